@@ -1,0 +1,75 @@
+"""Rushlight: PyTorch's interface in pure Python. ``import rushlight as torch``."""
+
+import importlib as _importlib
+
+from .base.device import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    device,
+    layout,
+    memory_format,
+    preserve_format,
+    sparse_coo,
+    sparse_csr,
+    strided,
+)
+from .base.dtypes import (
+    DType as dtype,
+    bfloat16,
+    bool_ as bool,
+    complex64,
+    complex128,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .base.size import Size
+from .tensor import NAMESPACES as _NAMESPACES, Tensor, TYPED as _TYPED, creation as _creation
+from .tensor.creation import as_tensor, asarray, from_numpy, frombuffer, tensor
+from .tensor.conversion import from_dlpack
+from .tensor.printing import set_printoptions
+from .autograd import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from . import autograd
+from math import e, inf, nan, pi
+
+__version__ = "0.1.0"
+
+half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
+cfloat, cdouble = complex64, complex128
+newaxis = None
+
+globals().update(_NAMESPACES["torch"])
+globals().update(_TYPED)
+
+# Rooms that are imported when first used: `import rushlight` stays fast.
+_ROOMS = frozenset(
+    ("compat", "cuda", "distributed", "draw", "func", "hub", "jit", "linalg", "fft", "nn", "optim", "serialization", "special", "testing", "utils", "version", "vision", "backends", "mps", "types", "random", "amp", "cpu", "accelerator", "overrides", "futures", "multiprocessing", "library", "signal", "onnx", "profiler")
+)
+
+
+def __getattr__(name):
+    if name in _ROOMS:
+        return _importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

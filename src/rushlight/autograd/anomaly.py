@@ -1,0 +1,87 @@
+"""Anomaly mode: each node remembers where the forward pass made it, and a NaN in backward names that place."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+
+from .modes import state
+
+
+class detect_anomaly:
+    """A context in which backward errors show the forward call that made the failing node, and NaN is an error.
+
+    Follows ``torch.autograd.detect_anomaly(check_nan=True)``; slow, for debugging only.
+    """
+
+    def __init__(self, check_nan=True):
+        self._new = (True, check_nan)
+        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.", stacklevel=2)
+
+    def __enter__(self):
+        self._before = (state.anomaly, state.check_nan)
+        _set(*self._new)
+
+    def __exit__(self, kind, value, trace):
+        _set(*self._before)
+
+
+class set_detect_anomaly:
+    """Anomaly mode on or off by a bool; acts at once as a function, and restores what was as a context."""
+
+    def __init__(self, mode, check_nan=True):
+        self._before = (state.anomaly, state.check_nan)
+        _set(bool(mode), check_nan)
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, kind, value, trace):
+        _set(*self._before)
+
+
+def _set(mode, check_nan):
+    state.anomaly, state.check_nan = mode, check_nan
+    state.update()
+
+
+def is_anomaly_enabled():
+    """Whether anomaly mode is on in this thread."""
+    return state.anomaly
+
+
+def is_anomaly_check_nan_enabled():
+    """Whether anomaly mode also looks for NaN."""
+    return state.check_nan
+
+
+def note_forward(node):
+    """Let ``node`` remember the call that made it."""
+    node.metadata["traceback_"] = traceback.format_stack()[:-2]
+
+
+def watched_apply(node, grads):
+    """Apply ``node``; an error or a NaN among its results is reported with the forward call that made it."""
+    try:
+        found = node.apply(*grads)
+    except Exception:
+        _warn(node)
+        raise
+    if state.check_nan:
+        for number, grad in enumerate(found):
+            if grad is not None and grad.isnan().any():
+                _warn(node)
+                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {number}th output.")
+    return found
+
+
+def _warn(node):
+    made = node.metadata.get("traceback_")
+    if made is None:
+        warnings.warn(
+            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass "
+            "for more information.",
+            stacklevel=2,
+        )
+    else:
+        warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(made)}", stacklevel=2)

@@ -1,0 +1,250 @@
+"""The engine: runs the graph backwards, latest operation first, and adds up what arrives."""
+
+from __future__ import annotations
+
+import sys
+from heapq import heappop, heappush
+
+from ..base.errors import hinted
+from . import anomaly
+from .hooks import after_node, before_node, retain, run_tensor_hooks
+from .modes import state
+from .node import AccumulateGrad, Freed
+
+getrefcount = sys.getrefcount
+_PACKAGE = __file__.rsplit("autograd", 1)[0]
+
+
+def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=True):
+    """Propagate ``gradients`` of the output edges ``roots`` through the graph.
+
+    Args:
+        roots: edges ``(node, output number)``.
+        gradients: a Tensor for each.
+        keep_graph: leave saved values in place.
+        create_graph: record the gradients' own computation.
+        wanted: edges whose gradients are asked for; only nodes on the way to them run. None: run everything.
+        accumulate: whether leaves' ``.grad`` are written; else the gradients at ``wanted`` are returned.
+
+    Returns:
+        The gradients at ``wanted`` (None where nothing arrived), or None when accumulating.
+    """
+    counts, needed = _plan(roots, wanted)
+    captures = None
+    if wanted is not None and not accumulate:
+        captures = {}
+        for edge in wanted:
+            captures.setdefault(edge[0], {})[edge[1]] = None
+    freed = None if keep_graph else Freed(user_location())
+    before = state.grad
+    state.grad = create_graph
+    state.update()
+    try:
+        _run(roots, gradients, counts, needed, captures, freed)
+    finally:
+        state.grad = before
+        state.update()
+    if captures is not None:
+        return [captures[node][number] for node, number in wanted]
+    return None
+
+
+def _plan(roots, wanted):
+    """How many gradients each node waits for, and, where edges are ``wanted``, which nodes have to run."""
+    counts = {}
+    stack = []
+    for node, _ in roots:
+        if node not in counts:
+            counts[node] = 0
+            stack.append(node)
+    if wanted is None:
+        while stack:
+            for edge in stack.pop().next_edges:
+                if edge is not None:
+                    node = edge[0]
+                    seen = counts.get(node)
+                    if seen is None:
+                        counts[node] = 1
+                        stack.append(node)
+                    else:
+                        counts[node] = seen + 1
+        return counts, None
+    return _plan_towards(wanted, counts, stack)
+
+
+def _plan_towards(wanted, counts, stack):
+    parents = {node: [] for node in counts}
+    while stack:
+        node = stack.pop()
+        for edge in node.next_edges:
+            if edge is not None:
+                child = edge[0]
+                if child not in parents:
+                    parents[child] = []
+                    stack.append(child)
+                parents[child].append(node)
+    ends = {edge[0] for edge in wanted if edge[0] in parents}
+    needed, stack = set(), list(ends)
+    while stack:  # a node runs if one of the wanted ends lies below it
+        for parent in parents[stack.pop()]:
+            if parent not in needed:
+                needed.add(parent)
+                stack.append(parent)
+    for node in ends | needed:
+        counts[node] = sum(parent in needed for parent in parents[node])
+    needed |= {end for end in ends if type(end) is AccumulateGrad}
+    return counts, needed
+
+
+def _run(roots, gradients, counts, needed, captures, freed):
+    pending, ready = {}, []
+    recording = state.grad
+    plain = captures is None and needed is None
+    for (node, number), grad in zip(roots, gradients):
+        _add_pending(pending, node, number, grad)
+    for node in {root[0]: None for root in roots}:
+        if counts[node] == 0:
+            heappush(ready, (node.sequence, node))
+    while ready:
+        node = heappop(ready)[1]
+        grad = pending.pop(node, None)
+        if node.outputs != 1 and grad is None:
+            grad = [None] * node.outputs
+        if node.hooks is not None or not plain or state.anomaly:
+            grads = _run_watched(node, grad, needed, captures, recording)
+            if grads is None:
+                continue
+        elif type(node) is AccumulateGrad:
+            accumulate(node, grad, recording, unshared=UNSHARED - 2)
+            continue
+        elif node.outputs == 1:
+            grads = (None,) * len(node.next_edges) if grad is None else node.apply(grad)
+        else:
+            grads = node.apply(*grad)
+        if freed is not None:
+            node.saved = freed
+        del grad
+        for edge, gradient in zip(node.next_edges, grads):
+            if edge is None:
+                continue
+            target = edge[0]
+            left = counts.get(target)
+            if left is None:
+                continue
+            if left == 1 and target.__class__ is AccumulateGrad and plain and target.hooks is None and target not in pending:
+                counts[target] = 0
+                if gradient is not None:
+                    accumulate(target, gradient, recording)
+                continue
+            if gradient is not None:
+                if target.outputs == 1:
+                    waiting = pending.get(target)
+                    pending[target] = gradient if waiting is None else waiting + gradient
+                else:
+                    _add_pending(pending, target, edge[1], gradient)
+            counts[target] = left - 1
+            if left == 1:
+                heappush(ready, (target.sequence, target))
+
+
+def _add_pending(pending, node, number, grad):
+    if node.outputs == 1:
+        waiting = pending.get(node)
+        pending[node] = grad if waiting is None else waiting + grad
+        return
+    buffer = pending.get(node)
+    if buffer is None:
+        buffer = pending[node] = [None] * node.outputs
+    buffer[number] = grad if buffer[number] is None else buffer[number] + grad
+
+
+def _run_watched(node, grad, needed, captures, recording):
+    """Run a node that has hooks, whose gradient is captured, or in anomaly mode. None: it has no further inputs."""
+    grads = [grad] if node.outputs == 1 else grad
+    if node.hooks is not None:
+        grads = before_node(node, grads)
+    is_leaf = type(node) is AccumulateGrad
+    if is_leaf and node.variable._hooks and grads[0] is not None and (captures is not None or needed is not None):
+        grads = [run_tensor_hooks(node.variable._hooks, grads[0])]
+    if node.hooks is not None:
+        retain(node, grads)
+    if captures is not None and node in captures:
+        for number in captures[node]:
+            captures[node][number] = grads[number]
+    if is_leaf:
+        if captures is None and (needed is None or node in needed):
+            accumulate(node, grads[0], recording, hooks_ran=needed is not None)
+        return None
+    if needed is not None and node not in needed:
+        return None
+    if all(grad is None for grad in grads) and not getattr(node, "materializes", False):
+        found = (None,) * len(node.next_edges)
+    elif state.anomaly:
+        found = anomaly.watched_apply(node, grads)
+    else:
+        found = node.apply(*grads)
+    if node.hooks is not None and node.hooks.after:
+        found = after_node(node, found, grads)
+    return found
+
+
+def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
+    """Add ``grad`` to the leaf's ``.grad``: taken over where nobody else holds it, else copied; then added in place.
+
+    ``unshared`` is the reference count of a gradient that only the caller holds.
+    """
+    variable = node.variable
+    if grad is None:
+        return
+    if variable._hooks and not hooks_ran:
+        grad = run_tensor_hooks(variable._hooks, grad)
+    present = variable._grad
+    if present is None:
+        if not recording and getrefcount(grad) <= (unshared or UNSHARED) and getrefcount(grad._array) == 2 and grad._array.base is None:
+            if grad._edge is not None:
+                grad = grad.detach()
+            variable._grad = grad
+        else:
+            variable._grad = grad.clone() if recording else grad.detach().clone()
+    elif recording:
+        variable._grad = present + grad
+    else:
+        present.add_(grad)
+    if variable._post_accumulate_hooks:
+        for hook in tuple(variable._post_accumulate_hooks.values()):
+            hook(variable)
+
+
+def _count_references(node, grad, recording):
+    return getrefcount(grad)
+
+
+def _calibrate():
+    """The reference count, seen from `accumulate`, of a gradient that only the loop of `_run` holds."""
+    found = (object(),)
+    for _, gradient in zip((0,), found):
+        return _count_references(None, gradient, False)
+
+
+UNSHARED = _calibrate()
+
+
+def user_location():
+    """``file:line`` of the innermost frame outside this package."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    if frame is None:
+        return "an unknown place"
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def missing_grad_error(tensor):
+    """The error for backward from a tensor that records nothing."""
+    return RuntimeError(
+        hinted(
+            "element 0 of tensors does not require grad and does not have a grad_fn",
+            "no tensor that this value was computed from has requires_grad=True, or it was computed under no_grad() or from "
+            "detach()ed tensors: set requires_grad_() on the inputs before the computation",
+        )
+    )

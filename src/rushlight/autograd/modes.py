@@ -1,0 +1,191 @@
+"""Whether operations record a graph: per-thread state and the contexts that change it."""
+
+from __future__ import annotations
+
+import functools
+import threading
+
+OFF, PLAIN, SPECIAL = 0, 1, 2
+
+
+class _State(threading.local):
+    """What this thread's operations look at.
+
+    ``recording`` sums the others up so that a fast path needs one test: OFF, PLAIN (record, nothing else is on) or
+    SPECIAL (saved-tensor hooks or anomaly mode are on: the general path handles them).
+    """
+
+    recording = PLAIN
+    grad = True
+    inference = False
+    saved_hooks = ()
+    saved_hooks_disabled = None
+    anomaly = False
+    check_nan = True
+
+    def update(self):
+        if not self.grad:
+            self.recording = OFF
+        else:
+            self.recording = SPECIAL if self.saved_hooks or self.anomaly or self.saved_hooks_disabled else PLAIN
+
+
+state = _State()
+
+
+def is_grad_enabled():
+    """Whether operations of this thread record a graph now."""
+    return state.grad
+
+
+def is_inference_mode_enabled():
+    """Whether this thread is inside ``inference_mode``."""
+    return state.inference
+
+
+class _Mode:
+    """A context that is also a decorator of functions, generators, coroutines and classes' methods."""
+
+    def __enter__(self):
+        self._entered = getattr(self, "_entered", ())
+        self._entered = (*self._entered, (state.grad, state.inference))
+        self._apply()
+
+    def __exit__(self, kind, value, trace):
+        *rest, (state.grad, state.inference) = self._entered
+        self._entered = tuple(rest)
+        state.update()
+
+    def _apply(self):
+        state.grad = self._grad
+        state.update()
+
+    def _fresh(self):
+        return type(self)()
+
+    def __call__(self, function):
+        code = getattr(function, "__code__", None)
+        generator = code is not None and code.co_flags & 0x20
+        coroutine = code is not None and code.co_flags & 0x80
+        if generator:
+            return self._around_generator(function)
+        if coroutine:
+
+            @functools.wraps(function)
+            async def asynchronous(*args, **kwargs):
+                with self._fresh():
+                    return await function(*args, **kwargs)
+
+            return asynchronous
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with self._fresh():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    def _around_generator(self, function):
+        @functools.wraps(function)
+        def generator(*args, **kwargs):
+            # The mode holds only while the generator's own code runs, never in the code that consumes it.
+            with self._fresh():
+                inner = function(*args, **kwargs)
+            resume, value = inner.send, None
+            while True:
+                try:
+                    with self._fresh():
+                        result = resume(value)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    value = yield result
+                    resume = inner.send
+                except GeneratorExit:
+                    with self._fresh():
+                        inner.close()
+                    raise
+                except BaseException as error:
+                    resume, value = inner.throw, error
+
+        return generator
+
+
+class _BareDecorator(type):
+    """Lets ``@no_grad`` without parentheses work as PyTorch allows."""
+
+    def __call__(cls, *args):
+        made = super().__call__()
+        return made(args[0]) if args and callable(args[0]) else made
+
+
+class no_grad(_Mode, metaclass=_BareDecorator):
+    """Nothing is recorded inside: a context and a decorator.
+
+    >>> import rushlight as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    _grad = False
+
+
+class enable_grad(_Mode, metaclass=_BareDecorator):
+    """Operations inside are recorded again, also within ``no_grad``: a context and a decorator."""
+
+    _grad = True
+
+
+class set_grad_enabled(_Mode):
+    """Recording on or off by a bool; acts at once as a function, and as a context or decorator restores what was.
+
+    >>> import rushlight as torch
+    >>> with torch.set_grad_enabled(False):
+    ...     torch.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode):
+        self._grad = bool(mode)
+        self._before = state.grad
+        state.grad = self._grad
+        state.update()
+
+    def __enter__(self):
+        state.grad = self._before
+        super().__enter__()
+
+    def __call__(self, function):
+        state.grad = self._before
+        state.update()
+        return super().__call__(function)
+
+    def _fresh(self):
+        return set_grad_enabled(self._grad)
+
+
+class inference_mode(_Mode):
+    """``no_grad`` for code that never meets autograd again: ``inference_mode(mode=True)``, context and decorator."""
+
+    def __new__(cls, mode=True):
+        made = super().__new__(cls)
+        if callable(mode):
+            made.__init__(True)
+            return made(mode)
+        return made
+
+    def __init__(self, mode=True):
+        self._mode = bool(mode)
+
+    def _apply(self):
+        if self._mode:
+            state.grad, state.inference = False, True
+        else:
+            state.inference = False
+        state.update()
+
+    def _fresh(self):
+        return inference_mode(self._mode)

@@ -1,0 +1,258 @@
+"""The graph: nodes, the edges between them, leaves, version counters and what a node saves."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+
+from ..base.errors import hinted
+from . import modes
+from .hooks import register_hook, register_prehook
+
+# The sequence number of a node: later nodes have smaller ones, so that a heap hands out the latest first.
+next_sequence = itertools.count(0, -1).__next__
+
+
+class VersionCounter:
+    """How often the memory that some tensors share was written in place, and which operation wrote last."""
+
+    __slots__ = ("value", "writer")
+
+    def __init__(self):
+        self.value = 0
+        self.writer = None
+
+
+# What a tensor has until something views it or writes into it: shared by all, never changed.
+UNTOUCHED = VersionCounter()
+
+
+class Node:
+    """One operation in the graph: what ``tensor.grad_fn`` is.
+
+    ``apply(*grads)`` turns the gradients of the operation's outputs into those of its inputs; ``next_edges`` says where
+    each goes: ``(node, which output of that node)``, or None for an input that needs no gradient. ``saved`` holds what
+    ``apply`` needs and is exchanged for a `Freed` once backward has used it.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "next_edges", "saved", "sequence")
+    outputs = 1  # how many outputs the operation has
+    hooks = None  # a `NodeHooks` once somebody registered one: hooks.py
+
+    def apply(self, *grads):
+        raise NotImplementedError(f"{self.name()} has no apply")
+
+    def name(self):
+        """The operation's name, such as ``MulBackward0``."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self):
+        """``((node, output number), ...)`` of the inputs; ``(None, 0)`` for one that needs no gradient."""
+        return tuple((None, 0) if edge is None else edge for edge in self.next_edges)
+
+    @property
+    def metadata(self):
+        """A dictionary for the user's own notes about this node."""
+        return self.__dict__.setdefault("_metadata", {})
+
+    @property
+    def _sequence_nr(self):
+        return -self.sequence
+
+    def register_hook(self, fn):
+        """Call ``fn(grad_inputs, grad_outputs)`` after the node has run; a tuple that it returns replaces the former."""
+        return register_hook(self, fn)
+
+    def register_prehook(self, fn):
+        """Call ``fn(grad_outputs)`` before the node runs; a tuple that it returns replaces them."""
+        return register_prehook(self, fn)
+
+    def __repr__(self):
+        return f"<{type(self).__name__} object at {hex(id(self))}>"
+
+    def __call__(self, *grads):
+        found = self.apply(*grads)
+        return found[0] if len(found) == 1 else found
+
+
+Node.__module__ = "torch.autograd.graph"
+
+
+class AccumulateGrad(Node):
+    """The end of the graph at a leaf: adds what arrives to ``variable.grad``."""
+
+    __slots__ = ("variable",)
+    saved = None
+
+    def __init__(self, variable):
+        self.variable = variable
+        self.next_edges = ()
+        self.sequence = next_sequence() - (1 << 62)  # before every operation
+
+
+AccumulateGrad.__module__ = "builtins"
+
+
+class _Leaf:
+    """The edge of every leaf that requires grad, until an operation asks for its AccumulateGrad node."""
+
+    __slots__ = ()
+
+    def resolve(self, tensor):
+        return accumulate_edge(tensor)
+
+    def __repr__(self):
+        return "LEAF"
+
+
+LEAF = _Leaf()
+
+
+def accumulate_edge(leaf):
+    """The edge to the leaf's AccumulateGrad node, which lives as long as a graph (or hook) refers to it."""
+    reference = leaf._accumulator
+    node = reference() if reference is not None else None
+    if node is None:
+        node = AccumulateGrad(leaf)
+        leaf._accumulator = weakref.ref(node)
+    return node, 0
+
+
+def edge_of(tensor):
+    """Where the gradient of ``tensor`` flows: ``(node, output number)``, or None where it needs none."""
+    edge = tensor._edge
+    if edge is None or edge.__class__ is tuple:
+        return edge
+    return edge.resolve(tensor)
+
+
+def node_class(name, base, **members):
+    """A Node class whose printed name is PyTorch's, such as ``<class 'AddBackward0'>``."""
+    return type(name, (base,), {"__slots__": (), "__module__": "builtins", **members})
+
+
+# ---------------------------------------------------------------- saved values
+
+
+class Freed:
+    """Stands where saved values were, once a backward call has freed them; knows which call that was."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, where):
+        self.where = where
+
+    def __iter__(self):
+        raise RuntimeError(
+            hinted(
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+                "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+                "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+                "saved tensors after calling backward.",
+                f"the saved values were freed by the backward call at {self.where}; pass retain_graph=True there, or compute "
+                "the forward pass again before this call",
+            )
+        )
+
+
+class SavedInput:
+    """A tensor that a node keeps for backward, with the version it had."""
+
+    __slots__ = ("hooks", "tensor", "version")
+
+    def __init__(self, tensor):
+        self.version = tensor._version_counter.value
+        packer = _packing_hooks()
+        if packer is None:
+            self.tensor, self.hooks = tensor, None
+        else:
+            self.tensor, self.hooks = _pack(packer, tensor), (packer[1], tensor._edge)
+
+    def unpack(self, node):
+        if self.hooks is not None:
+            return _unpack(self.hooks[0], self.tensor, self.hooks[1])
+        tensor = self.tensor
+        if tensor._version_counter.value != self.version:
+            raise modified_in_place(tensor, self.version, describe_producer(tensor))
+        return tensor
+
+
+class SavedResult:
+    """An output that its own node keeps; held without its edge, so that node and output form no cycle."""
+
+    __slots__ = ("alias", "hooks", "number", "version")
+
+    def __init__(self, tensor, number):
+        if tensor._version_counter is UNTOUCHED:
+            tensor._version_counter = VersionCounter()  # shared with the alias: a later write to the result is seen
+        alias = tensor._alias()
+        self.number, self.version = number, alias._version_counter.value
+        packer = _packing_hooks()
+        self.hooks = None if packer is None else packer[1]
+        self.alias = alias if packer is None else _pack(packer, alias)
+
+    def unpack(self, node):
+        if self.hooks is not None:
+            return _unpack(self.hooks, self.alias, (node, self.number))
+        alias = self.alias
+        if alias._version_counter.value != self.version:
+            raise modified_in_place(alias, self.version, f"output {self.number} of {node.name()}")
+        tensor = alias._alias()
+        if node is not None and modes.state.grad:
+            tensor._edge = (node, self.number)
+        return tensor
+
+
+def _packing_hooks():
+    state = modes.state
+    if state.saved_hooks_disabled is not None:
+        raise RuntimeError(state.saved_hooks_disabled)
+    return state.saved_hooks[-1] if state.saved_hooks else None
+
+
+def _pack(packer, tensor):
+    hooks, modes.state.saved_hooks = modes.state.saved_hooks, ()
+    modes.state.update()
+    try:
+        return packer[0](tensor.detach() if tensor._edge is None else tensor._alias())
+    finally:
+        modes.state.saved_hooks = hooks
+        modes.state.update()
+
+
+def _unpack(unpacker, packed, edge):
+    tensor = unpacker(packed)
+    if not hasattr(tensor, "_edge"):
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor)}")
+    tensor = tensor._alias()
+    tensor._edge = edge
+    return tensor
+
+
+def describe_producer(tensor):
+    edge = tensor._edge
+    if edge.__class__ is not tuple:
+        return None
+    return f"output {edge[1]} of {edge[0].name()}"
+
+
+def modified_in_place(tensor, expected, producer):
+    """The error for a saved tensor that was written in place after it had been saved."""
+    counter = tensor._version_counter
+    kind = tensor.type()
+    what = f", which is {producer}," if producer else ","
+    first = (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{kind} {list(tensor.shape)}]{what} is at version {counter.value}; expected version {expected} instead. Hint: enable "
+        "anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True)."
+    )
+    writer = f"{counter.writer}()" if counter.writer else "an in-place operation"
+    return RuntimeError(
+        hinted(
+            first,
+            f"{writer} wrote into this tensor after another operation had saved it (version {expected} -> {counter.value}); "
+            "use the out-of-place form, or write into a clone()",
+        )
+    )

@@ -1,0 +1,3 @@
+"""``torch.backends``: what optional machinery is there."""
+
+from . import cuda, cudnn, mkl, mps, openmp

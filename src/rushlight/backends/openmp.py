@@ -1,0 +1,6 @@
+"""OpenMP: not used."""
+
+
+def is_available():
+    """Whether OpenMP can be used: False."""
+    return False

@@ -1,0 +1,1 @@
+"""The ground everything stands on: dtypes, devices, shapes, strided memory, errors with hints."""

@@ -1,0 +1,96 @@
+"""NumPy arrays as memory: strided windows, the storage behind a view, contiguity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .errors import hinted
+
+_new_array = np.ndarray.__new__
+ndarray = np.ndarray
+
+
+def owner_of(array):
+    """The array that owns the memory which ``array`` looks into (itself where it is no view)."""
+    while type(array.base) is ndarray:
+        array = array.base
+    return array
+
+
+def storage_bytes(array):
+    """The whole memory behind ``array`` as a flat uint8 array, and the byte offset of its first element there."""
+    owner = owner_of(array)
+    if owner.flags.c_contiguous:
+        flat = owner.reshape(-1)
+    elif owner.flags.f_contiguous:
+        flat = owner.T.reshape(-1)
+    else:
+        flat = owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d])).reshape(-1)
+    raw = flat.view(np.uint8)
+    return raw, array.__array_interface__["data"][0] - raw.__array_interface__["data"][0]
+
+
+def strided_view(array, shape, byte_strides, byte_offset=0):
+    """A window of ``shape`` and ``byte_strides`` on the memory of ``array``, ``byte_offset`` after its first element.
+
+    The window may reach any element of the storage behind ``array``; outside it is an error.
+    """
+    if byte_offset == 0 and _stays_inside(array, shape, byte_strides):
+        return _new_array(ndarray, shape, array.dtype, array, 0, byte_strides)
+    raw, start = storage_bytes(array)
+    try:
+        return _window(raw, shape, array.dtype, start + byte_offset, byte_strides)
+    except (ValueError, TypeError):
+        size = array.itemsize
+        needed = sum((n - 1) * s for n, s in zip(shape, byte_strides)) + start + byte_offset + size
+        raise RuntimeError(
+            hinted(
+                f"setStorage: sizes {list(shape)}, strides {[s // size for s in byte_strides]}, storage offset "
+                f"{(start + byte_offset) // size}, and itemsize {size} requiring a storage size of {needed} are out of bounds "
+                f"for storage of size {raw.size}",
+                "the last element of such a view would lie outside the memory of the tensor",
+            )
+        ) from None
+
+
+def _window(raw, shape, dtype, offset, byte_strides):
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    if dtype.isbuiltin == 1:
+        return _new_array(ndarray, shape, dtype, raw, offset, byte_strides)
+    words = _new_array(ndarray, shape, f"u{dtype.itemsize}", raw, offset, byte_strides)
+    return words.view(dtype)  # extension types such as bfloat16 have no buffer format of their own
+
+
+def _stays_inside(array, shape, byte_strides):
+    if not array.flags.c_contiguous or 0 in shape or array.dtype.isbuiltin != 1:
+        return False
+    last = 0
+    for length, stride in zip(shape, byte_strides):
+        last += (length - 1) * stride
+    return last + array.itemsize <= array.nbytes
+
+
+def expand_view(array, shape):
+    """``array`` broadcast to ``shape`` without a copy, writable as PyTorch's ``expand`` is."""
+    if array.shape == shape:
+        return array[...]
+    missing = len(shape) - array.ndim
+    strides = tuple(
+        0 if position < missing or (array.shape[position - missing] == 1 and length != 1) else array.strides[position - missing]
+        for position, length in enumerate(shape)
+    )
+    if 0 in shape:
+        return np.broadcast_to(array, shape).copy() if array.size else np.empty(shape, array.dtype)
+    return strided_view(array, shape, strides)
+
+
+def element_strides(array):
+    """Strides in elements, as PyTorch counts them."""
+    size = array.itemsize
+    return tuple(s // size for s in array.strides)
+
+
+def address_of(array):
+    """The address of the first element."""
+    return array.__array_interface__["data"][0]

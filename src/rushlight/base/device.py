@@ -1,0 +1,123 @@
+"""``torch.device``, layouts and memory formats: names that say where and how elements lie."""
+
+from __future__ import annotations
+
+import re
+
+from .errors import hinted
+
+_TYPES = ("cpu", "cuda", "mps", "xpu", "meta")
+
+
+class device:
+    """Where a tensor lives: ``torch.device("cpu")``, ``torch.device("cuda:0")``, ``torch.device("cuda", 0)``.
+
+    Only ``cpu`` holds tensors in this version; the others parse, compare and print, and raise when used.
+
+    >>> import rushlight as torch
+    >>> torch.device("cuda:1").index
+    1
+    """
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type="cpu", index=None):
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        elif isinstance(type, int) and not isinstance(type, bool):
+            type, index = "cuda", type
+        elif isinstance(type, str):
+            match = re.fullmatch(r"([a-z_]+)(?::(\d+))?", type)
+            if match is None:
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            if match[2] is not None:
+                if index is not None:
+                    raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+                index = int(match[2])
+            type = match[1]
+            if type not in _TYPES:
+                raise RuntimeError(
+                    f"Expected one of {', '.join(_TYPES)} device type at start of device string: {type}"
+                )
+        else:
+            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
+        object.__setattr__(self, "type", type)
+        object.__setattr__(self, "index", index)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"attribute '{name}' of 'torch.device' objects is not writable")
+
+    def __eq__(self, other):
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self):
+        return hash((self.type, self.index))
+
+    def __repr__(self):
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __reduce__(self):
+        return device, (self.type,) if self.index is None else (self.type, self.index)
+
+
+CPU = device("cpu")
+
+
+def check_device(value):
+    """The device that tensors can be made on, or the error PyTorch's CPU build raises for the others."""
+    if value is None or value is CPU:
+        return CPU
+    wanted = value if isinstance(value, device) else device(value)
+    if wanted.type == "cpu":
+        return CPU
+    if wanted.type == "cuda":
+        raise AssertionError(
+            hinted("Torch not compiled with CUDA enabled", "this version computes on the CPU; ask torch.cuda.is_available() first")
+        )
+    if wanted.type == "mps":
+        raise RuntimeError(hinted("PyTorch is not linked with support for mps devices", "use the device 'cpu'"))
+    raise NotImplementedError(
+        hinted(f"Could not run on device '{wanted}': Rushlight has no {wanted.type} backend", "use the device 'cpu'")
+    )
+
+
+class _Name:
+    """A constant known by its printed name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return self.name
+
+    def __reduce__(self):
+        return _constant, (self.name,)
+
+
+class layout(_Name):
+    """How elements are laid out; ``torch.strided`` is the one that holds tensors here."""
+
+    __slots__ = ()
+
+
+class memory_format(_Name):
+    """The order of dimensions in memory: ``torch.contiguous_format``, ``torch.channels_last``, ..."""
+
+    __slots__ = ()
+
+
+strided, sparse_coo, sparse_csr = layout("torch.strided"), layout("torch.sparse_coo"), layout("torch.sparse_csr")
+contiguous_format = memory_format("torch.contiguous_format")
+preserve_format = memory_format("torch.preserve_format")
+channels_last = memory_format("torch.channels_last")
+channels_last_3d = memory_format("torch.channels_last_3d")
+_CONSTANTS = {c.name: c for c in (strided, sparse_coo, sparse_csr, contiguous_format, preserve_format, channels_last, channels_last_3d)}
+
+
+def _constant(name):
+    return _CONSTANTS[name]

@@ -1,0 +1,299 @@
+"""Data types: what an element is, how types promote, and the limits of each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .errors import missing_package
+
+BOOL, UNSIGNED, SIGNED, FLOATING, COMPLEX = range(5)
+
+
+class DType:
+    """A tensor's element type, such as ``torch.float32``. There is one object for each type, compared with ``is``.
+
+    Attributes: ``name`` ("float32"), ``itemsize`` (bytes), ``is_floating_point``, ``is_complex``, ``is_signed``,
+    ``category`` (bool < integers < floating < complex, the order in which promotion climbs) and ``numpy``.
+
+    >>> import rushlight as torch
+    >>> torch.float16.itemsize, torch.complex64.is_complex, torch.int64
+    (2, True, torch.int64)
+    """
+
+    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "legacy_name", "name", "_numpy")
+
+    def __init__(self, name, category, itemsize, legacy_name):
+        self.name, self.category, self.itemsize, self.legacy_name = name, category, itemsize, legacy_name
+        self.is_floating_point = category == FLOATING
+        self.is_complex = category == COMPLEX
+        self.is_signed = category >= SIGNED
+        self._numpy = None if name == "bfloat16" else np.dtype(name)
+
+    @property
+    def numpy(self):
+        """The NumPy dtype that stores it; bfloat16's comes from the optional package ml_dtypes."""
+        if self._numpy is None:
+            try:
+                import ml_dtypes
+            except ImportError:
+                raise missing_package("ml_dtypes", "torch.bfloat16", "bfloat16") from None
+            self._numpy = np.dtype(ml_dtypes.bfloat16)
+            _from_numpy[self._numpy] = self
+            FLOATS.add(self._numpy)
+        return self._numpy
+
+    def to_complex(self):
+        """The complex type of the same precision."""
+        return self if self.is_complex else complex128 if self is float64 else complex64
+
+    def to_real(self):
+        """The real type of a complex type's parts; any other type is its own."""
+        return {complex64: float32, complex128: float64}.get(self, self)
+
+    def __repr__(self):
+        return "torch." + self.name
+
+    def __reduce__(self):
+        return _by_name, (self.name,)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+bool_ = DType("bool", BOOL, 1, "Bool")
+uint8 = DType("uint8", UNSIGNED, 1, "Byte")
+uint16 = DType("uint16", UNSIGNED, 2, "UInt16")
+uint32 = DType("uint32", UNSIGNED, 4, "UInt32")
+uint64 = DType("uint64", UNSIGNED, 8, "UInt64")
+int8 = DType("int8", SIGNED, 1, "Char")
+int16 = DType("int16", SIGNED, 2, "Short")
+int32 = DType("int32", SIGNED, 4, "Int")
+int64 = DType("int64", SIGNED, 8, "Long")
+float16 = DType("float16", FLOATING, 2, "Half")
+bfloat16 = DType("bfloat16", FLOATING, 2, "BFloat16")
+float32 = DType("float32", FLOATING, 4, "Float")
+float64 = DType("float64", FLOATING, 8, "Double")
+complex64 = DType("complex64", COMPLEX, 8, "ComplexFloat")
+complex128 = DType("complex128", COMPLEX, 16, "ComplexDouble")
+
+ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64,
+       complex128)  # fmt: skip
+NAMES = {dtype.name: dtype for dtype in ALL}
+ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+           "cfloat": complex64, "cdouble": complex128}  # fmt: skip
+
+_from_numpy = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
+# NumPy dtypes that can carry a gradient; a set of dtype objects, for the fast paths.
+FLOATS = {d.numpy for d in (float16, float32, float64)}
+COMPLEXES = frozenset((complex64.numpy, complex128.numpy))
+BOOL_ARRAY = bool_.numpy
+INT64_ARRAY = int64.numpy
+
+
+def _by_name(name):
+    return NAMES[name]
+
+
+def from_numpy(dtype):
+    """The DType of a NumPy dtype; ``TypeError`` for one that tensors cannot hold."""
+    found = _from_numpy.get(dtype)
+    if found is None:
+        dtype = np.dtype(dtype)
+        if dtype.name == "bfloat16" and bfloat16.numpy == dtype:
+            return bfloat16
+        found = _from_numpy.get(dtype.newbyteorder("="))
+        if found is None or not dtype.isnative:
+            raise TypeError(
+                f"can't convert np.ndarray of type {dtype.type.__module__}.{dtype.type.__name__}. The only supported types are: "
+                "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
+                "uint8, and bool."
+            )
+    return found
+
+
+def is_differentiable(array_dtype):
+    """Whether tensors of this NumPy dtype can require a gradient: floating point or complex."""
+    return array_dtype in FLOATS or array_dtype in COMPLEXES
+
+
+_default = float32
+
+
+def get_default_dtype():
+    """The floating type of new tensors made from Python floats (``torch.float32`` unless changed)."""
+    return _default
+
+
+def set_default_dtype(dtype):
+    """Set the floating type of new tensors made from Python floats: a floating ``torch.dtype``."""
+    global _default
+    if not isinstance(dtype, DType):
+        raise TypeError(f"invalid dtype object: only floating-point types are supported as the default type")
+    if not dtype.is_floating_point:
+        raise TypeError(
+            "only floating-point types are supported as the default type"
+        )
+    _default = dtype
+
+
+# ---------------------------------------------------------------- promotion
+
+_SIGNED_ABOVE = {uint8: int16}
+
+
+def _promote(a, b):
+    if a is b:
+        return a
+    low, high = (a, b) if a.category <= b.category else (b, a)
+    if low.category == BOOL:
+        return high
+    if high.category == COMPLEX:
+        double = complex128 in (low, high) or low is float64
+        return complex128 if double else complex64
+    if high.category == FLOATING:
+        if low.category != FLOATING:
+            return high
+        if low.itemsize == high.itemsize:  # float16 with bfloat16
+            return float32
+        return low if low.itemsize > high.itemsize else high
+    if low.category == high.category == SIGNED:
+        return low if low.itemsize > high.itemsize else high
+    unsigned = low if low.category == UNSIGNED else high
+    if low.category == UNSIGNED and high.category == SIGNED and unsigned is uint8:
+        return int16 if high is int8 else high
+    if low.category == high.category == UNSIGNED and uint8 in (low, high):
+        return high if low is uint8 else low
+    raise RuntimeError(
+        f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {_capital(a)} and {_capital(b)}"
+    )
+
+
+def _capital(dtype):
+    return dtype.legacy_name
+
+
+def promote_types(type1, type2):
+    """The smallest type that both types convert to without loss of category, as ``torch.promote_types``.
+
+    >>> import rushlight as torch
+    >>> torch.promote_types(torch.int32, torch.float16)
+    torch.float16
+    """
+    try:
+        return _PROMOTED[type1, type2]
+    except KeyError:
+        result = _PROMOTED[type1, type2] = _promote(type1, type2)
+        return result
+
+
+_PROMOTED = {}
+
+
+def of_scalar(value):
+    """The type that a Python number alone would get: bool, int64, the default float or its complex."""
+    kind = type(value)
+    if kind is bool:
+        return bool_
+    if kind is int:
+        return int64
+    if kind is float:
+        return _default
+    if kind is complex:
+        return _default.to_complex()
+    if isinstance(value, (np.bool_, bool)):
+        return bool_
+    if isinstance(value, (int, np.integer)):
+        return int64
+    if isinstance(value, (float, np.floating)):
+        return _default
+    return _default.to_complex()
+
+
+def result_type(dimensioned, zero_dimensional, scalars):
+    """Promotion over the three groups of operands that PyTorch tells apart.
+
+    Each argument is an iterable of DTypes. A group outvotes the ones before it only by a higher category, so
+    ``int32 tensor + 0-dim int64 tensor`` stays int32 and ``float32 tensor * 2.5`` stays float32.
+    """
+    result = None
+    for group in (dimensioned, zero_dimensional, scalars):
+        group_type = None
+        for dtype in group:
+            group_type = dtype if group_type is None else promote_types(group_type, dtype)
+        if group_type is None:
+            continue
+        if result is None or _rank(group_type) > _rank(result):
+            if result is not None and group is scalars and group_type.category == FLOATING:
+                group_type = _default
+            if result is not None and group_type.category == COMPLEX and result.category == FLOATING:
+                group_type = result.to_complex() if group is scalars else promote_types(result, group_type)
+            result = group_type
+    return result
+
+
+def _rank(dtype):
+    return (0, 1, 1, 2, 3)[dtype.category]
+
+
+def can_cast(from_, to):
+    """Whether a result of type ``from_`` may be written into a tensor of type ``to``: categories never go down."""
+    if from_.is_complex and not to.is_complex:
+        return False
+    if from_.is_floating_point and not (to.is_floating_point or to.is_complex):
+        return False
+    return not (from_ is not bool_ and to is bool_)
+
+
+# ---------------------------------------------------------------- limits
+
+
+class finfo:
+    """The numerical limits of a floating type: ``bits, eps, max, min, tiny, smallest_normal, resolution, dtype``.
+
+    >>> import rushlight as torch
+    >>> torch.finfo(torch.float32).eps
+    1.1920928955078125e-07
+    """
+
+    def __init__(self, type=None):
+        dtype = _default if type is None else type
+        if not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype!r}'")
+        real = dtype.to_real()
+        if real is bfloat16:
+            import ml_dtypes
+
+            info = ml_dtypes.finfo(ml_dtypes.bfloat16)
+        else:
+            info = np.finfo(real.numpy)
+        self.bits, self.dtype = real.itemsize * 8, real.name
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(info.resolution)
+
+    def __repr__(self):
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """The limits of an integer type: ``bits, max, min, dtype``.
+
+    >>> import rushlight as torch
+    >>> torch.iinfo(torch.int8).max
+    127
+    """
+
+    def __init__(self, type):
+        if type.category not in (UNSIGNED, SIGNED):
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+        info = np.iinfo(type.numpy)
+        self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), type.name
+
+    def __repr__(self):
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -1,0 +1,39 @@
+"""``torch.Size``: a tuple of lengths that prints as PyTorch's."""
+
+import math
+
+
+class Size(tuple):
+    """The lengths of a tensor's dimensions: a tuple with ``numel()`` and PyTorch's printed form.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(2, 3).shape
+    torch.Size([2, 3])
+    """
+
+    __slots__ = ()
+
+    def numel(self):
+        """The product of the lengths: how many elements such a tensor has."""
+        return math.prod(self)
+
+    def __repr__(self):
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, index):
+        item = tuple.__getitem__(self, index)
+        return Size(item) if type(index) is slice else item
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other))) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other):
+        return Size(tuple(other) + tuple(self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, count):
+        return Size(tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self):
+        return Size, (tuple(self),)

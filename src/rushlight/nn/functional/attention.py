@@ -1,0 +1,390 @@
+"""Attention as functions: scaled dot-product attention, and the multi-head form with its projections and masks."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+from ...base import dtypes
+from ...base.errors import hinted
+from ...ops.table import functions
+
+# What PyTorch's messages from C++ call a dtype.
+_CPP_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
+    "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+    "uint8": "unsigned char", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def _cpp_name(dtype):
+    return _CPP_NAMES[str(dtype).removeprefix("torch.")]
+
+
+# ---------------------------------------------------------------- scaled dot-product attention
+
+
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False
+):
+    """softmax(query key' * scale + mask) value, for (..., L, E), (..., S, E) and (..., S, V) to (..., L, V).
+
+    Args:
+        attn_mask: None, or broadcast to (..., L, S): bool, True where a query may look, or floating, added to the
+        scores.
+            A query that may look nowhere gets zeros.
+        dropout_p: the probability with which a weight is dropped, also in evaluation.
+        is_causal: let query i look at keys 0 to i only; not together with ``attn_mask``.
+        scale: None for 1 / sqrt(E).
+        enable_gqa: repeat the heads (dimension -3) of key and value to the number of the query's.
+
+    Raises RuntimeError for fewer than two dimensions, mixed dtypes, or a mask of another kind. After Vaswani et al.,
+    "Attention Is All You Need" (2017). Follows ``torch.nn.functional.scaled_dot_product_attention``.
+
+    >>> import rushlight as torch
+    >>> q, k, v = torch.randn(2, 8, 5, 16), torch.randn(2, 8, 7, 16), torch.randn(2, 8, 7, 32)
+    >>> torch.nn.functional.scaled_dot_product_attention(q, k, v).shape
+    torch.Size([2, 8, 5, 32])
+    """
+    _check_attention(query, key, value, attn_mask, is_causal)
+    if enable_gqa:
+        key, value = _repeat_heads(query, key), _repeat_heads(query, value)
+    if scale is None:
+        scale = 1.0 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
+    scores = (query * scale) @ key.transpose(-2, -1)
+    blind = None
+    if is_causal:
+        later = functions.ones(query.shape[-2], key.shape[-2], dtype=dtypes.bool_, device=query.device).triu(1)
+        scores = scores.masked_fill(later, -math.inf)
+    elif attn_mask is not None:
+        scores, blind = _apply_mask(scores, attn_mask)
+    weights = scores.softmax(-1)
+    if dropout_p > 0.0:
+        weights = functions.dropout(weights, dropout_p, True)
+    output = weights @ value
+    return output if blind is None else output.masked_fill(blind, 0.0)
+
+
+def _apply_mask(scores, mask):
+    """The masked scores, and which queries may look nowhere.
+
+    Those keep finite scores, so that no NaN reaches the gradient; their output is zeroed afterwards.
+    """
+    if mask.dtype is dtypes.bool_:
+        hidden = mask.logical_not()
+        blind = hidden.all(-1, keepdim=True)
+        return scores.masked_fill(hidden & blind.logical_not(), -math.inf), blind
+    blind = (mask == -math.inf).all(-1, keepdim=True)
+    mask = mask.masked_fill(blind, 0.0)
+    return scores + (mask if mask.dtype is scores.dtype else mask.to(scores.dtype)), blind
+
+
+def _repeat_heads(query, other):
+    wanted, heads = query.size(-3), other.size(-3)
+    if heads == 0 or wanted % heads != 0:
+        raise RuntimeError(
+            hinted(
+                "Number of heads in key and value must divide the number of heads in ",
+                f"the query has {wanted} heads, key or value {heads}",
+            )
+        )
+    return other if heads == wanted else functions.repeat_interleave(other, wanted // heads, dim=-3)
+
+
+def _check_attention(query, key, value, attn_mask, is_causal):
+    if query.dim() < 2 or key.dim() < 2 or value.dim() < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got "
+            f"query.dim: {query.dim()} key.dim: {key.dim()} and value.dim: {value.dim()} instead."
+        )
+    if not query.dtype is key.dtype is value.dtype:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got "
+            f"query.dtype: {_cpp_name(query.dtype)} key.dtype: {_cpp_name(key.dtype)} "
+            f"and value.dtype: {_cpp_name(value.dtype)} instead."
+        )
+    if attn_mask is None:
+        return
+    if is_causal:
+        raise RuntimeError(
+            hinted(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True",
+                "is_causal=True makes its own mask: leave attn_mask out, or put the causal part into it",
+            )
+        )
+    if attn_mask.dtype is not query.dtype and attn_mask.dtype not in (dtypes.bool_, dtypes.float32):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+            f"attn_mask.dtype: {_cpp_name(attn_mask.dtype)} and  query.dtype: {_cpp_name(query.dtype)} instead."
+        )
+
+
+# ---------------------------------------------------------------- multi-head attention
+
+
+def multi_head_attention_forward(
+    query,
+    key,
+    value,
+    embed_dim_to_check,
+    num_heads,
+    in_proj_weight,
+    in_proj_bias,
+    bias_k,
+    bias_v,
+    add_zero_attn,
+    dropout_p,
+    out_proj_weight,
+    out_proj_bias,
+    training=True,
+    key_padding_mask=None,
+    need_weights=True,
+    attn_mask=None,
+    use_separate_proj_weight=False,
+    q_proj_weight=None,
+    k_proj_weight=None,
+    v_proj_weight=None,
+    static_k=None,
+    static_v=None,
+    average_attn_weights=True,
+    is_causal=False,
+):
+    """Multi-head attention: project, attend in every head, join and project; (output, weights or None).
+
+    ``query`` is (L, N, E) or (L, E), ``key`` (S, N, kdim) and ``value`` (S, N, vdim). Masks are bool, True where a
+    query may *not* look, or floating, added to the scores: ``key_padding_mask`` (N, S), ``attn_mask`` (L, S) or (N *
+    heads, L, S). ``is_causal`` only promises that ``attn_mask`` is causal. The weights, with ``need_weights``, are
+    (N, L, S), or (N, heads, L, S) if not ``average_attn_weights``. The rest is what :class:`nn.MultiheadAttention`
+    holds. AssertionError and RuntimeError for shapes that do not fit. Follows
+    ``torch.nn.functional.multi_head_attention_forward``.
+    """
+    batched = _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    target_length, batch, embed_dim = query.shape
+    key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+    if is_causal and key_padding_mask is None and not need_weights:
+        attn_mask = None
+    else:
+        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
+        is_causal = is_causal and key_padding_mask is None
+    _check_embedding(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
+
+    if use_separate_proj_weight:
+        weights = (q_proj_weight, k_proj_weight, v_proj_weight)
+        _check_separate_weights(weights, query, key, value)
+        query, key, value = _project_separately(query, key, value, weights, in_proj_bias)
+    else:
+        _require(in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
+        query, key, value = _project_packed(query, key, value, in_proj_weight, in_proj_bias)
+    attn_mask = _batch_of_masks(attn_mask, target_length, key.shape[0], batch * num_heads)
+
+    extra = 0
+    if bias_k is not None and bias_v is not None:
+        _require(static_k is None, "bias cannot be added to static key.")
+        _require(static_v is None, "bias cannot be added to static value.")
+        key = functions.cat([key, bias_k.repeat(1, batch, 1)])
+        value = functions.cat([value, bias_v.repeat(1, batch, 1)])
+        extra += 1
+    else:
+        _require(bias_k is None, "bias_k is set but bias_v is None")
+        _require(bias_v is None, "bias_v is set but bias_k is None")
+    query = _split_heads(query, batch, num_heads)
+    key = _split_heads(key, batch, num_heads) if static_k is None else _checked_static(static_k, "static_k", query)
+    value = _split_heads(value, batch, num_heads) if static_v is None else _checked_static(static_v, "static_v", query)
+    if add_zero_attn:
+        key, value = (functions.cat([x, x.new_zeros(x.shape[0], 1, x.shape[2])], 1) for x in (key, value))
+        extra += 1
+    mask = _merge_masks(attn_mask, key_padding_mask, extra, batch, num_heads, key.shape[1])
+
+    dropout_p = dropout_p if training else 0.0
+    attend = _attend_with_weights if need_weights else _attend_without_weights
+    output, attention = attend(query, key, value, mask, dropout_p, is_causal, batch)
+    output = functions.linear(output, out_proj_weight, out_proj_bias).view(target_length, batch, embed_dim)
+    if attention is not None:
+        attention = attention.view(batch, num_heads, target_length, key.shape[1])
+        attention = attention.mean(1) if average_attn_weights else attention
+    if batched:
+        return output, attention
+    return output.squeeze(1), None if attention is None else attention.squeeze(0)
+
+
+def _attend_with_weights(query, key, value, mask, dropout_p, is_causal, batch):
+    """(L * N, E) outputs of all heads side by side, and the weights (N * heads, L, S)."""
+    query = query * math.sqrt(1.0 / query.shape[-1])
+    if mask is None:
+        scores = query @ key.transpose(-2, -1)
+    else:
+        scores = functions.baddbmm(mask, query, key.transpose(-2, -1))
+    weights = scores.softmax(-1)
+    if dropout_p > 0.0:
+        weights = functions.dropout(weights, dropout_p, True)
+    output = (weights @ value).transpose(0, 1)
+    return output.reshape(query.shape[1] * batch, -1), weights
+
+
+def _attend_without_weights(query, key, value, mask, dropout_p, is_causal, batch):
+    """(L * N, E) outputs of all heads side by side, and None."""
+    query, key, value = (x.view(batch, -1, *x.shape[1:]) for x in (query, key, value))
+    if mask is not None:
+        mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.view(batch, -1, *mask.shape[1:])
+    output = scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal)
+    return output.permute(2, 0, 1, 3).reshape(output.shape[2] * batch, -1), None
+
+
+# ---------------------------------------------------------------- its projections
+
+
+def _project_packed(query, key, value, weight, bias):
+    """Queries, keys and values by one matrix (3 * E, E); inputs that are the same tensor share one product."""
+    size = query.shape[-1]
+    if key is value:
+        if query is key:
+            return functions.linear(query, weight, bias).chunk(3, -1)
+        bias_q, bias_kv = (None, None) if bias is None else bias.split([size, 2 * size])
+        weight_q, weight_kv = weight.split([size, 2 * size])
+        return (functions.linear(query, weight_q, bias_q), *functions.linear(key, weight_kv, bias_kv).chunk(2, -1))
+    return _project_separately(query, key, value, weight.chunk(3), bias)
+
+
+def _project_separately(query, key, value, weights, bias):
+    biases = (None, None, None) if bias is None else bias.chunk(3)
+    return [functions.linear(x, weight, b) for x, weight, b in zip((query, key, value), weights, biases)]
+
+
+def _split_heads(x, batch, num_heads):
+    """(steps, N, E) to (N * heads, steps, E / heads)."""
+    return x.reshape(x.shape[0], batch * num_heads, x.shape[2] // num_heads).transpose(0, 1)
+
+
+# ---------------------------------------------------------------- its masks
+
+
+def canonical_mask(mask, name, other, other_name, dtype, check_other=True):
+    """A mask as numbers to add, minus infinity where a bool one is True; None stays None.
+
+    AssertionError for other kinds; a warning where ``other`` is of another kind than ``mask``.
+    """
+    if mask is None:
+        return None
+    is_bool = mask.dtype is dtypes.bool_
+    _require(is_bool or mask.is_floating_point(), f"only bool and floating types of {name} are supported")
+    if check_other and other is not None and other.dtype is not mask.dtype:
+        warnings.warn(
+            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
+            stacklevel=3,
+        )
+    return functions.zeros_like(mask, dtype=dtype).masked_fill(mask, -math.inf) if is_bool else mask
+
+
+def _batch_of_masks(mask, target_length, source_length, copies):
+    """``mask`` with three dimensions, the first of them 1 or ``copies``."""
+    if mask is None:
+        return None
+    wanted = (target_length, source_length)
+    if mask.dim() == 3:
+        wanted = (copies, *wanted)
+    elif mask.dim() != 2:
+        raise RuntimeError(f"attn_mask's dimension {mask.dim()} is not supported")
+    if tuple(mask.shape) != wanted:
+        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {wanted}.")
+    return mask.unsqueeze(0) if mask.dim() == 2 else mask
+
+
+def _merge_masks(attn_mask, key_padding_mask, extra, batch, num_heads, source_length):
+    """Both masks in one, (1 or N * heads, L or 1, S); columns added to the keys (``extra``) are open to all."""
+    if extra and attn_mask is not None:
+        attn_mask = functions.pad(attn_mask, (0, extra))
+    if key_padding_mask is None:
+        return attn_mask
+    if extra:
+        key_padding_mask = functions.pad(key_padding_mask, (0, extra))
+    for dim, length in enumerate((batch, source_length)):
+        _require(
+            key_padding_mask.shape[dim] == length,
+            f"Expected key_padded_mask.shape[{dim}] to be {length}, but got {key_padding_mask.shape[dim]}",
+        )
+    spread = key_padding_mask.view(batch, 1, 1, source_length).expand(-1, num_heads, -1, -1)
+    spread = spread.reshape(batch * num_heads, 1, source_length)
+    return spread if attn_mask is None else attn_mask + spread
+
+
+# ---------------------------------------------------------------- its checks
+
+
+def _require(condition, message):
+    """PyTorch raises AssertionError for these, whatever ``python -O`` says."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads):
+    """Whether the inputs have a batch dimension; AssertionError where they disagree about it."""
+    dims = query.dim()
+    if dims not in (2, 3):
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor")
+    kind = "batched (3-D)" if dims == 3 else "unbatched (2-D)"
+    _require(
+        key.dim() == dims and value.dim() == dims,
+        f"For {kind} `query`, expected `key` and `value` to be {dims}-D "
+        f"but found {key.dim()}-D and {value.dim()}-D tensors respectively",
+    )
+    if key_padding_mask is not None:
+        _require(
+            key_padding_mask.dim() == dims - 1,
+            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {dims - 1}-D "
+            f"but found {key_padding_mask.dim()}-D tensor instead",
+        )
+    if attn_mask is not None:
+        _require(
+            attn_mask.dim() in (2, 3),
+            f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D "
+            f"but found {attn_mask.dim()}-D tensor instead",
+        )
+        if dims == 2 and attn_mask.dim() == 3:
+            expected = (num_heads, query.shape[0], key.shape[0])
+            _require(
+                tuple(attn_mask.shape) == expected,
+                f"Expected `attn_mask` shape to be {expected} but got {attn_mask.shape}",
+            )
+    return dims == 3
+
+
+def _check_embedding(query, key, value, embed_dim, num_heads, separate):
+    _require(query.shape[2] == embed_dim, f"was expecting embedding dimension of {embed_dim}, but got {query.shape[2]}")
+    _require(embed_dim % num_heads == 0, f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
+    if separate:
+        _require(
+            key.shape[:2] == value.shape[:2],
+            f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}",
+        )
+    else:
+        _require(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
+
+
+def _check_separate_weights(weights, query, key, value):
+    for letter, weight in zip("qkv", weights):
+        _require(weight is not None, f"use_separate_proj_weight is True but {letter}_proj_weight is None")
+    size = query.shape[-1]
+    for word, weight, x in zip(("query", "key", "value"), weights, (query, key, value)):
+        expected = (size, x.shape[-1])
+        _require(
+            tuple(weight.shape) == expected, f"expecting {word} weights shape of {expected}, but got {weight.shape}"
+        )
+
+
+def _checked_static(static, name, query):
+    """Keys or values given ready made, (N * heads, S, E / heads); AssertionError for another shape."""
+    for dim in (0, 2):
+        _require(
+            static.shape[dim] == query.shape[dim],
+            f"expecting {name}.size({dim}) of {query.shape[dim]}, but got {static.shape[dim]}",
+        )
+    return static

@@ -1,0 +1,161 @@
+"""MultiheadAttention: queries look at keys in several subspaces at once and take a blend of values."""
+
+from __future__ import annotations
+
+from ...ops.table import functions
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .linear import NonDynamicallyQuantizableLinear
+from .module import Module
+
+
+class MultiheadAttention(Module):
+    """Multi-head attention with its projections.
+
+    Args:
+        embed_dim: size of queries and outputs; a multiple of ``num_heads``.
+        num_heads: in how many subspaces of ``embed_dim // num_heads`` to attend.
+        dropout: probability of dropping an attention weight in training (0).
+        bias: whether the projections have biases (True).
+        add_bias_kv: append a learned key and value, ``bias_k`` and ``bias_v``, to the sequence (False).
+        add_zero_attn: append a key and value of zeros (False).
+        kdim, vdim: sizes of keys and values, ``embed_dim`` if None. With sizes of their own the projections are
+            ``q_proj_weight``, ``k_proj_weight`` and ``v_proj_weight``, otherwise one ``in_proj_weight``.
+        batch_first: inputs are (N, L, E) rather than (L, N, E).
+
+    ValueError and AssertionError for sizes that do not fit together. After Vaswani et al., "Attention Is All You Need"
+    (2017). Follows ``torch.nn.MultiheadAttention``.
+
+    >>> import rushlight as torch
+    >>> attention = torch.nn.MultiheadAttention(16, num_heads=4, batch_first=True)
+    >>> x = torch.randn(2, 5, 16)
+    >>> output, weights = attention(x, x, x)
+    >>> output.shape, weights.shape
+    (torch.Size([2, 5, 16]), torch.Size([2, 5, 5]))
+    """
+
+    __constants__ = ["batch_first"]
+
+    def __init__(
+        self,
+        embed_dim,
+        num_heads,
+        dropout=0.0,
+        bias=True,
+        add_bias_kv=False,
+        add_zero_attn=False,
+        kdim=None,
+        vdim=None,
+        batch_first=False,
+        device=None,
+        dtype=None,
+    ):
+        if embed_dim <= 0 or num_heads <= 0:
+            raise ValueError(
+                "embed_dim and num_heads must be greater than 0, "
+                f"got embed_dim={embed_dim} and num_heads={num_heads} instead"
+            )
+        super().__init__()
+        self.embed_dim = embed_dim
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.batch_first = batch_first
+        self.head_dim = embed_dim // num_heads
+        if self.head_dim * num_heads != embed_dim:
+            raise AssertionError("embed_dim must be divisible by num_heads")
+
+        def parameter(*shape):
+            return Parameter(functions.empty(shape, device=device, dtype=dtype))
+
+        if self._qkv_same_embed_dim:
+            self.in_proj_weight = parameter(3 * embed_dim, embed_dim)
+            absent = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
+        else:
+            self.q_proj_weight = parameter(embed_dim, embed_dim)
+            self.k_proj_weight = parameter(embed_dim, self.kdim)
+            self.v_proj_weight = parameter(embed_dim, self.vdim)
+            absent = ("in_proj_weight",)
+        for name in absent:
+            self.register_parameter(name, None)
+        self.register_parameter("in_proj_bias", parameter(3 * embed_dim) if bias else None)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.bias_k = parameter(1, 1, embed_dim) if add_bias_kv else None
+        self.bias_v = parameter(1, 1, embed_dim) if add_bias_kv else None
+        self.add_zero_attn = add_zero_attn
+        self._reset_parameters()
+
+    def _reset_parameters(self):
+        if self._qkv_same_embed_dim:
+            init.xavier_uniform_(self.in_proj_weight)
+        else:
+            init.xavier_uniform_(self.q_proj_weight)
+            init.xavier_uniform_(self.k_proj_weight)
+            init.xavier_uniform_(self.v_proj_weight)
+        if self.in_proj_bias is not None:
+            init.constant_(self.in_proj_bias, 0.0)
+            init.constant_(self.out_proj.bias, 0.0)
+        if self.bias_k is not None:
+            init.xavier_normal_(self.bias_k)
+        if self.bias_v is not None:
+            init.xavier_normal_(self.bias_v)
+
+    def forward(
+        self,
+        query,
+        key,
+        value,
+        key_padding_mask=None,
+        need_weights=True,
+        attn_mask=None,
+        average_attn_weights=True,
+        is_causal=False,
+    ):
+        """(output, weights): the attention of ``query`` (L, N, E) to ``key`` (S, N, kdim), blending ``value``.
+
+        Batch first if the layer is, or without a batch dimension. A bool mask is True where a query may not look, a
+        floating one is added to the scores: ``key_padding_mask`` (N, S), ``attn_mask`` (L, S) or (N * heads, L, S).
+        ``is_causal`` promises that ``attn_mask`` is causal. The weights are None unless ``need_weights``, averaged over
+        heads unless told otherwise.
+        """
+        transposed = self.batch_first and query.dim() == 3
+        if transposed:
+            query, key, value = _transpose_together(query, key, value)
+        separate = not self._qkv_same_embed_dim
+        output, weights = F.multi_head_attention_forward(
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            training=self.training,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
+            attn_mask=attn_mask,
+            use_separate_proj_weight=separate,
+            q_proj_weight=self.q_proj_weight if separate else None,
+            k_proj_weight=self.k_proj_weight if separate else None,
+            v_proj_weight=self.v_proj_weight if separate else None,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+        )
+        return (output.transpose(1, 0) if transposed else output), weights
+
+
+def _transpose_together(query, key, value):
+    """Each with its first two dimensions swapped; what was one tensor stays one, so that projections can be shared."""
+    if key is value:
+        turned = key.transpose(1, 0)
+        return (turned if query is key else query.transpose(1, 0)), turned, turned
+    return query.transpose(1, 0), key.transpose(1, 0), value.transpose(1, 0)

@@ -1,0 +1,212 @@
+"""Batch normalisation over one to three spatial dimensions, with running statistics, and its lazy forms."""
+
+from __future__ import annotations
+
+from ...base.dtypes import int64
+from ...ops.table import functions
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from .lazy import LazyModuleMixin
+from .module import Module
+
+
+class _NormBase(Module):
+    """Parameters and running statistics of a norm over channels; ``_input_dims`` are the input ranks it takes."""
+
+    _version = 2
+    __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
+    _input_dims: tuple
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            parameter = Parameter(functions.empty(num_features, device=device, dtype=dtype)) if wanted else None
+            self.register_parameter(name, parameter)
+        if track_running_stats:
+            self.register_buffer("running_mean", functions.zeros(num_features, device=device, dtype=dtype))
+            self.register_buffer("running_var", functions.ones(num_features, device=device, dtype=dtype))
+            self.register_buffer("num_batches_tracked", functions.zeros((), device=device, dtype=int64))
+        else:
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                self.register_buffer(name, None)
+        self.reset_parameters()
+
+    def reset_running_stats(self):
+        """Forget the batches seen: mean 0, variance 1."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self):
+        """Forget the batches seen; set ``weight`` to ones and ``bias`` to zeros."""
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            if self.bias is not None:
+                init.zeros_(self.bias)
+
+    def _check_input_dim(self, input):
+        if input.dim() not in self._input_dims:
+            expected = " or ".join(f"{dim}D" for dim in self._input_dims)
+            raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
+
+    def extra_repr(self):
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
+        # Checkpoints from before version 2 do not count batches: the count that the module has stays.
+        version = local_metadata.get("version", None)
+        key = prefix + "num_batches_tracked"
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            counted = self.num_batches_tracked
+            unusable = counted is None or counted.device.type == "meta"
+            state_dict[key] = functions.zeros((), dtype=int64) if unusable else counted
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+
+class _BatchNorm(_NormBase):
+    def forward(self, input):
+        self._check_input_dim(input)
+        momentum = self.momentum
+        training = self.training
+        running_mean, running_var = self.running_mean, self.running_var
+        if training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked)
+        elif momentum is None:
+            momentum = 0.0
+        by_batch = training or (running_mean is None and running_var is None)
+        if training and not self.track_running_stats:
+            running_mean = running_var = None
+        return F.batch_norm(input, running_mean, running_var, self.weight, self.bias, by_batch, momentum, self.eps)
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of (N, C) or (N, C, L). Arguments as for :class:`BatchNorm2d`.
+
+    Follows ``torch.nn.BatchNorm1d``.
+
+    >>> import rushlight as torch
+    >>> torch.nn.BatchNorm1d(1)(torch.tensor([[1.0], [3.0]])).detach()
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
+
+    _input_dims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Normalise every channel of (N, C, H, W) over the batch, then scale by ``weight`` and shift by ``bias``.
+
+    In training the batch's mean and variance are used and, with ``track_running_stats``, blended into
+    ``running_mean`` and ``running_var`` at the rate ``momentum`` (0.1; None averages all batches alike); in
+    evaluation those are used. ``eps`` (1e-5) is added to the variance; ``affine`` and ``bias`` say which parameters
+    there are. ValueError for an input of another rank, or with a single value a channel in training. After Ioffe and
+    Szegedy, "Batch Normalization" (2015). Follows ``torch.nn.BatchNorm2d``.
+
+    >>> import rushlight as torch
+    >>> layer = torch.nn.BatchNorm2d(3)
+    >>> layer(torch.randn(4, 3, 5, 5)).shape, layer.num_batches_tracked
+    (torch.Size([4, 3, 5, 5]), tensor(1))
+    """
+
+    _input_dims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of (N, C, D, H, W). Arguments as for :class:`BatchNorm2d`.
+
+    Follows ``torch.nn.BatchNorm3d``.
+    """
+
+    _input_dims = (5,)
+
+
+class _LazyNormBase(LazyModuleMixin, _NormBase):
+    """A norm whose ``num_features`` is read from the first input; until then its parameters have no shape."""
+
+    def __init__(
+        self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True
+    ):
+        # Built without features, so that the base class allocates nothing that counts.
+        super().__init__(0, eps, momentum, False, False, device=device, dtype=dtype)
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(device=device, dtype=dtype)
+            if bias:
+                self.bias = UninitializedParameter(device=device, dtype=dtype)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
+            self.num_batches_tracked = functions.zeros((), device=device, dtype=int64)
+
+    def reset_parameters(self):
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input):
+        """Give parameters and statistics the number of channels that ``input`` has."""
+        if not self.has_uninitialized_params():
+            return
+        self.num_features = input.shape[1]
+        members = [self.weight, self.bias] if self.affine else []
+        if self.track_running_stats:
+            members += [self.running_mean, self.running_var]
+        for member in members:
+            if member is not None:
+                member.materialize((self.num_features,))
+        self.reset_parameters()
+
+
+class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
+    """:class:`BatchNorm1d` that takes ``num_features`` from its first input (``torch.nn.LazyBatchNorm1d``)."""
+
+    _input_dims = (2, 3)
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
+    """:class:`BatchNorm2d` that takes ``num_features`` from its first input (``torch.nn.LazyBatchNorm2d``).
+
+    >>> import rushlight as torch
+    >>> layer = torch.nn.LazyBatchNorm2d()
+    >>> layer(torch.randn(2, 3, 4, 4)).shape, layer.num_features
+    (torch.Size([2, 3, 4, 4]), 3)
+    """
+
+    _input_dims = (4,)
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
+    """:class:`BatchNorm3d` that takes ``num_features`` from its first input (``torch.nn.LazyBatchNorm3d``)."""
+
+    _input_dims = (5,)
+    cls_to_become = BatchNorm3d

@@ -1,0 +1,137 @@
+"""Moving a module's parameters and buffers to another dtype or device."""
+
+from __future__ import annotations
+
+import warnings
+
+from ...autograd import no_grad
+from ...base.device import device as Device
+from ...base.device import memory_format as MemoryFormat
+from ...base.dtypes import DType
+from ...base.errors import hinted
+from ...ops.table import functions
+from ...tensor import Tensor
+
+
+class ModuleConversion:
+    """``to``, ``float``, ``cuda`` ...: each rewrites parameters and buffers in place and returns the module."""
+
+    def _apply(self, fn, recurse=True):
+        """Replace the data of every parameter, gradient and buffer by what ``fn`` makes of it."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        with no_grad():
+            for parameter in self._parameters.values():
+                if parameter is not None:
+                    gradient = parameter.grad
+                    parameter.data = fn(parameter)
+                    if gradient is not None:
+                        gradient.data = fn(gradient)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args, **kwargs):
+        """Move and cast parameters and buffers: ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``.
+
+        Only floating point and complex members are cast; integer buffers keep their dtype.
+
+        >>> import rushlight as torch
+        >>> torch.nn.Linear(2, 2).to(torch.float64).weight.dtype
+        torch.float64
+        """
+        device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
+        if dtype is not None:
+            if not (dtype.is_floating_point or dtype.is_complex):
+                raise TypeError(
+                    hinted(
+                        f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}",
+                        "weights of an integer dtype cannot be trained; cast single tensors with tensor.to(dtype)",
+                    )
+                )
+            if dtype.is_complex:
+                warnings.warn(
+                    "Complex modules are a new feature under active development whose design may change, and some "
+                    "modules might not work as expected when using complex tensors as parameters or buffers. Please "
+                    "file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a "
+                    "complex module does not work as expected.",
+                    stacklevel=2,
+                )
+
+        def convert(tensor):
+            target = dtype if tensor.is_floating_point() or tensor.is_complex() else None
+            if memory_format is not None and tensor.dim() in (4, 5):
+                return tensor.to(device, target, non_blocking, memory_format=memory_format)
+            return tensor.to(device, target, non_blocking)
+
+        return self._apply(convert)
+
+    def to_empty(self, *, device, recurse=True):
+        """Put parameters and buffers on ``device`` without their values: the new ones are uninitialised."""
+        return self._apply(lambda tensor: functions.empty_like(tensor, device=device), recurse=recurse)
+
+    def type(self, dst_type):
+        """Cast every parameter and buffer, integer ones too, to ``dst_type``."""
+        return self._apply(lambda tensor: tensor.type(dst_type))
+
+    def float(self):
+        """Cast floating point parameters and buffers to float32."""
+        return self._apply(lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
+
+    def double(self):
+        """Cast floating point parameters and buffers to float64."""
+        return self._apply(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
+
+    def half(self):
+        """Cast floating point parameters and buffers to float16."""
+        return self._apply(lambda tensor: tensor.half() if tensor.is_floating_point() else tensor)
+
+    def bfloat16(self):
+        """Cast floating point parameters and buffers to bfloat16."""
+        return self._apply(lambda tensor: tensor.bfloat16() if tensor.is_floating_point() else tensor)
+
+    def cpu(self):
+        """Move every parameter and buffer to the CPU."""
+        return self._apply(lambda tensor: tensor.cpu())
+
+    def cuda(self, device=None):
+        """Move every parameter and buffer to a CUDA device; raises as PyTorch's CPU build does where there is none."""
+        return self._apply(lambda tensor: tensor.cuda(device))
+
+
+def _parse_to(*args, **kwargs):
+    """The four forms of ``to`` as (device, dtype, non_blocking, memory_format)."""
+    memory_format = kwargs.pop("memory_format", None)
+    positions = ["device", "dtype", "non_blocking"]
+    if args and isinstance(args[0], Tensor):
+        args = (args[0].device, args[0].dtype, *args[1:])
+    elif args and isinstance(args[0], DType):
+        positions = ["dtype", "non_blocking"]
+    elif "tensor" in kwargs:
+        other = kwargs.pop("tensor")
+        kwargs.update(device=other.device, dtype=other.dtype)
+    elif "other" in kwargs:
+        other = kwargs.pop("other")
+        kwargs.update(device=other.device, dtype=other.dtype)
+    given = dict(zip(positions, args))
+    unknown = [name for name in kwargs if name not in positions or name in given]
+    if len(args) > len(positions) or unknown:
+        raise TypeError(
+            hinted(
+                "to() received an invalid combination of arguments",
+                "give to(device), to(dtype), to(device, dtype) or to(tensor), with non_blocking= and memory_format=",
+            )
+        )
+    given.update(kwargs)
+    device, dtype = given.get("device"), given.get("dtype")
+    if device is not None and not isinstance(device, Device):
+        device = Device(device)
+    if dtype is not None and not isinstance(dtype, DType):
+        raise TypeError(f"to(): argument 'dtype' must be torch.dtype, not {dtype.__class__.__name__}")
+    if memory_format is not None and not isinstance(memory_format, MemoryFormat):
+        raise TypeError(
+            f"to(): argument 'memory_format' must be torch.memory_format, not {memory_format.__class__.__name__}"
+        )
+    return device, dtype, bool(given.get("non_blocking", False)), memory_format

@@ -1,0 +1,137 @@
+"""Recurrent cells: one step of an RNN, LSTM or GRU."""
+
+from __future__ import annotations
+
+import math
+
+from ...ops.table import functions
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+
+
+class RNNCellBase(Module):
+    """Parameters of a cell: ``weight_ih``, ``weight_hh``, ``bias_ih`` and ``bias_hh``, ``num_chunks`` gates in each.
+
+    Follows ``torch.nn.RNNCellBase``.
+    """
+
+    __constants__ = ["input_size", "hidden_size", "bias"]
+
+    def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+
+        def parameter(*shape):
+            return Parameter(functions.empty(shape, device=device, dtype=dtype))
+
+        rows = num_chunks * hidden_size
+        self.weight_ih = parameter(rows, input_size)
+        self.weight_hh = parameter(rows, hidden_size)
+        self.register_parameter("bias_ih", parameter(rows) if bias else None)
+        self.register_parameter("bias_hh", parameter(rows) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draw every parameter uniformly within 1/sqrt(hidden_size)."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if getattr(self, "nonlinearity", "tanh") != "tanh":
+            text += f", nonlinearity={self.nonlinearity}"
+        return text
+
+    def _check_rank(self, tensor, what):
+        if tensor.dim() not in (1, 2):
+            raise ValueError(f"{type(self).__name__}: Expected {what} to be 1D or 2D, got {tensor.dim()}D instead")
+
+    def _step(self, function, input, hx):
+        """One step of a cell with a single state, which is zeros if None."""
+        self._check_rank(input, "input")
+        if hx is not None:
+            self._check_rank(hx, "hidden")
+        batched = input.dim() == 2
+        if not batched:
+            input = input.unsqueeze(0)
+            hx = None if hx is None else hx.unsqueeze(0)
+        if hx is None:
+            hx = functions.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
+        hidden = function(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return hidden if batched else hidden.squeeze(0)
+
+
+class RNNCell(RNNCellBase):
+    """One step of :class:`RNN`: (N, input_size), or (input_size), and the hidden state to the next hidden state.
+
+    ``nonlinearity`` is 'tanh' or 'relu'. Follows ``torch.nn.RNNCell``.
+
+    >>> import rushlight as torch
+    >>> torch.nn.RNNCell(10, 20)(torch.randn(3, 10)).shape
+    torch.Size([3, 20])
+    """
+
+    __constants__ = [*RNNCellBase.__constants__, "nonlinearity"]
+
+    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, num_chunks=1, device=device, dtype=dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input, hx=None):
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._step(
+            functions.rnn_tanh_cell if self.nonlinearity == "tanh" else functions.rnn_relu_cell, input, hx
+        )
+
+
+class GRUCell(RNNCellBase):
+    """One step of :class:`GRU`: (N, input_size), or (input_size), and the hidden state to the next hidden state.
+
+    Follows ``torch.nn.GRUCell``.
+
+    >>> import rushlight as torch
+    >>> torch.nn.GRUCell(10, 20)(torch.randn(3, 10), torch.zeros(3, 20)).shape
+    torch.Size([3, 20])
+    """
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
+
+    def forward(self, input, hx=None):
+        return self._step(functions.gru_cell, input, hx)
+
+
+class LSTMCell(RNNCellBase):
+    """One step of :class:`LSTM`: (N, input_size), or (input_size), and (hidden, cell) to the next (hidden, cell).
+
+    Follows ``torch.nn.LSTMCell``.
+
+    >>> import rushlight as torch
+    >>> hidden, cell = torch.nn.LSTMCell(10, 20)(torch.randn(3, 10))
+    >>> hidden.shape, cell.shape
+    (torch.Size([3, 20]), torch.Size([3, 20]))
+    """
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
+
+    def forward(self, input, hx=None):
+        self._check_rank(input, "input")
+        for number, state in enumerate(hx or ()) if isinstance(hx, (tuple, list)) else ():
+            self._check_rank(state, f"hx[{number}]")
+        batched = input.dim() == 2
+        if not batched:
+            input = input.unsqueeze(0)
+            hx = None if hx is None else tuple(state.unsqueeze(0) for state in hx)
+        if hx is None:
+            zeros = functions.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
+            hx = (zeros, zeros)
+        hidden, cell = functions.lstm_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return (hidden, cell) if batched else (hidden.squeeze(0), cell.squeeze(0))

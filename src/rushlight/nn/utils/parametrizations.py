@@ -1,0 +1,117 @@
+"""The parametrizations that come with the package: weight_norm and spectral_norm."""
+
+from __future__ import annotations
+
+from ...autograd import no_grad
+from ...ops.table import functions
+from .. import functional as F
+from ..modules.module import Module
+from . import parametrize
+from .spectral_norm import as_matrix, check_iterations, output_dim
+from .weight_norm import norm_except_dim
+
+__all__ = ["spectral_norm", "weight_norm"]
+
+
+class _WeightNorm(Module):
+    """``original0 * original1 / |original1|``: magnitude and direction."""
+
+    def __init__(self, dim=0):
+        super().__init__()
+        self.dim = -1 if dim is None else dim
+
+    def forward(self, weight_g, weight_v):
+        return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
+
+    def right_inverse(self, weight):
+        return norm_except_dim(weight, self.dim), weight
+
+
+def weight_norm(module, name="weight", dim=0):
+    """Compute the parameter ``name`` of ``module`` from a magnitude and a direction; return the module.
+
+    Args:
+        dim (int): the dimension that has a magnitude an entry; ``None`` for one magnitude. Default: 0
+
+    State dicts of the old `torch.nn.utils.weight_norm` load. Salimans & Kingma 2016; follows
+    ``torch.nn.utils.parametrizations.weight_norm``.
+
+    >>> import rushlight as torch
+    >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(20, 40))
+    >>> layer.parametrizations.weight.original0.size()
+    torch.Size([40, 1])
+    """
+    parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+    def rename(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        magnitude, direction = f"{prefix}{name}_g", f"{prefix}{name}_v"
+        if magnitude in state_dict and direction in state_dict:
+            state_dict[f"{prefix}parametrizations.{name}.original0"] = state_dict.pop(magnitude)
+            state_dict[f"{prefix}parametrizations.{name}.original1"] = state_dict.pop(direction)
+
+    module._register_load_state_dict_pre_hook(rename)
+    return module
+
+
+class _SpectralNorm(Module):
+    """The weight divided by its largest singular value, which power iteration follows during training."""
+
+    def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
+        super().__init__()
+        count = weight.dim()
+        if not -count <= dim < count:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [-{count}, {count - 1}] but got {dim})"
+            )
+        check_iterations(n_power_iterations)
+        self.dim = dim % count
+        self.eps = eps
+        self.n_power_iterations = n_power_iterations
+        if count > 1:
+            with no_grad():
+                matrix = as_matrix(weight, self.dim)
+                height, width = matrix.shape
+                u, v = (matrix.new_empty(length).normal_(0, 1) for length in (height, width))
+                self.register_buffer("_u", F.normalize(u, dim=0, eps=eps))
+                self.register_buffer("_v", F.normalize(v, dim=0, eps=eps))
+                self._iterate(matrix, 15)
+
+    def _iterate(self, matrix, steps):
+        with no_grad():
+            for _ in range(steps):
+                self._u.copy_(F.normalize(functions.mv(matrix, self._v), dim=0, eps=self.eps))
+                self._v.copy_(F.normalize(functions.mv(matrix.t(), self._u), dim=0, eps=self.eps))
+
+    def forward(self, weight):
+        if weight.dim() == 1:
+            return F.normalize(weight, dim=0, eps=self.eps)
+        matrix = as_matrix(weight, self.dim)
+        if self.training:
+            self._iterate(matrix, self.n_power_iterations)
+        # Copies, because the next step writes over both while this graph may still need them.
+        u, v = self._u.clone(), self._v.clone()
+        return weight / functions.dot(u, functions.mv(matrix, v))
+
+    def right_inverse(self, value):
+        return value
+
+
+def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+    """Divide the parameter ``name`` of ``module`` by its largest singular value; return the module.
+
+    Args:
+        n_power_iterations (int): steps of power iteration a training forward. Default: 1
+        dim (int): the dimension that counts outputs. Default: 1 for transposed convolutions, else 0
+
+    Miyato et al. 2018; follows ``torch.nn.utils.parametrizations.spectral_norm``.
+
+    >>> import rushlight as torch
+    >>> layer = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(20, 40))
+    >>> bool((torch.linalg.matrix_norm(layer.weight, 2) - 1).abs() < 0.2)
+    True
+    """
+    weight = getattr(module, name, None)
+    if not hasattr(weight, "dim"):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    dim = output_dim(module) if dim is None else dim
+    return parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))

@@ -1,0 +1,367 @@
+"""Convolution in one, two and three dimensions, its two gradients, and transposed convolution.
+
+All three are sums over the taps of the kernel. For each tap the matching window of the input is copied into a matrix of
+columns, so that one matrix product does the arithmetic; depthwise convolutions multiply and add windows directly.
+The gradients are operations of their own, and each one's derivatives are the other two: every order follows.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+from ..base.errors import hinted
+from .table import composite, functions, is_half, op
+
+# Columns are made for so many bytes at a time: enough for the matrix product to run well, little enough to stay in cache.
+COLUMN_BYTES = 4 << 20
+
+
+def output_lengths(lengths, kernel, stride, padding, dilation):
+    """The lengths of a convolution's output."""
+    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(lengths, kernel, stride, padding, dilation))
+
+
+def padded(array, padding, value=0):
+    """``array`` with ``padding[i]`` elements of ``value`` before and after its i-th spatial dimension."""
+    if not any(padding):
+        return array
+    lengths = array.shape[2:]
+    shape = array.shape[:2] + tuple(n + 2 * p for n, p in zip(lengths, padding))
+    found = np.full(shape, value, array.dtype) if value else np.zeros(shape, array.dtype)
+    found[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(lengths, padding)))] = array
+    return found
+
+
+def taps(kernel, stride, dilation, out):
+    """For each tap: its place in the kernel, and the slices of the (padded) input that it multiplies."""
+    for place in itertools.product(*map(range, kernel)):
+        yield place, tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, s, n in zip(place, dilation, stride, out))
+
+
+class _Geometry:
+    """The numbers of one convolution: kernel, steps and lengths, and how many samples to take at a time."""
+
+    def __init__(self, input_shape, weight_shape, stride, padding, dilation, groups, itemsize, out=None):
+        self.kernel, self.stride, self.padding, self.dilation, self.groups = weight_shape[2:], stride, padding, dilation, groups
+        self.samples, self.channels = input_shape[:2]
+        self.lengths = input_shape[2:]
+        self.out_channels = weight_shape[0]
+        self.out = output_lengths(self.lengths, self.kernel, stride, padding, dilation) if out is None else out
+        self.size = math.prod(self.kernel)
+        self.pixels = math.prod(self.out)
+        self.depthwise = groups == self.channels and groups > 1
+        per_sample = max(self.channels * self.size * self.pixels * itemsize, 1)
+        self.at_once = max(1, min(self.samples, COLUMN_BYTES // per_sample))
+        self.is_pointwise = self.size == 1 and not any(padding) and all(s == 1 for s in stride)
+
+    def chunks(self):
+        return [(start, min(start + self.at_once, self.samples)) for start in range(0, self.samples, self.at_once)]
+
+    def taps(self):
+        return taps(self.kernel, self.stride, self.dilation, self.out)
+
+    def columns(self, part, buffer):
+        """The windows of some samples as matrices (samples, groups, channels per group x taps, pixels)."""
+        count = part.shape[0]
+        if self.is_pointwise:
+            return part.reshape(count, self.groups, self.channels // self.groups, self.pixels)
+        columns = buffer[:count]
+        for place, window in self.taps():
+            columns[(slice(None), slice(None), *place)] = part[(slice(None), slice(None), *window)]
+        return columns.reshape(count, self.groups, -1, self.pixels)
+
+    def buffer(self, dtype):
+        """Memory for the columns of one chunk."""
+        return None if self.is_pointwise else np.empty((self.at_once, self.channels, *self.kernel, *self.out), dtype)
+
+    def weight_matrix(self, weight):
+        return weight.reshape(self.groups, self.out_channels // self.groups, -1)
+
+
+def _wide(*arrays):
+    return [a.astype(np.float32) if is_half(a.dtype) else a for a in arrays]
+
+
+@op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
+    names=(), node="ConvolutionBackward0")  # fmt: skip
+class convolution:
+    """A convolution of (samples, channels, ...) with (out channels, channels per group, kernel ...)."""
+
+    def forward(input, weight, bias, stride, padding, dilation, groups):
+        kind = input.dtype
+        x, w = _wide(input, weight)
+        geometry = _Geometry(x.shape, w.shape, stride, padding, dilation, groups, x.itemsize)
+        found = np.empty((geometry.samples, geometry.out_channels, *geometry.out), x.dtype)
+        source = padded(x, padding)
+        if geometry.depthwise:
+            _depthwise(source, w, geometry, found)
+        else:
+            matrix = geometry.weight_matrix(w)
+            flat = found.reshape(geometry.samples, groups, -1, geometry.pixels)
+            buffer = geometry.buffer(x.dtype)
+            for start, end in geometry.chunks():
+                np.matmul(matrix, geometry.columns(source[start:end], buffer), out=flat[start:end])
+        if bias is not None:
+            found += bias.reshape((-1,) + (1,) * len(geometry.out))
+        return found.astype(kind, copy=False)
+
+    def d_input(grad, input, weight, stride, padding, dilation, groups):
+        return functions.convolution_input_gradient(grad, weight, tuple(input.shape), stride, padding, dilation, groups)
+
+    def d_weight(grad, input, weight, stride, padding, dilation, groups):
+        return functions.convolution_weight_gradient(grad, input, tuple(weight.shape), stride, padding, dilation, groups)
+
+    def d_bias(grad):
+        return grad.sum((0, *range(2, grad.ndim)))
+
+
+def _depthwise(source, weight, geometry, found):
+    """One filter, or a few, for each channel: windows times the tap's weight, added up."""
+    per_channel = geometry.out_channels // geometry.groups
+    found[...] = 0
+    target = found.reshape(geometry.samples, geometry.groups, per_channel, *geometry.out)
+    tap_shape = (geometry.groups, per_channel) + (1,) * len(geometry.out)
+    for place, window in geometry.taps():
+        part = source[(slice(None), slice(None), *window)][:, :, None]
+        target += part * weight[(slice(None), 0, *place)].reshape(tap_shape)
+
+
+@op("convolution_input_gradient(Tensor grad, Tensor weight, int[] input_size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
+    names=(), node="ConvolutionBackward0")  # fmt: skip
+class convolution_input_gradient:
+    """What flows from a convolution's output back to its input; also the transposed convolution."""
+
+    def forward(grad, weight, input_size, stride, padding, dilation, groups):
+        kind = grad.dtype
+        g, w = _wide(np.ascontiguousarray(grad), weight)
+        geometry = _Geometry(input_size, w.shape, stride, padding, dilation, groups, g.itemsize, g.shape[2:])
+        shape = (*input_size[:2], *(n + 2 * p for n, p in zip(geometry.lengths, padding)))
+        found = np.zeros(shape, g.dtype)
+        if geometry.depthwise:
+            _depthwise_input_gradient(g, w, geometry, found)
+        else:
+            matrix = geometry.weight_matrix(w).swapaxes(1, 2)
+            flat = g.reshape(geometry.samples, groups, -1, geometry.pixels)
+            for start, end in geometry.chunks():
+                columns = np.matmul(matrix, flat[start:end]).reshape(end - start, geometry.channels, *geometry.kernel, *geometry.out)
+                target = found[start:end]
+                for place, window in geometry.taps():
+                    target[(slice(None), slice(None), *window)] += columns[(slice(None), slice(None), *place)]
+        inside = tuple(slice(p, p + n) for n, p in zip(geometry.lengths, padding))
+        return np.ascontiguousarray(found[(slice(None), slice(None), *inside)]).astype(kind, copy=False)
+
+    def d_grad(grads, grad, weight, stride, padding, dilation, groups):
+        found = functions.convolution(grads[0], weight, None, stride, padding, dilation, groups)
+        return found[tuple(slice(0, n) for n in grad.shape)]  # output padding can make room for one more window
+
+    def d_weight(grads, grad, weight, stride, padding, dilation, groups):
+        return functions.convolution_weight_gradient(grad, grads[0], tuple(weight.shape), stride, padding, dilation, groups)
+
+
+def _depthwise_input_gradient(grad, weight, geometry, found):
+    per_channel = geometry.out_channels // geometry.groups
+    flowing = grad.reshape(geometry.samples, geometry.groups, per_channel, *geometry.out)
+    tap_shape = (geometry.groups, per_channel) + (1,) * len(geometry.out)
+    for place, window in geometry.taps():
+        part = flowing * weight[(slice(None), 0, *place)].reshape(tap_shape)
+        found[(slice(None), slice(None), *window)] += part.sum(2) if per_channel > 1 else part[:, :, 0]
+
+
+@op("convolution_weight_gradient(Tensor grad, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
+    names=(), node="ConvolutionBackward0")  # fmt: skip
+class convolution_weight_gradient:
+    """What flows from a convolution's output to its kernel, summed over samples and pixels."""
+
+    def forward(grad, input, weight_size, stride, padding, dilation, groups):
+        kind = grad.dtype
+        g, x = _wide(np.ascontiguousarray(grad), input)
+        geometry = _Geometry(x.shape, weight_size, stride, padding, dilation, groups, x.itemsize, g.shape[2:])
+        source = padded(x, padding)
+        found = np.zeros(weight_size, g.dtype)
+        if geometry.depthwise:
+            per_channel = geometry.out_channels // groups
+            flowing = g.reshape(geometry.samples, groups, per_channel, geometry.pixels)
+            for place, window in geometry.taps():
+                part = source[(slice(None), slice(None), *window)].reshape(geometry.samples, groups, geometry.pixels, 1)
+                found[(slice(None), 0, *place)] = np.matmul(flowing, part).sum(0).reshape(-1)
+            return found.astype(kind, copy=False)
+        matrix = geometry.weight_matrix(found)
+        flat = g.reshape(geometry.samples, groups, -1, geometry.pixels)
+        buffer = geometry.buffer(x.dtype)
+        for start, end in geometry.chunks():
+            columns = geometry.columns(source[start:end], buffer)
+            matrix += np.matmul(flat[start:end], columns.swapaxes(2, 3)).sum(0)
+        return found.astype(kind, copy=False)
+
+    def d_grad(grads, input, stride, padding, dilation, groups):
+        return functions.convolution(input, grads[0], None, stride, padding, dilation, groups)
+
+    def d_input(grads, grad, input, stride, padding, dilation, groups):
+        return functions.convolution_input_gradient(grad, grads[0], tuple(input.shape), stride, padding, dilation, groups)
+
+
+# ---------------------------------------------------------------- PyTorch's functions
+
+
+def repeated(value, count, name, where):
+    """An int or a sequence as ``count`` ints, for the argument ``name`` of ``where``."""
+    if isinstance(value, (tuple, list)):
+        if len(value) == 1:
+            return (int(value[0]),) * count
+        if len(value) != count:
+            raise RuntimeError(f"expected {name} to be a single integer value or a list of {count} values to match the convolution "
+                               f"dimensions, but got {name}={list(value)}")  # fmt: skip
+        return tuple(int(v) for v in value)
+    return (int(value),) * count
+
+
+def _check(name, input, weight, bias, groups, count, transposed):
+    if input.ndim not in (count + 1, count + 2):
+        raise RuntimeError(
+            hinted(
+                f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}",
+                f"{name} takes (samples, channels, {', '.join(['depth', 'height', 'width'][-count:])})",
+            )
+        )
+    if weight.ndim != count + 2:
+        raise RuntimeError(f"expected {count + 2}-dimensional weight, but got weight of size {list(weight.shape)} instead")
+    channels = input.shape[-count - 1]
+    wanted = weight.shape[0] if transposed else weight.shape[1] * groups
+    if channels != wanted:
+        what = "transposed" if transposed else ""
+        raise RuntimeError(
+            hinted(
+                f"Given {'transposed=1' if what else f'groups={groups}'}, weight of size {list(weight.shape)}, expected input"
+                f"{list(_batched_shape(input, count))} to have {wanted} channels, but got {channels} channels instead",
+                f"dimension {input.ndim - count - 1} of the input holds its channels; the layer was made for {wanted}",
+            )
+        )
+    if not transposed and weight.shape[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+            f"{list(weight.shape)} instead"
+        )
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            hinted(
+                f"Input type ({input.type()}) and weight type ({weight.type()}) should be the same",
+                f"convert the input with .to({weight.dtype!r}), or the layer",
+            )
+        )
+    if bias is not None:
+        out = weight.shape[1] * groups if transposed else weight.shape[0]
+        if bias.dtype is not input.dtype:
+            raise RuntimeError(f"Input type ({input.type()}) and bias type ({bias.type()}) should be the same")
+        if tuple(bias.shape) != (out,):
+            raise RuntimeError(
+                f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {out} elements, but got bias of "
+                f"size {list(bias.shape)} instead"
+            )
+
+
+def _batched_shape(input, count):
+    return tuple(input.shape) if input.ndim == count + 2 else (1, *input.shape)
+
+
+def _check_lengths(lengths, kernel, padding, dilation):
+    spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel)]
+    whole = [n + 2 * p for n, p in zip(lengths, padding)]
+    if any(w < s for w, s in zip(whole, spans)):
+        raise RuntimeError(
+            hinted(
+                f"Calculated padded input size per channel: ({' x '.join(map(str, whole))}). Kernel size: "
+                f"({' x '.join(map(str, spans))}). Kernel size can't be greater than actual input size",
+                "the image is smaller than the kernel: pad it, or use a smaller kernel",
+            )
+        )
+
+
+def _convolve(name, count, input, weight, bias, stride, padding, dilation, groups):
+    _check(name, input, weight, bias, groups, count, False)
+    stride, dilation = repeated(stride, count, "stride", name), repeated(dilation, count, "dilation", name)
+    unbatched = input.ndim == count + 1
+    if unbatched:
+        input = input.unsqueeze(0)
+    kernel = tuple(weight.shape[2:])
+    if isinstance(padding, str):
+        input, padding = _named_padding(padding, input, kernel, stride, dilation)
+    padding = repeated(padding, count, "padding", name)
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    _check_lengths(tuple(input.shape[2:]), kernel, padding, dilation)
+    found = functions.convolution(input, weight, bias, stride, padding, dilation, groups)
+    return found.squeeze(0) if unbatched else found
+
+
+def _named_padding(padding, input, kernel, stride, dilation):
+    """'valid' pads nothing; 'same' pads so that the output has the input's lengths, one more behind where it is odd."""
+    if padding == "valid":
+        return input, (0,) * len(kernel)
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    total = [d * (k - 1) for d, k in zip(dilation, kernel)]
+    if all(t % 2 == 0 for t in total):
+        return input, tuple(t // 2 for t in total)
+    extra = [side for t in reversed(total) for side in (0, t % 2)]
+    return functions.constant_pad_nd(input, extra, 0), tuple(t // 2 for t in total)
+
+
+def _transpose(name, count, input, weight, bias, stride, padding, output_padding, groups, dilation):
+    _check(name, input, weight, bias, groups, count, True)
+    stride, padding, output_padding, dilation = (
+        repeated(v, count, n, name)
+        for v, n in ((stride, "stride"), (padding, "padding"), (output_padding, "output_padding"), (dilation, "dilation"))
+    )
+    if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
+        raise RuntimeError(
+            f"output padding must be smaller than either stride or dilation, but got output_padding_height: {output_padding[0]}"
+        )
+    unbatched = input.ndim == count + 1
+    if unbatched:
+        input = input.unsqueeze(0)
+    lengths = [
+        (n - 1) * s - 2 * p + d * (k - 1) + o + 1
+        for n, s, p, d, k, o in zip(input.shape[2:], stride, padding, dilation, weight.shape[2:], output_padding)
+    ]
+    size = (input.shape[0], weight.shape[1] * groups, *lengths)
+    found = functions.convolution_input_gradient(input, weight, size, stride, padding, dilation, groups)
+    if bias is not None:
+        found = found + bias.reshape((-1,) + (1,) * count)
+    return found.squeeze(0) if unbatched else found
+
+
+def _define(count):
+    name, transposed_name = f"conv{count}d", f"conv_transpose{count}d"
+
+    def conv(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        return _convolve(name, count, input, weight, bias, stride, padding, dilation, groups)
+
+    def conv_transpose(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+        return _transpose(transposed_name, count, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+    lengths = ["depth", "height", "width"][-count:]
+    conv.__name__ = conv.__qualname__ = name
+    conv.__doc__ = (
+        f"A {count}-dimensional convolution: input (samples, channels, {', '.join(lengths)}), weight (out channels, channels / groups, "
+        f"kernel...), as `torch.nn.functional.{name}`; padding may be 'same' or 'valid'."
+    )
+    conv_transpose.__name__ = conv_transpose.__qualname__ = transposed_name
+    conv_transpose.__doc__ = f"The transpose of `{name}`: what its gradient does, as an operation."
+    composite(conv, names=("torch", "nn.functional"))
+    composite(conv_transpose, names=("torch", "nn.functional"))
+
+
+for _count in (1, 2, 3):
+    _define(_count)
+
+
+@composite(names=("nn.functional",))
+def conv_tbc(input, weight, bias, pad=0):
+    """A one-dimensional convolution of (time, samples, channels) with weight (kernel, channels, out channels)."""
+    found = functions.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
+    return found.permute(2, 0, 1)

@@ -1,0 +1,185 @@
+"""Copies: clone, conversion between dtypes, writing into existing memory, resizing."""
+
+import numpy as np
+
+from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
+from ..base.shapes import broadcast_shapes, sizes_argument
+from .table import INPLACE, composite, functions, op
+
+
+def dense_copy(array):
+    """A copy that keeps the order of dimensions in memory where the array is dense, as PyTorch's preserve_format does."""
+    if array.flags.c_contiguous:
+        return array.copy()
+    strides = array.strides
+    if 0 in strides and any(length > 1 and stride == 0 for length, stride in zip(array.shape, strides)):
+        return np.array(array, order="C", copy=True)
+    return array.copy(order="K")
+
+
+def laid_out(array, memory_format):
+    """A copy of ``array`` in a memory format."""
+    if memory_format is None or memory_format is preserve_format:
+        return dense_copy(array)
+    if memory_format is contiguous_format:
+        return np.array(array, order="C", copy=True)
+    rank = {channels_last: 4, channels_last_3d: 5}[memory_format]
+    if array.ndim != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {'channels_last' if rank == 4 else 'channels_last_3d'} format")
+    return np.moveaxis(np.array(np.moveaxis(array, 1, -1), order="C", copy=True), -1, 1)
+
+
+@op("clone(Tensor self, *, any memory_format=None) -> Tensor")
+class clone:
+    """A copy with memory of its own; gradients flow through it.
+
+    >>> import rushlight as torch
+    >>> x = torch.zeros(2)
+    >>> x.clone().fill_(1), x
+    (tensor([1., 1.]), tensor([0., 0.]))
+    """
+
+    def forward(self, memory_format):
+        return laid_out(self, memory_format)
+
+    def d_self(grad):
+        return grad
+
+
+@op("to_copy(Tensor self, dtype dtype, *, any memory_format=None) -> Tensor", names=(), node="ToCopyBackward0")
+class to_copy:
+    """A copy in another dtype."""
+
+    def forward(self, dtype, memory_format):
+        if memory_format is None or memory_format is preserve_format:
+            return self.astype(dtype.numpy, order="K" if not self.flags.c_contiguous and 0 not in self.strides else "C")
+        return laid_out(self.astype(dtype.numpy), memory_format)
+
+    def d_self(grad):
+        return grad  # the node fits it to the dtype of self
+
+
+@composite(names=("Tensor",))
+def contiguous(input, memory_format=contiguous_format):
+    """The tensor itself where its elements lie row by row, else a copy that does."""
+    return input if input.is_contiguous(memory_format=memory_format) else input.clone(memory_format=memory_format)
+
+
+@composite(names=("Tensor",))
+def is_contiguous(input, memory_format=contiguous_format):
+    """Whether the elements lie in memory in the order of ``memory_format``, without gaps."""
+    array = input._array
+    if memory_format is contiguous_format or memory_format is preserve_format:
+        return array.flags.c_contiguous
+    rank = 4 if memory_format is channels_last else 5
+    return array.ndim == rank and np.moveaxis(array, 1, -1).flags.c_contiguous
+
+
+@op("copy_(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", kind=INPLACE, names=(), node="CopyBackwards")
+class copy_from:
+    """Write ``src``, broadcast and converted, into the tensor."""
+
+    def forward(self, src, non_blocking):
+        if src.shape != self.shape:
+            _check_fits(src, self)
+        np.copyto(self, src, casting="unsafe")
+
+    def d_self(grad):
+        return functions.zeros_like(grad)
+
+    def d_src(grad, src):
+        return grad.sum_to_size(src.shape)
+
+
+def _check_fits(source, target):
+    try:
+        fits = broadcast_shapes(source.shape, target.shape) == target.shape
+    except RuntimeError:
+        fits = False
+    if not fits:
+        missing = len(target.shape) - len(source.shape)
+        for axis in range(target.ndim - 1, -1, -1):
+            own = source.shape[axis - missing] if axis >= missing else 1
+            if own not in (1, target.shape[axis]):
+                raise RuntimeError(
+                    f"The size of tensor a ({target.shape[axis]}) must match the size of tensor b ({own}) at non-singleton dimension {axis}"
+                )
+        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}")
+
+
+@composite(names=("Tensor",))
+def copy_(input, src, non_blocking=False):
+    """Write the elements of ``src``, broadcast and converted, into this tensor."""
+    return functions.copy_from(input, src if hasattr(src, "_edge") else functions.tensor(src, dtype=input.dtype))
+
+
+@op("fill_(Tensor self, any value) -> Tensor", kind=INPLACE, names=(), node="FillBackward0")
+class fill_number:
+    """Write one number everywhere."""
+
+    def forward(self, value):
+        if self.dtype.kind in "iub" and isinstance(value, int) and not isinstance(value, bool):
+            self[...] = np.array(value & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(self.dtype) if self.dtype.kind != "b" else value != 0
+        else:
+            np.copyto(self, value, casting="unsafe")
+
+    def d_self(grad):
+        return functions.zeros_like(grad)
+
+
+@op("fill_(Tensor self, Tensor value) -> Tensor", kind=INPLACE, names=(), node="FillBackward1")
+class fill_tensor:
+    """Write the value of a 0-dim tensor everywhere."""
+
+    def forward(self, value):
+        np.copyto(self, value, casting="unsafe")
+
+    def d_self(grad):
+        return functions.zeros_like(grad)
+
+    def d_value(grad):
+        return grad.sum()
+
+
+@composite(names=("torch", "Tensor"))
+def fill_(input, value):
+    """Write a number, or the value of a 0-dim tensor, into every element."""
+    if hasattr(value, "_edge"):
+        if value.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+        return functions.fill_tensor(input, value)
+    if isinstance(value, complex) and not input.is_complex():
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    return functions.fill_number(input, value.item() if isinstance(value, np.generic) else value)
+
+
+@composite
+def fill(input, value):
+    """A tensor of the same shape and dtype with ``value`` everywhere."""
+    return input.clone().fill_(value)
+
+
+@op("zero_(Tensor self) -> Tensor", kind=INPLACE, names=("torch", "Tensor"))
+class zero_:
+    """Write zeros everywhere."""
+
+    def forward(self):
+        self[...] = 0
+
+    def d_self(grad):
+        return functions.zeros_like(grad)
+
+
+@composite(names=("Tensor",))
+def sum_to_size(input, *size):
+    """Sum so that the result has ``size``, to which the tensor's shape could be expanded."""
+    shape, target = input._array.shape, sizes_argument(size)
+    if shape == target:
+        return input
+    missing = len(shape) - len(target)
+    dims = [d for d, length in enumerate(shape) if d < missing or (target[d - missing] == 1 and length != 1)]
+    if missing < 0 or any(shape[missing + d] != length and length != 1 for d, length in enumerate(target)):
+        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
+    if dims:
+        input = input.sum(dims, keepdim=True)
+    return input.reshape(target) if missing else input

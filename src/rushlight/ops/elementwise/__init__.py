@@ -1,0 +1,1 @@
+"""Elementwise operations, one family a file."""

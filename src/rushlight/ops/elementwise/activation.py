@@ -1,0 +1,405 @@
+"""Activations of neural networks, as operations with derivatives of their own.
+
+The gradient of each is one operation too (`activation_gradient`), so that backward is few passes over memory.
+"""
+
+import math
+
+import numpy as np
+
+from ...base.dtypes import float64
+from ...base.errors import hinted
+from ..blockwise import FEW, bounded, select
+from ..table import ELEMENTWISE, FLOAT, UNARY, composite, functions, is_half, op
+from .checks import BOOL, COMPLEX, NOT_FLOATING, is_bool, refuse_complex
+
+SQRT_HALF = math.sqrt(0.5)
+GELU_SCALE = math.sqrt(2 / math.pi)
+
+_no_complex = refuse_complex("clamp is not supported for complex types", NotImplementedError)
+
+
+def _check_relu(self):
+    if is_bool(self):
+        raise RuntimeError(hinted("Boolean inputs not supported for relu", "convert the tensor with .float() first"))
+    _no_complex(self)
+
+
+_zeros = {}
+
+
+def _rectified(array):
+    if array.size > FEW:
+        return bounded(array, 0)
+    zero = _zeros.get(array.dtype)
+    if zero is None:
+        zero = _zeros[array.dtype] = np.zeros((), array.dtype)
+    return np.maximum(array, zero)
+
+
+@op("relu(Tensor self) -> Tensor", kind=UNARY, inplace=True)
+class relu:
+    """Each element, but at least 0.
+
+    >>> import rushlight as torch
+    >>> torch.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+
+    numpy = ufunc = _rectified
+    check = _check_relu
+
+    def d_self(grad, result):
+        return functions.threshold_backward(grad, result, 0)
+
+
+@op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", kind=ELEMENTWISE, inplace=True,
+    refuse=(*BOOL, *COMPLEX), names=("torch",))  # fmt: skip
+class threshold:
+    """Each element above ``threshold``; ``value`` for the others."""
+
+    def numpy(self, threshold, value):
+        return select(self <= self.dtype.type(threshold), self.dtype.type(value), self)
+
+    def d_self(grad, self, threshold):
+        return functions.threshold_backward(grad, self, threshold)
+
+
+@op("sigmoid(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=("torch", "Tensor", "special:expit"))
+class sigmoid:
+    """``1 / (1 + exp(-x))``: any number to one between 0 and 1.
+
+    >>> import rushlight as torch
+    >>> torch.sigmoid(torch.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """
+
+    def element(m, self):
+        return m.sigmoid(self)
+
+    def d_self(grad, result):
+        return functions.sigmoid_backward(grad, result)
+
+
+def _check_approximate(self, approximate):
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError(
+            hinted("approximate argument must be either none or tanh.", f"it is {approximate!r}; none is the exact form with erf")
+        )
+
+
+@op("gelu(Tensor self, *, str approximate='none') -> Tensor", kind=UNARY, refuse=NOT_FLOATING, names=("nn.functional",))
+class gelu:
+    """``x`` times the normal distribution function at ``x`` (Hendrycks and Gimpel, 2016).
+
+    ``approximate="tanh"`` takes a formula with tanh in place of the exact one with erf.
+    """
+
+    kernel = "GeluKernelImpl"
+    check = _check_approximate
+
+    def element(m, self, approximate="none"):
+        if approximate == "none":
+            share = m.erf(self * SQRT_HALF)
+        else:
+            share = m.tanh((self * self * 0.044715 + 1) * self * GELU_SCALE)
+        return (share + 1) * self * 0.5
+
+    def d_self(grad, self, approximate):
+        return functions.gelu_backward(grad, self, approximate)
+
+
+@op("silu(Tensor self) -> Tensor", kind=UNARY, inplace=True, names=(), refuse=NOT_FLOATING[:-2])
+class silu:
+    """``x * sigmoid(x)``, also called swish."""
+
+    def element(m, self):
+        return self * m.sigmoid(self)
+
+    def d_self(grad, self):
+        return functions.silu_backward(grad, self)
+
+
+@op("mish(Tensor self) -> Tensor", kind=UNARY, inplace=True, names=(), refuse=NOT_FLOATING)
+class mish:
+    """``x * tanh(softplus(x))`` (Misra, 2019)."""
+
+    def element(m, self):
+        return self * tanh_of_softplus(m, self)
+
+    def d_self(grad, self):
+        return functions.mish_backward(grad, self)
+
+
+def tanh_of_softplus(m, x):
+    """``tanh(log(1 + exp(x)))`` with one exponential: with ``e = exp(x)`` it is ``(e² + 2e) / (e² + 2e + 2)``."""
+    e = m.exp(m.clamp(x, None, 20))
+    e = e * (e + 2)
+    return e / (e + 2)
+
+
+@op("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", kind=ELEMENTWISE, refuse=NOT_FLOATING,
+    names=("nn.functional",))  # fmt: skip
+class softplus:
+    """``log(1 + exp(beta * x)) / beta``, a smooth `relu`; ``x`` itself where ``beta * x`` exceeds ``threshold``."""
+
+    def element(m, self, beta=1, threshold=20):
+        scaled = self * beta
+        return m.where(scaled > threshold, self, m.log1p(m.exp(scaled)) / beta)
+
+    def d_self(grad, self, beta, threshold):
+        return functions.softplus_backward(grad, self, beta, threshold)
+
+
+@op("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", kind=ELEMENTWISE, inplace=True,
+    names=(), refuse=NOT_FLOATING)  # fmt: skip
+class elu:
+    """``scale * x`` for positive elements, ``scale * alpha * (exp(input_scale * x) - 1)`` for the others (Clevert et al., 2015)."""
+
+    def element(m, self, alpha=1, scale=1, input_scale=1):
+        below = m.expm1(m.clamp(self, None, 0) * input_scale) * (alpha * scale)
+        return m.where(self <= 0, below, self * scale)
+
+    def d_self(grad, self, alpha, scale, input_scale):
+        return functions.elu_backward(grad, self, alpha, scale, input_scale)
+
+
+def _check_celu(self, alpha):
+    if alpha == 0:
+        raise RuntimeError(hinted("ZeroDivisionError: alpha cannot be 0 for CELU", "give an alpha other than 0"))
+
+
+@op("celu(Tensor self, Scalar alpha=1.0) -> Tensor", kind=ELEMENTWISE, inplace=True, names=("torch",), refuse=NOT_FLOATING)
+class celu:
+    """``x`` for positive elements, ``alpha * (exp(x / alpha) - 1)`` for the others (Barron, 2017)."""
+
+    kernel = "elu_cpu"
+    check = _check_celu
+
+    def element(m, self, alpha=1.0):
+        return m.where(self <= 0, m.expm1(m.clamp(self, None, 0) * (1 / alpha)) * alpha, self)
+
+    def d_self(grad, self, alpha):
+        return functions.elu_backward(grad, self, alpha, 1, 1 / alpha)
+
+
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+@composite(names=("torch",), inplace=True)
+def selu(input):
+    """`elu` with the constants that keep mean 0 and variance 1 from layer to layer (Klambauer et al., 2017)."""
+    return functions.elu(input, SELU_ALPHA, SELU_SCALE)
+
+
+@op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", kind=ELEMENTWISE, inplace=True, names=(),
+    refuse=NOT_FLOATING)  # fmt: skip
+class leaky_relu:
+    """``x`` for positive elements, ``negative_slope * x`` for the others."""
+
+    def element(m, self, negative_slope=0.01):
+        if 0 <= negative_slope <= 1:
+            return m.maximum(self * negative_slope, self)
+        return m.where(self > 0, self, self * negative_slope)
+
+    def d_self(grad, self, negative_slope):
+        return functions.leaky_relu_backward(grad, self, negative_slope)
+
+
+@op("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", kind=ELEMENTWISE, inplace=True, names=(),
+    refuse=(*BOOL, *COMPLEX))  # fmt: skip
+class hardtanh:
+    """Each element, but at least ``min_val`` and at most ``max_val``."""
+
+    kernel = "hardtanh"
+
+    def numpy(self, min_val=-1, max_val=1):
+        return bounded(self, self.dtype.type(min_val), self.dtype.type(max_val))
+
+    def d_self(grad, self, min_val, max_val):
+        return functions.hardtanh_backward(grad, self, min_val, max_val)
+
+
+@op("hardsigmoid(Tensor self) -> Tensor", kind=UNARY, inplace=True, names=(), refuse=NOT_FLOATING)
+class hardsigmoid:
+    """``(x + 3) / 6`` between 0 and 1: a `sigmoid` of straight lines."""
+
+    def element(m, self):
+        return m.clamp(self + 3, 0, 6) / 6
+
+    def d_self(grad, self):
+        return functions.hardsigmoid_backward(grad, self)
+
+
+@op("hardswish(Tensor self) -> Tensor", kind=UNARY, inplace=True, names=(), refuse=NOT_FLOATING)
+class hardswish:
+    """``x * hardsigmoid(x)`` (Howard et al., 2019)."""
+
+    def element(m, self):
+        return self * m.clamp(self + 3, 0, 6) / 6
+
+    def d_self(grad, self):
+        return functions.hardswish_backward(grad, self)
+
+
+@op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", kind=ELEMENTWISE, names=("torch", "Tensor", "nn.functional"),
+    refuse=NOT_FLOATING)  # fmt: skip
+class hardshrink:
+    """Each element farther than ``lambd`` from zero; 0 for the others."""
+
+    def element(m, self, lambd=0.5):
+        return m.where(m.abs(self) <= lambd, 0, self)
+
+    def d_self(grad, self, lambd):
+        return functions.hardshrink_backward(grad, self, lambd)
+
+
+def _check_lambda(self, lambd):
+    if lambd < 0:
+        raise RuntimeError(
+            hinted(
+                f"lambda must be in range [0, 3.40282e+38] for input dtype {self.dtype.legacy_name}, but found {lambd}",
+                "the width of the gap around zero cannot be negative",
+            )
+        )
+
+
+@op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", kind=ELEMENTWISE, names=("nn.functional",), refuse=NOT_FLOATING)
+class softshrink:
+    """Each element moved by ``lambd`` toward zero; 0 for those nearer than that."""
+
+    check = _check_lambda
+
+    def element(m, self, lambd=0.5):
+        return m.where(self > lambd, self - lambd, m.where(self < -lambd, self + lambd, self * 0))
+
+    def d_self(grad, self, lambd):
+        return functions.hardshrink_backward(grad, self, lambd)
+
+
+@op("logsigmoid(Tensor self) -> Tensor", kind=UNARY, names=("nn.functional",), refuse=NOT_FLOATING, node="LogSigmoidBackward0")
+class logsigmoid:
+    """``log(sigmoid(x))`` without overflow."""
+
+    kernel = "log_sigmoid_cpu"
+
+    def element(m, self):
+        return m.clamp(self, None, 0) - m.log1p(m.exp(-m.abs(self)))
+
+    def d_self(grad, self):
+        return functions.logsigmoid_backward(grad, self)
+
+
+@op("prelu_kernel(Tensor self, Tensor weight) -> Tensor", kind=ELEMENTWISE, names=(), refuse=NOT_FLOATING)
+class prelu_kernel:
+    """``x`` for positive elements, ``weight * x`` for the others."""
+
+    def element(m, self, weight):
+        return m.where(self > 0, self, weight * self)
+
+    def d_self(grad, self, weight):
+        return functions.where(self > 0, grad, weight * grad)
+
+    def d_weight(grad, self):
+        return grad * self * (self <= 0)
+
+
+@composite(names=("torch", "Tensor", "nn.functional"))
+def prelu(input, weight):
+    """``x`` for positive elements, ``weight * x`` for the others, with one learned weight or one for each channel (dim 1)."""
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {input.dtype.legacy_name} and {weight.dtype.legacy_name}"
+        )
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if weight.ndim == 1:
+        channels = 1 if input.ndim < 2 else input.shape[1]
+        if input.ndim == 0 and weight.numel() != 1 or weight.numel() not in (1, channels):
+            raise RuntimeError(
+                hinted(
+                    f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel "
+                    f"size = {channels}.",
+                    "give one weight, or one for each length of dimension 1",
+                )
+            )
+        weight = weight.reshape((1, -1) + (1,) * (input.ndim - 2) if input.ndim >= 2 else () if input.ndim == 0 else (-1,))
+    return functions.prelu_kernel(input, weight)
+
+
+@op("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor", kind=ELEMENTWISE, names=(), refuse=NOT_FLOATING)
+class rrelu_with_noise:
+    """``noise * x``: positive elements have a noise of 1."""
+
+    kernel = "rrelu_with_noise_out_cpu"
+
+    def element(m, self, noise):
+        return self * noise
+
+    def d_self(grad, noise):
+        return grad * noise
+
+
+@composite(names=("torch",), inplace=True)
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+    """``x`` for positive elements; the others times a slope, random between the bounds in training, else their mean."""
+    if lower > upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound. Received {lower} and {upper}")
+    outside = (input <= 0).detach()
+    if training:
+        slopes = functions.empty(int(outside.sum().item()), dtype=float64).uniform_(lower, upper, generator=generator)
+        noise = functions.ones_like(input.detach()).masked_scatter_(outside, slopes.to(input.dtype))
+    else:
+        noise = functions.where(outside, functions.scalar_tensor((lower + upper) / 2, dtype=input.dtype), 1)
+    return functions.rrelu_with_noise(input, noise)
+
+
+@op("glu(Tensor self, int dim=-1) -> Tensor", names=("nn.functional",))
+class glu:
+    """The first half along ``dim`` times the sigmoid of the second half (Dauphin et al., 2016)."""
+
+    def forward(self, dim):
+        first, second = _halves(self, dim)
+        if is_half(self.dtype):
+            first, second = first.astype(np.float32), second.astype(np.float32)
+        gate = np.exp(-second)
+        gate += 1
+        return np.divide(first, gate, out=gate).astype(self.dtype, copy=False)
+
+    def d_self(grad, self, dim):
+        first, second = self.chunk(2, dim)
+        gate = second.sigmoid()
+        return functions.cat([grad * gate, grad * first * functions.sigmoid_backward(gate * 0 + 1, gate)], dim)
+
+
+def _halves(array, dim):
+    if array.ndim == 0:
+        raise RuntimeError(
+            hinted("glu does not support scalars because halving size must be even", "the tensor needs a dimension to halve")
+        )
+    if not -array.ndim <= dim < array.ndim:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-array.ndim}, {array.ndim - 1}], but got {dim})"
+        )
+    dim %= array.ndim
+    if array.shape[dim] % 2:
+        raise RuntimeError(
+            hinted(
+                f"Halving dimension must be even, but dimension {dim} is size {array.shape[dim]}",
+                "the first half is gated by the second",
+            )
+        )
+    head, middle = (slice(None),) * dim, array.shape[dim] // 2
+    return array[(*head, slice(0, middle))], array[(*head, slice(middle, None))]
+
+
+@composite(names=("nn.functional",))
+def softsign(input):
+    """``x / (1 + |x|)``."""
+    return input / (input.abs() + 1)
+
+
+@composite(names=("nn.functional",))
+def tanhshrink(input):
+    """``x - tanh(x)``."""
+    return input - input.tanh()

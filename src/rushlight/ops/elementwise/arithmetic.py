@@ -1,0 +1,367 @@
+"""Arithmetic: sums, products, quotients, remainders, and operations made of them."""
+
+import numpy as np
+
+from ...base.dtypes import from_numpy
+from ...base.errors import hinted
+from ..table import BINARY, ELEMENTWISE, FLOAT, PROMOTE, UNARY, composite, conj, functions, is_half, op, widened
+from .checks import (
+    BOOL,
+    COMPLEX,
+    INTEGERS,
+    check_alpha,
+    check_negation,
+    check_subtraction,
+    is_bool,
+    is_tensor,
+    kind_of,
+    no_derivative,
+)
+
+
+def scaled(value, factor):
+    """``value * factor``, without an operation where the factor is one."""
+    return value if factor.__class__ is int and factor == 1 else value * factor
+
+
+def times_alpha(array, alpha):
+    """``alpha * array`` in the array's own dtype; half precision is multiplied in float32."""
+    if array.dtype.kind in "iu":
+        return array * np.asarray(alpha).astype(array.dtype)
+    return array * array.dtype.type(alpha)
+
+
+def accumulate(ufunc, first, second, alpha):
+    """``first ± alpha * second``: half precision is rounded once, at the end."""
+    if alpha.__class__ is int and alpha == 1:
+        return ufunc(first, second)
+    if is_half(first.dtype):
+        return ufunc(widened(first), widened(second) * np.float32(alpha)).astype(first.dtype)
+    if first.dtype.kind == "b":
+        return ufunc(first, second & bool(alpha))
+    return ufunc(first, times_alpha(second, alpha))
+
+
+@op("add(Operand self, Operand other, *, Scalar alpha=1) -> Tensor", kind=BINARY, inplace=True)
+class add:
+    """``self + alpha * other``, with broadcasting and type promotion.
+
+    >>> import rushlight as torch
+    >>> torch.add(torch.tensor([1, 2]), torch.tensor([0.5]), alpha=2)
+    tensor([2., 3.])
+    """
+
+    ufunc = np.add
+
+    def check(self, other, alpha):
+        check_alpha(alpha, self, other)
+
+    def numpy(self, other, alpha=1):
+        return accumulate(np.add, self, other, alpha)
+
+    def d_self(grad):
+        return grad
+
+    def d_other(grad, alpha):
+        return scaled(grad, conj(alpha))
+
+
+@op("sub(Operand self, Operand other, *, Scalar alpha=1) -> Tensor", kind=BINARY, inplace=True,
+    names=("torch", "Tensor", "torch:subtract", "Tensor:subtract"))  # fmt: skip
+class sub:
+    """``self - alpha * other``, with broadcasting and type promotion."""
+
+    ufunc = np.subtract
+    check = check_subtraction
+
+    def numpy(self, other, alpha=1):
+        return accumulate(np.subtract, self, other, alpha)
+
+    def d_self(grad):
+        return grad
+
+    def d_other(grad, alpha):
+        return scaled(-grad, conj(alpha))
+
+
+def _reversed_difference(self, other):
+    return np.subtract(other, self)
+
+
+@op("rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor", kind=BINARY, names=("torch",),
+    node=lambda self, other, alpha: "RsubBackward0" if is_tensor(other) else "RsubBackward1")  # fmt: skip
+class rsub:
+    """``other - alpha * self``: subtraction with the operands in the other order."""
+
+    ufunc = _reversed_difference
+    check = check_subtraction
+
+    def numpy(self, other, alpha=1):
+        return accumulate(np.subtract, other, self, alpha)
+
+    def d_self(grad, alpha):
+        return scaled(-grad, conj(alpha))
+
+    def d_other(grad):
+        return grad
+
+
+@op("mul(Operand self, Operand other) -> Tensor", kind=BINARY, inplace=True,
+    names=("torch", "Tensor", "torch:multiply", "Tensor:multiply"))  # fmt: skip
+class mul:
+    """Product, element by element, with broadcasting and type promotion.
+
+    >>> import rushlight as torch
+    >>> torch.mul(torch.tensor([1.0, 2.0]), 3)
+    tensor([3., 6.])
+    """
+
+    numpy = np.multiply
+
+    def d_self(grad, other):
+        return grad * conj(other)
+
+    def d_other(grad, self):
+        return grad * conj(self)
+
+
+def refuse_zero_divisor(divisor):
+    """C has no integer quotient by zero."""
+    if not np.all(divisor):
+        raise RuntimeError(hinted("ZeroDivisionError", "an integer divisor is zero; floating-point division gives inf or nan"))
+
+
+def _no_rounded_quotient(dtype, mode):
+    name = from_numpy(dtype).legacy_name
+    return NotImplementedError(f"\"div_{mode}_cpu\" not implemented for '{name}'")
+
+
+def floor_quotient(self, other):
+    """The quotient rounded down; of integers, floats and bools of one dtype."""
+    if self.dtype.kind in "iu":
+        refuse_zero_divisor(other)
+    elif self.dtype.kind in "bc":
+        raise _no_rounded_quotient(self.dtype, "floor")
+    if is_half(self.dtype):
+        return np.floor_divide(widened(self), widened(other)).astype(self.dtype)
+    return np.floor_divide(self, other)
+
+
+def truncated_quotient(self, other):
+    """The quotient rounded toward zero."""
+    if self.dtype.kind == "u":
+        refuse_zero_divisor(other)
+        return self // other
+    if self.dtype.kind in "bc":
+        raise _no_rounded_quotient(self.dtype, "trunc")
+    if self.dtype.kind == "i":
+        refuse_zero_divisor(other)
+        return (self - np.fmod(self, other)) // other
+    return np.trunc(np.true_divide(self, other))
+
+
+def _check_rounding(self, other, rounding_mode):
+    if rounding_mode not in (None, "trunc", "floor"):
+        raise RuntimeError(
+            hinted(
+                f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'",
+                "'trunc' rounds toward zero, 'floor' down",
+            )
+        )
+
+
+@op("div(Operand self, Operand other, *, str? rounding_mode=None) -> Tensor", kind=BINARY, inplace=True,
+    dtype=lambda rounding_mode=None: FLOAT if rounding_mode is None else PROMOTE,
+    node=lambda self, other, rounding_mode: "DivBackward0" if rounding_mode is None else "DivBackward2",
+    names=("torch", "Tensor", "torch:divide", "Tensor:divide"))  # fmt: skip
+class div:
+    """Quotient, element by element; ``rounding_mode`` "trunc" rounds it toward zero, "floor" down.
+
+    Integers are divided in the default float unless a rounding mode is given.
+
+    >>> import rushlight as torch
+    >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
+
+    ufunc = np.true_divide
+    check = _check_rounding
+
+    def numpy(self, other, rounding_mode=None):
+        if rounding_mode is None:
+            return np.true_divide(self, other)
+        return floor_quotient(self, other) if rounding_mode == "floor" else truncated_quotient(self, other)
+
+    def d_self(grad, other, rounding_mode):
+        return grad / conj(other) if rounding_mode is None else grad.new_zeros(grad.shape)
+
+    def d_other(grad, self, other, rounding_mode):
+        return -grad * conj(self / other / other) if rounding_mode is None else grad.new_zeros(grad.shape)
+
+
+@composite(inplace=True)
+def true_divide(input, other):
+    """Quotient, element by element: `div` without a rounding mode."""
+    return functions.div(input, other)
+
+
+@op("floor_divide(Operand self, Operand other) -> Tensor", kind=BINARY, inplace=True, node="NotImplemented", refuse=(*BOOL, *COMPLEX))
+class floor_divide:
+    """The quotient rounded down, as Python's ``//``."""
+
+    kernel = "div_floor_cpu"
+
+    def numpy(self, other):
+        return floor_quotient(self, other)
+
+    d_self = d_other = no_derivative("floor_divide")
+
+
+def _remainder_node(name):
+    return lambda self, other: f"{name}Backward{int(is_tensor(other))}"
+
+
+@op("remainder(Operand self, Operand other) -> Tensor", kind=BINARY, inplace=True, node=_remainder_node("Remainder"),
+    refuse=(*BOOL, *COMPLEX))  # fmt: skip
+class remainder:
+    """What division rounded down leaves, as Python's ``%``: it has the sign of the divisor."""
+
+    def numpy(self, other):
+        if self.dtype.kind in "iu":
+            refuse_zero_divisor(other)
+        return np.remainder(self, other)
+
+    def d_self(grad):
+        return grad
+
+    def d_other(grad, self, other):
+        return -grad * self.div(other, rounding_mode="floor")
+
+
+@op("fmod(Tensor self, Operand other) -> Tensor", kind=BINARY, inplace=True, node=_remainder_node("Fmod"),
+    refuse=(*BOOL, *COMPLEX))  # fmt: skip
+class fmod:
+    """What division rounded toward zero leaves, as C's fmod: it has the sign of the dividend."""
+
+    def numpy(self, other):
+        if self.dtype.kind in "iu":
+            refuse_zero_divisor(other)
+        return np.fmod(widened(self), widened(other)).astype(self.dtype, copy=False)
+
+    def d_self(grad):
+        return grad
+
+    def d_other(grad, self, other):
+        return -grad * self.div(other, rounding_mode="trunc")
+
+
+@op("neg(Tensor self) -> Tensor", kind=UNARY, inplace=True,
+    names=("torch", "Tensor", "torch:negative", "Tensor:negative", "Tensor:__neg__"))  # fmt: skip
+class neg:
+    """The negative of each element."""
+
+    numpy = np.negative
+    check = check_negation
+
+    def d_self(grad):
+        return -grad
+
+
+@composite(names=("torch", "Tensor", "Tensor:__pos__"))
+def positive(input):
+    """The tensor itself; bool tensors are refused."""
+    if is_bool(input):
+        raise RuntimeError(
+            hinted("The `+` operator, on a bool tensor is not supported.", "convert it with .int() to compute with it")
+        )
+    return input
+
+
+def _check_quotient(self, tensor1, tensor2, value):
+    if not {kind_of(tensor) for tensor in (self, tensor1, tensor2)} & {"f", "c"}:
+        raise RuntimeError(
+            hinted(
+                "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+                "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+                "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) "
+                "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
+                "tensor2), for all dtypes.",
+                "convert the operands with .float()",
+            )
+        )
+
+
+@op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", kind=ELEMENTWISE, inplace=True, refuse=BOOL)
+class addcmul:
+    """``self + value * tensor1 * tensor2``."""
+
+    kernel = "addcmul_cpu_out"
+
+    def element(m, self, tensor1, tensor2, value=1):
+        if value.__class__ is float and self.dtype.kind in "iu":
+            value = int(value)  # as PyTorch converts it
+        return self + (tensor1 * tensor2 if value == 1 else tensor1 * value * tensor2)
+
+    def d_self(grad):
+        return grad
+
+    def d_tensor1(grad, tensor2, value):
+        return scaled(grad * conj(tensor2), conj(value))
+
+    def d_tensor2(grad, tensor1, value):
+        return scaled(grad * conj(tensor1), conj(value))
+
+
+@op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", kind=ELEMENTWISE, inplace=True)
+class addcdiv:
+    """``self + value * tensor1 / tensor2``."""
+
+    check = _check_quotient
+
+    def element(m, self, tensor1, tensor2, value=1):
+        return self + (tensor1 if value == 1 else tensor1 * value) / tensor2
+
+    def d_self(grad):
+        return grad
+
+    def d_tensor1(grad, tensor2, value):
+        return scaled(grad, conj(value)) / conj(tensor2)
+
+    def d_tensor2(grad, tensor1, tensor2, value):
+        return scaled(-grad, conj(value)) * conj(tensor1 / (tensor2 * tensor2))
+
+
+def _check_lerp(self, end, weight):
+    for name, value in (("end", end), ("weight", weight)):
+        if is_tensor(value) and value.dtype is not self.dtype:
+            written = {"float32": "float", "float64": "double"}
+            own, given = (written.get(t.dtype.name, t.dtype.name) for t in (self, value))
+            raise RuntimeError(
+                hinted(f"expected dtype {own} for `{name}` but got dtype {given}", "convert them to one dtype first")
+            )
+
+
+@op("lerp(Tensor self, Tensor end, Operand weight) -> Tensor", kind=ELEMENTWISE, inplace=True,
+    node=lambda self, end, weight: f"LerpBackward{int(is_tensor(weight))}",
+    refuse=(*BOOL, *INTEGERS))  # fmt: skip
+class lerp:
+    """The point between ``self`` and ``end`` at ``weight``: 0 is ``self``, 1 is ``end``."""
+
+    check = _check_lerp
+    kernel = "lerp_kernel_scalar"
+
+    def element(m, self, end, weight):
+        distance = end - self
+        near_start = abs(weight) < 0.5
+        if near_start.ndim == 0:
+            return self + weight * distance if near_start else end - distance * (1 - weight)
+        return m.where(near_start, self + weight * distance, end - distance * (1 - weight))
+
+    def d_self(grad, weight):
+        return grad * conj(1 - weight)
+
+    def d_end(grad, weight):
+        return grad * conj(weight)
+
+    def d_weight(grad, self, end):
+        return grad * conj(end - self)

@@ -1,0 +1,251 @@
+"""Complex numbers: parts and pairs as views, conjugates, angles, and numbers from their parts."""
+
+import numpy as np
+
+from ...base import dtypes
+from ...base.errors import hinted
+from ..table import FLOAT, UNARY, VIEW, composite, functions, op
+from ..view import PROPERTIES
+from .checks import is_tensor
+
+
+@op("real_part(Tensor self) -> Tensor", kind=VIEW, names=(), node="SelectBackward0")
+class real_part:
+    """The real parts of a complex tensor, as a view."""
+
+    def forward(self):
+        return self.real
+
+    def d_self(grad):
+        return functions.complex(grad, functions.zeros_like(grad))
+
+
+@op("imaginary_part(Tensor self) -> Tensor", kind=VIEW, names=(), node="SelectBackward0")
+class imaginary_part:
+    """The imaginary parts of a complex tensor, as a view."""
+
+    def forward(self):
+        return self.imag
+
+    def d_self(grad):
+        return functions.complex(functions.zeros_like(grad), grad)
+
+
+@composite(names=("torch",))
+def real(input):
+    """The real parts of a complex tensor, as a view; a real tensor itself."""
+    return functions.real_part(input) if input.is_complex() else input
+
+
+@composite(names=("torch",))
+def imag(input):
+    """The imaginary parts of a complex tensor, as a view."""
+    if not input.is_complex():
+        raise RuntimeError(
+            hinted(
+                "imag is not implemented for tensors with non-complex dtypes.",
+                f"this tensor is {input.dtype!r}: its imaginary part is zero",
+            )
+        )
+    return functions.imaginary_part(input)
+
+
+def _set_real(tensor, value):
+    """``tensor.real = value``: write the real parts."""
+    real(tensor).copy_(value)
+
+
+def _set_imag(tensor, value):
+    """``tensor.imag = value``: write the imaginary parts."""
+    imag(tensor).copy_(value)
+
+
+PROPERTIES.update(real=property(real, _set_real), imag=property(imag, _set_imag))
+
+
+@op("view_as_real(Tensor self) -> Tensor", kind=VIEW, names=("torch",))
+class view_as_real:
+    """A complex tensor as a real view with a last dimension of length 2: real and imaginary parts."""
+
+    def forward(self):
+        if self.dtype.kind != "c":
+            raise RuntimeError(
+                hinted("view_as_real is only supported for complex tensors", f"this tensor holds {self.dtype} elements")
+            )
+        return self[..., None].view(self.real.dtype)
+
+    def d_self(grad):
+        return functions.view_as_complex(grad.contiguous())
+
+
+@op("view_as_complex(Tensor self) -> Tensor", kind=VIEW, names=("torch",))
+class view_as_complex:
+    """A real tensor with a last dimension of length 2 as a complex view: its pairs are real and imaginary parts."""
+
+    def forward(self):
+        kind = dtypes.from_numpy(self.dtype)
+        if kind not in (dtypes.float32, dtypes.float64, dtypes.float16):
+            raise RuntimeError(
+                hinted(
+                    "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+                    f"{kind.legacy_name}",
+                    "convert it with .float() or .double()",
+                )
+            )
+        if kind is dtypes.float16:
+            raise RuntimeError("complex numbers of half precision (torch.complex32) are not available; convert with .float()")
+        if self.ndim == 0:
+            raise RuntimeError("Input tensor must have one or more dimensions")
+        if self.shape[-1] != 2:
+            raise RuntimeError(
+                hinted("Tensor must have a last dimension of size 2", f"its shape is {list(self.shape)}: (..., real and imaginary)")
+            )
+        size = self.itemsize
+        if self.strides[-1] != size:
+            raise RuntimeError("Tensor must have a last dimension with stride 1")
+        if any(s % (2 * size) for s in self.strides[:-1]):
+            raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+        return self.view(kind.to_complex().numpy)[..., 0]
+
+    def d_self(grad):
+        return functions.view_as_real(grad)
+
+
+@op("conj(Tensor self) -> Tensor", kind=UNARY, names=(), node="ConjBackward0")
+class conjugate:
+    """The complex conjugate of each element, in new memory."""
+
+    def numpy(self):
+        return np.conjugate(self)
+
+    def d_self(grad):
+        return grad.conj()
+
+
+@composite
+def conj(input):
+    """The complex conjugate; a real tensor itself."""
+    return functions.conjugate(input) if input.is_complex() else input
+
+
+@op("conj_physical_complex(Tensor self) -> Tensor", kind=UNARY, names=(), node="ConjPhysicalBackward0")
+class conj_physical_complex:
+    """The complex conjugate of each element, in new memory."""
+
+    def numpy(self):
+        return np.conjugate(self)
+
+    def d_self(grad):
+        return grad.conj()
+
+
+@composite(inplace=True)
+def conj_physical(input):
+    """The complex conjugate in new memory; a real tensor itself."""
+    return functions.conj_physical_complex(input) if input.is_complex() else input
+
+
+@composite
+def resolve_conj(input):
+    """The tensor itself: conjugates are always computed at once here."""
+    return input
+
+
+@composite
+def resolve_neg(input):
+    """The tensor itself: negatives are always computed at once here."""
+    return input
+
+
+@op("angle(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT)
+class angle:
+    """The angle of a complex number in the plane; of a real one 0, pi where it is negative."""
+
+    def numpy(self):
+        if self.dtype.kind == "c":
+            return np.angle(self)
+        found = np.where(self < 0, self.dtype.type(np.pi), self.dtype.type(0))
+        return np.where(np.isnan(self), self, found)
+
+    def d_self(grad, self):
+        if not self.is_complex():
+            return functions.zeros_like(grad)
+        square = self.real * self.real + self.imag * self.imag
+        inverse = square.reciprocal().masked_fill(square == 0, 0)
+        return functions.complex(-self.imag * inverse * grad, self.real * inverse * grad)
+
+
+def _check_parts(first, second):
+    for value in (first, second):
+        if not is_tensor(value):
+            return
+    kinds = (first.dtype, second.dtype)
+    if any(kind not in (dtypes.float32, dtypes.float64) for kind in kinds):
+        raise RuntimeError(
+            hinted(
+                "Expected both inputs to be Half, Float or Double tensors but got "
+                f"{kinds[0].legacy_name} and {kinds[1].legacy_name}",
+                "convert both with .float() or .double(); complex numbers of half precision are not available",
+            )
+        )
+    if kinds[0] is not kinds[1]:
+        raise RuntimeError(
+            hinted(
+                f"Expected object of scalar type {kinds[0].legacy_name} but got scalar type {kinds[1].legacy_name} for second argument",
+                "both parts need one dtype",
+            )
+        )
+
+
+@op("complex_of_parts(Tensor self, Tensor imag) -> Tensor", names=(), node="ComplexBackward0")
+class complex_of_parts:
+    """Complex numbers with the given real and imaginary parts."""
+
+    def forward(self, imag):
+        found = np.empty(np.broadcast_shapes(self.shape, imag.shape), dtypes.from_numpy(self.dtype).to_complex().numpy)
+        found.real, found.imag = self, imag
+        return found
+
+    def d_self(grad):
+        return grad.real
+
+    def d_imag(grad):
+        return grad.imag
+
+
+@composite(names=("torch",))
+def complex(real, imag, *, out=None):
+    """Complex numbers with the given real and imaginary parts, which have one dtype, float32 or float64.
+
+    >>> import rushlight as torch
+    >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
+    tensor([1.+2.j])
+    """
+    _check_parts(real, imag)
+    options = {} if out is None else {"out": out}
+    return functions.complex_of_parts(real, imag, **options)
+
+
+@op("polar_of_parts(Tensor self, Tensor angle) -> Tensor", names=(), node="PolarBackward0")
+class polar_of_parts:
+    """Complex numbers with the given absolute values and angles."""
+
+    def forward(self, angle):
+        found = np.empty(np.broadcast_shapes(self.shape, angle.shape), dtypes.from_numpy(self.dtype).to_complex().numpy)
+        np.multiply(self, np.cos(angle), out=found.real)
+        np.multiply(self, np.sin(angle), out=found.imag)
+        return found
+
+    def d_self(grad, angle):
+        return grad.real * angle.cos() + grad.imag * angle.sin()
+
+    def d_angle(grad, self, angle):
+        return self * (grad.imag * angle.cos() - grad.real * angle.sin())
+
+
+@composite(names=("torch",))
+def polar(abs, angle, *, out=None):
+    """Complex numbers with the given absolute values and angles, which have one dtype, float32 or float64."""
+    _check_parts(abs, angle)
+    options = {} if out is None else {"out": out}
+    return functions.polar_of_parts(abs, angle, **options)

@@ -1,0 +1,163 @@
+"""Exponentials and logarithms."""
+
+import math
+
+import numpy as np
+
+from ..table import BINARY, ELEMENTWISE, FLOAT, UNARY, conj, functions, op
+from .checks import BOOL, COMPLEX, INTEGERS, is_tensor
+
+LN2, LN10 = math.log(2), math.log(10)
+
+
+@op("exp(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class exp:
+    """e to the power of each element.
+
+    >>> import rushlight as torch
+    >>> torch.exp(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 2.7183])
+    """
+
+    numpy = np.exp
+
+    def d_self(grad, result):
+        return grad * conj(result)
+
+
+@op("exp2(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=("torch", "Tensor", "special"))
+class exp2:
+    """2 to the power of each element."""
+
+    numpy = np.exp2
+
+    def d_self(grad, result):
+        return grad * conj(result) * LN2
+
+
+@op("expm1(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=("torch", "Tensor", "special"))
+class expm1:
+    """``exp(x) - 1``, exact near zero."""
+
+    numpy = np.expm1
+
+    def d_self(grad, result):
+        return grad * conj(result + 1)
+
+
+@op("log(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class log:
+    """The natural logarithm of each element; nan for negative numbers."""
+
+    numpy = np.log
+
+    def d_self(grad, self):
+        return grad / conj(self)
+
+
+@op("log2(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class log2:
+    """The logarithm of base 2 of each element."""
+
+    numpy = np.log2
+
+    def d_self(grad, self):
+        return grad / (conj(self) * LN2)
+
+
+@op("log10(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class log10:
+    """The logarithm of base 10 of each element."""
+
+    numpy = np.log10
+
+    def d_self(grad, self):
+        return grad / (conj(self) * LN10)
+
+
+@op("log1p(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=("torch", "Tensor", "special"))
+class log1p:
+    """``log(1 + x)``, exact near zero."""
+
+    numpy = np.log1p
+
+    def d_self(grad, self):
+        return grad / conj(self + 1)
+
+
+def _log_sum(self, other):
+    if self.dtype.kind != "c":
+        return np.logaddexp(self, other)
+    larger = np.where(self.real >= other.real, self, other)
+    smaller = np.where(self.real >= other.real, other, self)
+    return larger + np.log1p(np.exp(smaller - larger))
+
+
+@op("logaddexp(Tensor self, Tensor other) -> Tensor", kind=BINARY, refuse=(*BOOL, *INTEGERS))
+class logaddexp:
+    """``log(exp(self) + exp(other))`` without overflow."""
+
+    numpy = _log_sum
+
+    def d_self(grad, self, other):
+        return grad / conj(1 + functions.exp(other - self))
+
+    def d_other(grad, self, other):
+        return grad / conj(1 + functions.exp(self - other))
+
+
+@op("logaddexp2(Tensor self, Tensor other) -> Tensor", kind=BINARY, refuse=(*BOOL, *INTEGERS, *COMPLEX))
+class logaddexp2:
+    """``log2(2**self + 2**other)`` without overflow."""
+
+    numpy = np.logaddexp2
+
+    def d_self(grad, self, other):
+        return grad / (1 + functions.exp2(other - self))
+
+    def d_other(grad, self, other):
+        return grad / (1 + functions.exp2(self - other))
+
+
+def product_with_log(m, self, other, log):
+    """``self * log(other)``, 0 where self is 0, nan where other is."""
+    return m.where(m.isnan(other), other, m.where(self == 0, 0 * self, self * log(other)))
+
+
+def by_operands(name):
+    """The node names of PyTorch's three overloads."""
+    return lambda self, other: f"{name}Backward{0 if is_tensor(self) and is_tensor(other) else 2 if is_tensor(self) else 1}"
+
+
+@op("xlogy(Operand self, Operand other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, inplace=True, refuse=COMPLEX,
+    node=by_operands("Xlogy"), names=("torch", "Tensor", "special"))  # fmt: skip
+class xlogy:
+    """``self * log(other)``, 0 where self is 0."""
+
+    def element(m, self, other):
+        return product_with_log(m, self, other, m.log)
+
+    def d_self(grad, self, other):
+        undefined = (self == 0) & (other <= 0)
+        slope = functions.log(other) if is_tensor(other) else grad.new_full((), other).log()
+        return grad * (functions.where(undefined, 0, slope))
+
+    def d_other(grad, self, other):
+        return grad * self / other
+
+
+@op("special_xlog1py(Operand self, Operand other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, refuse=COMPLEX,
+    node=by_operands("SpecialXlog1Py"), names=("special:xlog1py",))  # fmt: skip
+class special_xlog1py:
+    """``self * log1p(other)``, 0 where self is 0."""
+
+    def element(m, self, other):
+        return product_with_log(m, self, other, m.log1p)
+
+    def d_self(grad, self, other):
+        undefined = (self == 0) & (other <= -1)
+        slope = functions.log1p(other) if is_tensor(other) else grad.new_full((), other).log1p()
+        return grad * (functions.where(undefined, 0, slope))
+
+    def d_other(grad, self, other):
+        return grad * self / (other + 1)

@@ -1,0 +1,201 @@
+"""Powers and roots: reciprocal, square, square roots, powers with any exponent, hypot."""
+
+import numpy as np
+
+from ...base.dtypes import complex128, float64
+from ...base.errors import hinted
+from ..table import BINARY, ELEMENTWISE, FLOAT, UNARY, composite, conj, functions, is_half, op, widened
+from .checks import BOOL, COMPLEX, INTEGERS, is_bool, is_tensor
+
+
+@op("reciprocal(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class reciprocal:
+    """One divided by each element."""
+
+    numpy = np.reciprocal
+
+    def d_self(grad, result):
+        return -grad * conj(result * result)
+
+
+@op("sqrt(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class sqrt:
+    """The square root of each element; nan for negative numbers.
+
+    >>> import rushlight as torch
+    >>> torch.sqrt(torch.tensor([4.0, 2.25]))
+    tensor([2.0000, 1.5000])
+    """
+
+    numpy = np.sqrt
+
+    def d_self(grad, result):
+        return grad / (2 * conj(result))
+
+
+def _reciprocal_root(array):
+    if is_half(array.dtype):
+        return np.reciprocal(np.sqrt(widened(array))).astype(array.dtype)
+    found = np.sqrt(array)
+    return np.reciprocal(found, out=found) if found.ndim else np.reciprocal(found)
+
+
+@op("rsqrt(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class rsqrt:
+    """One divided by the square root of each element."""
+
+    numpy = ufunc = _reciprocal_root
+
+    def d_self(grad, result):
+        return -0.5 * grad * conj(result * result * result)
+
+
+# Exponents whose power takes a multiplication, a division or a root.
+_SHORT_POWERS = {
+    2: lambda x: x * x,
+    3: lambda x: x * x * x,
+    0.5: np.sqrt,
+    -0.5: _reciprocal_root,
+    -1: np.reciprocal,
+    -2: lambda x: np.reciprocal(x * x),
+    1: lambda x: x.copy(),
+}
+
+
+def power_of_number(base, exponent):
+    """``base ** exponent`` of a floating or complex array and a Python number."""
+    short = _SHORT_POWERS.get(exponent)
+    if short is None:
+        wide = widened(base)
+        found = np.power(wide, wide.dtype.type(exponent))
+    else:
+        found = short(widened(base))
+    return found.astype(base.dtype) if found.dtype is not base.dtype and is_half(base.dtype) else found
+
+
+def power(base, exponent):
+    """``base ** exponent`` of arrays of one dtype; common single exponents avoid the slow general power."""
+    kind = base.dtype.kind
+    if exponent.ndim == 0 and kind in "fVc":
+        return power_of_number(base, exponent.item())
+    if kind in "iu":
+        return _integer_power(base, exponent)
+    if is_half(base.dtype):
+        return np.power(widened(base), widened(exponent)).astype(base.dtype)
+    return np.power(base, exponent)
+
+
+def _integer_power(base, exponent):
+    """Integer powers; to a negative one, 1 and -1 stay units and everything else is 0."""
+    if exponent.dtype.kind == "u" or not (exponent < 0).any():
+        return np.power(base, exponent)
+    found = np.power(base, np.maximum(exponent, 0))
+    unit = np.where(base == 1, 1, np.where(base == -1, 1 - 2 * (exponent & 1), 0))
+    return np.where(exponent < 0, unit, found).astype(base.dtype)
+
+
+def _check_power(self, exponent):
+    if not is_tensor(exponent):
+        if not is_tensor(self):
+            raise TypeError(
+                hinted(
+                    f"pow() received an invalid combination of arguments - got ({type(self).__name__}, {type(exponent).__name__}), "
+                    "but expected one of:",
+                    "one operand must be a Tensor",
+                )
+            )
+        if exponent.__class__ is int and exponent < 0 and not (self.dtype.is_floating_point or self.is_complex()):
+            raise RuntimeError(
+                hinted(
+                    "Integers to negative integer powers are not allowed.",
+                    "convert the tensor with .float(), or give a float exponent",
+                )
+            )
+    if is_bool(self) and is_bool(exponent):
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+
+
+def _power_node(self, exponent):
+    return "PowBackward0" if not is_tensor(exponent) else "PowBackward1" if is_tensor(self) else "PowBackward2"
+
+
+def power_gradient(grad, base, exponent):
+    """The gradient of ``base ** exponent`` with respect to the base."""
+    if not is_tensor(exponent):
+        if exponent in (1, 2) and not functions.is_grad_enabled():  # while recording, PyTorch keeps the power in the graph
+            return grad if exponent == 1 else grad * (conj(base) * 2)
+        if exponent == 0:
+            return grad.new_zeros(grad.shape)
+        return grad * conj(base ** (exponent - 1) * exponent)
+    slope = grad * conj(exponent * base ** (exponent - 1))
+    return functions.where(exponent == 0, functions.zeros_like(slope), slope)
+
+
+@op("pow(Operand self, Operand exponent) -> Tensor", kind=BINARY, inplace=True, node=_power_node)
+class pow:
+    """``self ** exponent``, element by element; either may be a number.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([1.0, 2.0, 3.0]) ** 2
+    tensor([1., 4., 9.])
+    """
+
+    numpy = ufunc = power
+    with_number = power_of_number
+    check = _check_power
+    kernel = "pow"
+
+    def d_self(grad, self, exponent):
+        return power_gradient(grad, self, exponent)
+
+    def d_exponent(grad, self, exponent, result):
+        if is_tensor(self):
+            undefined = (self == 0) & ((exponent.real if exponent.is_complex() else exponent) >= 0)
+            slope = grad * conj(result * self.log())
+            return slope.masked_fill(undefined, 0)
+        if self == 0:
+            return (grad * conj(result * float("-inf"))).masked_fill(exponent >= 0, 0)
+        return grad * conj(result * functions.log(functions.scalar_tensor(self, dtype=result.dtype)))
+
+
+@composite(inplace=True)
+def float_power(input, exponent):
+    """`pow` computed in float64, or complex128 where an operand is complex."""
+    operands = [input, exponent]
+    wide = any(v.is_complex() if is_tensor(v) else isinstance(v, complex) for v in operands)
+    dtype = complex128 if wide else float64
+    base, exponent = (v.to(dtype) if is_tensor(v) else complex(v) if wide else float(v) for v in operands)
+    return functions.pow(base, exponent)
+
+
+@composite(inplace=True)
+def square(input):
+    """Each element times itself."""
+    return functions.pow(input, 2)
+
+
+@op("hypot(Tensor self, Tensor other) -> Tensor", kind=BINARY, inplace=True, refuse=(*BOOL, *INTEGERS, *COMPLEX))
+class hypot:
+    """``sqrt(self**2 + other**2)`` without overflow on the way."""
+
+    numpy = np.hypot
+
+    def d_self(grad, self, result):
+        return grad * (self / result)
+
+    def d_other(grad, other, result):
+        return grad * (other / result)
+
+
+@op("ldexp(Tensor self, Tensor other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, inplace=True)
+class ldexp:
+    """``self * 2**other``."""
+
+    def element(m, self, other):
+        return self * m.exp2(other)
+
+    def d_self(grad, other):
+        return grad * functions.exp2(other)
+
+    def d_other(grad, result):
+        return grad * result * float(np.log(2.0))

@@ -1,0 +1,115 @@
+"""Signs and magnitudes: absolute values, signs, copysign, steps, neighbours, greatest common divisors."""
+
+import numpy as np
+
+from ...base.errors import hinted
+from ..table import BINARY, FLOAT, UNARY, functions, op
+from .checks import BOOL, COMPLEX, INTEGERS, NOT_INTEGRAL, is_tensor, no_derivative, refuse_complex
+
+
+@op("abs(Tensor self) -> Tensor", kind=UNARY, inplace=True, refuse=BOOL,
+    names=("torch", "Tensor", "torch:absolute", "Tensor:absolute", "Tensor:__abs__"))  # fmt: skip
+class abs:
+    """The absolute value of each element; of a complex one its distance from zero, a real number."""
+
+    numpy = np.abs
+
+    def d_self(grad, self):
+        return grad * self.sgn()
+
+
+def _sign(array):
+    return array.copy() if array.dtype.kind == "b" else np.sign(array)
+
+
+@op("sign(Tensor self) -> Tensor", kind=UNARY, inplace=True)
+class sign:
+    """-1, 0 or 1: the sign of each element."""
+
+    numpy = ufunc = _sign
+    check = refuse_complex(
+        "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
+        NotImplementedError,
+    )
+
+    def d_self(grad):
+        return functions.zeros_like(grad)
+
+
+@op("sgn(Tensor self) -> Tensor", kind=UNARY, inplace=True)
+class sgn:
+    """`sign` for real elements; a complex one divided by its absolute value."""
+
+    numpy = ufunc = _sign
+
+    def d_self(grad, self, result):
+        if not self.is_complex():
+            return functions.zeros_like(grad)
+        size = self.abs()
+        across = (grad - result * result * grad.conj()) / (2 * size)
+        return across.masked_fill(size == 0, 0)
+
+
+@op("copysign(Tensor self, Operand other) -> Tensor", kind=BINARY, dtype=FLOAT, inplace=True, refuse=COMPLEX,
+    node=lambda self, other: f"CopysignBackward{int(not is_tensor(other))}")  # fmt: skip
+class copysign:
+    """The magnitude of ``self`` with the sign of ``other``."""
+
+    numpy = np.copysign
+
+    def d_self(grad, self, result):
+        return grad * (result / self).masked_fill(self == 0, 0)
+
+    def d_other(grad):
+        return functions.zeros_like(grad)
+
+
+def _check_step(self, values):
+    if self.is_complex() or values.is_complex():
+        raise RuntimeError(
+            hinted("heaviside is not yet implemented for complex tensors.", "complex numbers have no order")
+        )
+    if self.dtype is not values.dtype:
+        raise RuntimeError(
+            hinted("heaviside is not yet implemented for tensors with different dtypes.", "convert both to one dtype")
+        )
+
+
+@op("heaviside(Tensor self, Tensor values) -> Tensor", kind=BINARY, inplace=True, node="NotImplemented")
+class heaviside:
+    """0 for negative elements, 1 for positive ones, ``values`` where they are zero."""
+
+    check = _check_step
+
+    def numpy(self, values):
+        step = np.where(self == 0, values, (self > 0).astype(self.dtype))
+        return np.where(self != self, self, step) if self.dtype.kind == "f" else step
+
+    d_self = d_values = no_derivative("heaviside")
+
+
+@op("nextafter(Tensor self, Tensor other) -> Tensor", kind=BINARY, inplace=True, refuse=(*BOOL, *INTEGERS, *COMPLEX))
+class nextafter:
+    """The next floating-point number after ``self`` toward ``other``."""
+
+    numpy = np.nextafter
+
+    def d_self(grad, self, other):
+        return grad.masked_fill(self == other, 0)
+
+    def d_other(grad, self, other):
+        return grad.masked_fill(self != other, 0)
+
+
+@op("gcd(Tensor self, Tensor other) -> Tensor", kind=BINARY, inplace=True, refuse=(*BOOL, *NOT_INTEGRAL))
+class gcd:
+    """The greatest common divisor of integers."""
+
+    numpy = np.gcd
+
+
+@op("lcm(Tensor self, Tensor other) -> Tensor", kind=BINARY, inplace=True, refuse=(*BOOL, *NOT_INTEGRAL))
+class lcm:
+    """The least common multiple of integers."""
+
+    numpy = np.lcm

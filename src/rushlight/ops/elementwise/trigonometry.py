@@ -1,0 +1,205 @@
+"""Trigonometry: circular and hyperbolic functions, their inverses, angles."""
+
+import math
+
+import numpy as np
+
+from ..table import BINARY, FLOAT, FUSED, UNARY, conj, functions, op
+from .checks import COMPLEX, refuse_complex
+
+
+@op("sin(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class sin:
+    """The sine of each element, in radians."""
+
+    numpy = np.sin
+
+    def d_self(grad, self):
+        return grad * conj(self.cos())
+
+
+@op("cos(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class cos:
+    """The cosine of each element, in radians."""
+
+    numpy = np.cos
+
+    def d_self(grad, self):
+        return grad * -conj(self.sin())
+
+
+@op("tan(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class tan:
+    """The tangent of each element, in radians."""
+
+    numpy = np.tan
+
+    def d_self(grad, result):
+        return grad * conj(1 + result * result)
+
+
+def _names(name):
+    """``asin`` is also ``arcsin``."""
+    other = "arc" + name[1:]
+    return ("torch", "Tensor", f"torch:{other}", f"Tensor:{other}")
+
+
+@op("asin(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=_names("asin"))
+class asin:
+    """The angle in [-pi/2, pi/2] with this sine; nan outside [-1, 1]."""
+
+    numpy = np.arcsin
+
+    def d_self(grad, self):
+        return grad * conj((1 - self * self).rsqrt())
+
+
+@op("acos(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=_names("acos"))
+class acos:
+    """The angle in [0, pi] with this cosine; nan outside [-1, 1]."""
+
+    numpy = np.arccos
+
+    def d_self(grad, self):
+        return grad * -conj((1 - self * self).rsqrt())
+
+
+@op("atan(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=_names("atan"))
+class atan:
+    """The angle in (-pi/2, pi/2) with this tangent."""
+
+    numpy = np.arctan
+
+    def d_self(grad, self):
+        return grad / conj(self * self + 1)
+
+
+@op("sinh(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class sinh:
+    """The hyperbolic sine of each element."""
+
+    numpy = np.sinh
+
+    def d_self(grad, self):
+        return grad * conj(self.cosh())
+
+
+@op("cosh(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class cosh:
+    """The hyperbolic cosine of each element."""
+
+    numpy = np.cosh
+
+    def d_self(grad, self):
+        return grad * conj(self.sinh())
+
+
+@op("tanh_backward(Tensor gradient, Tensor result) -> Tensor", kind=FUSED, names=())
+class tanh_backward:
+    """The gradient of `tanh`, from its result."""
+
+    def element(m, gradient, result):
+        return gradient * (1 - m.conj(result * result))
+
+
+@op("tanh(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class tanh:
+    """The hyperbolic tangent of each element, in (-1, 1).
+
+    >>> import rushlight as torch
+    >>> torch.tanh(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
+
+    numpy = np.tanh
+
+    def d_self(grad, result):
+        return functions.tanh_backward(grad, result)
+
+
+@op("asinh(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=_names("asinh"))
+class asinh:
+    """The number with this hyperbolic sine."""
+
+    numpy = np.arcsinh
+
+    def d_self(grad, self):
+        return grad * conj((self * self + 1).rsqrt())
+
+
+@op("acosh(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=_names("acosh"))
+class acosh:
+    """The number, not negative, with this hyperbolic cosine; nan below 1."""
+
+    numpy = np.arccosh
+
+    def d_self(grad, self):
+        if self.is_complex():
+            return grad * conj((self - 1).rsqrt() * (self + 1).rsqrt())
+        return grad * (self * self - 1).rsqrt()
+
+
+@op("atanh(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=_names("atanh"))
+class atanh:
+    """The number with this hyperbolic tangent; nan outside [-1, 1]."""
+
+    numpy = np.arctanh
+
+    def d_self(grad, self):
+        return grad / conj(1 - self * self)
+
+
+@op("atan2(Tensor self, Tensor other) -> Tensor", kind=BINARY, dtype=FLOAT, inplace=True, refuse=COMPLEX,
+    names=("torch", "Tensor", "torch:arctan2", "Tensor:arctan2"))  # fmt: skip
+class atan2:
+    """The angle in (-pi, pi] of the point (other, self)."""
+
+    numpy = np.arctan2
+
+    def d_self(grad, self, other):
+        squares = self * self + other * other
+        return grad * (other / squares).masked_fill(squares == 0, 0)
+
+    def d_other(grad, self, other):
+        squares = self * self + other * other
+        return grad * (-self / squares).masked_fill(squares == 0, 0)
+
+
+@op("sinc(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=("torch", "Tensor", "special"))
+class sinc:
+    """``sin(pi x) / (pi x)``, 1 at zero."""
+
+    def element(m, self):
+        angle = self * math.pi
+        return m.where(self == 0, m.ones_like(self), m.sin(angle) / angle)
+
+    def d_self(grad, self):
+        angle = self * math.pi
+        slope = conj((angle.cos() * angle - angle.sin()) / (angle * self))
+        return grad * slope.masked_fill(self == 0, 0)
+
+
+@op("deg2rad(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class deg2rad:
+    """Degrees in radians."""
+
+    check = refuse_complex("deg2rad is not supported for complex tensors.")
+
+    def element(m, self):
+        return self * (math.pi / 180)
+
+    def d_self(grad):
+        return grad * (math.pi / 180)
+
+
+@op("rad2deg(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
+class rad2deg:
+    """Radians in degrees."""
+
+    check = refuse_complex("rad2deg is not supported for complex tensors.")
+
+    def element(m, self):
+        return self * (180 / math.pi)
+
+    def d_self(grad):
+        return grad * (180 / math.pi)

@@ -1,0 +1,314 @@
+"""Joining and repeating: cat, stack, tile, roll, flip, and writes of a part into a copy of the whole."""
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.errors import hinted
+from ..base.shapes import sizes_argument, wrap_dim, wrap_dims
+from .table import TABLE, composite, functions, op
+
+
+def common_array_dtype(arrays):
+    """The NumPy dtype that arrays promote to, 0-dim ones counting less, as PyTorch's ``result_type``."""
+    first = arrays[0].dtype
+    if all(array.dtype is first for array in arrays):
+        return first
+    dimensioned = [dtypes.from_numpy(a.dtype) for a in arrays if a.ndim]
+    return dtypes.result_type(dimensioned, [dtypes.from_numpy(a.dtype) for a in arrays if not a.ndim], ()).numpy
+
+
+@op("cat(Tensor[] tensors, int dim=0) -> Tensor", names=("torch", "torch:concat", "torch:concatenate"))
+class cat:
+    """Tensors joined along an existing dimension; all other lengths must agree.
+
+    >>> import rushlight as torch
+    >>> torch.cat([torch.zeros(1, 2), torch.ones(1, 2)])
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
+
+    def forward(tensors, dim):
+        if not tensors:
+            raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+        kind = common_array_dtype(tensors)
+        kept = [t for t in tensors if t.shape != (0,)]  # an empty vector joins anything, for history's sake
+        for position, array in enumerate(tensors):
+            if array.ndim == 0:
+                raise RuntimeError(
+                    hinted(
+                        f"zero-dimensional tensor (at position {position}) cannot be concatenated",
+                        "stack() joins 0-dim tensors along a new dimension",
+                    )
+                )
+        if not kept:
+            return np.empty(0, kind)
+        dim = wrap_dim(dim, kept[0].ndim)
+        _check_joinable(kept, tensors, dim)
+        return np.concatenate(kept, axis=dim, dtype=kind, casting="unsafe")
+
+    def d_tensors(grad, tensors, dim):
+        lengths = [0 if tuple(t.shape) == (0,) else t.shape[dim] for t in tensors]
+        parts = functions.split_with_sizes(grad, lengths, dim)
+        return [p.reshape(t.shape) if tuple(t.shape) == (0,) else p for p, t in zip(parts, tensors)]
+
+
+def _check_joinable(kept, tensors, dim):
+    first = kept[0]
+    for array in kept[1:]:
+        if array.ndim != first.ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {array.ndim}")
+        for axis, (a, b) in enumerate(zip(first.shape, array.shape)):
+            if axis != dim and a != b:
+                position = next(i for i, t in enumerate(tensors) if t is array)
+                raise RuntimeError(
+                    hinted(
+                        f"Sizes of tensors must match except in dimension {dim}. Expected size {a} but got size {b} for tensor "
+                        f"number {position} in the list.",
+                        f"the shapes are {' and '.join(str(list(t.shape)) for t in (first, array))}",
+                    )
+                )
+
+
+@op("stack(Tensor[] tensors, int dim=0) -> Tensor", names=("torch",))
+class stack:
+    """Tensors of one shape joined along a new dimension.
+
+    >>> import rushlight as torch
+    >>> torch.stack([torch.tensor(1), torch.tensor(2)])
+    tensor([1, 2])
+    """
+
+    def forward(tensors, dim):
+        if not tensors:
+            raise RuntimeError("stack expects a non-empty TensorList")
+        first = tensors[0]
+        for position, array in enumerate(tensors):
+            if array.shape != first.shape:
+                raise RuntimeError(
+                    hinted(
+                        f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and "
+                        f"{list(array.shape)} at entry {position}",
+                        "cat() joins tensors whose lengths differ in one dimension",
+                    )
+                )
+        return np.stack(tensors, axis=wrap_dim(dim, first.ndim + 1), dtype=common_array_dtype(tensors), casting="unsafe")
+
+    def d_tensors(grad, dim):
+        return list(grad.unbind(dim))
+
+
+def _stacker(name, prepare, dim_of, doc):
+    def join(tensors):
+        tensors = [prepare(t) for t in tensors]
+        return functions.cat(tensors, dim_of(tensors))
+
+    join.__name__ = join.__qualname__ = name
+    join.__doc__ = doc
+    return composite(join, names=("torch", "torch:row_stack") if name == "vstack" else ("torch",))
+
+
+hstack = _stacker("hstack", lambda t: functions.atleast_1d(t), lambda ts: 0 if ts[0].ndim == 1 else 1, "Tensors side by side.")
+vstack = _stacker("vstack", lambda t: functions.atleast_2d(t), lambda ts: 0, "Tensors one below the other.")
+dstack = _stacker("dstack", lambda t: functions.atleast_3d(t), lambda ts: 2, "Tensors one behind the other.")
+column_stack = _stacker(
+    "column_stack",
+    lambda t: t.reshape(t.numel(), 1) if t.ndim <= 1 else t,
+    lambda ts: 1,
+    "Vectors as columns, matrices side by side.",
+)
+
+
+@op("repeat(Tensor self, int[]* repeats) -> Tensor", names=("Tensor",))
+class repeat:
+    """The tensor copied ``repeats[i]`` times along each dimension; extra repeats make new first dimensions."""
+
+    def forward(self, repeats):
+        if len(repeats) < self.ndim:
+            raise RuntimeError(
+                hinted(
+                    "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor",
+                    f"the tensor has {self.ndim} dimensions, repeats are {list(repeats)}",
+                )
+            )
+        if any(r < 0 for r in repeats):
+            raise RuntimeError(f"Trying to create tensor with negative dimension {min(repeats)}: {list(repeats)}")
+        return np.ascontiguousarray(np.tile(self, repeats)) if self.ndim or repeats else self.copy()
+
+    def d_self(grad, self, repeats):
+        shape = tuple(self.shape)
+        missing = len(repeats) - len(shape)
+        if 0 in repeats:
+            return self.new_zeros(shape)
+        inner = [n for r, length in zip(repeats, (1,) * missing + shape) for n in (r, length)]
+        return grad.reshape(inner).sum(list(range(0, len(inner), 2))).reshape(shape) if inner else grad
+
+
+@composite
+def tile(input, *dims):
+    """The tensor copied along each dimension as NumPy's ``tile``: missing repeats are 1."""
+    dims = sizes_argument(dims)
+    return input.repeat((1,) * (input.ndim - len(dims)) + dims)
+
+
+@composite
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each element (or slice along ``dim``) repeated ``repeats`` times in a row.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([1, 2]).repeat_interleave(2)
+    tensor([1, 1, 2, 2])
+    """
+    if repeats is None:
+        counts, dim = input, 0
+        input = functions.arange(counts.numel())
+    else:
+        counts = repeats
+    if dim is None:
+        input, dim = input.flatten(), 0
+    dim = wrap_dim(dim, input.ndim)
+    length = input.shape[dim] if input.ndim else 1
+    if not hasattr(counts, "_edge"):
+        if counts < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        counts = np.full(length, counts)
+    else:
+        if counts.ndim > 1:
+            raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+        counts = counts._array
+        if counts.dtype.kind not in "iu":
+            raise RuntimeError("repeats has to be Long or Int tensor")
+        if counts.size == 1:
+            counts = np.broadcast_to(counts.reshape(-1), (length,))
+        if counts.size != length:
+            raise RuntimeError(
+                f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and input.size({dim}) = {length}"
+            )
+        if (counts < 0).any():
+            raise RuntimeError("repeats can not be negative")
+    positions = functions.from_numpy(np.repeat(np.arange(length), counts))
+    return input.index_select(dim, positions)
+
+
+@op("roll(Tensor self, int[] shifts, int[] dims=()) -> Tensor")
+class roll:
+    """Elements moved along dimensions by ``shifts``; what leaves at one end comes in at the other."""
+
+    def forward(self, shifts, dims):
+        if not dims and len(shifts) != 1 or dims and len(dims) != len(shifts):
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+        if not self.ndim:
+            return self.copy()
+        return np.array(np.roll(self, shifts, wrap_dims(dims, self.ndim)) if dims else np.roll(self, shifts[0]), order="C", copy=False)
+
+    def d_self(grad, shifts, dims):
+        return grad.roll([-s for s in shifts], dims)
+
+
+@op("flip(Tensor self, int[]* dims) -> Tensor")
+class flip:
+    """The order of elements reversed along ``dims``, as a copy."""
+
+    def forward(self, dims):
+        return np.flip(self, wrap_dims(dims, self.ndim)).copy(order="C")
+
+    def d_self(grad, dims):
+        return grad.flip(dims)
+
+
+@composite
+def fliplr(input):
+    """Columns in reverse order."""
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return input.flip(1)
+
+
+@composite
+def flipud(input):
+    """Rows in reverse order."""
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return input.flip(0)
+
+
+@composite
+def rot90(input, k=1, dims=(0, 1)):
+    """The plane of two dimensions turned by ``k`` right angles."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    a, b = dims
+    if a == b or abs(a - b) == input.ndim:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {a} and dim1 = {b}")
+    k %= 4
+    if k == 1:
+        return input.flip(b).transpose(a, b)
+    if k == 2:
+        return input.flip((a, b))
+    return input.flip(a).transpose(a, b) if k == 3 else input.clone()
+
+
+# ---------------------------------------------------------------- a part written into a copy
+
+
+def _written(array, src, take):
+    """A copy of ``array`` in which the part that ``take`` views is ``src``."""
+    result = array.copy(order="C")
+    part = take(result)
+    if part.shape != src.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
+        )
+    part[...] = src
+    return result
+
+
+@op("select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor")
+class select_scatter:
+    """A copy of the tensor with ``src`` at ``index`` of dimension ``dim``."""
+
+    def forward(self, src, dim, index):
+        return _written(self, src, lambda a: TABLE["select"].forward(a, dim, index))
+
+    def d_self(grad, dim, index, src):
+        return grad.select_scatter(functions.zeros(src.shape, dtype=grad.dtype), dim, index)
+
+    def d_src(grad, dim, index):
+        return grad.select(dim, index)
+
+
+@op("slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor")
+class slice_scatter:
+    """A copy of the tensor with ``src`` at the elements ``start`` to ``end``, every ``step``-th, of dimension ``dim``."""
+
+    def forward(self, src, dim, start, end, step):
+        return _written(self, src, lambda a: TABLE["slice_dim"].forward(a, dim, start, end, step))
+
+    def d_self(grad, src, dim, start, end, step):
+        return grad.slice_scatter(functions.zeros(src.shape, dtype=grad.dtype), dim, start, end, step)
+
+    def d_src(grad, dim, start, end, step):
+        return functions.slice_dim(grad, dim, start, end, step)
+
+
+@op("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
+class diagonal_scatter:
+    """A copy of the tensor with ``src`` on a diagonal."""
+
+    def forward(self, src, offset, dim1, dim2):
+        return _written(self, src, lambda a: TABLE["diagonal"].forward(a, offset, dim1, dim2))
+
+    def d_self(grad, src, offset, dim1, dim2):
+        return grad.diagonal_scatter(functions.zeros(src.shape, dtype=grad.dtype), offset, dim1, dim2)
+
+    def d_src(grad, offset, dim1, dim2):
+        return grad.diagonal(offset, dim1, dim2)
+
+
+@composite
+def as_strided_scatter(input, src, size, stride, storage_offset=None):
+    """A copy of the tensor in which `as_strided` shows ``src``."""
+    result = input.clone()
+    result.as_strided(size, stride, storage_offset).copy_(src)
+    return result

@@ -1,0 +1,382 @@
+"""Contractions: products of matrices, vectors and batches of them, and the linear layer."""
+
+import math
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.errors import hinted
+from ..base.shapes import broadcast_shapes
+from .table import composite, conj, functions, is_half, op
+
+
+def product(a, b):
+    """``a @ b`` on arrays of one dtype; half precision is multiplied and added up in float32."""
+    if is_half(a.dtype):
+        return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+    if a.dtype.kind == "b":
+        return np.matmul(a.astype(np.uint8), b.astype(np.uint8)) != 0
+    return np.matmul(a, b)
+
+
+def _name(dtype):
+    short = {"float32": "float", "float64": "double", "int64": "long long", "int32": "int", "float16": "c10::Half", "int16": "short int",
+             "int8": "signed char", "uint8": "unsigned char", "bfloat16": "c10::BFloat16", "bool": "bool",
+             "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
+    return short.get(dtypes.from_numpy(dtype).name, str(dtype))
+
+
+def _same_dtype(a, b):
+    if a.dtype != b.dtype:
+        raise RuntimeError(
+            hinted(
+                f"expected m1 and m2 to have the same dtype, but got: {_name(a.dtype)} != {_name(b.dtype)}",
+                f"products do not promote: convert one of them, for example with .to({dtypes.from_numpy(a.dtype)!r})",
+            )
+        )
+
+
+@op("mm(Tensor self, Tensor mat2) -> Tensor")
+class mm:
+    """The product of two matrices: (n, m) with (m, p) gives (n, p)."""
+
+    def forward(self, mat2):
+        if self.ndim != 2:
+            raise RuntimeError("self must be a matrix")
+        if mat2.ndim != 2:
+            raise RuntimeError("mat2 must be a matrix")
+        if self.shape[1] != mat2.shape[0]:
+            raise RuntimeError(
+                hinted(
+                    f"mat1 and mat2 shapes cannot be multiplied ({self.shape[0]}x{self.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})",
+                    f"the inner lengths {self.shape[1]} and {mat2.shape[0]} must be equal; .T transposes a matrix",
+                )
+            )
+        _same_dtype(self, mat2)
+        return product(self, mat2)
+
+    def d_self(grad, mat2):
+        return grad.mm(conj(mat2.t()))
+
+    def d_mat2(grad, self):
+        return conj(self.t()).mm(grad)
+
+
+@op("mv(Tensor self, Tensor vec) -> Tensor")
+class mv:
+    """The product of a matrix (n, m) and a vector (m)."""
+
+    def forward(self, vec):
+        if self.ndim != 2 or vec.ndim != 1:
+            raise RuntimeError(f"vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}")
+        if self.shape[1] != vec.shape[0]:
+            raise RuntimeError(
+                hinted(
+                    f"size mismatch, got input ({self.shape[0]}), mat ({self.shape[0]}x{self.shape[1]}), vec ({vec.shape[0]})",
+                    f"the matrix has {self.shape[1]} columns, the vector {vec.shape[0]} elements",
+                )
+            )
+        _same_dtype(self, vec)
+        return np.asarray(product(self, vec))
+
+    def d_self(grad, vec):
+        return functions.outer_product(grad, conj(vec))
+
+    def d_vec(grad, self):
+        return conj(self.t()).mv(grad)
+
+
+@op("dot(Tensor self, Tensor tensor) -> Tensor")
+class dot:
+    """The sum of products of two vectors' elements."""
+
+    def forward(self, tensor):
+        if self.ndim != 1 or tensor.ndim != 1:
+            raise RuntimeError(f"1D tensors expected, but got {self.ndim}D and {tensor.ndim}D tensors")
+        if self.dtype != tensor.dtype:
+            first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (self, tensor))
+            raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {first} and {second}")
+        if self.shape != tensor.shape:
+            raise RuntimeError(
+                hinted(
+                    f"inconsistent tensor size, expected tensor [{self.size}] and src [{tensor.size}] to have the same number of "
+                    f"elements, but got {self.size} and {tensor.size} elements respectively",
+                    "dot() takes two vectors of the same length",
+                )
+            )
+        return np.asarray(product(self, tensor))
+
+    def d_self(grad, tensor):
+        return grad * conj(tensor)
+
+    def d_tensor(grad, self):
+        return grad * conj(self)
+
+
+@composite
+def vdot(input, other):
+    """`dot` with the first vector conjugated."""
+    return conj(input).dot(other)
+
+
+@composite(names=())
+def outer_product(a, b):
+    """``a[i] * b[j]`` as a matrix."""
+    return a.unsqueeze(1) * b.unsqueeze(0)
+
+
+@composite(names=("torch", "Tensor", "torch:ger", "Tensor:ger"))
+def outer(input, vec2):
+    """The matrix ``input[i] * vec2[j]`` of two vectors."""
+    for value, name in ((input, "self"), (vec2, "vec2")):
+        if value.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {value.ndim}-D")
+    return outer_product(input, vec2)
+
+
+@op("bmm(Tensor self, Tensor mat2) -> Tensor")
+class bmm:
+    """The products of two batches of matrices: (b, n, m) with (b, m, p) gives (b, n, p)."""
+
+    def forward(self, mat2):
+        if self.ndim != 3:
+            raise RuntimeError("batch1 must be a 3D tensor")
+        if mat2.ndim != 3:
+            raise RuntimeError("batch2 must be a 3D tensor")
+        if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
+            raise RuntimeError(
+                hinted(
+                    f"Expected size for first two dimensions of batch2 tensor to be: [{self.shape[0]}, {self.shape[2]}] but got: "
+                    f"[{mat2.shape[0]}, {mat2.shape[1]}].",
+                    f"the batches have shapes {list(self.shape)} and {list(mat2.shape)}",
+                )
+            )
+        _same_dtype(self, mat2)
+        return product(self, mat2)
+
+    def d_self(grad, mat2):
+        return grad.bmm(conj(mat2.transpose(1, 2)))
+
+    def d_mat2(grad, self):
+        return conj(self.transpose(1, 2)).bmm(grad)
+
+
+@composite(names=("torch", "Tensor", "Tensor:__matmul__", "linalg"))
+def matmul(input, other):
+    """The product of matrices, vectors, or batches of matrices, with broadcasting of the batch dimensions.
+
+    >>> import rushlight as torch
+    >>> torch.matmul(torch.ones(2, 3), torch.ones(3)).shape
+    torch.Size([2])
+    """
+    if not hasattr(other, "_edge"):
+        return NotImplemented
+    n, m = input._array.ndim, other._array.ndim
+    if n == 2 and m == 2:
+        return functions.mm(input, other)
+    if n == 0 or m == 0:
+        raise RuntimeError(
+            hinted(
+                f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D",
+                "use * to multiply by a number or a 0-dim tensor",
+            )
+        )
+    if n == 1 and m == 1:
+        return functions.dot(input, other)
+    if n == 2 and m == 1:
+        return functions.mv(input, other)
+    if n == 1 and m == 2:
+        return functions.mm(input.unsqueeze(0), other).squeeze(0)
+    if m <= 2 and n >= 3:
+        return _folded(input, other)
+    return _batched(input, other)
+
+
+def _folded(input, other):
+    """Many rows times one matrix or vector: one product with the batch folded into the rows."""
+    shape = tuple(input.shape)
+    rows = input.reshape(math.prod(shape[:-1]), shape[-1])
+    if other.ndim == 1:
+        return functions.mv(rows, other).view(shape[:-1])
+    return functions.mm(rows, other).view((*shape[:-1], other.shape[1]))
+
+
+def _batched(input, other):
+    vector_first, vector_second = input.ndim == 1, other.ndim == 1
+    a = input.unsqueeze(0) if vector_first else input
+    b = other.unsqueeze(1) if vector_second else other
+    if a.shape[-1] != b.shape[-2]:
+        raise RuntimeError(
+            hinted(
+                f"Expected size for first two dimensions of batch2 tensor to be: [{math.prod(a.shape[:-2])}, {a.shape[-1]}] but got: "
+                f"[{math.prod(b.shape[:-2])}, {b.shape[-2]}].",
+                f"the shapes {list(input.shape)} and {list(other.shape)} cannot be multiplied: inner lengths must be equal",
+            )
+        )
+    batch = broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
+    count = math.prod(batch)
+    flat_a = a.expand((*batch, *a.shape[-2:])).reshape(count, *a.shape[-2:])
+    flat_b = b.expand((*batch, *b.shape[-2:])).reshape(count, *b.shape[-2:])
+    shape = [*batch, *([] if vector_first else [a.shape[-2]]), *([] if vector_second else [b.shape[-1]])]
+    return functions.bmm(flat_a, flat_b).view(shape)
+
+
+# ---------------------------------------------------------------- products added to a tensor
+
+
+def _scaled_sum(input, beta, product_of, alpha):
+    """``beta * input + alpha * product``; NaN in ``input`` does not count where beta is 0."""
+    if product_of.dtype.category <= dtypes.SIGNED:  # fractional factors of integer products are cut off, as PyTorch does
+        alpha, beta = (bool(v) if product_of.dtype is dtypes.bool_ else int(v) for v in (alpha, beta))
+    scaled = product_of if alpha == 1 else product_of * alpha
+    if beta == 0:
+        return scaled
+    return (input if beta == 1 else input * beta) + scaled
+
+
+@op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True)
+class addmm:
+    """``beta * self + alpha * (mat1 @ mat2)``."""
+
+    def forward(self, mat1, mat2, beta, alpha):
+        if mat1.ndim != 2 or mat2.ndim != 2:
+            raise RuntimeError(f"mat{1 if mat1.ndim != 2 else 2} must be a matrix, got {(mat1 if mat1.ndim != 2 else mat2).ndim}-D tensor")
+        if mat1.shape[1] != mat2.shape[0]:
+            raise RuntimeError(
+                hinted(
+                    f"mat1 and mat2 shapes cannot be multiplied ({mat1.shape[0]}x{mat1.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})",
+                    f"the inner lengths {mat1.shape[1]} and {mat2.shape[0]} must be equal; .T transposes a matrix",
+                )
+            )
+        _same_dtype(mat1, mat2)
+        if self.dtype != mat1.dtype:
+            raise RuntimeError(f"self and mat2 must have the same dtype, but got {dtypes.from_numpy(self.dtype).legacy_name} and {dtypes.from_numpy(mat2.dtype).legacy_name}")
+        shape = (mat1.shape[0], mat2.shape[1])
+        if self.ndim > 2 or broadcast_shapes(self.shape, shape) != shape:
+            raise RuntimeError(f"The expanded size of the tensor ({shape[-1]}) must match the existing size ({self.shape[-1] if self.ndim else 1}) at non-singleton dimension 1.  Target sizes: {list(shape)}.  Tensor sizes: {list(self.shape)}")
+        return _add_scaled(self, product(mat1, mat2), beta, alpha)
+
+    def d_self(grad, self, beta):
+        return (grad if beta == 1 else grad * conj(beta)).sum_to_size(self.shape)
+
+    def d_mat1(grad, mat2, alpha):
+        return _times(grad.mm(conj(mat2.t())), alpha)
+
+    def d_mat2(grad, mat1, alpha):
+        return _times(conj(mat1.t()).mm(grad), alpha)
+
+
+def _times(value, factor):
+    return value if factor == 1 else value * conj(factor)
+
+
+def _add_scaled(array, found, beta, alpha):
+    """``beta * array + alpha * found`` on arrays, written over ``found``."""
+    kind = found.dtype.type
+    if found.dtype.kind == "b":
+        return found & bool(alpha) | array & bool(beta)
+    if found.dtype.kind in "iu":
+        alpha, beta = int(alpha), int(beta)
+    if alpha != 1:
+        found = np.multiply(found, kind(alpha), out=found)
+    if beta == 0:
+        return found
+    return np.add(found, array if beta == 1 else array * kind(beta), out=found)
+
+
+@composite(inplace=True)
+def addmv(input, mat, vec, *, beta=1, alpha=1):
+    """``beta * input + alpha * (mat @ vec)``."""
+    return _scaled_sum(input, beta, functions.mv(mat, vec), alpha)
+
+
+@composite(inplace=True)
+def addr(input, vec1, vec2, *, beta=1, alpha=1):
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    return _scaled_sum(input, beta, functions.outer(vec1, vec2), alpha)
+
+
+@op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True)
+class baddbmm:
+    """``beta * self + alpha * (batch1 @ batch2)`` for batches of matrices."""
+
+    def forward(self, batch1, batch2, beta, alpha):
+        if batch1.ndim != 3 or batch2.ndim != 3:
+            raise RuntimeError(f"batch{1 if batch1.ndim != 3 else 2} must be a 3D tensor")
+        if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
+            raise RuntimeError(
+                f"Expected size for first two dimensions of batch2 tensor to be: [{batch1.shape[0]}, {batch1.shape[2]}] but got: "
+                f"[{batch2.shape[0]}, {batch2.shape[1]}]."
+            )
+        return _add_scaled(self, product(batch1, batch2), beta, alpha)
+
+    def d_self(grad, self, beta):
+        return _times(grad, beta).sum_to_size(self.shape)
+
+    def d_batch1(grad, batch2, alpha):
+        return _times(grad.bmm(conj(batch2.transpose(1, 2))), alpha)
+
+    def d_batch2(grad, batch1, alpha):
+        return _times(conj(batch1.transpose(1, 2)).bmm(grad), alpha)
+
+
+@composite(inplace=True)
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    """``beta * input + alpha * sum(batch1 @ batch2)`` over the batch."""
+    return _scaled_sum(input, beta, functions.bmm(batch1, batch2).sum(0), alpha)
+
+
+# ---------------------------------------------------------------- the linear layer
+
+
+@op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", names=(), node="AddmmBackward0")
+class linear_rows:
+    """``input @ weight.T + bias`` for a matrix of rows."""
+
+    def forward(input, weight, bias):
+        if input.shape[-1] != weight.shape[-1]:
+            raise RuntimeError(
+                hinted(
+                    f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and {weight.shape[1]}x{weight.shape[0]})",
+                    f"the layer takes {weight.shape[1]} features, the input has {input.shape[1]} in its last dimension",
+                )
+            )
+        _same_dtype(input, weight)
+        found = product(input, weight.T)
+        if bias is not None:
+            np.add(found, bias, out=found)
+        return found
+
+    def d_input(grad, weight):
+        return grad.mm(conj(weight))
+
+    def d_weight(grad, input):
+        return grad.t().mm(conj(input))
+
+    def d_bias(grad):
+        return grad.sum(0)
+
+
+@composite(names=("nn.functional",))
+def linear(input, weight, bias=None):
+    """``input @ weight.T + bias``: input (*, in), weight (out, in) or (in), bias (out).
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)).shape
+    torch.Size([2, 4])
+    """
+    if weight._array.ndim != 2 or input._array.ndim == 0:
+        found = functions.matmul(input, weight.t())
+        return found if bias is None else found + bias
+    if input._array.ndim == 2:
+        return functions.linear_rows(input, weight, bias) if bias is not None else functions.mm(input, weight.t())
+    shape = tuple(input.shape)
+    rows = input.reshape(math.prod(shape[:-1]), shape[-1])
+    return functions.linear_rows(rows, weight, bias).view((*shape[:-1], weight.shape[0]))
+
+
+@composite(names=("nn.functional", "torch"))
+def bilinear(input1, input2, weight, bias=None):
+    """``input1[i] * weight[o, i, j] * input2[j]`` summed over i and j, plus bias."""
+    found = functions.einsum("...i,oij,...j->...o", input1, weight, input2)
+    return found if bias is None else found + bias

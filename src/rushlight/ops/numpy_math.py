@@ -1,0 +1,39 @@
+"""The functions that an element formula may use, on NumPy arrays: what ``m`` is in ``element(m, x)``."""
+
+import numpy as np
+
+from . import special_math
+from .blockwise import bounded, select
+
+
+# NumPy takes a 0-dim array faster than a Python number.
+_ones = {np.dtype(kind): np.ones((), kind) for kind in (np.float32, np.float64)}
+
+
+def sigmoid(x):
+    """``1 / (1 + exp(-x))``, finite at both ends: exp(-x) may become inf."""
+    found = np.exp(np.negative(x))
+    if found.__class__ is not np.ndarray:
+        return np.reciprocal(found + 1)
+    np.add(found, _ones.get(found.dtype, 1), found)
+    return np.reciprocal(found, found)
+
+
+class _NumpyMath:
+    """NumPy's functions under the names that formulas use; special functions come from `special_math`."""
+
+    exp, exp2, expm1 = staticmethod(np.exp), staticmethod(np.exp2), staticmethod(np.expm1)
+    log, log2, log10, log1p = staticmethod(np.log), staticmethod(np.log2), staticmethod(np.log10), staticmethod(np.log1p)
+    sqrt, abs, sign, floor = staticmethod(np.sqrt), staticmethod(np.abs), staticmethod(np.sign), staticmethod(np.floor)
+    ceil, trunc, conj = staticmethod(np.ceil), staticmethod(np.trunc), staticmethod(np.conjugate)
+    sin, cos, tan = staticmethod(np.sin), staticmethod(np.cos), staticmethod(np.tan)
+    sinh, cosh, tanh = staticmethod(np.sinh), staticmethod(np.cosh), staticmethod(np.tanh)
+    arcsin, arccos, arctan, arctan2 = (staticmethod(f) for f in (np.arcsin, np.arccos, np.arctan, np.arctan2))
+    maximum, minimum, power = staticmethod(np.maximum), staticmethod(np.minimum), staticmethod(np.power)
+    isnan, isinf, isfinite = staticmethod(np.isnan), staticmethod(np.isinf), staticmethod(np.isfinite)
+    where, ones_like = staticmethod(select), staticmethod(np.ones_like)
+    erf, erfc = staticmethod(special_math.erf), staticmethod(special_math.erfc)
+    sigmoid, clamp = staticmethod(sigmoid), staticmethod(bounded)
+
+
+numpy_math = _NumpyMath()

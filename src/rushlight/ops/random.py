@@ -1,0 +1,342 @@
+"""Random tensors: PyTorch's distributions, in place and as new tensors, and dropout."""
+
+import math
+
+from ..base import dtypes
+from ..base.errors import hinted
+from ..random import distributions as draw
+from .create import checked_shape, default_kind
+from .table import CREATE, INPLACE, composite, functions, op
+
+
+@op("rand(int[]* size, *, Generator? generator=None, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
+class rand:
+    """Uniform numbers in [0, 1).
+
+    >>> import rushlight as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+
+    def forward(size, generator, dtype):
+        return draw.rand(checked_shape(size), default_kind(dtype), generator)
+
+
+@op("randn(int[]* size, *, Generator? generator=None, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
+class randn:
+    """Normal numbers of mean 0 and variance 1.
+
+    >>> import rushlight as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.randn(3)
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """
+
+    def forward(size, generator, dtype):
+        return draw.randn(checked_shape(size), default_kind(dtype), generator)
+
+
+@composite(names=("torch",))
+def randint(*args, low=None, high=None, size=None, generator=None, dtype=None, **options):
+    """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``; int64 by default.
+
+    >>> import rushlight as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.randint(10, (3,))
+    tensor([4, 9, 3])
+    """
+    given = list(args)
+    if size is None:
+        if not given or not isinstance(given[-1], (tuple, list)):
+            raise TypeError(
+                hinted(
+                    f"randint() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})",
+                    "the call takes (high, size) or (low, high, size), size being a tuple",
+                )
+            )
+        size = given.pop()
+    if len(given) == 2:
+        low, high = given
+    elif len(given) == 1:
+        if high is None:
+            high = given[0]
+        else:
+            low = given[0]
+    low = 0 if low is None else int(low)
+    return functions.random_integers(low, int(high), size, generator=generator, dtype=dtype, **options)
+
+
+@op("randint(int low, int high, int[] size, *, Generator? generator=None, dtype? dtype=None) -> Tensor", kind=CREATE, names=())
+class random_integers:
+    """`randint` with all of its numbers."""
+
+    def forward(low, high, size, generator, dtype):
+        return draw.randint(low, high, checked_shape(size), (dtype or dtypes.int64).numpy, generator)
+
+
+@op("randperm(int n, *, Generator? generator=None, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
+class randperm:
+    """The integers 0 to ``n - 1`` in random order."""
+
+    def forward(n, generator, dtype):
+        return draw.randperm(n, (dtype or dtypes.int64).numpy, generator)
+
+
+def _random_like(name, make, doc):
+    def like(input, *args, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None, **options):
+        return make(input, *args, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad, generator=generator, **options)
+
+    like.__name__ = like.__qualname__ = name
+    like.__doc__ = doc
+    return composite(like, names=("torch",))
+
+
+rand_like = _random_like("rand_like", lambda x, **o: functions.rand(x.shape, **o), "`rand` in the shape and dtype of ``input``.")
+randn_like = _random_like("randn_like", lambda x, **o: functions.randn(x.shape, **o), "`randn` in the shape and dtype of ``input``.")
+
+
+@composite(names=("torch",))
+def randint_like(input, low=None, high=None, *, dtype=None, memory_format=None, **options):
+    """`randint` in the shape and dtype of ``input``: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
+    low, high = (0, low) if high is None else (low or 0, high)
+    return functions.random_integers(int(low), int(high), tuple(input.shape), dtype=dtype or input.dtype, **options)
+
+
+# ---------------------------------------------------------------- in place
+
+
+def _filling(name, parameters, fill, doc):
+    """An operation that fills its tensor with random numbers; the old values count no more."""
+
+    class record:
+        def forward(self, *arguments):
+            fill(self, *arguments)
+
+        def d_self(grad):
+            return functions.zeros_like(grad)
+
+    record.__name__, record.__doc__ = name, doc
+    node = "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
+    op(f"{name}(Tensor self{parameters}, *, Generator? generator=None) -> Tensor", kind=INPLACE, names=("Tensor",), node=node)(record)
+
+
+_filling("uniform_", ", float from=0, float to=1", draw.uniform_, "Fill with uniform numbers in [from, to).")
+_filling("normal_", ", float mean=0, float std=1", draw.normal_, "Fill with normal numbers.")
+_filling("log_normal_", ", float mean=1, float std=2", draw.log_normal_, "Fill with numbers whose logarithm is normal.")
+_filling("exponential_", ", float lambd=1", draw.exponential_, "Fill with exponentially distributed numbers of rate ``lambd``.")
+_filling("cauchy_", ", float median=0, float sigma=1", draw.cauchy_, "Fill with Cauchy-distributed numbers.")
+_filling("geometric_", ", float p", draw.geometric_, "Fill with numbers of trials until success of probability ``p``.")
+
+
+@op("random_(Tensor self, int? from, int? to, *, Generator? generator=None) -> Tensor", kind=INPLACE, names=())
+class random_between_:
+    """Fill with integers in a range."""
+
+    def forward(self, low, high, generator):
+        draw.random_(self, low, high, generator)
+
+    def d_self(grad):
+        return functions.zeros_like(grad)
+
+
+@composite(names=("Tensor",))
+def random_(input, *args, generator=None, **bounds):
+    """Fill with integers: ``random_()`` of the whole range, ``random_(to)`` in [0, to), ``random_(from, to)`` in [from, to)."""
+    low, high = bounds.get("from"), bounds.get("to")
+    if len(args) == 2:
+        low, high = args
+    elif len(args) == 1:
+        low, high = 0, args[0]
+    elif low is None and high is not None:
+        low = 0
+    return functions.random_between_(input, low, high, generator=generator)
+
+
+@op("bernoulli_(Tensor self, any p=0.5, *, Generator? generator=None) -> Tensor", kind=INPLACE, names=("Tensor",))
+class bernoulli_:
+    """Fill with ones (probability ``p``, a number or a tensor) and zeros."""
+
+    def forward(self, p, generator):
+        draw.bernoulli_(self, p, generator)
+
+    def d_self(grad):
+        return functions.zeros_like(grad)
+
+
+@op("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", names=())
+class bernoulli_each:
+    """Ones and zeros with the probabilities in the tensor."""
+
+    def forward(self, generator):
+        return draw.bernoulli(self, generator)
+
+    def d_self(grad):
+        return functions.zeros_like(grad)
+
+
+@composite
+def bernoulli(input, p=None, *, generator=None):
+    """Ones and zeros: with the probabilities in ``input``, or with probability ``p`` in its shape."""
+    if p is None:
+        return functions.bernoulli_each(input, generator=generator)
+    return functions.empty_like(input).bernoulli_(p, generator=generator)
+
+
+@composite(names=("torch",))
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, **options):
+    """Normal numbers: of given means and deviations (tensors or numbers), or ``normal(mean, std, size)``."""
+    if size is not None:
+        found = functions.randn(size, generator=generator, **options) if not options else functions.empty(size, **options)
+        found = found.normal_(mean, std, generator=generator) if options or mean != 0.0 or std != 1.0 else found
+        return found if out is None else out.copy_(found)
+    found = functions.normal_each(mean, std, generator=generator)
+    return found if out is None else out.copy_(found)
+
+
+@op("normal(any mean, any std, *, Generator? generator=None) -> Tensor", names=())
+class normal_each:
+    """Normal numbers with a mean and deviation for each element."""
+
+    def forward(mean, std, generator):
+        return draw.normal(mean, std, generator)
+
+
+@op("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor")
+class multinomial:
+    """Column numbers drawn from each row with probabilities in proportion to its weights."""
+
+    def forward(self, num_samples, replacement, generator):
+        return draw.multinomial(self, num_samples, replacement, generator)
+
+
+@op("poisson(Tensor self, Generator? generator=None) -> Tensor", names=("torch",))
+class poisson:
+    """Counts with the Poisson rates in the tensor."""
+
+    def forward(self, generator):
+        return draw.poisson(self, generator)
+
+    def d_self(grad):
+        return functions.zeros_like(grad)
+
+
+@op("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", names=("torch",))
+class binomial:
+    """Numbers of successes among ``count`` trials of probability ``prob``."""
+
+    def forward(count, prob, generator):
+        return draw.binomial(count, prob, generator)
+
+
+# ---------------------------------------------------------------- dropout
+
+
+@op("native_dropout(Tensor self, float p, bool train) -> Tensor[]", names=(), node="MulBackward0")
+class dropout_pair:
+    """The tensor with elements set to zero with probability ``p``, the rest divided by ``1 - p``; and the factors."""
+
+    def forward(self, p, train):
+        mask = draw.keep_mask(self.shape, 1 - p).astype(self.dtype)
+        if p < 1:
+            mask /= self.dtype.type(1 - p)
+        return self * mask, mask
+
+    def d_self(grad, result1):
+        return grad * result1.detach()
+
+
+def _check_probability(p):
+    if not 0 <= p <= 1:
+        raise ValueError(hinted(f"dropout probability has to be between 0 and 1, but got {p}", "p is the share of elements set to zero"))
+
+
+@composite(names=("torch",))
+def dropout(input, p, train):
+    """Elements set to zero with probability ``p`` in training, the rest scaled by ``1 / (1 - p)`` (Hinton et al., 2012)."""
+    _check_probability(p)
+    if not train or p == 0 or input.numel() == 0:
+        return input
+    if p == 1:
+        return input * functions.zeros((), dtype=input.dtype)
+    return functions.dropout_pair(input, p, train)[0]
+
+
+def _feature_shape(input):
+    if input.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return (*input.shape[:2], *(1,) * (input.ndim - 2))
+
+
+def _with_noise(input, p, shape, alpha):
+    """Dropout with one draw for each element of ``shape``; ``alpha`` keeps mean and variance of SELU networks."""
+    noise = functions.empty(shape, dtype=input.dtype).bernoulli_(1 - p)
+    if not alpha:
+        return input * noise.div_(1 - p) if p < 1 else input * noise
+    saturated = 1.7580993408473766
+    scale = 1 / math.sqrt((saturated * saturated * p + 1) * (1 - p)) if p < 1 else 0.0
+    shift = (noise - 1) * (saturated * scale) + saturated * scale * p
+    return input * (noise * scale) + shift
+
+
+@composite(names=("torch",))
+def feature_dropout(input, p, train):
+    """Whole channels set to zero with probability ``p``."""
+    _check_probability(p)
+    return input if not train or p == 0 or input.numel() == 0 else _with_noise(input, p, _feature_shape(input), False)
+
+
+@composite(names=("torch",))
+def alpha_dropout(input, p, train):
+    """Dropout to the saturation value of SELU, keeping mean and variance (Klambauer et al., 2017)."""
+    _check_probability(p)
+    return input if not train or p == 0 or input.numel() == 0 else _with_noise(input, p, tuple(input.shape), True)
+
+
+@composite(names=("torch",))
+def feature_alpha_dropout(input, p, train):
+    """`alpha_dropout` of whole channels."""
+    _check_probability(p)
+    return input if not train or p == 0 or input.numel() == 0 else _with_noise(input, p, _feature_shape(input), True)
+
+
+def _functional(name, function, doc):
+    def call(input, p=0.5, training=True, inplace=False):
+        found = getattr(functions, function)(input, p, training)
+        return input.copy_(found) if inplace and found is not input else found
+
+    call.__name__ = call.__qualname__ = f"functional_{name}"
+    call.__doc__ = doc
+    composite(call, names=(f"nn.functional:{name}",))
+
+
+_functional("dropout", "dropout", "`torch.dropout`, on in training by default.")
+_functional("dropout2d", "feature_dropout", "Whole planes of (N, C, H, W) set to zero with probability ``p``.")
+_functional("dropout3d", "feature_dropout", "Whole volumes of (N, C, D, H, W) set to zero with probability ``p``.")
+
+
+@composite(names=("nn.functional:dropout1d",))
+def functional_dropout1d(input, p=0.5, training=True, inplace=False):
+    """Whole channels of (N, C, L) or (C, L) set to zero with probability ``p``."""
+    _check_probability(p)
+    if input.ndim not in (2, 3):
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input.")
+    batched = input.unsqueeze(0) if input.ndim == 2 else input
+    found = functions.feature_dropout(batched, p, training)
+    found = found.squeeze(0) if input.ndim == 2 else found
+    return input.copy_(found) if inplace else found
+
+
+def _functional_alpha(name):
+    def call(input, p=0.5, training=False, inplace=False):
+        found = getattr(functions, name)(input, p, training)
+        return input.copy_(found) if inplace and found is not input else found
+
+    call.__name__ = call.__qualname__ = f"functional_{name}"
+    call.__doc__ = f"`torch.{name}`, off by default."
+    composite(call, names=(f"nn.functional:{name}",))
+
+
+_functional_alpha("alpha_dropout")
+_functional_alpha("feature_alpha_dropout")
+

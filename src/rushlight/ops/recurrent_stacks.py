@@ -1,0 +1,349 @@
+"""Recurrent networks written with other operations: one step of a cell, and stacks of layers over sequences."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from ..base.errors import hinted
+from .table import composite, functions
+
+TORCH = ("torch",)
+
+# ---------------------------------------------------------------- one step
+
+
+def _lstm_step(gates, cell):
+    """Hidden and cell state after a step, from the four gates' sums side by side and the cell state before."""
+    enter, forget, candidate, leave = gates.chunk(4, -1)
+    cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
+    return leave.sigmoid() * cell.tanh(), cell
+
+
+def _gru_step(from_input, from_hidden, hidden):
+    """Hidden state after a step; the sums are (reset, update, candidate) side by side."""
+    reset_x, update_x, candidate_x = from_input.chunk(3, -1)
+    reset_h, update_h, candidate_h = from_hidden.chunk(3, -1)
+    update = (update_x + update_h).sigmoid()
+    candidate = (candidate_x + (reset_x + reset_h).sigmoid() * candidate_h).tanh()
+    return (hidden - candidate) * update + candidate
+
+
+# ---------------------------------------------------------------- cells
+
+
+def _check_cell(input, hiddens, w_ih, w_hh, gates):
+    """RuntimeError where the sizes of a cell's input, hidden states and weights do not belong together."""
+    if input.shape[1] != w_ih.shape[1]:
+        raise RuntimeError(
+            hinted(
+                f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}",
+                f"the last dimension of the input, {tuple(input.shape)}, is what the cell was made for as input_size",
+            )
+        )
+    for number, hidden in enumerate(hiddens):
+        if input.shape[0] != hidden.shape[0]:
+            raise RuntimeError(
+                f"Input batch size {input.shape[0]} doesn't match hidden{number} batch size {hidden.shape[0]}"
+            )
+        if hidden.shape[1] != w_hh.shape[1]:
+            raise RuntimeError(
+                f"hidden{number} has inconsistent hidden_size: got {hidden.shape[1]}, expected {w_hh.shape[1]}"
+            )
+    if w_ih.shape[0] != gates * w_hh.shape[1]:
+        raise RuntimeError(
+            f"weight_ih first dim must be {gates} * hidden_size = {gates * w_hh.shape[1]}, but got {w_ih.shape[0]}"
+        )
+
+
+def _simple_cell(activation, input, hx, w_ih, w_hh, b_ih, b_hh):
+    _check_cell(input, (hx,), w_ih, w_hh, 1)
+    return activation(functions.linear(input, w_ih, b_ih) + functions.linear(hx, w_hh, b_hh))
+
+
+@composite(names=TORCH)
+def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """tanh(input w_ih' + b_ih + hx w_hh' + b_hh) for (N, input_size) and (N, hidden_size).
+
+    Follows ``torch.rnn_tanh_cell``.
+    """
+    return _simple_cell(functions.tanh, input, hx, w_ih, w_hh, b_ih, b_hh)
+
+
+@composite(names=TORCH)
+def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """relu(input w_ih' + b_ih + hx w_hh' + b_hh) for (N, input_size) and (N, hidden_size).
+
+    Follows ``torch.rnn_relu_cell``.
+    """
+    return _simple_cell(functions.relu, input, hx, w_ih, w_hh, b_ih, b_hh)
+
+
+@composite(names=TORCH)
+def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """One LSTM step: ``hx`` is (hidden, cell), both (N, hidden_size), and so is the result.
+
+    The weights' 4 * hidden_size rows are the input, forget, candidate and output gates. Follows ``torch.lstm_cell``.
+    """
+    if not isinstance(hx, (tuple, list)):
+        raise TypeError(
+            hinted(
+                f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type(hx).__name__}",
+                "an LSTM has two states: give (hidden, cell)",
+            )
+        )
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
+    hidden, cell = hx
+    _check_cell(input, hx, w_ih, w_hh, 4)
+    return _lstm_step(functions.linear(input, w_ih, b_ih) + functions.linear(hidden, w_hh, b_hh), cell)
+
+
+@composite(names=TORCH)
+def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """One GRU step for (N, input_size) and (N, hidden_size).
+
+    The weights' 3 * hidden_size rows are the reset and update gates and the candidate. Follows ``torch.gru_cell``.
+    """
+    _check_cell(input, (hx,), w_ih, w_hh, 3)
+    return _gru_step(functions.linear(input, w_ih, b_ih), functions.linear(hx, w_hh, b_hh), hx)
+
+
+# ---------------------------------------------------------------- one layer in one direction
+#
+# A layer takes its input for all steps at once: (steps, N, size), or packed rows (sum of batch_sizes, size). The
+# input's part of all gates is one matrix product; a block, (steps, N, gates), is then run step by step with the
+# hidden state's part.
+
+
+def _lstm_block(gates, state, weights, reverse):
+    hidden, cell = state
+    w_hh, w_hr = weights[1], weights[4]
+    if w_hr is None:
+        outputs, cells, _ = functions.lstm_layer(gates, hidden, cell, w_hh, reverse)
+        return outputs, (_last(outputs, reverse), _last(cells, reverse))
+    outputs = []
+    rows = gates.unbind(0)
+    for row in reversed(rows) if reverse else rows:
+        hidden, cell = _lstm_step(row + functions.linear(hidden, w_hh), cell)
+        hidden = functions.linear(hidden, w_hr)
+        outputs.append(hidden)
+    return functions.stack(outputs[::-1] if reverse else outputs), (hidden, cell)
+
+
+def _gru_block(gates, state, weights, reverse):
+    outputs, _, _ = functions.gru_layer(gates, state[0], weights[1], weights[3], reverse)
+    return outputs, (_last(outputs, reverse),)
+
+
+def _tanh_block(gates, state, weights, reverse):
+    outputs = functions.rnn_layer(gates, state[0], weights[1], False, reverse)
+    return outputs, (_last(outputs, reverse),)
+
+
+def _relu_block(gates, state, weights, reverse):
+    outputs = functions.rnn_layer(gates, state[0], weights[1], True, reverse)
+    return outputs, (_last(outputs, reverse),)
+
+
+def _last(states, reverse):
+    return states.select(0, 0 if reverse else -1)
+
+
+def _run_layer(block, input, batch_sizes, state, weights, reverse):
+    """The hidden states of every step in their order, and the last state of every sequence."""
+    w_ih, _, b_ih, b_hh, _ = weights
+    bias = b_ih if block is _gru_block or b_ih is None else b_ih + b_hh
+    gates = functions.linear(input, w_ih, bias)
+    _check_state(state, gates, gates.shape[1] if batch_sizes is None else batch_sizes[0], weights[1])
+    if batch_sizes is None:
+        return block(gates, state, weights, reverse)
+    runs = [(size, len(list(steps))) for size, steps in groupby(batch_sizes)]
+    pieces = gates.split([size * steps for size, steps in runs])
+    pieces = [piece.view(steps, size, -1) for piece, (size, steps) in zip(pieces, runs)]
+    outputs, state = (_backward_packed if reverse else _forward_packed)(block, pieces, state, weights)
+    return functions.cat([output.flatten(0, 1) for output in outputs]), state
+
+
+def _check_state(state, gates, batch, w_hh):
+    """RuntimeError where a state has not the batch, size and dtype of the rest; the step loop relies on them."""
+    for part in state:
+        if part.shape[0] != batch:
+            raise RuntimeError(
+                hinted(
+                    f"The size of tensor a ({part.shape[0]}) must match the size of tensor b ({batch}) "
+                    "at non-singleton dimension 0",
+                    f"the initial state is for {part.shape[0]} sequences, the input holds {batch}",
+                )
+            )
+        if part.dtype is not gates.dtype:
+            raise RuntimeError(
+                hinted(
+                    f"mat1 and mat2 must have the same dtype, but got {part.dtype.legacy_name} "
+                    f"and {gates.dtype.legacy_name}",
+                    "the initial state and the input must have the weights' dtype",
+                )
+            )
+    if state[0].shape[1] != w_hh.shape[1]:
+        shapes = "x".join(map(str, state[0].shape)), "x".join(map(str, reversed(w_hh.shape)))
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({shapes[0]} and {shapes[1]})")
+
+
+def _forward_packed(block, pieces, state, weights):
+    """Longest sequences first: the batch shrinks from piece to piece, and what drops out has its final state."""
+    outputs, finished = [], []
+    for piece in pieces:
+        size = piece.shape[1]
+        if size < state[0].shape[0]:
+            finished.append([part[size:] for part in state])
+            state = tuple(part[:size] for part in state)
+        output, state = block(piece, state, weights, False)
+        outputs.append(output)
+    finished.append(state)
+    finished.reverse()
+    return outputs, tuple(functions.cat(parts) for parts in zip(*finished))
+
+
+def _backward_packed(block, pieces, state, weights):
+    """From the last piece to the first the batch grows; a sequence joins with its initial state."""
+    outputs, initial = [], state
+    state = tuple(part[:0] for part in initial)
+    for piece in reversed(pieces):
+        running, size = state[0].shape[0], piece.shape[1]
+        if running < size:
+            state = tuple(functions.cat((part, start[running:size])) for part, start in zip(state, initial))
+        output, state = block(piece, state, weights, True)
+        outputs.append(output)
+    outputs.reverse()
+    return outputs, state
+
+
+# ---------------------------------------------------------------- stacks of layers
+
+
+def _group_weights(params, has_biases, projected):
+    """The flat list of parameters as (w_ih, w_hh, b_ih, b_hh, w_hr), one group a layer and direction."""
+    size = (4 if has_biases else 2) + projected
+    if len(params) % size != 0:
+        raise RuntimeError("got an incorrect number of RNN parameters")
+    groups = []
+    for start in range(0, len(params), size):
+        group = list(params[start : start + size])
+        w_hr = group.pop() if projected else None
+        groups.append((*group, w_hr) if has_biases else (*group, None, None, w_hr))
+    return groups
+
+
+def _run_stack(block, input, batch_sizes, states, groups, num_layers, dropout, train, bidirectional):
+    """Run every layer on the outputs of the one below; return the top's outputs and all final states, stacked."""
+    directions = 2 if bidirectional else 1
+    if bidirectional and len(groups) % 2:
+        raise RuntimeError("Odd number of params or hiddens given to a bidirectional RNN")
+    if any(len(state) != num_layers * directions for state in states) or len(groups) != num_layers * directions:
+        raise RuntimeError("Expected more hidden states in stacked_rnn")
+    starts = list(zip(*(state.unbind(0) for state in states)))
+    finals = []
+    for level in range(num_layers):
+        outputs = []
+        for direction in range(directions):
+            at = level * directions + direction
+            output, final = _run_layer(block, input, batch_sizes, starts[at], groups[at], direction == 1)
+            outputs.append(output)
+            finals.append(final)
+        input = functions.cat(outputs, -1) if bidirectional else outputs[0]
+        if dropout != 0 and train and level < num_layers - 1:
+            input = functions.dropout(input, dropout, True)
+    return input, tuple(functions.stack(parts) for parts in zip(*finals))
+
+
+_PADDED = (
+    "input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first",
+)  # fmt: skip
+_PACKED = (
+    "data", "batch_sizes", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional",
+)  # fmt: skip
+
+
+def _bind(name, args, kwargs):
+    """The arguments of either form of call as one dict; packed where ``batch_sizes`` is given."""
+    packed = "batch_sizes" in kwargs or (len(args) > 3 and isinstance(args[3], (list, tuple)))
+    names = _PACKED if packed else _PADDED
+    values = dict(zip(names, args), **kwargs)
+    if len(args) > len(names) or set(values) != set(names):
+        raise TypeError(
+            hinted(
+                f"{name}() received an invalid combination of arguments",
+                f"it takes ({', '.join(_PADDED)}) or ({', '.join(_PACKED)})",
+            )
+        )
+    values.setdefault("batch_sizes", None)
+    values.setdefault("batch_first", False)
+    if packed:
+        values["input"] = values["data"]
+        values["batch_sizes"] = values["batch_sizes"].tolist()
+    return values
+
+
+def _run(block, states, projected, call):
+    input, batch_sizes = call["input"], call["batch_sizes"]
+    if call["batch_first"]:
+        input = input.transpose(0, 1)
+    if len(input) == 0:
+        raise RuntimeError(
+            hinted(
+                "Expected sequence length to be larger than 0 in RNN",
+                f"the input's shape is {tuple(call['input'].shape)}: it has no time steps",
+            )
+        )
+    groups = _group_weights(call["params"], call["has_biases"], projected)
+    output, finals = _run_stack(
+        block, input, batch_sizes, states, groups,
+        call["num_layers"], call["dropout"], call["train"], call["bidirectional"],
+    )  # fmt: skip
+    return (output.transpose(0, 1) if call["batch_first"] else output, *finals)
+
+
+@composite(names=TORCH)
+def lstm(*args, **kwargs):
+    """A stack of LSTM layers: (output, final hidden states, final cell states).
+
+    Called as ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` with an
+    input of (steps, N, size), or (N, steps, size) with ``batch_first``; or for packed sequences as ``lstm(data,
+    batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``. ``hx`` is (hidden, cell), each
+    (num_layers * directions, N, hidden_size); ``params`` are the weights in the order of ``nn.LSTM``'s parameters.
+    Follows ``torch.lstm``.
+    """
+    call = _bind("lstm", args, kwargs)
+    hx = call["hx"]
+    if len(hx) != 2:
+        raise RuntimeError(hinted("lstm expects two hidden states", f"hx holds {len(hx)}; give (hidden, cell)"))
+    return _run(_lstm_block, tuple(hx), hx[0].shape[2] != hx[1].shape[2], call)
+
+
+@composite(names=TORCH)
+def gru(*args, **kwargs):
+    """A stack of GRU layers: (output, final hidden states). Arguments as for ``lstm``, ``hx`` a single tensor.
+
+    Follows ``torch.gru``.
+    """
+    call = _bind("gru", args, kwargs)
+    return _run(_gru_block, (call["hx"],), False, call)
+
+
+@composite(names=TORCH)
+def rnn_tanh(*args, **kwargs):
+    """A stack of simple recurrent layers with tanh: (output, final hidden states). Arguments as for ``gru``.
+
+    Follows ``torch.rnn_tanh``.
+    """
+    call = _bind("rnn_tanh", args, kwargs)
+    return _run(_tanh_block, (call["hx"],), False, call)
+
+
+@composite(names=TORCH)
+def rnn_relu(*args, **kwargs):
+    """A stack of simple recurrent layers with relu: (output, final hidden states). Arguments as for ``gru``.
+
+    Follows ``torch.rnn_relu``.
+    """
+    call = _bind("rnn_relu", args, kwargs)
+    return _run(_relu_block, (call["hx"],), False, call)

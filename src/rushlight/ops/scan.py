@@ -1,0 +1,198 @@
+"""Scans: running sums, products and extrema, differences, triangles."""
+
+import math
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.shapes import wrap_dim
+from .results import named_result
+from .table import composite, conj, functions, is_half, op
+
+
+def _scan(array, ufunc, dim, dtype):
+    kind = dtypes.from_numpy(array.dtype) if dtype is None else dtype
+    if dtype is None and kind.category <= dtypes.SIGNED:
+        kind = dtypes.int64
+    axis = wrap_dim(dim, array.ndim)
+    wide = array.astype(np.float32 if is_half(kind.numpy) else kind.numpy)
+    found = ufunc.accumulate(wide, axis=axis) if array.ndim else wide
+    return np.ascontiguousarray(found).reshape(array.shape).astype(kind.numpy, copy=False)
+
+
+@op("cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor", inplace=True)
+class cumsum:
+    """Running sums along ``dim``.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([1, 2, 3]).cumsum(0)
+    tensor([1, 3, 6])
+    """
+
+    def forward(self, dim, dtype):
+        return _scan(self, np.add, dim, dtype)
+
+    def d_self(grad, dim):
+        return _from_the_end(grad, dim)
+
+
+def _from_the_end(value, dim):
+    """Running sums from the end towards the front."""
+    return value.flip(dim).cumsum(dim).flip(dim) if value.ndim else value
+
+
+@op("cumprod(Tensor self, int dim, *, dtype? dtype=None) -> Tensor", inplace=True)
+class cumprod:
+    """Running products along ``dim``."""
+
+    def forward(self, dim, dtype):
+        return _scan(self, np.multiply, dim, dtype)
+
+    def d_self(grad, self, dim, result):
+        if not self.ndim:
+            return grad
+        if not (self == 0).any():
+            return _from_the_end(grad * conj(result), dim) / conj(self)
+        return _cumprod_gradient(grad, self, dim)
+
+
+def _cumprod_gradient(grad, self, dim):
+    """Where zeros forbid dividing: for each element, the products of all others before each later place."""
+    length = self.shape[dim]
+    parts = []
+    for place in range(length):
+        before = self.narrow(dim, 0, place).prod(dim, keepdim=True)
+        after = self.narrow(dim, place + 1, length - place - 1)
+        ones = functions.ones_like(before)
+        running = functions.cat([ones, after], dim).cumprod(dim) * before
+        parts.append((grad.narrow(dim, place, length - place) * conj(running)).sum(dim, keepdim=True))
+    return functions.cat(parts, dim)
+
+
+def _running_extreme(name, ufunc):
+    class record:
+        def forward(self, dim):
+            axis = wrap_dim(dim, self.ndim)
+            if not self.ndim:
+                return self.copy(), np.zeros((), np.int64)
+            values = ufunc.accumulate(self, axis=axis)
+            length = self.shape[axis]
+            places = np.arange(length).reshape((-1,) + (1,) * (self.ndim - axis - 1))
+            hit = (self == values) | ((self != self) & (values != values))
+            positions = np.maximum.accumulate(np.where(hit, places, 0), axis=axis)
+            return values, np.ascontiguousarray(positions)
+
+        def d_self(grad, self, dim, result1):
+            return grad.new_zeros(self.shape).scatter_add(dim, result1, grad) if self.ndim else grad
+
+    record.__name__, record.__doc__ = f"{name}_pair", f"The running {name[3:]} along one dimension, and where it is."
+    op(f"{name}(Tensor self, int dim) -> Tensor[]", names=(), node=f"{name.capitalize()}Backward0")(record)
+    result = named_result(name, "values indices")
+
+    def call(input, dim):
+        return result(*getattr(functions, f"{name}_pair")(input, dim))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"The running {name[3:]} along ``dim``, and where it is."
+    return composite(call)
+
+
+cummax, cummin = _running_extreme("cummax", np.maximum), _running_extreme("cummin", np.minimum)
+
+
+@op("logcumsumexp(Tensor self, int dim) -> Tensor")
+class logcumsumexp:
+    """Logarithms of running sums of exponentials along ``dim``."""
+
+    def forward(self, dim):
+        axis = wrap_dim(dim, self.ndim)
+        if not self.ndim:
+            return self.copy()
+        wide = self.astype(np.float32) if is_half(self.dtype) else self
+        return np.logaddexp.accumulate(wide, axis=axis).astype(self.dtype, copy=False)
+
+    def d_self(grad, self, dim, result):
+        if not self.ndim:
+            return grad
+        positive = functions.where(grad > 0, grad, functions.zeros_like(grad))
+        negative = functions.where(grad < 0, -grad, functions.zeros_like(grad))
+        least = -math.inf
+
+        def part(weights):
+            logs = functions.where(weights > 0, weights.log() - result, functions.full_like(result, least))
+            return (logs.flip(dim).logcumsumexp(dim).flip(dim) + self).exp()
+
+        return part(positive) - part(negative)
+
+
+@composite
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """Differences of neighbours along ``dim``, taken ``n`` times."""
+    if input.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    parts = [t for t in (prepend, input, append) if t is not None]
+    value = functions.cat(parts, dim) if len(parts) > 1 else input
+    for _ in range(min(n, value.shape[dim])):
+        length = value.shape[dim]
+        after, before = value.narrow(dim, 1, length - 1), value.narrow(dim, 0, length - 1)
+        value = after.logical_xor(before) if value.dtype is dtypes.bool_ else after - before
+    return value.clone() if value is input else value
+
+
+def _triangle(name, keep):
+    class record:
+        def forward(self, diagonal):
+            if self.ndim < 2:
+                raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+            mask = keep(np.tri(*self.shape[-2:], diagonal if name == "tril" else diagonal - 1, dtype=bool))
+            return np.where(mask, self, self.dtype.type(0))
+
+        def d_self(grad, diagonal):
+            return getattr(grad, name)(diagonal)
+
+    record.__name__ = name
+    record.__doc__ = f"The {'lower' if name == 'tril' else 'upper'} triangle of matrices, zeros elsewhere."
+    return op(f"{name}(Tensor self, int diagonal=0) -> Tensor", inplace=True)(record)
+
+
+tril, triu = _triangle("tril", lambda m: m), _triangle("triu", lambda m: ~m)
+
+
+@composite
+def diag(input, diagonal=0):
+    """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector."""
+    if input.ndim == 1:
+        return functions.diag_embed(input, diagonal)
+    if input.ndim == 2:
+        return input.diagonal(diagonal).clone()
+    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
+
+
+@composite
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """The last dimension as diagonals of new planes ``dim1``, ``dim2``."""
+    ndim = input.ndim + 1
+    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    size = input.shape[-1] + abs(offset)
+    shape = list(input.shape[:-1])
+    for place in sorted((first, second)):
+        shape.insert(place, size)
+    return functions.zeros(shape, dtype=input.dtype).diagonal_scatter(input, offset, first, second)
+
+
+@composite
+def diagflat(input, offset=0):
+    """The elements, flattened, as the diagonal of a matrix."""
+    return functions.diag_embed(input.reshape(-1), offset)
+
+
+@composite
+def trace(input):
+    """The sum of a matrix's diagonal."""
+    if input.ndim != 2:
+        raise RuntimeError("trace: expected a matrix, but got tensor with dim " + str(input.ndim))
+    return input.diagonal().sum()

@@ -1,0 +1,126 @@
+"""Softmax and its logarithm."""
+
+import warnings
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.errors import hinted
+from ..base.shapes import wrap_dim
+from .table import composite, functions, is_half, op
+
+
+def _prepared(array, dim, dtype):
+    """(float array, axis, result dtype) of a softmax call."""
+    kind = dtypes.from_numpy(array.dtype) if dtype is None else dtype
+    if kind.category < dtypes.FLOATING:
+        raise NotImplementedError(
+            hinted(f"\"softmax_lastdim_kernel_impl\" not implemented for '{kind.legacy_name}'", "convert the tensor first: x.float()")
+        )
+    axis = wrap_dim(dim, array.ndim)
+    wide = array.astype(np.float32 if is_half(kind.numpy) else kind.numpy, copy=False)
+    return wide, axis if array.ndim else None, kind.numpy
+
+
+def _shifted(array, axis):
+    """``array`` less its maximum along ``axis``, so that its exponentials stay finite."""
+    if not array.size:
+        return array.copy()
+    top = np.maximum.reduce(array, axis=axis, keepdims=True)
+    return np.subtract(array, top, out=np.empty(array.shape, array.dtype))
+
+
+@op("softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor", names=("torch", "Tensor", "special"))
+class softmax:
+    """``exp(x) / sum(exp(x))`` along ``dim``: positive numbers that sum to one.
+
+    >>> import rushlight as torch
+    >>> torch.softmax(torch.tensor([0.0, 0.0]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+
+    def forward(self, dim, dtype):
+        wide, axis, kind = _prepared(self, dim, dtype)
+        found = _shifted(wide, axis)
+        np.exp(found, out=found)
+        np.divide(found, np.add.reduce(found, axis=axis, keepdims=True), out=found)
+        return found.astype(kind, copy=False)
+
+    def d_self(grad, self, result, dim):
+        return functions.softmax_gradient(grad, result, dim)
+
+
+@op("softmax_gradient(Tensor grad, Tensor output, int dim) -> Tensor", names=(), node="SoftmaxBackwardDataBackward0")
+class softmax_gradient:
+    """The gradient of softmax: ``output * (grad - sum(grad * output))`` along ``dim``."""
+
+    def forward(grad, output, dim):
+        axis = wrap_dim(dim, output.ndim) if output.ndim else None
+        found = np.multiply(grad, output)
+        total = np.add.reduce(found, axis=axis, keepdims=True)
+        return np.asarray(found - np.multiply(output, total))
+
+    def gradients(grads, grad, output, dim, needs):
+        (outer,) = grads
+        total = (grad * output).sum(dim, True) if output.ndim else grad * output
+        outer_total = (outer * output).sum(dim, True) if output.ndim else outer * output
+        first = output * (outer - outer_total)
+        second = outer * (grad - total) - grad * outer_total
+        return first, second
+
+
+@op("log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor", names=("torch", "Tensor", "special"))
+class log_softmax:
+    """``x - log(sum(exp(x)))`` along ``dim``, computed without overflow."""
+
+    def forward(self, dim, dtype):
+        wide, axis, kind = _prepared(self, dim, dtype)
+        found = _shifted(wide, axis)
+        np.subtract(found, np.log(np.add.reduce(np.exp(found), axis=axis, keepdims=True)), out=found)
+        return found.astype(kind, copy=False)
+
+    def d_self(grad, result, dim):
+        return functions.log_softmax_gradient(grad, result, dim)
+
+
+@op("log_softmax_gradient(Tensor grad, Tensor output, int dim) -> Tensor", names=(), node="LogSoftmaxBackwardDataBackward0")
+class log_softmax_gradient:
+    """The gradient of log_softmax: ``grad - exp(output) * sum(grad)`` along ``dim``."""
+
+    def forward(grad, output, dim):
+        axis = wrap_dim(dim, output.ndim) if output.ndim else None
+        found = np.exp(output)
+        return np.asarray(np.subtract(grad, np.multiply(found, np.add.reduce(grad, axis=axis, keepdims=True))))
+
+    def gradients(grads, grad, output, dim, needs):
+        (outer,) = grads
+        probability = output.exp()
+        weighted = (outer * probability).sum(dim, True) if output.ndim else outer * probability
+        total = grad.sum(dim, True) if output.ndim else grad
+        return outer - weighted, -outer * probability * total
+
+
+def _implicit_dim(name, ndim):
+    """The dimension that old code without ``dim`` meant, with PyTorch's warning."""
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", stacklevel=4
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def _functional(name, doc):
+    def call(input, dim=None, _stacklevel=3, dtype=None):
+        if dim is None:
+            dim = _implicit_dim(name, input.ndim)
+        if name == "softmin":
+            return functions.softmax(-input, dim, dtype)
+        return getattr(functions, name)(input, dim, dtype)
+
+    call.__name__ = call.__qualname__ = f"functional_{name}"
+    call.__doc__ = doc
+    composite(call, names=(f"nn.functional:{name}",))
+
+
+_functional("softmax", "`torch.softmax`; without ``dim`` the old implicit choice, with a warning.")
+_functional("log_softmax", "`torch.log_softmax`; without ``dim`` the old implicit choice, with a warning.")
+_functional("softmin", "The softmax of the negated input.")

@@ -1,0 +1,250 @@
+"""Sorting and searching: sort, topk, unique, searchsorted, histograms."""
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.errors import hinted
+from ..base.shapes import wrap_dim
+from .extrema import _at_positions
+from .results import named_result
+from .table import composite, functions, op
+
+
+def sorted_positions(array, axis, descending):
+    """Positions that sort ``array`` along ``axis``, equal elements in their order; NaN counts as the largest."""
+    if not descending:
+        return np.argsort(array, axis=axis, kind="stable")
+    backwards = np.flip(array, axis)  # reversed twice: descending, and still stable
+    order = np.argsort(backwards, axis=axis, kind="stable")
+    return array.shape[axis] - 1 - np.flip(order, axis)
+
+
+@op("sort(Tensor self, int dim, bool descending, bool stable) -> Tensor[]", names=(), node="SortBackward0")
+class sort_pair:
+    """The elements in order along one dimension, and where they were."""
+
+    def forward(self, dim, descending, stable):
+        if self.dtype.kind == "c":
+            raise RuntimeError("Sort currently does not support complex dtypes on CPU")
+        axis = wrap_dim(dim, self.ndim)
+        if self.ndim == 0:
+            return self.copy(), np.zeros((), np.int64)
+        positions = np.ascontiguousarray(sorted_positions(self, axis, descending))
+        return np.take_along_axis(self, positions, axis), positions
+
+    def d_self(grad, self, dim, result1):
+        return _at_positions(grad, self, dim, True, result1)
+
+
+_SORT, _TOPK = named_result("sort", "values indices"), named_result("topk", "values indices")
+
+
+@composite
+def sort(input, dim=-1, descending=False, stable=False, *, out=None):
+    """The elements in order along ``dim``, and the positions they had.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([3, 1, 2]).sort().values
+    tensor([1, 2, 3])
+    """
+    found = _SORT(*functions.sort_pair(input, dim, descending, stable))
+    return found if out is None else functions.write_outputs(found, out, "sort")
+
+
+@composite
+def argsort(input, dim=-1, descending=False, stable=False):
+    """The positions that put the elements in order along ``dim``."""
+    return functions.sort_pair(input.detach(), dim, descending, stable)[1]
+
+
+@composite
+def msort(input):
+    """The elements in order along the first dimension."""
+    return functions.sort_pair(input, 0, False, False)[0]
+
+
+@op("topk(Tensor self, int k, int dim, bool largest, bool sorted) -> Tensor[]", names=(), node="TopkBackward0")
+class topk_pair:
+    """The k largest (or smallest) elements along one dimension, and where they are."""
+
+    def forward(self, k, dim, largest, sorted):
+        axis = wrap_dim(dim, self.ndim)
+        if not 0 <= k <= (self.shape[axis] if self.ndim else 1):
+            raise RuntimeError(
+                hinted("selected index k out of range", f"k is {k}, the dimension has {self.shape[axis] if self.ndim else 1} elements")
+            )
+        if self.ndim == 0:
+            return self.copy(), np.zeros((), np.int64)
+        positions = sorted_positions(self, axis, largest)
+        positions = np.ascontiguousarray(np.take(positions, np.arange(k), axis=axis))
+        return np.take_along_axis(self, positions, axis), positions
+
+    def d_self(grad, self, dim, result1):
+        return _at_positions(grad, self, dim, True, result1)
+
+
+@composite
+def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
+    """The ``k`` largest elements along ``dim`` (the smallest where ``largest`` is False), in order, and where they are."""
+    found = _TOPK(*functions.topk_pair(input, k, dim, largest, sorted))
+    return found if out is None else functions.write_outputs(found, out, "topk")
+
+
+# ---------------------------------------------------------------- unique elements
+
+
+@op("unique(Tensor self, int? dim, bool consecutive) -> Tensor[]", names=(), node="UniqueDimBackward0")
+class unique_parts:
+    """The different elements (or slices along ``dim``), which of them each element is, and how often each occurs."""
+
+    def forward(self, dim, consecutive):
+        if dim is None:
+            flat, shape = self.reshape(-1), self.shape
+            rows = flat
+        else:
+            axis = wrap_dim(dim, self.ndim)
+            rows = np.moveaxis(self, axis, 0)
+            shape = (self.shape[axis],)
+        if consecutive:
+            values, inverse, counts = _runs(rows)
+        elif rows.dtype.name == "bfloat16":
+            values, inverse, counts = np.unique(rows.astype(np.float32), return_inverse=True, return_counts=True, axis=None if dim is None else 0, equal_nan=False)
+            values = values.astype(rows.dtype)
+        else:
+            values, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True, axis=None if dim is None else 0, equal_nan=False)
+        if dim is not None:
+            values = np.moveaxis(values, 0, axis)
+        return np.ascontiguousarray(values), inverse.reshape(shape).astype(np.int64), counts.astype(np.int64)
+
+
+def _runs(rows):
+    """Runs of equal neighbours along the first axis."""
+    if rows.shape[0] == 0:
+        return rows.copy(), np.empty(0, np.int64), np.empty(0, np.int64)
+    changes = rows[1:] != rows[:-1]
+    if changes.ndim > 1:
+        changes = changes.reshape(changes.shape[0], -1).any(axis=1)
+    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
+    counts = np.diff(np.concatenate((starts, [rows.shape[0]])))
+    return rows[starts], np.repeat(np.arange(starts.size), counts), counts
+
+
+def _unique(input, consecutive, return_inverse, return_counts, dim):
+    values, inverse, counts = functions.unique_parts(input.detach(), dim, consecutive)
+    wanted = [values, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+
+
+@composite
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The different elements in order; on request which of them each element is, and how often each occurs.
+
+    >>> import rushlight as torch
+    >>> torch.unique(torch.tensor([2, 1, 2]), return_counts=True)
+    (tensor([1, 2]), tensor([1, 2]))
+    """
+    return _unique(input, False, return_inverse, return_counts, dim)
+
+
+@composite
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The elements without repeats of their predecessor."""
+    return _unique(input, True, return_inverse, return_counts, dim)
+
+
+@composite(names=("torch",))
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """For each element whether it is among ``test_elements``."""
+    first, second = (t._array if hasattr(t, "_edge") else t for t in (elements, test_elements))
+    return functions.from_numpy(np.asarray(np.isin(first, second, invert=invert)))
+
+
+# ---------------------------------------------------------------- search and count
+
+
+@op("searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False) -> Tensor", names=())
+class search_positions:
+    """Where values would be put into sorted rows to keep them sorted."""
+
+    def forward(sorted_sequence, self, out_int32, right):
+        side = "right" if right else "left"
+        if sorted_sequence.ndim == 1:
+            found = np.searchsorted(sorted_sequence, self, side)
+        else:
+            rows = sorted_sequence.reshape(-1, sorted_sequence.shape[-1])
+            values = self.reshape(rows.shape[0], -1)
+            found = np.stack([np.searchsorted(r, v, side) for r, v in zip(rows, values)]).reshape(self.shape) if rows.size or values.size else np.zeros(self.shape)
+        return np.asarray(found).astype(np.int32 if out_int32 else np.int64)
+
+
+@composite(names=("torch",))
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+    """Where each value of ``input`` would be put into ``sorted_sequence`` (its last dimension) to keep it sorted."""
+    if not hasattr(input, "_edge"):
+        input = functions.tensor(input, dtype=sorted_sequence.dtype)
+    if side == "left" and right:
+        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+    if sorter is not None:
+        sorted_sequence = sorted_sequence.gather(-1, sorter)
+    if sorted_sequence.ndim != 1 and tuple(sorted_sequence.shape[:-1]) != tuple(input.shape[:-1]):
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
+            f"value tensor must match, but we got boundaries tensor {list(sorted_sequence.shape)} and input value tensor {list(input.shape)}"
+        )
+    return functions.search_positions(sorted_sequence, input, out_int32=out_int32, right=right or side == "right")
+
+
+@composite(names=("torch",))
+def bucketize(input, boundaries, *, out_int32=False, right=False):
+    """The number of the interval between ``boundaries`` (sorted, 1-dim) that each value falls into."""
+    if not hasattr(input, "_edge"):
+        input = functions.tensor(input)
+    return functions.search_positions(boundaries, input, out_int32=out_int32, right=right)
+
+
+@op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor")
+class bincount:
+    """How often each non-negative integer occurs, or the sum of the weights where it does."""
+
+    def forward(self, weights, minlength):
+        if self.ndim != 1 or self.dtype.kind not in "iu" or (self.size and int(self.min()) < 0):
+            raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+        if minlength < 0:
+            raise RuntimeError("minlength should be >= 0")
+        if weights is not None and weights.shape != self.shape:
+            raise RuntimeError("weights should be 1-d and have the same length as input")
+        found = np.bincount(self.astype(np.int64), weights, minlength)
+        if weights is None:
+            return found.astype(np.int64)
+        return found.astype(np.float32 if weights.dtype == np.float32 else np.float64)
+
+
+@op("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor")
+class histc:
+    """How many elements fall into each of ``bins`` equal intervals between ``min`` and ``max``; 0, 0 takes the data's own."""
+
+    def forward(self, bins, min, max):
+        if bins <= 0:
+            raise RuntimeError("bins must be > 0")
+        low, high = float(min), float(max)
+        if low == high and self.size:
+            low, high = float(self.min()), float(self.max())
+        if low == high:
+            low, high = low - 1, high + 1
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise RuntimeError(f"range of [{low:g}, {high:g}] is not finite")
+        if low > high:
+            raise RuntimeError("max must be larger than min")
+        inside = self[(self >= low) & (self <= high)].astype(np.float64)
+        places = np.minimum(((inside - low) / (high - low) * bins).astype(np.int64), bins - 1)
+        return np.bincount(places, minlength=bins).astype(self.dtype)
+
+
+@composite
+def histogram(input, bins, *, range=None, weight=None, density=False):
+    """``(counts, edges)`` of a histogram with so many equal intervals, or the given edges."""
+    values = input._array.reshape(-1)
+    edges = bins._array if hasattr(bins, "_edge") else int(bins)
+    hist, edges = np.histogram(values, edges, range, weights=None if weight is None else weight._array.reshape(-1), density=density)
+    kind = values.dtype
+    return named_result("histogram", "hist bin_edges")(functions.from_numpy(hist.astype(kind)), functions.from_numpy(edges.astype(kind)))

@@ -1,0 +1,199 @@
+"""The op table: one record for each operation, and the decorators that write records.
+
+A record is a class whose docstring is the operation's documentation. The schema names the arguments with PyTorch's
+types; `tensor/binding.py` makes from it the function, the method, the in-place and `out=` forms.
+
+    @op("mul(Tensor self, Operand other) -> Tensor", kind=BINARY, inplace=True)
+    class mul:
+        '''Product, element by element.'''
+        numpy = np.multiply
+        def d_self(grad, other): return grad * conj(other)
+        def d_other(grad, self): return grad * conj(self)
+
+What a record may hold:
+
+- ``numpy``: a ufunc or function on arrays already promoted to one dtype (kinds UNARY, BINARY, ELEMENTWISE); if it is no
+  ufunc, ``ufunc`` may name the one that does the same for two same-dtype operands and default options (fast paths use it);
+- ``with_number``: (kind BINARY) the same for a floating array and a Python number, where that is done another way;
+- ``element(m, ...)``: the same as a formula of plain operators and functions of ``m`` (``m.exp``, ``m.where``, ...);
+  half-precision operands are computed in float32;
+- ``forward(...)``: for every other kind: gets the bound arguments, tensors as NumPy arrays (None where an optional one
+  is absent, lists of arrays for ``Tensor[]``), and returns an array or a tuple of arrays, of the right dtype;
+- ``d_NAME(...)``: the gradient of tensor argument NAME. Its parameters are taken by name: ``grad`` (of output 0),
+  ``grads`` (a tuple, one for each output, None where nothing flowed), any argument of the schema, ``result``,
+  ``result0``, ``result1``, ... (an argument of the schema called ``grad`` hides the first: such rules use ``grads``).
+  Naming a tensor is what saves it. Everything is a Tensor (or a plain value): write with
+  operators, methods and ``functions``, so that derivatives of any order follow. Elementwise rules may return a
+  gradient of the broadcast shape: it is summed to the operand's shape;
+- ``gradients(...)``: instead of several ``d_NAME``: one rule that returns a tuple with the gradient of each tensor
+  argument in schema order; it may also name ``needs``, a tuple of bools in the same order;
+- ``check(...)``: (elementwise kinds) gets all bound arguments, tensors as Tensors, and raises for what PyTorch refuses;
+- ``kernel``: the name in PyTorch's ``"..." not implemented for`` messages where it is not the operation's with _cpu;
+- ``untracked``: True where the result never requires grad, as if the operands were detached;
+- ``samples()``: a few calls, for tests: yields ``(args, kwargs)`` with NumPy arrays in place of tensors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Kinds: how the arguments of an operation become its result.
+UNARY = "unary"  # one tensor, element by element
+BINARY = "binary"  # two tensors or numbers, broadcast and promoted
+ELEMENTWISE = "elementwise"  # any number of tensors, broadcast and promoted
+FUSED = "fused"  # an element formula run at once while nothing is recorded, else on Tensors: derivatives come from its parts
+VIEW = "view"  # the result looks into the memory of the first argument
+FUNCTION = "function"  # anything else: forward gets arrays
+CREATE = "create"  # no tensor arguments: makes a new one, takes dtype/device/requires_grad/...
+INPLACE = "inplace"  # writes into its first argument and returns it; its name ends in _
+
+# How elementwise kinds choose the dtype of computation and result.
+PROMOTE = "promote"  # the promoted dtype
+FLOAT = "float"  # as PROMOTE, integers and bools become the default float (sin, div, ...)
+COMPARE = "compare"  # computed in the promoted dtype, the result is bool
+LOGICAL = "logical"  # every operand on its own dtype, the result is bool
+MASKED = "masked"  # the first operand is a mask and keeps its dtype, the others are promoted
+INTEGRAL = "integral"  # as PROMOTE, floating operands are refused (bitwise operations)
+
+TABLE = {}  # name -> Op
+COMPOSITES = {}  # name -> Composite
+INPLACE_LISTS = {}  # name -> (function, names of the lists it writes)
+
+
+class _Functions:
+    """Every function of the table under its name, callable with Tensors; filled by ``tensor/binding.py``.
+
+    It lets derivative rules, composites and the rooms below use operations without importing the tensor room.
+    """
+
+    def __getattr__(self, name):
+        raise AttributeError(f"the op table has no function '{name}'")
+
+
+functions = _Functions()
+
+
+class Op:
+    """One operation: its schema, how NumPy computes it, its derivatives and its names."""
+
+    def __init__(self, schema, record, kind, dtype_rule, inplace, names, node, refuse):
+        self.schema, self.kind, self.dtype_rule, self.inplace, self.names = schema, kind, dtype_rule, inplace, names
+        self.name = record.__name__
+        self.doc = record.__doc__
+        body = record.__dict__
+        self.forward = body.get("forward")
+        self.numpy = body.get("numpy")
+        self.ufunc = body.get("ufunc", self.numpy if isinstance(self.numpy, np.ufunc) else None)
+        self.element = body.get("element")
+        self.check = body.get("check")
+        self.kernel = body.get("kernel", self.name + "_cpu")
+        self.with_number = body.get("with_number")
+        self.untracked = body.get("untracked", False)
+        self.samples = body.get("samples")
+        self.gradients = body.get("gradients")
+        self.derivatives = {key[2:]: rule for key, rule in body.items() if key.startswith("d_")}
+        self.node_name = node or camel_case(self.name) + "Backward0"
+        self.refuse = frozenset(refuse)  # names of dtypes that PyTorch's kernel lacks
+
+    def rule_for(self, **options):
+        """The dtype rule for these values of the arguments that are no tensors."""
+        return self.dtype_rule if self.dtype_rule.__class__ is str else self.dtype_rule(**options)
+
+    @property
+    def differentiable(self):
+        return bool(self.derivatives) or self.gradients is not None
+
+    def __repr__(self):
+        return f"<op {self.schema}>"
+
+
+class Composite:
+    """An operation written with other operations: a Python function of Tensors."""
+
+    def __init__(self, function, names, inplace):
+        self.function, self.names, self.inplace = function, names, inplace
+        self.name = function.__name__
+
+
+def camel_case(name):
+    """``log_softmax`` -> ``LogSoftmax``, ``log1p`` -> ``Log1P``: the way node classes are named."""
+    joined = "".join(part[:1].upper() + part[1:] for part in name.strip("_").split("_"))
+    return "".join(c.upper() if before.isdigit() else c for before, c in zip(" " + joined, joined))
+
+
+BOTH = ("torch", "Tensor")
+
+
+def op(schema, *, kind=FUNCTION, dtype=PROMOTE, inplace=False, names=BOTH, node=None, refuse=()):
+    """Write a class into the table as an operation.
+
+    Args:
+        schema: ``"name(Tensor self, int dim=-1, *, bool flag=False) -> Tensor"``. Types: Tensor, Tensor?, Tensor[],
+            Operand (a Tensor or a number; elementwise kinds), Scalar, int, int?, int[], int[]? (also accepts one int), int[2] (one int is repeated), ``int[]*`` (also accepts varargs), float, bool,
+            str, dtype?, Generator?, any. The class's name is the operation's.
+        kind: one of the kinds above.
+        dtype: one of the dtype rules above (elementwise kinds only), or a function of the arguments that are no tensors.
+        inplace: whether ``name_`` exists too.
+        names: where the function is public: "torch", "Tensor", "nn.functional", "special", "linalg", "fft".
+            Other names of the same function are written "torch:alias" or "special:erf".
+        node: the graph node's class name where it is not CamelCase(name) + "Backward0"; or a function of the bound
+            argument values that gives it (PyTorch's overloads for tensors and numbers have names of their own).
+        refuse: names of dtypes for which PyTorch says ``"x_cpu" not implemented for 'Half'``.
+    """
+
+    def register(record):
+        entry = Op(schema, record, kind, dtype, inplace, names, node, refuse)
+        if entry.name in TABLE or entry.name in COMPOSITES:
+            raise ValueError(f"the table already has an operation {entry.name}")
+        TABLE[entry.name] = entry
+        return entry
+
+    return register
+
+
+def composite(function=None, *, names=BOTH, inplace=False):
+    """Write a function of Tensors into the table; ``inplace`` adds ``name_``, which copies the result into self."""
+
+    def register(function):
+        entry = Composite(function, names, inplace)
+        if entry.name in TABLE or entry.name in COMPOSITES:
+            raise ValueError(f"the table already has an operation {entry.name}")
+        COMPOSITES[entry.name] = entry
+        return function
+
+    return register if function is None else register(function)
+
+
+def inplace_op(*, writes):
+    """Write a function of lists of arrays and numbers into the table; it writes in place to the lists in ``writes``.
+
+    ``functions.NAME`` takes lists of Tensors. Nothing is tracked; version counters of what is written go up by one.
+    """
+
+    def register(function):
+        INPLACE_LISTS[function.__name__] = (function, frozenset(writes))
+        return function
+
+    return register
+
+
+# ---------------------------------------------------------------- helpers for derivative rules
+
+
+def conj(value):
+    """The complex conjugate of a tensor or number; a real one is returned as it is."""
+    if value.__class__ is float or value.__class__ is int:
+        return value
+    if isinstance(value, (int, float, complex)):
+        return value.conjugate()
+    return value.conj() if value.is_complex() else value
+
+
+def is_half(dtype):
+    """Whether a NumPy dtype has 16 bits of floating point, computed in float32 and rounded once."""
+    return dtype.itemsize == 2 and dtype.kind in "fV"
+
+
+def widened(array):
+    """``array`` in float32 where it is half precision, else itself."""
+    return array.astype(np.float32) if is_half(array.dtype) else array

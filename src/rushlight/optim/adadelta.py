@@ -1,0 +1,76 @@
+"""Adadelta."""
+
+from __future__ import annotations
+
+from .checks import check_learning_rate, check_not_negative
+from .elementwise import ElementwiseOptimizer
+
+
+class Adadelta(ElementwiseOptimizer):
+    r"""Adadelta (Zeiler, 2012, algorithm 1): steps in units of the parameter, whatever the unit of the gradient.
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs or dicts (parameter groups).
+        lr: factor on the step, a number or a one-element tensor.
+        rho: decay rate of the running averages of squares.
+        eps: added under both roots.
+        weight_decay: adds ``weight_decay * param`` to the gradient.
+        foreach: accepted; every step is fused.
+        capturable: for CUDA graphs; must be False on a CPU.
+        maximize: climb instead of descend.
+        differentiable: let gradients flow through the step.
+
+    >>> import rushlight as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adadelta([w])
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9968, 1.9968], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1.0,
+        rho=0.9,
+        eps=1e-6,
+        weight_decay=0,
+        foreach=None,
+        *,
+        capturable=False,
+        maximize=False,
+        differentiable=False,
+    ):
+        check_learning_rate(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_not_negative(epsilon=eps, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "capturable": capturable,
+            "foreach": foreach,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def state_names(self, group):
+        return ("square_avg", "acc_delta")
+
+    @staticmethod
+    def formula(m, group, step, param, grad, square_avg, acc_delta):
+        rho, eps = group["rho"], group["eps"]
+        if group["maximize"]:
+            grad = -grad
+        if group["weight_decay"]:
+            grad = grad + param * group["weight_decay"]
+        square_avg *= rho
+        square_avg += grad * grad * (1 - rho)
+        delta = m.sqrt(acc_delta + eps) / m.sqrt(square_avg + eps) * grad
+        acc_delta *= rho
+        acc_delta += delta * delta * (1 - rho)
+        param -= delta * group["lr"]

@@ -1,0 +1,91 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from ..ops.table import functions
+from .checks import check_fused, check_learning_rate, check_not_negative
+from .elementwise import ElementwiseOptimizer, scalar_state
+
+
+class Adagrad(ElementwiseOptimizer):
+    r"""Adagrad (Duchi, Hazan and Singer, 2011): the gradient over the root of the sum of all its squares.
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs or dicts (parameter groups).
+        lr: learning rate, a number or a one-element tensor.
+        lr_decay: the learning rate of step t is ``lr / (1 + (t - 1) * lr_decay)``.
+        weight_decay: adds ``weight_decay * param`` to the gradient.
+        initial_accumulator_value: the sum of squares before the first step.
+        eps: added to the root.
+        foreach, fused: accepted; every step is fused.
+        maximize: climb instead of descend.
+        differentiable: let gradients flow through the step.
+
+    >>> import rushlight as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adagrad([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9000, 1.9000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lr_decay=0,
+        weight_decay=0,
+        initial_accumulator_value=0,
+        eps=1e-10,
+        foreach=None,
+        *,
+        maximize=False,
+        differentiable=False,
+        fused=None,
+    ):
+        check_learning_rate(lr)
+        check_not_negative(
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            epsilon=eps,
+        )
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+        for group in self.param_groups:
+            for param in group["params"]:  # the one optimizer whose state is there from the start
+                self._initialized(param, None, group)
+
+    def share_memory(self):
+        """Move the state into shared memory."""
+        for values in self.state.values():
+            values["sum"].share_memory_()
+
+    def state_names(self, group):
+        return ("sum",)
+
+    def init_single(self, param, grad, group):
+        value = group["initial_accumulator_value"]
+        value = complex(value, value) if param.is_complex() else value
+        return {"step": scalar_state(0), "sum": functions.full_like(param, value)}
+
+    @staticmethod
+    def formula(m, group, step, param, grad, sum):
+        if group["maximize"]:
+            grad = -grad
+        if group["weight_decay"]:
+            grad = grad + param * group["weight_decay"]
+        sum += grad * grad
+        param -= grad / (m.sqrt(sum) + group["eps"]) * (group["lr"] / (1 + step * group["lr_decay"]))

@@ -1,0 +1,115 @@
+"""Adam."""
+
+from __future__ import annotations
+
+from ..tensor import Tensor
+from .checks import check_betas, check_fused, check_learning_rate, check_not_negative
+from .elementwise import ElementwiseOptimizer
+
+
+class Adam(ElementwiseOptimizer):
+    r"""Adam (Kingma and Ba, 2015, algorithm 1).
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs or dicts (parameter groups).
+        lr: learning rate, a number or a one-element tensor.
+        betas: decay rates of the running averages of the gradient and of its square.
+        eps: added to the denominator.
+        weight_decay: adds ``weight_decay * param`` to the gradient, or with ``decoupled_weight_decay`` shrinks the
+            parameter by ``lr * weight_decay`` before the step (AdamW).
+        amsgrad: divide by the largest second moment so far (Reddi et al., 2018).
+        maximize: climb instead of descend.
+        foreach, fused: accepted; every step is fused.
+        capturable: for CUDA graphs; must be False on a CPU.
+        differentiable: let gradients flow through the step.
+
+    >>> import rushlight as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9000, 1.9000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        amsgrad=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+        fused=None,
+        decoupled_weight_decay=False,
+    ):
+        self._check_tensors(lr, betas, foreach, capturable)
+        check_learning_rate(lr)
+        check_betas(betas)
+        check_not_negative(epsilon=eps, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": tuple(beta.squeeze() if isinstance(beta, Tensor) else beta for beta in betas),
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+
+    @staticmethod
+    def _check_tensors(lr, betas, foreach, capturable):
+        named = {"lr": lr, "betas[0]": betas[0], "betas[1]": betas[1]}
+        tensors = [name for name, value in named.items() if isinstance(value, Tensor)]
+        for name in tensors:
+            if foreach and not capturable:
+                raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
+            if named[name].numel() != 1:
+                raise ValueError(f"Tensor {name} must be 1-element")
+        if ("betas[0]" in tensors) != ("betas[1]" in tensors) or not all(
+            isinstance(beta, (float, Tensor)) for beta in betas[:2]
+        ):
+            raise ValueError("betas must be either both floats or both Tensors")
+
+    def with_numbers(self, group):
+        group = super().with_numbers(group)
+        betas = group["betas"]
+        return group if betas[0].__class__ is float else {**group, "betas": tuple(float(beta) for beta in betas)}
+
+    def state_names(self, group):
+        return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
+
+    @staticmethod
+    def formula(m, group, step, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq=None):
+        lr = group["lr"]
+        beta1, beta2 = group["betas"]
+        step += 1
+        if group["maximize"]:
+            grad = -grad
+        if group["weight_decay"]:
+            if group["decoupled_weight_decay"]:
+                param *= 1 - lr * group["weight_decay"]
+            else:
+                grad = grad + param * group["weight_decay"]
+        exp_avg += (grad - exp_avg) * (1 - beta1)
+        exp_avg_sq *= beta2
+        exp_avg_sq += grad * grad * (1 - beta2)
+        second_moment = exp_avg_sq
+        if max_exp_avg_sq is not None:
+            # Not maximum, whose derivative needs the old value that is written over.
+            second_moment = m.where(max_exp_avg_sq > exp_avg_sq, max_exp_avg_sq, exp_avg_sq)
+            max_exp_avg_sq[...] = second_moment
+        correction1 = 1 - beta1**step
+        correction2 = (1 - beta2**step) ** 0.5
+        param -= exp_avg / (m.sqrt(second_moment) + group["eps"] * correction2) * (lr * correction2 / correction1)

@@ -1,0 +1,72 @@
+"""Adamax."""
+
+from __future__ import annotations
+
+from .checks import check_betas, check_learning_rate, check_not_negative
+from .elementwise import ElementwiseOptimizer
+
+
+class Adamax(ElementwiseOptimizer):
+    r"""Adamax (Kingma and Ba, 2015, algorithm 2): Adam with the infinity norm in the denominator.
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs or dicts (parameter groups).
+        lr: learning rate, a number or a one-element tensor.
+        betas: decay rates of the running average of the gradient and of the infinity norm.
+        eps: added to the absolute value of the gradient.
+        weight_decay: adds ``weight_decay * param`` to the gradient.
+        foreach: accepted; every step is fused.
+        maximize: climb instead of descend.
+        differentiable: let gradients flow through the step.
+        capturable: for CUDA graphs; must be False on a CPU.
+
+    >>> import rushlight as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adamax([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9000, 1.9000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        foreach=None,
+        *,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
+        check_learning_rate(lr)
+        check_betas(betas)
+        check_not_negative(epsilon=eps, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def state_names(self, group):
+        return ("exp_avg", "exp_inf")
+
+    @staticmethod
+    def formula(m, group, step, param, grad, exp_avg, exp_inf):
+        beta1, beta2 = group["betas"]
+        if group["maximize"]:
+            grad = -grad
+        if group["weight_decay"]:
+            grad = grad + param * group["weight_decay"]
+        exp_avg += (grad - exp_avg) * (1 - beta1)
+        exp_inf[...] = m.maximum(exp_inf * beta2, abs(grad) + group["eps"])
+        param -= exp_avg / exp_inf * (group["lr"] / (1 - beta1 ** (step + 1)))

@@ -1,0 +1,88 @@
+"""Averaged stochastic gradient descent."""
+
+from __future__ import annotations
+
+from ..ops.table import functions
+from .checks import check_learning_rate, check_not_negative
+from .elementwise import ElementwiseOptimizer, scalar_state
+
+
+class ASGD(ElementwiseOptimizer):
+    r"""Averaged stochastic gradient descent (Polyak and Juditsky, 1992). The average is in the state, as ``ax``.
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs or dicts (parameter groups).
+        lr: learning rate, a number or a one-element tensor.
+        lambd: decay of the parameter, and of the rate: ``eta = lr / (1 + lambd * lr * t) ** alpha``.
+        alpha: power of the decay of the rate.
+        t0: the step after which averaging starts.
+        weight_decay: adds ``weight_decay * param`` to the gradient.
+        foreach: accepted; every step is fused.
+        maximize: climb instead of descend.
+        differentiable: let gradients flow through the step.
+        capturable: for CUDA graphs; must be False on a CPU.
+
+    >>> import rushlight as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.ASGD([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.8000, 1.6000], requires_grad=True)
+    """
+
+    scalar_names = ("step", "eta", "mu")
+    capturable_parts = "params, mus, etas, and state_steps"
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lambd=1e-4,
+        alpha=0.75,
+        t0=1e6,
+        weight_decay=0,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
+        check_learning_rate(lr)
+        check_not_negative(weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def state_names(self, group):
+        return ("ax",)
+
+    def init_single(self, param, grad, group):
+        eta = scalar_state(float(group["lr"]))
+        return {"step": scalar_state(0), "eta": eta, "mu": scalar_state(1), "ax": functions.zeros_like(param)}
+
+    @staticmethod
+    def advance_scalars(group, step, eta, mu):
+        step, lr = step + 1, float(group["lr"])
+        return step, lr / (1 + group["lambd"] * lr * step) ** group["alpha"], 1 / max(1, step - group["t0"])
+
+    @staticmethod
+    def formula(m, group, step, eta, mu, param, grad, ax):
+        if group["maximize"]:
+            grad = -grad
+        if group["weight_decay"]:
+            grad = grad + param * group["weight_decay"]
+        param *= 1 - group["lambd"] * eta
+        param -= grad * eta
+        if mu == 1:
+            ax[...] = param
+        else:
+            ax += (param - ax) * mu

@@ -1,0 +1,133 @@
+"""The loop of all algorithms that update each element of a parameter by itself; their own files hold the formulas."""
+
+from __future__ import annotations
+
+from ..autograd import enable_grad, set_grad_enabled
+from ..base.dtypes import float32, float64, get_default_dtype
+from ..base.errors import hinted
+from ..ops.table import functions
+from .optimizer import Optimizer
+
+
+def scalar_state(value):
+    """A number of the state (a step count, ...) as PyTorch keeps it: a 0-dim tensor of its own, float32.
+
+    With float64 as the default dtype it is float64.
+    """
+    return functions.full((), float(value), dtype=float64 if get_default_dtype() is float64 else float32)
+
+
+class ElementwiseOptimizer(Optimizer):
+    """An optimizer whose algorithm is a formula for one element. A subclass says
+
+    - ``scalar_names``: the names of its 0-dim state tensors;
+    - ``state_names(group)``: the names of its state tensors in the shape of the parameter, given the group's options;
+    - ``init_single(param, grad, group)``: the state before the first step, unless all of it is zero;
+    - ``formula(m, group, *scalars, param, grad, *states)``: the formula (a static method). It changes ``param`` and the
+      states with ``+=``, ``*=`` and ``[...] =`` and leaves ``grad`` alone. Scalars come as the numbers they were before
+      the step. Functions are attributes of ``m``, since the same formula runs on blocks of arrays (all parameters of a
+      group in one call of the op table) and, with ``differentiable=True``, on Tensors that record a graph;
+    - ``advance_scalars(group, *scalars)``: the scalars after the step, unless it is a step count alone (static).
+    """
+
+    scalar_names = ("step",)
+    capturable_parts = "params and state_steps"
+
+    @staticmethod
+    def advance_scalars(group, step):
+        return (step + 1,)
+
+    def state_names(self, group):
+        raise NotImplementedError
+
+    def init_single(self, param, grad, group):
+        """The state of one parameter before its first step: zeros."""
+        state = {name: scalar_state(0) for name in self.scalar_names}
+        for name in self.state_names(group):
+            state[name] = functions.zeros_like(param)
+        return state
+
+    def step(self, closure=None):
+        """Update the parameters once.
+
+        Args:
+            closure: evaluates the model again and returns the loss, which is then the result; gradients are enabled.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            if group["differentiable"]:
+                self._step_on_tensors(group)
+            else:
+                self._step_on_arrays(group)
+        return loss
+
+    def _step_on_arrays(self, group):
+        """One call of the op table for all parameters of the group that have a gradient."""
+        scalar_names, names = self.scalar_names, self.state_names(group)
+        has_state, state_of = scalar_names or names, self.state
+        params, grads, scalars, states = [], [], [], []
+        for param in group["params"]:
+            grad = param.grad
+            if grad is None:
+                continue
+            params.append(param)
+            grads.append(grad)
+            if has_state:
+                state = state_of[param] or self._initialized(param, grad, group)
+                for name in scalar_names:
+                    scalars.append(state[name])
+                for name in names:
+                    states.append(state[name])
+        if params:
+            functions.optimizer_step_(
+                params,
+                grads,
+                scalars,
+                states,
+                formula=self.formula,
+                advance=self.advance_scalars,
+                group=self.with_numbers(group),
+            )
+
+    def _step_on_tensors(self, group):
+        """The same formula on Tensors, so that gradients flow through the step: ``differentiable=True``."""
+        names = self.state_names(group)
+        with enable_grad():
+            for param in group["params"]:
+                grad = param.grad
+                if grad is None:
+                    continue
+                state = {}
+                if self.scalar_names or names:
+                    state = self.state[param] or self._initialized(param, grad, group)
+                # The formula writes in place: into copies, since the graph of the step before may hold the old state.
+                state.update({name: state[name].clone() for name in names})
+                numbers = [state[name].item() for name in self.scalar_names]
+                tensors = [param, grad, *(state[name] for name in names)]
+                if param.is_complex():
+                    tensors = [functions.view_as_real(tensor) for tensor in tensors]
+                self.formula(functions, group, *numbers, *tensors)
+                if numbers:
+                    advanced = self.advance_scalars(group, *numbers)
+                    state.update({name: scalar_state(number) for name, number in zip(self.scalar_names, advanced)})
+
+    def _initialized(self, param, grad, group):
+        if group.get("capturable"):
+            raise AssertionError(
+                hinted(
+                    f"If capturable=True, {self.capturable_parts} must be on supported devices: "
+                    "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla'].",
+                    "capturable is for CUDA graphs; leave it out on a CPU",
+                )
+            )
+        state = self.state[param]
+        with set_grad_enabled(group["differentiable"]):
+            state.update(self.init_single(param, grad, group))
+        return state
+
+    def with_numbers(self, group):
+        """The group with a Python number in the place of a learning rate that is a one-element tensor."""
+        return group if group["lr"].__class__ is float else {**group, "lr": float(group["lr"])}

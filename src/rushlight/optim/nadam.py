@@ -1,0 +1,104 @@
+"""NAdam."""
+
+from __future__ import annotations
+
+from .checks import check_betas, check_learning_rate, check_not_negative
+from .elementwise import ElementwiseOptimizer, scalar_state
+
+
+class NAdam(ElementwiseOptimizer):
+    r"""NAdam (Dozat, 2016): Adam that looks ahead along the momentum, as Nesterov's method does.
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs or dicts (parameter groups).
+        lr: learning rate, a number or a one-element tensor.
+        betas: decay rates of the running averages of the gradient and of its square.
+        eps: added to the denominator.
+        weight_decay: adds ``weight_decay * param`` to the gradient.
+        momentum_decay: how fast the momentum approaches ``betas[0]``.
+        decoupled_weight_decay: decay the parameter instead, as AdamW does.
+        foreach: accepted; every step is fused.
+        maximize: climb instead of descend.
+        capturable: for CUDA graphs; must be False on a CPU.
+        differentiable: let gradients flow through the step.
+
+    >>> import rushlight as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.NAdam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.shape
+    torch.Size([2])
+    """
+
+    scalar_names = ("step", "mu_product")
+    capturable_parts = "params, mu_products and state_steps"
+
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        momentum_decay=4e-3,
+        decoupled_weight_decay=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+    ):
+        check_learning_rate(lr)
+        check_betas(betas)
+        check_not_negative(epsilon=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def state_names(self, group):
+        return ("exp_avg", "exp_avg_sq")
+
+    def init_single(self, param, grad, group):
+        state = super().init_single(param, grad, group)
+        state["mu_product"] = scalar_state(1)
+        return state
+
+    @staticmethod
+    def momentum_at(group, step):
+        """The share of the momentum in step number ``step``, rising towards beta1."""
+        return group["betas"][0] * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
+
+    @staticmethod
+    def advance_scalars(group, step, mu_product):
+        return step + 1, mu_product * NAdam.momentum_at(group, step + 1)
+
+    @staticmethod
+    def formula(m, group, step, mu_product, param, grad, exp_avg, exp_avg_sq):
+        lr = group["lr"]
+        beta1, beta2 = group["betas"]
+        step += 1
+        mu, mu_next = NAdam.momentum_at(group, step), NAdam.momentum_at(group, step + 1)
+        mu_product *= mu
+        if group["maximize"]:
+            grad = -grad
+        if group["weight_decay"]:
+            if group["decoupled_weight_decay"]:
+                param *= 1 - lr * group["weight_decay"]
+            else:
+                grad = grad + param * group["weight_decay"]
+        exp_avg += (grad - exp_avg) * (1 - beta1)
+        exp_avg_sq *= beta2
+        exp_avg_sq += grad * grad * (1 - beta2)
+        ahead = grad * ((1 - mu) / (1 - mu_product)) + exp_avg * (mu_next / (1 - mu_product * mu_next))
+        param -= ahead / (m.sqrt(exp_avg_sq / (1 - beta2**step)) + group["eps"]) * lr

@@ -1,0 +1,88 @@
+"""RAdam."""
+
+from __future__ import annotations
+
+from .checks import check_betas, check_learning_rate, check_not_negative
+from .elementwise import ElementwiseOptimizer
+
+
+class RAdam(ElementwiseOptimizer):
+    r"""RAdam (Liu et al., 2020): Adam that waits with the second moment until its variance is small enough.
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs or dicts (parameter groups).
+        lr: learning rate, a number or a one-element tensor.
+        betas: decay rates of the running averages of the gradient and of its square.
+        eps: added to the denominator.
+        weight_decay: adds ``weight_decay * param`` to the gradient.
+        decoupled_weight_decay: decay the parameter instead, as AdamW does.
+        foreach: accepted; every step is fused.
+        maximize: climb instead of descend.
+        capturable: for CUDA graphs; must be False on a CPU.
+        differentiable: let gradients flow through the step.
+
+    >>> import rushlight as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.RAdam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.8000, 1.6000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        decoupled_weight_decay=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+    ):
+        check_learning_rate(lr)
+        check_betas(betas)
+        check_not_negative(epsilon=eps, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def state_names(self, group):
+        return ("exp_avg", "exp_avg_sq")
+
+    @staticmethod
+    def formula(m, group, step, param, grad, exp_avg, exp_avg_sq):
+        lr = group["lr"]
+        beta1, beta2 = group["betas"]
+        step += 1
+        if group["maximize"]:
+            grad = -grad
+        if group["weight_decay"]:
+            if group["decoupled_weight_decay"]:
+                param *= 1 - lr * group["weight_decay"]
+            else:
+                grad = grad + param * group["weight_decay"]
+        exp_avg += (grad - exp_avg) * (1 - beta1)
+        exp_avg_sq *= beta2
+        exp_avg_sq += grad * grad * (1 - beta2)
+        correction1, correction2 = 1 - beta1**step, 1 - beta2**step
+        longest = 2 / (1 - beta2) - 1  # rho: the length of a simple moving average of the same variance
+        length = longest - 2 * step * beta2**step / correction2
+        change = exp_avg * (lr / correction1)
+        if length > 5:
+            rectification = ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
+            change = change * (rectification * correction2**0.5) / (m.sqrt(exp_avg_sq) + group["eps"])
+        param -= change

@@ -1,0 +1,88 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from .checks import check_learning_rate, check_not_negative
+from .elementwise import ElementwiseOptimizer
+
+
+class RMSprop(ElementwiseOptimizer):
+    r"""RMSprop (Hinton, 2012, lecture 6e): the gradient over the root of a running average of its square.
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs or dicts (parameter groups).
+        lr: learning rate, a number or a one-element tensor.
+        alpha: decay rate of the running average.
+        eps: added to the root.
+        weight_decay: adds ``weight_decay * param`` to the gradient.
+        momentum: share of the previous update that goes on; 0 for none.
+        centered: divide by the standard deviation instead (Graves, 2013): subtracts the squared average gradient.
+        capturable: for CUDA graphs; must be False on a CPU.
+        foreach: accepted; every step is fused.
+        maximize: climb instead of descend.
+        differentiable: let gradients flow through the step.
+
+    >>> import rushlight as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.RMSprop([w])
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9000, 1.9000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        alpha=0.99,
+        eps=1e-8,
+        weight_decay=0,
+        momentum=0,
+        centered=False,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
+        check_learning_rate(lr)
+        check_not_negative(epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "alpha": alpha,
+            "eps": eps,
+            "centered": centered,
+            "weight_decay": weight_decay,
+            "capturable": capturable,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def state_names(self, group):
+        names = ("square_avg", "momentum_buffer") if group["momentum"] else ("square_avg",)
+        return (*names, "grad_avg") if group["centered"] else names
+
+    @staticmethod
+    def formula(m, group, step, param, grad, square_avg, *others):
+        alpha = group["alpha"]
+        if group["maximize"]:
+            grad = -grad
+        if group["weight_decay"]:
+            grad = grad + param * group["weight_decay"]
+        square_avg *= alpha
+        square_avg += grad * grad * (1 - alpha)
+        variance = square_avg
+        if group["centered"]:
+            grad_avg = others[-1]
+            grad_avg += (grad - grad_avg) * (1 - alpha)
+            variance = square_avg - grad_avg * grad_avg
+        change = grad / (m.sqrt(variance) + group["eps"])
+        if group["momentum"]:
+            momentum_buffer = others[0]
+            momentum_buffer *= group["momentum"]
+            momentum_buffer += change
+            change = momentum_buffer
+        param -= change * group["lr"]

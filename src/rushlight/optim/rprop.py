@@ -1,0 +1,76 @@
+"""Rprop."""
+
+from __future__ import annotations
+
+from ..ops.table import functions
+from .checks import check_learning_rate
+from .elementwise import ElementwiseOptimizer, scalar_state
+
+
+class Rprop(ElementwiseOptimizer):
+    r"""Resilient backpropagation (Riedmiller and Braun, 1993): only the signs of the gradient count.
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs or dicts (parameter groups).
+        lr: the first step size, a number or a one-element tensor.
+        etas: factors on the step size where the sign of the gradient changed, and where it stayed.
+        step_sizes: smallest and largest step size.
+        capturable: for CUDA graphs; must be False on a CPU.
+        foreach: accepted; every step is fused.
+        maximize: climb instead of descend.
+        differentiable: let gradients flow through the step.
+
+    >>> import rushlight as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.Rprop([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9000, 1.9000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        etas=(0.5, 1.2),
+        step_sizes=(1e-6, 50),
+        *,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
+        check_learning_rate(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        defaults = {
+            "lr": lr,
+            "etas": etas,
+            "step_sizes": step_sizes,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def state_names(self, group):
+        return ("prev", "step_size")
+
+    def init_single(self, param, grad, group):
+        lr = float(group["lr"])
+        size = functions.full_like(grad, complex(lr, lr) if param.is_complex() else lr)
+        return {"step": scalar_state(0), "prev": functions.zeros_like(param), "step_size": size}
+
+    @staticmethod
+    def formula(m, group, step, param, grad, prev, step_size):
+        shrink, grow = group["etas"]
+        if group["maximize"]:
+            grad = -grad
+        agreement = grad * prev
+        turned = agreement < 0
+        factor = m.where(turned, shrink, m.where(agreement > 0, grow, 1.0))
+        step_size[...] = m.clip(step_size * factor, *group["step_sizes"])
+        prev[...] = m.where(turned, 0.0, grad)
+        param -= m.sign(prev) * step_size

@@ -1,0 +1,118 @@
+"""Stochastic gradient descent, with momentum."""
+
+from __future__ import annotations
+
+from ..base.errors import hinted
+from ..ops.table import functions
+from ..tensor import Tensor
+from .checks import check_fused, check_learning_rate, check_not_negative
+from .elementwise import ElementwiseOptimizer
+
+
+class SGD(ElementwiseOptimizer):
+    r"""Stochastic gradient descent, with momentum (Sutskever et al., 2013) if asked for.
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs or dicts (parameter groups).
+        lr: learning rate, a number or a one-element tensor.
+        momentum: share of the previous update that goes on; 0 for none.
+        dampening: ``1 - dampening`` is the share of the gradient that enters the momentum after the first step.
+        weight_decay: adds ``weight_decay * param`` to the gradient (an L2 penalty).
+        nesterov: look ahead along the momentum; needs ``momentum > 0`` and ``dampening == 0``.
+        maximize: climb instead of descend.
+        foreach, fused: accepted; every step is fused.
+        differentiable: let gradients flow through the step.
+
+    >>> import rushlight as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.SGD([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.8000, 1.6000], requires_grad=True)
+    """
+
+    scalar_names = ()
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        momentum=0,
+        dampening=0,
+        weight_decay=0,
+        nesterov=False,
+        *,
+        maximize=False,
+        foreach=None,
+        differentiable=False,
+        fused=None,
+    ):
+        check_learning_rate(lr)
+        check_not_negative(momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError(
+                hinted(
+                    "Nesterov momentum requires a momentum and zero dampening",
+                    f"momentum is {momentum}, dampening {dampening}; 0.9 and 0 are usual",
+                )
+            )
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for values in self.state.values():
+            if values.get("momentum_buffer", 0) is None:  # so older checkpoints say that there was no step yet
+                del values["momentum_buffer"]
+
+    def with_numbers(self, group):
+        group = super().with_numbers(group)
+        if isinstance(group["weight_decay"], Tensor):
+            group = {**group, "weight_decay": float(group["weight_decay"])}
+        return group
+
+    def state_names(self, group):
+        return ("momentum_buffer",) if group["momentum"] else ()
+
+    def init_single(self, param, grad, group):
+        buffer = functions.zeros_like(param)
+        if group["dampening"] or group["differentiable"]:
+            # What makes the first buffer the gradient itself: not dampened, and apart from the graph.
+            descent = (-grad if group["maximize"] else grad) + group["weight_decay"] * param
+            buffer += (descent.detach() - (1 - group["dampening"]) * descent) / group["momentum"]
+        return {"momentum_buffer": buffer}
+
+    def _step_on_arrays(self, group):
+        if group["momentum"] or group["weight_decay"]:
+            super()._step_on_arrays(group)
+            return
+        pairs = [(param, grad) for param in group["params"] if (grad := param.grad) is not None]
+        if pairs:
+            params, grads = zip(*pairs)
+            lr = float(group["lr"])
+            functions.add_scaled_(params, grads, scale=lr if group["maximize"] else -lr)
+
+    @staticmethod
+    def formula(m, group, param, grad, momentum_buffer=None):
+        if group["maximize"]:
+            grad = -grad
+        if group["weight_decay"]:
+            grad = grad + param * group["weight_decay"]
+        momentum = group["momentum"]
+        if momentum:
+            momentum_buffer *= momentum
+            momentum_buffer += grad * (1 - group["dampening"]) if group["dampening"] else grad
+            grad = grad + momentum_buffer * momentum if group["nesterov"] else momentum_buffer
+        param -= grad * group["lr"]

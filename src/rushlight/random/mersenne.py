@@ -1,0 +1,122 @@
+"""The Mersenne Twister (MT19937): PyTorch's stream of 32-bit words, drawn in blocks through NumPy's bit generator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing import Any
+
+BLOCK = 624
+
+
+class MersenneTwister:
+    """MT19937 (Matsumoto and Nishimura, 1998), seeded from one 32-bit number as ``init_genrand`` does.
+
+    The words of one block of 624 are kept and handed out as slices, so a small draw costs an addition and a slice.
+    Draws past the block's end make whole further blocks: between calls NumPy's generator always stands at a block
+    boundary, and its key together with ``_position`` is the state that PyTorch would report.
+
+    ``numpy.random`` (10 ms to import) is first touched when the first word is drawn.
+    """
+
+    __slots__ = ("_bits", "_derived", "_fresh", "_integers", "_legacy", "_position", "_seed", "_words")
+
+    def __init__(self, seed: int):
+        self._bits: Any = None
+        self._legacy: Any = None
+        self._integers: Any = None
+        self.seed(seed)
+
+    def seed(self, seed: int) -> None:
+        """Start the stream of ``seed``; only its low 32 bits count. The work is put off until a word is drawn."""
+        self._seed: int | None = seed & 0xFFFFFFFF
+        self._words: Any = None
+        self._derived: dict = {}
+        self._position = BLOCK
+        self._fresh = True
+
+    @property
+    def available(self) -> int:
+        """How many words are left of the current block."""
+        return BLOCK - self._position
+
+    def take(self, count: int) -> np.ndarray:
+        """The next ``count`` words as a uint32 array that the caller must not write to."""
+        start = self._position
+        end = start + count
+        if end <= BLOCK:
+            if self._words is None:
+                return np.empty(0, np.uint32)
+            self._position = end
+            return self._words[start:end]
+        rest = None if start == BLOCK else self._words[start:]
+        missing = end - BLOCK
+        blocks = -(-missing // BLOCK)
+        fresh = self._generate(blocks)
+        self._words = fresh if blocks == 1 else fresh[-BLOCK:].copy()
+        self._derived = {}
+        self._position = missing - (blocks - 1) * BLOCK
+        fresh = fresh[:missing]
+        return fresh if rest is None else np.concatenate((rest, fresh))
+
+    def take_derived(self, count: int, compute):
+        """The next ``count`` words, ``0 < count <= available``, as ``compute`` made them of the whole block.
+
+        ``compute(words)`` is called once a block and returns an array whose last axis has a place for each word; many
+        small draws then cost a slice each. The caller must not write to what it gets.
+        """
+        derived = self._derived.get(compute)
+        if derived is None:
+            derived = self._derived[compute] = compute(self._words)
+        start = self._position
+        self._position = end = start + count
+        return derived[..., start:end]
+
+    def give_back(self, count: int) -> None:
+        """Take back the last ``count`` words handed out, all of the current block."""
+        self._position -= count
+
+    def _generate(self, blocks: int) -> np.ndarray:
+        if self._seed is not None:
+            self._start(self._seed)
+        self._fresh = False
+        if blocks == 1:
+            return self._bits.random_raw(BLOCK).astype(np.uint32)
+        return self._integers(0, 1 << 32, blocks * BLOCK, dtype=np.uint32)
+
+    def _open(self) -> None:
+        self._bits = np.random.MT19937(0)
+        self._legacy = np.random.RandomState(self._bits)
+        self._integers = np.random.Generator(self._bits).integers
+
+    def _start(self, seed: int) -> None:
+        if self._bits is None:
+            self._open()
+        self._legacy.seed(seed)
+        self._seed = None
+
+    def key(self) -> tuple[np.ndarray, int, int]:
+        """PyTorch's view of the state: 624 uint32 numbers, the index of the next word, and ``left``.
+
+        ``left`` counts the draws up to the next twist: 1 where the very next word needs a new block.
+        """
+        if self._seed is not None:
+            self._start(self._seed)
+        key = self._bits.state["state"]["key"]
+        return (key, 0, 1) if self._fresh else (key, self._position, BLOCK + 1 - self._position)
+
+    def set_key(self, key: np.ndarray, following: int, left: int) -> None:
+        """Continue from a state that ``key`` reported."""
+        if self._bits is None:
+            self._open()
+        self._seed = None
+        self._derived = {}
+        self._fresh = left == 1 and following == 0
+        self._words = np.zeros(BLOCK, np.uint32)
+        remaining = min(left - 1, BLOCK - following)
+        self._position = BLOCK - remaining
+        self._bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": BLOCK - remaining}}
+        self._words[self._position :] = self._bits.random_raw(remaining)

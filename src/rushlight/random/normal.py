@@ -1,0 +1,193 @@
+"""Normal numbers: ``normal_``, ``randn``, ``normal`` with arrays of means and deviations, ``log_normal_``."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..base.dtypes import from_numpy
+from ..base.errors import hinted
+from ..base.shapes import broadcast_shapes
+from . import words
+from .box_muller import fill_normal
+from .exact import elementwise, minus_log_of_rest, scale_and_shift, sin_cos
+from .filling import FLOAT32, FLOAT64, is_float, is_narrow_float, real_parts, store, unsupported
+from .generator import resolve
+
+_TWO_PI = 2.0 * math.pi
+_VECTOR_SIZE = 16
+
+
+def randn(shape, dtype=FLOAT32, generator=None):
+    """An array of ``shape`` with standard normal numbers, as ``torch.randn``: any floating or complex NumPy dtype."""
+    return normal_(np.empty(shape, dtype), 0.0, 1.0, generator)
+
+
+def normal_(out, mean=0.0, std=1.0, generator=None):
+    """Fill the array ``out`` with normal numbers, as ``Tensor.normal_``, and return it.
+
+    PyTorch has two streams: contiguous arrays of 16 elements and more are made 16 at a time, all others one by one, in
+    memory order, with the second number of a pair kept for the next call. Both parts of a complex number are drawn,
+    with half the variance each. ``RuntimeError`` for a negative ``std``.
+    """
+    generator = resolve(generator)
+    mean, std = float(mean), float(std)
+    if not std >= 0.0:
+        raise RuntimeError(
+            hinted(
+                f"normal expects std >= 0.0, but found std {std:g}", "std is the standard deviation, not the variance"
+            )
+        )
+    target = real_parts(out)
+    if target is not out:
+        std /= math.sqrt(2.0)
+    if not is_float(target.dtype):
+        raise unsupported("normal_kernel_cpu", target.dtype)
+    size = target.size
+    if size == 0:
+        return out
+    with generator.lock:
+        if size < _VECTOR_SIZE or not target.flags.c_contiguous:
+            exact = target.dtype == FLOAT64
+            bounded = target.itemsize >= 4 and std < 1e30 > abs(mean)
+            store(target, _shifted_normals(generator, size, mean, std, exact), bounded)
+        elif target.dtype == FLOAT32:
+            fill_normal(generator.engine, target.reshape(-1), mean, std)
+        elif target.dtype == FLOAT64:
+            _fill_normal_double(generator.engine, target.reshape(-1), mean, std)
+        else:
+            values = np.empty(size, FLOAT32)
+            fill_normal(generator.engine, values, mean, std, tail_first=False)
+            store(target, values)
+    return out
+
+
+def _shifted_normals(generator, count, mean, std, exact):
+    if count > 32:
+        return scale_and_shift(many_normals(generator, count, exact), std, mean)
+    numbers = few_normals(generator, count)
+    if mean != 0.0 or std != 1.0:
+        numbers = [scale_and_shift(number, std, mean) for number in numbers]
+    return np.array(numbers)
+
+
+def few_normals(generator, count):
+    """``count`` standard normal numbers of the scalar stream, as Python floats."""
+    numbers = []
+    if count and generator.next_normal is not None:
+        numbers.append(generator.next_normal)
+        generator.next_normal = None
+    missing = count - len(numbers)
+    uniform = words.few_doubles(generator.engine, missing + missing % 2)
+    for index in range(0, missing, 2):
+        radius = math.sqrt(-2.0 * math.log1p(-uniform[index + 1]))
+        angle = _TWO_PI * uniform[index]
+        numbers.append(radius * math.cos(angle))
+        numbers.append(radius * math.sin(angle))
+    if missing % 2:
+        generator.next_normal = numbers.pop()
+    return numbers
+
+
+def many_normals(generator, count, exact):
+    """``count`` standard normal numbers of the scalar stream as a float64 array.
+
+    ``exact`` asks for the C library's logarithm; without it the last bit may differ, which float32 never shows.
+    """
+    numbers = np.empty(count)
+    kept = 0
+    if count and generator.next_normal is not None:
+        numbers[0], generator.next_normal, kept = generator.next_normal, None, 1
+    missing = count - kept
+    uniform = words.doubles(generator.engine, missing + missing % 2)
+    radius = minus_log_of_rest(uniform[1::2], exact)
+    radius *= -2.0
+    np.sqrt(radius, radius)
+    sine, cosine = sin_cos(_TWO_PI * uniform[0::2])
+    np.multiply(radius, cosine, numbers[kept::2])
+    np.multiply(radius[: missing // 2], sine[: missing // 2], numbers[kept + 1 :: 2])
+    if missing % 2:
+        last = math.sqrt(-2.0 * math.log1p(-float(uniform[-1])))  # kept in the state, so exact in any case
+        generator.next_normal = last * math.sin(_TWO_PI * float(uniform[-2]))
+    return numbers
+
+
+def _fill_normal_double(engine, flat, mean, std):
+    whole = flat.size // 16 * 16
+    flat[:whole] = _box_muller_double(words.doubles(engine, whole), mean, std)
+    if whole != flat.size:
+        words.doubles(engine, flat.size - whole)  # drawn and dropped, as PyTorch does
+        flat[-16:] = _box_muller_double(words.doubles(engine, 16), mean, std)
+
+
+def _box_muller_double(uniform, mean, std):
+    rows = uniform.reshape(-1, 2, 8)
+    radius = elementwise(math.log, (1.0 - rows[:, 0]).reshape(-1))
+    radius *= -2.0
+    np.sqrt(radius, radius)
+    sine, cosine = sin_cos((_TWO_PI * rows[:, 1]).reshape(-1))
+    rows[:, 0] = (radius * cosine).reshape(-1, 8)
+    rows[:, 1] = (radius * sine).reshape(-1, 8)
+    return scale_and_shift(uniform, std, mean)
+
+
+def log_normal_(out, mean=1.0, std=2.0, generator=None):
+    """Fill ``out`` with ``exp`` of normal numbers (``std`` > 0), as ``Tensor.log_normal_``, and return it."""
+    generator = resolve(generator)
+    mean, std = float(mean), float(std)
+    if not std > 0.0:
+        raise RuntimeError(
+            hinted(
+                f"log_normal_ expects std > 0.0, but found std={std:g}", "std is that of the underlying normal numbers"
+            )
+        )
+    if not is_float(out.dtype):
+        raise unsupported("log_normal_cpu", out.dtype)
+    exact = out.dtype == FLOAT64
+    with generator.lock:
+        values = _shifted_normals(generator, out.size, mean, std, exact)
+    with np.errstate(over="ignore"):
+        values = elementwise(_exponential, values) if exact else np.exp(values)
+    return store(out, values)
+
+
+def _exponential(value):
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
+
+
+def normal(mean, std, generator=None):
+    """Normal numbers with their own mean or deviation each, as ``torch.normal`` with one or two tensors.
+
+    ``mean`` and ``std`` are arrays that broadcast, or one of them a number. The result has the dtype of ``mean`` where
+    that is an array, else of ``std``. ``RuntimeError`` where a deviation is negative, NaN or complex.
+    """
+    pattern = mean if isinstance(mean, np.ndarray) else std
+    if isinstance(std, np.ndarray):
+        if std.dtype.kind == "c":
+            raise RuntimeError(
+                hinted(
+                    "normal expects standard deviation to be non-complex", f"std is a tensor of {from_numpy(std.dtype)}"
+                )
+            )
+        if std.size and not std.min() >= 0:
+            raise RuntimeError(
+                hinted("normal expects all elements of std >= 0.0", f"the smallest element is {std.min()}")
+            )
+        shape = broadcast_shapes(mean.shape, std.shape) if isinstance(mean, np.ndarray) else std.shape
+        out = normal_(np.empty(shape, pattern.dtype), 0.0, 1.0, generator)
+        np.multiply(out, _operand(std, out), out, casting="unsafe")
+    else:
+        out = normal_(np.empty(mean.shape, pattern.dtype), 0.0, std, generator)
+    np.add(out, _operand(mean, out), out, casting="unsafe")
+    return out
+
+
+def _operand(value, out):
+    """``value`` as PyTorch's arithmetic sees it: an array without dimensions does not widen the computation."""
+    if isinstance(value, np.ndarray) and value.ndim == 0 < out.ndim and out.dtype.kind != "c":
+        return value.astype(FLOAT32 if is_narrow_float(out.dtype) else out.dtype)
+    return value

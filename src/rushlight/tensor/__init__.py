@@ -1,0 +1,10 @@
+"""Tensors: the class, dispatch, the binding of the op table, creation, indexing, printing, conversion."""
+
+from ..ops import families
+from ..ops.table import functions
+from . import base, binding, conversion, creation, indexing, internals
+from .base import Tensor, wrap
+from .binding import NAMESPACES
+from .creation import TYPED
+
+binding.bind_all()

@@ -1,0 +1,482 @@
+"""The Tensor: a NumPy array with a place in the graph."""
+
+from __future__ import annotations
+
+import contextvars
+import copy
+import threading
+import warnings
+
+import numpy as np
+
+from ..autograd import gradients
+from ..autograd.hooks import HookDict, RemovableHandle, add_hook, hooks_of
+from ..autograd.modes import state
+from ..autograd.node import LEAF, UNTOUCHED, edge_of
+from ..autograd.views import View
+from ..base import dtypes
+from ..base.arrays import address_of, element_strides, storage_bytes
+from ..base.device import CPU, strided
+from ..base.errors import hinted
+from ..base.size import Size
+from ..ops.table import functions
+from .printing import format_scalar, format_tensor
+
+
+class _Quiet(threading.local):
+    """``quiet.run(function, *args)`` calls it with NumPy's floating-point warnings off: inf and nan are values here.
+
+    A context (contextvars) of this thread holds the setting: entering it costs a tenth of what ``np.errstate`` does,
+    and the user's own setting is not touched. What runs inside must not call ``quiet.run`` again.
+    """
+
+    def __init__(self):
+        context = contextvars.Context()
+        context.run(np.seterr, all="ignore")
+        self.run = context.run
+
+
+quiet = _Quiet()
+
+
+class Tensor:
+    """An n-dimensional array that remembers how it was computed.
+
+    Made by ``torch.tensor(data)``, ``torch.zeros(2, 3)``, ... ; ``Tensor(2, 3)`` and ``Tensor([1., 2.])`` are PyTorch's
+    legacy forms. Where ``requires_grad`` is set, operations record a graph, and ``backward()`` fills ``grad``.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    # Defaults of what an instance may hold; only `_array` is always set.
+    _array = None  # the elements
+    _edge = None  # where its gradient flows: None, LEAF, (node, output number) or a View
+    _grad = None
+    _base = None  # the tensor that it is a view of
+    _version_counter = UNTOUCHED
+    _accumulator = None  # weak reference to a leaf's AccumulateGrad node
+    _hooks = None  # a leaf's tensor hooks
+    _post_accumulate_hooks = None
+    _names = None
+    __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
+
+    def __new__(cls, *args, **kwargs):
+        return functions.legacy_constructor(cls, args, kwargs) if args or kwargs else functions.empty_instance(cls)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return NotImplemented
+
+    # ------------------------------------------------------------ autograd
+
+    @property
+    def requires_grad(self):
+        """Whether gradients are computed for this tensor. Settable on leaves of floating or complex dtype."""
+        edge = self._edge
+        if edge is None:
+            return False
+        return edge is LEAF or edge.__class__ is tuple or edge.resolve(self) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad=True):
+        """Set ``requires_grad`` in place and return the tensor."""
+        if requires_grad:
+            if self.requires_grad:
+                return self
+            if not dtypes.is_differentiable(self._array.dtype):
+                raise RuntimeError(
+                    hinted(
+                        "only Tensors of floating point dtype can require gradients"
+                        if self._array.dtype.kind != "c"
+                        else "only Tensors of floating point and complex dtype can require gradients",
+                        f"this tensor is {self.dtype!r}; convert it first, for example with .float()",
+                    )
+                )
+            self._edge = LEAF
+        elif self._edge is not None:
+            if not self.is_leaf:
+                raise RuntimeError(
+                    hinted(
+                        "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                        "subgraph that doesn't require differentiation use var_no_grad = var.detach().",
+                        f"this tensor was made by {self.grad_fn.name()}",
+                    )
+                )
+            self._edge = None
+        return self
+
+    @property
+    def grad_fn(self):
+        """The graph node that made this tensor; None for leaves."""
+        edge = self._edge
+        if edge is None or edge is LEAF:
+            return None
+        if edge.__class__ is not tuple:
+            edge = edge.resolve(self)
+            if edge is None:
+                return None
+        return edge[0]
+
+    @property
+    def is_leaf(self):
+        """Whether no recorded operation made this tensor."""
+        return self.grad_fn is None
+
+    @property
+    def output_nr(self):
+        edge = self._edge
+        edge = edge if edge is None or edge.__class__ is tuple or edge is LEAF else edge.resolve(self)
+        return edge[1] if edge.__class__ is tuple else 0
+
+    @property
+    def grad(self):
+        """The gradient that ``backward`` accumulated, or None. Kept for leaves and after ``retain_grad()``."""
+        found = self._grad
+        if found is None and self._edge is not None and not self.is_leaf and not self.retains_grad:
+            warnings.warn(
+                hinted(
+                    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                    "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+                    "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
+                    f"it was made by {self.grad_fn.name()}; call retain_grad() on it before backward()",
+                ),
+                stacklevel=2,
+            )
+        return found
+
+    @grad.setter
+    def grad(self, value):
+        if value is not None:
+            self._check_grad(value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self):
+        self._grad = None
+
+    def _check_grad(self, value):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if value._array.dtype != self._array.dtype:
+            raise RuntimeError(
+                f"assigned grad has data of a different type"
+            )
+        if value._array.shape != self._array.shape:
+            raise RuntimeError("assigned grad has data of a different size")
+
+    @property
+    def retains_grad(self):
+        """Whether this non-leaf tensor keeps its gradient."""
+        edge = edge_of(self) if self._edge is not LEAF else None
+        return edge is not None and edge[0].hooks is not None and edge[1] in edge[0].hooks.retained
+
+    def retain_grad(self):
+        """Let ``backward`` keep the gradient of this non-leaf tensor in ``grad``."""
+        gradients.retain_grad(self)
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Compute the gradients of this tensor with respect to the graph's leaves and add them to their ``grad``.
+
+        Args:
+            gradient: the gradient of some final value with respect to this tensor, of its shape; may be left away for a
+                tensor of one element.
+            retain_graph: keep saved values for another backward call; default: the value of ``create_graph``.
+            create_graph: record the gradients' computation, for derivatives of higher order.
+            inputs: tensors to accumulate into; default: every leaf that was used.
+        """
+        gradients.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def register_hook(self, hook):
+        """Call ``hook(grad)`` when the gradient of this tensor is known; a Tensor that it returns replaces it."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self._edge is LEAF:
+            if self._hooks is None:
+                self._hooks = HookDict()
+            return add_hook(self._hooks, hook)
+        node, number = edge_of(self)
+        return add_hook(hooks_of(node).on_tensors.setdefault(number, HookDict()), hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """Call ``hook(tensor)`` on a leaf after its ``grad`` was accumulated."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self._edge is not LEAF:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        if self._post_accumulate_hooks is None:
+            self._post_accumulate_hooks = HookDict()
+        return add_hook(self._post_accumulate_hooks, hook)
+
+    def detach(self):
+        """The same memory outside the graph: a view that requires no gradient."""
+        alias = self._alias()
+        if self._version_counter is UNTOUCHED:
+            functions.share_version(self, alias)
+        return alias
+
+    def detach_(self):
+        """Take this tensor out of the graph, in place."""
+        if self._edge.__class__ is View:
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
+                "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
+                "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+                "torch/optim/optimizer.py as a solution."
+            )
+        self._edge = None
+        return self
+
+    @property
+    def data(self):
+        """The same memory, outside the graph and with a version counter of its own. Assignment swaps the memory."""
+        made = functions.wrap(self._array)
+        made.__class__ = Tensor
+        return made
+
+    @data.setter
+    def data(self, value):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        self._array = value._array
+
+    def _alias(self):
+        """A new untracked Tensor on the same memory and version counter."""
+        alias = functions.wrap(self._array)
+        alias._version_counter = self._version_counter
+        return alias
+
+    @property
+    def _version(self):
+        return self._version_counter.value
+
+    def _is_view(self):
+        return self._base is not None
+
+    # ------------------------------------------------------------ shape and type
+
+    @property
+    def shape(self):
+        return Size(self._array.shape)
+
+    def size(self, dim=None):
+        """The shape, or the length of dimension ``dim``."""
+        shape = self._array.shape
+        if dim is None:
+            return Size(shape)
+        if not -len(shape) <= dim < len(shape):
+            functions.wrap_dim(dim, len(shape))
+        return shape[dim]
+
+    @property
+    def ndim(self):
+        return self._array.ndim
+
+    def dim(self):
+        """The number of dimensions."""
+        return self._array.ndim
+
+    ndimension = dim
+
+    def numel(self):
+        """The number of elements."""
+        return self._array.size
+
+    nelement = numel
+
+    def stride(self, dim=None):
+        """Steps between neighbours, in elements: of every dimension, or of ``dim``."""
+        strides = element_strides(self._array)
+        if dim is None:
+            return strides
+        return strides[functions.wrap_dim(dim, len(strides))]
+
+    def storage_offset(self):
+        """Where in its storage the first element lies, in elements."""
+        return storage_bytes(self._array)[1] // self._array.itemsize
+
+    def data_ptr(self):
+        """The address of the first element."""
+        return address_of(self._array) if self._array.size else 0
+
+    def element_size(self):
+        """Bytes of one element."""
+        return self._array.itemsize
+
+    @property
+    def itemsize(self):
+        return self._array.itemsize
+
+    @property
+    def nbytes(self):
+        return self._array.size * self._array.itemsize
+
+    @property
+    def dtype(self):
+        return dtypes.from_numpy(self._array.dtype)
+
+    @property
+    def device(self):
+        return CPU
+
+    @property
+    def layout(self):
+        return strided
+
+    def is_floating_point(self):
+        return self.dtype.is_floating_point
+
+    def is_complex(self):
+        return self._array.dtype.kind == "c"
+
+    def is_signed(self):
+        return self.dtype.is_signed
+
+    is_sparse = is_sparse_csr = is_quantized = is_meta = is_mkldnn = is_nested = is_cuda = is_mps = is_xpu = False
+    is_cpu = True
+
+    def get_device(self):
+        return -1
+
+    def is_inference(self):
+        return False
+
+    def is_pinned(self):
+        return False
+
+    def is_shared(self):
+        return False
+
+    def is_conj(self):
+        return False
+
+    def is_neg(self):
+        return False
+
+    def has_names(self):
+        return False
+
+    # ------------------------------------------------------------ Python's protocols
+
+    def __repr__(self, *, tensor_contents=None):
+        return self._text("tensor(" if type(self) is Tensor else type(self).__name__ + "(", tensor_contents)
+
+    def _text(self, prefix, contents=None):
+        try:
+            node = self.grad_fn
+            name = None if node is None else node.name()
+        except RuntimeError:  # a view whose history an in-place write made invalid
+            name = "Invalid"
+        return format_tensor(
+            self._array,
+            dtype_name=self.dtype.name,
+            requires_grad=self.requires_grad,
+            grad_fn_name=name,
+            default_dtype_name=dtypes.get_default_dtype().name,
+            prefix=prefix,
+            contents=contents,
+        )
+
+    def __format__(self, spec):
+        return format_scalar(self._array, spec, owner=self, plain=type(self) is Tensor)
+
+    def __hash__(self):
+        return id(self)
+
+    def __len__(self):
+        if self._array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self._array.shape[0]
+
+    def __iter__(self):
+        if self._array.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __contains__(self, element):
+        if isinstance(element, (Tensor, int, float, complex)):
+            return bool((element == self).any().item())
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+        )
+
+    def __dir__(self):
+        return sorted(set(super().__dir__()))
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
+                "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        made = functions.wrap(self._array.copy(order="K"))
+        made.__class__ = type(self)
+        memo[id(self)] = made
+        if self.requires_grad:
+            made._edge = LEAF
+        if self._grad is not None:
+            made._grad = copy.deepcopy(self._grad, memo)
+        extra = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
+        if extra:
+            made.__dict__.update(copy.deepcopy(extra, memo))
+        return made
+
+    def __reduce_ex__(self, protocol):
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing "
+                "process boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing "
+                "(e.g., putting it on the queue)."
+            )
+        return _rebuild, (type(self), self._array, self.requires_grad)
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+
+    def _repr_pretty_(self, printer, cycle):
+        printer.text(repr(self))
+
+
+def _rebuild(cls, array, requires_grad):
+    made = wrap(array)
+    made.__class__ = cls
+    if requires_grad:
+        made._edge = LEAF
+    return made
+
+
+_new = object.__new__
+
+
+def wrap(array):
+    """An untracked Tensor on ``array``, without a copy; a NumPy scalar becomes a 0-dim array."""
+    made = _new(Tensor)
+    made._array = array if array.__class__ is np.ndarray else np.asarray(array)
+    return made
+
+
+def method(function=None, *, name=None):
+    """Make a function a method of Tensor, under its own name or ``name``."""
+
+    def attach(function):
+        setattr(Tensor, name or function.__name__, function)
+        return function
+
+    return attach if function is None else attach(function)
+
+

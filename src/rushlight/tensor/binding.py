@@ -1,0 +1,110 @@
+"""Binding: from the op table come functions, methods, in-place forms and operators."""
+
+from __future__ import annotations
+
+from ..ops import table
+from ..ops.view import PROPERTIES
+from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
+from . import dispatch, fast
+from .base import Tensor
+
+# What each public namespace holds: "torch", "nn.functional", "special", "linalg", "fft".
+NAMESPACES = {"torch": {}, "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}}
+
+_FACTORIES = {
+    table.UNARY: fast.unary,
+    table.BINARY: fast.binary,
+    table.ELEMENTWISE: fast.elementwise,
+    table.FUSED: fast.fused,
+    table.VIEW: dispatch.general,
+    table.FUNCTION: dispatch.general,
+    table.CREATE: dispatch.creation,
+    table.INPLACE: dispatch.inplace_only,
+}
+
+# Python's operators and the operations they stand for.
+_BINARY_OPERATORS = {
+    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__rsub__": "rsub", "__mul__": "mul", "__rmul__": "mul",
+    "__truediv__": "div", "__floordiv__": "floor_divide", "__mod__": "remainder", "__pow__": "pow",
+    "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge",
+    "__and__": "bitwise_and", "__rand__": "bitwise_and", "__or__": "bitwise_or", "__ror__": "bitwise_or",
+    "__xor__": "bitwise_xor", "__rxor__": "bitwise_xor", "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
+}  # fmt: skip
+_REFLECTED_OPERATORS = {
+    "__rfloordiv__": "floor_divide", "__rmod__": "remainder", "__rpow__": "pow", "__rlshift__": "bitwise_left_shift",
+    "__rrshift__": "bitwise_right_shift",
+}  # fmt: skip
+_INPLACE_OPERATORS = {
+    "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div", "__ifloordiv__": "floor_divide",
+    "__imod__": "remainder", "__ipow__": "pow", "__iand__": "bitwise_and", "__ior__": "bitwise_or", "__ixor__": "bitwise_xor",
+    "__ilshift__": "bitwise_left_shift", "__irshift__": "bitwise_right_shift",
+}  # fmt: skip
+
+
+def bind_all():
+    """Make every operation of the table callable under its names."""
+    for op in TABLE.values():
+        function = _FACTORIES[op.kind](op)
+        _publish(op.name, op.names, function)
+        if op.inplace:
+            _publish_inplace(op.name, op.names, dispatch.inplace_form(op))
+    for name, entry in COMPOSITES.items():
+        _publish(name, entry.names, entry.function)
+        if entry.inplace:
+            _publish_inplace(name, entry.names, _composite_inplace(entry))
+    for name, (function, writes) in INPLACE_LISTS.items():
+        setattr(functions, name, dispatch.on_lists(name, function, writes))
+    for name, attribute in PROPERTIES.items():
+        setattr(Tensor, name, attribute)
+    _bind_operators()
+
+
+def _publish(name, places, function):
+    setattr(functions, name, function)
+    for place in places:
+        where, _, alias = place.partition(":")
+        if where == "Tensor":
+            setattr(Tensor, alias or name, function)
+        else:
+            NAMESPACES[where][alias or name] = function
+        if alias and where in ("torch", "Tensor") and not hasattr(functions, alias):
+            setattr(functions, alias, function)
+
+
+def _publish_inplace(name, places, function):
+    aliases = [place.partition(":") for place in places]
+    _publish(name + "_", [f"{where}:{alias}_" if alias else where for where, _, alias in aliases
+                            if where in ("torch", "Tensor") and not alias.startswith("__")], function)
+
+
+def _composite_inplace(entry):
+    function = entry.function
+
+    def call(self, *args, **kwargs):
+        dispatch.check_inplace(self, entry.name + "_")
+        found = function(self, *args, **kwargs)
+        return self.copy_(found)
+
+    call.__name__ = call.__qualname__ = entry.name + "_"
+    call.__doc__ = f"In-place form of `{entry.name}`: the result is written into the tensor, which is returned."
+    return call
+
+
+def _reflected_quotient(number, tensor):
+    """``number / tensor``, computed and recorded as PyTorch does: the reciprocal times the number."""
+    return tensor.reciprocal() * number
+
+
+def _bind_operators():
+    for dunder, name in _BINARY_OPERATORS.items():
+        op = TABLE.get(name)
+        if op is not None:
+            setattr(Tensor, dunder, fast.binary(op, operator=True))
+        elif name in COMPOSITES:
+            setattr(Tensor, dunder, fast.operator_form(COMPOSITES[name].function))
+    for dunder, name in _REFLECTED_OPERATORS.items():
+        setattr(Tensor, dunder, fast.reflected(getattr(functions, name)))
+    Tensor.__rtruediv__ = Tensor.__rdiv__ = fast.reflected(_reflected_quotient)
+    for dunder, name in _INPLACE_OPERATORS.items():
+        if hasattr(functions, name + "_"):
+            setattr(Tensor, dunder, getattr(functions, name + "_"))

@@ -1,0 +1,425 @@
+"""The waist: every call of a table operation becomes arrays, a computation, a Tensor and, if tracked, a graph node.
+
+For each kind of operation a factory here builds the function that users call. Small operations on plain tensors take the
+first lines of such a function (exact classes, equal dtypes, nothing switched on); anything else, errors included, takes
+the general path, `run`, which promotes, broadcasts, checks and explains.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..autograd.modes import state
+from ..autograd.node import UNTOUCHED, VersionCounter
+from ..autograd.op_node import op_node_class, record
+from ..autograd.views import MULTI_OUTPUT, NO_GRAD, View, check_inplace, rebase
+from ..base import dtypes
+from ..base.device import check_device
+from ..base.errors import hinted
+from ..base.shapes import broadcast_shapes
+from ..ops import table
+from ..ops.schema import Schema
+from ..ops.table import functions
+from ..ops.tensor_math import tensor_math
+from .base import Tensor, quiet, wrap
+from .elementwise import elementwise_result
+
+ndarray = np.ndarray
+asarray = np.asarray
+new = Tensor.__new__
+
+# Classes that behave as Tensor itself: Tensor and Parameter.
+PLAIN_CLASSES = {Tensor}
+ELEMENTWISE_KINDS = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED))
+# Objects that see every call before it runs (recorders, transforms); empty almost always.
+INTERPOSERS = []
+
+
+def register_plain_class(cls):
+    """Let a Tensor subclass that changes no operation (Parameter) take the fast paths."""
+    PLAIN_CLASSES.add(cls)
+
+
+def schema_of(op):
+    """The parsed schema of an operation, made on first use."""
+    parsed = op.__dict__.get("parsed")
+    if parsed is None:
+        parsed = op.parsed = Schema(op.schema)
+    return parsed
+
+
+def node_class_of(op, values):
+    """The node class of a call: one for each operation, or one for each name where the name depends on the arguments."""
+    found = op.__dict__.get("node_class")
+    if found is None:
+        if op.node_name.__class__ is not str:
+            return op_node_class(op.node_name(*values))
+        found = op.node_class = op_node_class(op.node_name)
+    return found
+
+
+def default_rule(op):
+    """The dtype rule of an elementwise operation when it is called with its operands alone."""
+    return op.rule_for(**{a.name: a.default for a in schema_of(op).arguments if not a.is_tensor})
+
+
+def general(op):
+    """The function of any operation: binds arguments by its schema, then runs it."""
+
+    def call(*args, **kwargs):
+        schema = op.__dict__.get("parsed") or schema_of(op)
+        for value in args:
+            if value.__class__ not in PLAIN_CLASSES and hasattr(value, "__torch_function__"):
+                overridden = torch_function(call, args, kwargs)
+                if overridden is not NotImplemented:
+                    return overridden
+                break
+        out = kwargs.pop("out", None) if kwargs else None
+        values = schema.bind(args, kwargs)
+        if out is not None:
+            return write_out(op, schema, values, out)
+        return run(op, schema, values)
+
+    return named(call, op)
+
+
+def named(call, op):
+    call.__name__ = call.__qualname__ = op.name
+    call.__doc__ = op.doc
+    call.op = op
+    return call
+
+
+def run(op, schema, values):
+    """Run an operation on bound argument values: compute, wrap, record."""
+    if INTERPOSERS:
+        return INTERPOSERS[-1].call(op, schema, values)
+    if op.kind == table.FUSED and state.recording and _any_edge(schema, values):
+        return op.element(tensor_math, *values)
+    found = compute(op, schema, values)
+    if found.__class__ is tuple:
+        results = tuple([wrap(array) for array in found])
+    else:
+        results = (wrap(found),)
+    if op.kind == table.VIEW:
+        link_views(op, schema, values, results, found.__class__ is tuple)
+    elif state.recording and _any_edge(schema, values):
+        node = record(op, schema, node_class_of(op, values), values, results)
+        if node is not None:
+            _attach(node, results)
+    return results if found.__class__ is tuple else results[0]
+
+
+def record_result(op, schema, values, result):
+    """Make the node of a call with one result, if any of its operands needs a gradient."""
+    node = record(op, schema, node_class_of(op, values), values, (result,))
+    if node is not None:
+        _attach(node, (result,))
+
+
+def _any_edge(schema, values):
+    for position in schema.tensor_positions:
+        value = values[position]
+        if value.__class__ is list:
+            for item in value:
+                if item is not None and item._edge is not None:
+                    return True
+        elif getattr(value, "_edge", None) is not None:
+            return True
+    return False
+
+
+def _attach(node, results):
+    """Give outputs that can carry gradients their edges."""
+    if len(results) > 1:
+        node.outputs = len(results)
+    for number, result in enumerate(results):
+        if dtypes.is_differentiable(result._array.dtype):
+            result._edge = (node, number)
+
+
+def compute(op, schema, values):
+    """The array, or tuple of arrays, that an operation gives for bound values; with float warnings off."""
+    if op.kind in ELEMENTWISE_KINDS:
+        return quiet.run(elementwise_result, op, schema, values)
+    arrays = [
+        value._array
+        if hasattr(value, "_edge")
+        else [None if t is None else t._array for t in value]
+        if value.__class__ is list
+        else value
+        for value in values
+    ]
+    if op.refuse:
+        refuse_dtypes(op, arrays)
+    return quiet.run(op.forward, *arrays)
+
+
+def refuse_dtypes(op, arrays):
+    """PyTorch's error for a dtype that its kernel does not have."""
+    for array in arrays:
+        if array.__class__ is ndarray:
+            dtype = dtypes.from_numpy(array.dtype)
+            if dtype.name in op.refuse:
+                raise NotImplementedError(f'"{op.kernel}" not implemented for \'{dtype.legacy_name}\'')
+            return
+
+
+# ---------------------------------------------------------------- views
+
+
+def link_views(op, schema, values, results, multiple):
+    """Tie results that look into the memory of the first argument to it: version counter, base, history."""
+    source = values[0]
+    if results[0]._array is source._array:
+        results[0]._array = source._array[...]
+    node = None
+    if state.recording and source._edge is not None:
+        node = record(op, schema, node_class_of(op, values), values, results)
+        if node is not None and multiple:
+            node.outputs = len(results)
+    made = None if state.grad else NO_GRAD
+    for number, result in enumerate(results):
+        link_view(source, result, None if node is None else (node, number), MULTI_OUTPUT if multiple and made is None else made)
+
+
+def link_view(source, result, edge, made=None):
+    """Make ``result`` a view of ``source`` whose gradient flows along ``edge``."""
+    counter = source._version_counter
+    if counter is UNTOUCHED:
+        counter = source._version_counter = VersionCounter()
+    result._version_counter = counter
+    base = source._base
+    result._base = source if base is None else base
+    if dtypes.is_differentiable(result._array.dtype):
+        parent = source._edge
+        if parent.__class__ is View and parent.made is not None and made is None:
+            made = parent.made
+        result._edge = View(result._base, edge, counter.value, made)
+
+
+def as_strided_edge(base, base_edge, geometry):
+    """The edge of a view of ``base`` with this geometry, whose gradient goes on along ``base_edge``."""
+    alias = wrap(base._array)
+    alias._edge = base_edge
+    before, state.grad = state.grad, True
+    state.update()
+    try:
+        shape, strides, offset = geometry
+        view = functions.as_strided(alias, shape, strides, base.storage_offset() + offset)
+    finally:
+        state.grad = before
+        state.update()
+    return view._edge.edge
+
+
+# ---------------------------------------------------------------- in place and out=
+
+
+def bump(tensor, name):
+    """Note that the memory of ``tensor`` was written by operation ``name``."""
+    counter = tensor._version_counter
+    if counter is UNTOUCHED:
+        counter = tensor._version_counter = VersionCounter()
+    counter.value += 1
+    counter.writer = name
+
+
+def inplace_form(op):
+    """The in-place form of an operation: ``name_(self, ...)`` writes the result into self."""
+    name = op.name + "_"
+    ufunc = op.ufunc if op.kind == table.BINARY and default_rule(op) in (table.PROMOTE, table.FLOAT) else None
+    ufunc = ufunc if isinstance(ufunc, np.ufunc) else None
+
+    def call(self, *args, **kwargs):
+        # The common small case: a ufunc, same dtype, nothing recorded.
+        if ufunc is not None and self._edge is None and len(args) == 1 and not kwargs and not INTERPOSERS:
+            other = args[0]
+            if other.__class__ in PLAIN_CLASSES and other._edge is None:
+                x, y = self._array, other._array
+                if x.dtype is y.dtype and x.dtype in dtypes.FLOATS:
+                    try:
+                        quiet.run(ufunc, x, y, x)
+                    except ValueError:
+                        return run_inplace(op, schema_of(op), schema_of(op).bind((self, *args), kwargs), name)
+                    bump(self, name)
+                    return self
+        schema = op.__dict__.get("parsed") or schema_of(op)
+        return run_inplace(op, schema, schema.bind((self, *args), kwargs), name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"In-place form of `{op.name}`: the result is written into the tensor, which is returned."
+    return call
+
+
+def run_inplace(op, schema, values, name):
+    """Run an operation and write its result into its first argument, with PyTorch's refusals."""
+    self = values[0]
+    check_inplace(self, name)
+    target = self._array
+    recorded = state.recording and _any_edge(schema, values)
+    original = None
+    if recorded and _rule_names_self(op):
+        original = self.clone()
+        original._edge = self._edge
+    found = compute(op, schema, values)
+    write_array(target, found, name)
+    bump(self, name)
+    if recorded:
+        node = record(op, schema, node_class_of(op, values), values, (self,), original)
+        if node is not None:
+            rebase(self, (node, 0))
+    return self
+
+
+def write_array(target, found, name):
+    """Copy a result into an existing array; its shape must match and its category must not be higher."""
+    if found.shape != target.shape:
+        if broadcast_shapes(found.shape, target.shape) != target.shape or found.size != target.size:
+            raise RuntimeError(
+                hinted(
+                    f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(found.shape)}",
+                    f"{name}() cannot make its tensor larger; use the out-of-place form",
+                )
+            )
+        found = found.reshape(target.shape)
+    if found.dtype is not target.dtype:
+        source, goal = dtypes.from_numpy(found.dtype), dtypes.from_numpy(target.dtype)
+        if not dtypes.can_cast(source, goal):
+            raise RuntimeError(
+                hinted(
+                    f"result type {source.legacy_name} can't be cast to the desired output type {goal.legacy_name}",
+                    f"{name}() writes into a tensor of {goal!r}; convert it first, or use the out-of-place form",
+                )
+            )
+    quiet.run(copy_unsafe, target, found)
+
+
+def copy_unsafe(target, source):
+    """Copy between arrays, converting as C does: floats are cut to integers, complex numbers lose their imaginary part."""
+    np.copyto(target, source, casting="unsafe")
+
+
+def _rule_names_self(op):
+    found = op.__dict__.get("names_self")
+    if found is None:
+        rules = [op.gradients] if op.gradients is not None else op.derivatives.values()
+        first = schema_of(op).arguments[0].name
+        found = op.names_self = any(first in r.__code__.co_varnames[: r.__code__.co_argcount] for r in rules)
+    return found
+
+
+def write_out(op, schema, values, out):
+    """The ``out=`` form: results go into given tensors, resized where they do not fit."""
+    targets = (out,) if hasattr(out, "_edge") else tuple(out)
+    if state.grad and (any(t.requires_grad for t in targets) or _any_edge(schema, values)):
+        raise RuntimeError(
+            hinted(
+                f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                "arguments requires grad.",
+                "leave out= away, or compute under torch.no_grad()",
+            )
+        )
+    found = compute(op, schema, values)
+    for target, array in zip(targets, found if found.__class__ is tuple else (found,)):
+        write_result(target, array, op.name)
+    return out
+
+
+def write_result(target, array, name):
+    """Write one result into an ``out=`` tensor."""
+    if target._array.shape != array.shape:
+        target._resize_for_out(array.shape)
+    source, goal = dtypes.from_numpy(array.dtype), target.dtype
+    if not dtypes.can_cast(source, goal):
+        raise RuntimeError(f"result type {source.legacy_name} can't be cast to the desired output type {goal.legacy_name}")
+    quiet.run(copy_unsafe, target._array, array)
+    bump(target, name)
+
+
+def inplace_only(op):
+    """Operations that exist only in place (``fill_``, ``uniform_``, ...): forward writes into its first array."""
+
+    def call(*args, **kwargs):
+        schema = op.__dict__.get("parsed") or schema_of(op)
+        values = schema.bind(args, kwargs)
+        self = values[0]
+        check_inplace(self, op.name)
+        recorded = state.recording and _any_edge(schema, values)
+        original = None
+        if recorded and _rule_names_self(op):
+            original = self.clone()
+            original._edge = self._edge
+        compute(op, schema, values)
+        bump(self, op.name)
+        if recorded:
+            node = record(op, schema, node_class_of(op, values), values, (self,), original)
+            if node is not None:
+                rebase(self, (node, 0))
+        return self
+
+    return named(call, op)
+
+
+def on_lists(name, function, writes):
+    """The form of an operation on lists of tensors that writes some of them (optimizer steps)."""
+    code = function.__code__
+    parameters = code.co_varnames[: code.co_argcount]
+
+    def call(*lists, **options):
+        arrays = [None if tensors is None else [None if t is None else t._array for t in tensors] for tensors in lists]
+        found = quiet.run(function, *arrays, **options)
+        for parameter, tensors in zip(parameters, lists):
+            if parameter in writes and tensors is not None:
+                for tensor in tensors:
+                    if tensor is not None:
+                        bump(tensor, name)
+        return found
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = function.__doc__
+    return call
+
+
+# ---------------------------------------------------------------- creation
+
+
+def creation(op):
+    """The function of an operation that makes a tensor: takes dtype, device, requires_grad, ... besides its schema."""
+
+    def call(*args, **kwargs):
+        schema = op.__dict__.get("parsed") or schema_of(op)
+        requires_grad = kwargs.pop("requires_grad", False)
+        out = kwargs.pop("out", None)
+        check_device(kwargs.pop("device", None))
+        for ignored in ("layout", "pin_memory", "memory_format", "names"):
+            kwargs.pop(ignored, None)
+        values = schema.bind(args, kwargs)
+        array = quiet.run(op.forward, *[v._array if hasattr(v, "_edge") else v for v in values])
+        if out is not None:
+            write_result(out, array, op.name)
+            return out
+        made = wrap(array)
+        if requires_grad:
+            made.requires_grad_(True)
+        return made
+
+    return named(call, op)
+
+
+def torch_function(function, args, kwargs):
+    """Ask the ``__torch_function__`` of operands that define one; NotImplemented where none does."""
+    overloaded, kinds = [], []
+    for value in (*args, *kwargs.values()):
+        kind = value.__class__
+        if kind in PLAIN_CLASSES or kind in kinds:
+            continue
+        method = getattr(kind, "__torch_function__", None)
+        if method is not None and method is not Tensor.__torch_function__ and method.__func__ is not Tensor.__torch_function__.__func__:
+            kinds.append(kind)
+            overloaded.append(value)
+    for value in overloaded:
+        found = value.__torch_function__(function, tuple(kinds), args, kwargs)
+        if found is not NotImplemented:
+            return found
+    return NotImplemented

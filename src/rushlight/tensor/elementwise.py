@@ -1,0 +1,128 @@
+"""Elementwise operations on arrays: promotion of operands by PyTorch's rules, then NumPy."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.errors import hinted
+from ..base.shapes import broadcast_shapes
+from ..ops import table
+from ..ops.blockwise import in_blocks
+from ..ops.numpy_math import numpy_math
+
+ndarray = np.ndarray
+
+
+def elementwise_result(op, schema, values):
+    """The array that an elementwise operation gives for its bound values (tensors, numbers, plain arguments)."""
+    if op.check is not None:
+        op.check(*values)
+    operands, rest = [], {}
+    for argument, value in zip(schema.arguments, values):
+        if argument.is_tensor:
+            operands.append(value)
+        else:
+            rest[argument.name] = value
+    rule = op.rule_for(**rest)
+    masked = rule == table.MASKED
+    common = common_dtype(operands[masked:]) if rule != table.LOGICAL else None
+    result = common
+    if rule == table.FLOAT:
+        if not (common.is_floating_point or common.is_complex):
+            common = dtypes.get_default_dtype()
+        result = common
+    elif rule in (table.COMPARE, table.LOGICAL):
+        result = dtypes.bool_
+    elif rule == table.INTEGRAL and common.category >= dtypes.FLOATING:
+        raise NotImplementedError(f'"{op.kernel}" not implemented for \'{common.legacy_name}\'')
+    if op.refuse and common is not None and common.name in op.refuse:
+        raise NotImplementedError(f'"{op.kernel}" not implemented for \'{common.legacy_name}\'')
+    arrays = [as_operand(value, common) for value in operands]
+    if masked:
+        arrays[0] = operands[0]._array
+    try:
+        found = _evaluate(op, arrays, rest)
+    except ValueError:
+        broadcast_shapes(*[a.shape for a in arrays if a.__class__ is ndarray])  # raises PyTorch's message
+        raise
+    if found.__class__ is not ndarray:
+        found = np.asarray(found)
+    if op.kind == table.UNARY or result is None:
+        return found if result is None or found.dtype == result.numpy else _settle(op, found, result)
+    return found if found.dtype == result.numpy else found.astype(result.numpy)
+
+
+def _settle(op, found, result):
+    """A unary result in its dtype: the real part of a complex operand (abs) keeps the real type it has."""
+    if result.is_complex and found.dtype.kind == "f":
+        return found.astype(result.to_real().numpy, copy=False)
+    return found.astype(result.numpy)
+
+
+def _evaluate(op, arrays, rest):
+    if op.numpy is not None:
+        return op.numpy(*arrays, **rest)
+    half = None
+    wide = []
+    for array in arrays:
+        if array is not None and table.is_half(array.dtype):
+            half, array = array.dtype, array.astype(np.float32)
+        wide.append(array)
+    found = _in_blocks(op)(*wide, *rest.values())
+    if half is not None and np.asarray(found).dtype == np.float32:
+        found = np.asarray(found).astype(half)
+    return found
+
+
+def _in_blocks(op):
+    found = op.__dict__.get("blockwise")
+    if found is None:
+        found = op.blockwise = in_blocks(functools.partial(op.element, numpy_math))
+    return found
+
+
+def common_dtype(operands):
+    """The dtype in which tensors and numbers are computed together."""
+    first = None
+    dimensioned, zero_dimensional, scalars = [], [], []
+    for value in operands:
+        if value is None:
+            continue
+        if hasattr(value, "_edge"):
+            array = value._array
+            (dimensioned if array.ndim else zero_dimensional).append(dtypes.from_numpy(array.dtype))
+        else:
+            scalars.append(dtypes.of_scalar(value))
+        first = value
+    if first is None:
+        raise TypeError("an elementwise operation needs at least one operand")
+    return dtypes.result_type(dimensioned, zero_dimensional, scalars)
+
+
+def as_operand(value, dtype):
+    """A tensor's array, or a number as a 0-dim array, in ``dtype`` (None: its own)."""
+    if value is None:
+        return None
+    if hasattr(value, "_edge"):
+        array = value._array
+        return array if dtype is None or array.dtype is dtype._numpy else array.astype(dtype.numpy, copy=False)
+    return scalar_array(value, dtype or dtypes.of_scalar(value))
+
+
+def scalar_array(value, dtype):
+    """A Python number as a 0-dim array; integers out of range wrap as PyTorch's do, or are refused."""
+    try:
+        return np.array(value, dtype.numpy)
+    except OverflowError:
+        if dtype.category in (dtypes.UNSIGNED, dtypes.SIGNED):
+            if -(1 << 63) <= value < 1 << 64:
+                return np.array(value & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(dtype.numpy)
+            raise RuntimeError(hinted("value cannot be converted to type int64_t without overflow", f"{value} needs more than 64 bits")) from None
+        raise
+    except TypeError:
+        if isinstance(value, complex):
+            raise RuntimeError("value cannot be converted to type double without overflow") from None
+        raise

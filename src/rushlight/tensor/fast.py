@@ -1,0 +1,438 @@
+"""The functions of unary and binary elementwise operations: a short path for plain small tensors before the general one.
+
+The short path asks only what it must: exact classes, one dtype, nothing switched on. Shapes that do not broadcast send
+the call to the general path, which says what is wrong.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ..autograd.modes import PLAIN, state
+from ..autograd.node import (
+    Node,
+    VersionCounter,
+    describe_producer,
+    modified_in_place,
+    next_sequence,
+    node_class,
+)
+from ..base import dtypes
+from ..ops import table
+from ..ops.blockwise import in_blocks
+from ..ops.numpy_math import numpy_math
+from ..ops.schema import is_number
+from ..ops.table import functions
+from .base import Tensor, quiet, wrap
+from .dispatch import INTERPOSERS, PLAIN_CLASSES, default_rule, general, named, record_result, schema_of
+
+ndarray, asarray = np.ndarray, np.asarray
+object_new = object.__new__
+FLOATS = dtypes.FLOATS
+NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
+BOOL = dtypes.BOOL_ARRAY
+RULES = (table.PROMOTE, table.FLOAT, table.COMPARE)
+
+_scalars = {}
+
+
+def number_array(value, dtype):
+    """A nonzero Python number as a cached 0-dim array: NumPy takes it faster than the number itself."""
+    found = _scalars.get((value, dtype))
+    if found is None:
+        if len(_scalars) > 4096:
+            _scalars.clear()
+        found = _scalars[value, dtype] = np.array(value, dtype)
+    return found
+
+
+def unary(op):
+    """The function of a one-operand operation."""
+    slow = general(op)
+    compute, ready = op.ufunc, FLOATS
+    if compute is None and op.element is not None:
+        compute, ready = in_blocks(functools.partial(op.element, numpy_math)), NATIVE_FLOATS
+    if compute is None or default_rule(op) not in RULES:
+        return slow
+    tracked = _tracked_unary(op)
+    never_tracked = not op.differentiable
+
+    def call(input, *rest, **options):
+        if input.__class__ in PLAIN_CLASSES and not rest and not options and not INTERPOSERS:
+            array = input._array
+            if array.dtype in ready:
+                edge = input._edge
+                if edge is not None and not never_tracked and state.recording:
+                    if tracked is None or state.recording != PLAIN:
+                        return slow(input)
+                    if edge.__class__ is not tuple:
+                        edge = edge.resolve(input)
+                else:
+                    edge = None
+                found = quiet.run(compute, array)
+                result = object_new(Tensor)
+                result._array = found if found.__class__ is ndarray else asarray(found)
+                if edge is not None:
+                    result._edge = (tracked(input, result, edge), 0)
+                return result
+        return slow(input, *rest, **options)
+
+    return named(call, op)
+
+
+def elementwise(op):
+    """The function of an operation with any number of operands and options: short where all operands have one dtype."""
+    slow = general(op)
+    schema = schema_of(op)
+    rule = default_rule(op)
+    if rule not in (*RULES, table.MASKED):
+        return slow
+    evaluate = op.numpy or in_blocks(functools.partial(op.element, numpy_math))
+    ready = FLOATS if op.numpy else NATIVE_FLOATS
+    kinds = tuple(argument.is_tensor for argument in schema.arguments)
+    defaults = tuple(argument.default for argument in schema.arguments)
+    names = {argument.name: i for i, argument in enumerate(schema.arguments)}
+    masked = rule == table.MASKED
+    check = op.check
+
+    def call(*args, **kwargs):
+        values = [*args, *defaults[len(args) :]]
+        for name, value in kwargs.items():
+            place = names.get(name, 0)
+            if place < len(args) or not place:
+                return slow(*args, **kwargs)
+            values[place] = value
+        first = values[masked] if len(args) > masked else None
+        if INTERPOSERS or first.__class__ not in PLAIN_CLASSES or len(values) != len(kinds):
+            return slow(*args, **kwargs)
+        dtype = first._array.dtype
+        if dtype not in ready:
+            return slow(*args, **kwargs)
+        arrays, tracked = [], False
+        for value, is_operand in zip(values, kinds):
+            kind = value.__class__
+            if kind in PLAIN_CLASSES:
+                array = value._array
+                if array.dtype is not dtype and not (masked and not arrays and array.dtype is BOOL):
+                    return slow(*args, **kwargs)
+                tracked = tracked or value._edge is not None
+                arrays.append(array)
+            elif kind is float or kind is int:
+                if is_operand:
+                    array = number_array(value, dtype) if value else asarray(value, dtype)
+                    arrays.append(array)
+                else:
+                    arrays.append(value)
+            elif value is None or (kind is str and not is_operand):
+                arrays.append(value)
+            else:
+                return slow(*args, **kwargs)
+        if check is not None:
+            check(*values)
+        try:
+            found = quiet.run(evaluate, *arrays)
+        except ValueError:
+            return slow(*args, **kwargs)
+        result = wrap(found)
+        if tracked and state.recording:
+            record_result(op, schema, values, result)
+        return result
+
+    return named(call, op)
+
+
+def fused(op):
+    """The function of a formula that runs at once on arrays of one dtype; recorded ones go the general way."""
+    slow = general(op)
+    element = in_blocks(functools.partial(op.element, numpy_math))
+
+    def call(*values):
+        if not state.recording and not INTERPOSERS:
+            dtype = values[0]._array.dtype
+            arrays = []
+            for value in values:
+                if value.__class__ in PLAIN_CLASSES:
+                    value = value._array
+                    if value.dtype is not dtype:
+                        return slow(*values)
+                arrays.append(value)
+            if dtype in NATIVE_FLOATS:
+                return wrap(quiet.run(element, *arrays))
+        return slow(*values)
+
+    return named(call, op)
+
+
+def binary(op, operator=False):
+    """The function of a two-operand operation, or its ``operator`` form, which leaves foreign operands to themselves."""
+    slow = operator_form(general(op)) if operator else general(op)
+    compute = op.ufunc
+    rule = default_rule(op)
+    if compute is None or rule not in RULES:
+        return slow
+    integers_too = rule != table.FLOAT
+    never_tracked = not op.differentiable
+    with_number = op.with_number
+    tracked_tensor, tracked_number = _tracked_binary(op)
+
+    def call(input, other, **options):
+        if input.__class__ in PLAIN_CLASSES and not options and not INTERPOSERS:
+            x = input._array
+            dtype = x.dtype
+            kind = other.__class__
+            if kind in PLAIN_CLASSES:
+                y = other._array
+                if y.dtype is not dtype or not (dtype in FLOATS or (integers_too and dtype is not BOOL and dtype.isbuiltin)):
+                    return slow(input, other)
+                edge = other._edge
+                tracked, number = tracked_tensor, False
+            elif (kind is float or kind is int) and dtype in NATIVE_FLOATS:
+                edge = None
+                tracked, number = tracked_number, True
+            else:
+                return slow(input, other)
+            own_edge = input._edge
+            if (own_edge is not None or edge is not None) and not never_tracked and state.recording:
+                if tracked is None or state.recording != PLAIN:
+                    return slow(input, other)
+                if own_edge is not None and own_edge.__class__ is not tuple:
+                    own_edge = own_edge.resolve(input)
+                if edge is not None and edge.__class__ is not tuple:
+                    edge = edge.resolve(other)
+                recorded = own_edge is not None or edge is not None
+            else:
+                recorded = False
+            if not number:
+                try:
+                    found = quiet.run(compute, x, y)
+                except ValueError:
+                    return slow(input, other)
+                shape = y.shape
+            elif with_number is None:
+                found = quiet.run(compute, x, number_array(other, dtype) if other else asarray(other, dtype))
+                shape = ()
+            else:
+                found = quiet.run(with_number, x, other)
+                shape = ()
+            result = object_new(Tensor)
+            result._array = found if found.__class__ is ndarray else asarray(found)
+            if recorded:
+                result._edge = (tracked(input, other, x.shape, shape, own_edge, edge), 0)
+            return result
+        return slow(input, other, **options)
+
+    return named(call, op)
+
+
+def operator_form(function):
+    """``function`` as an operator's method: numbers, tensors and NumPy arrays are operands, anything else is not ours."""
+
+    def call(input, other):
+        if hasattr(other, "_edge") or is_number(other) or hasattr(other, "__torch_function__"):
+            return function(input, other)
+        if isinstance(other, np.ndarray):
+            return function(input, functions.as_tensor(other))
+        return NotImplemented
+
+    call.__doc__ = function.__doc__
+    return call
+
+
+def reflected(function):
+    """``function`` as a reflected operator: ``2 - x`` calls it with (2, x)."""
+
+    def call(input, other):
+        if hasattr(other, "_edge") or is_number(other):
+            return function(other, input)
+        if isinstance(other, np.ndarray):
+            return function(functions.as_tensor(other), input)
+        return NotImplemented
+
+    call.__doc__ = function.__doc__
+    return call
+
+
+# ---------------------------------------------------------------- the nodes of the short path
+
+
+def _arguments(rule):
+    return rule.__code__.co_varnames[: rule.__code__.co_argcount]
+
+
+def _tracked_unary(op):
+    """A function that makes the node of a call, or None where the rule names more than grad, the operand and the result."""
+    schema = schema_of(op)
+    first = schema.arguments[0].name
+    rule = op.derivatives.get(first)
+    options = {a.name: a.default for a in schema.arguments[1:]}
+    if rule is None or not set(_arguments(rule)) <= {"grad", first, "result", *options}:
+        return None
+    names = _arguments(rule)
+    keeps_input, keeps_result = first in names, "result" in names
+    apply_rule = _positional(rule, names, first, "result", options)
+    node_name = op.node_name if op.node_name.__class__ is str else op.node_name(_Placeholder(), *options.values())
+
+    class UnaryNode(Node):
+        __slots__ = ()
+
+        def apply(self, grad):
+            value, kept, version, kept_version = self.saved if keeps_input or keeps_result else (None, None, 0, 0)
+            if keeps_input and value._version_counter.value != version:
+                raise modified_in_place(value, version, describe_producer(value))
+            if keeps_result:
+                if kept._version_counter.value != kept_version:
+                    raise modified_in_place(kept, kept_version, f"output 0 of {self.name()}")
+                if state.grad:
+                    kept = kept._alias()
+                    kept._edge = (self, 0)
+            found = apply_rule(grad, value, kept)
+            return (found,)
+
+        def __getattr__(self, name):
+            if name == "_saved_self" and keeps_input:
+                return self.saved[0]
+            if name == "_saved_result" and keeps_result:
+                kept = self.saved[1]._alias()
+                kept._edge = (self, 0)
+                return kept
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    node_type = node_class(node_name, UnaryNode)
+    make = node_type.__new__
+
+    def tracked(input, result, edge):
+        node = make(node_type)
+        node.next_edges = (edge,)
+        node.sequence = next_sequence()
+        if keeps_result:
+            # The node holds the result's memory without its edge; both count versions together.
+            kept = object_new(Tensor)
+            kept._array = result._array
+            kept._version_counter = result._version_counter = VersionCounter()
+            if keeps_input:
+                node.saved = (input, kept, input._version_counter.value, 0)
+            else:
+                node.saved = (None, kept, 0, 0)
+        elif keeps_input:
+            node.saved = (input, None, input._version_counter.value, 0)
+        else:
+            node.saved = None
+        return node
+
+    return tracked
+
+
+class _Placeholder:
+    """Stands for a tensor operand where a node's name is asked for."""
+
+    _edge = None
+
+
+def _tracked_binary(op):
+    """Two functions that make the node of a call, for a tensor and for a number as second operand.
+
+    None stands for a case whose rules name more than grad, the operands and options that have defaults.
+    """
+    schema = schema_of(op)
+    first, second = schema.arguments[0].name, schema.arguments[1].name
+    options = {a.name: a.default for a in schema.arguments[2:]}
+    known = {"grad", first, second, *options}
+    rules = []
+    for name in (first, second):
+        rule = op.derivatives.get(name)
+        usable = rule is not None and set(_arguments(rule)) <= known
+        rules.append((_positional(rule, _arguments(rule), first, second, options), _arguments(rule)) if usable else None)
+    if rules[0] is None:
+        return None, None
+    names = [op.node_name, op.node_name]
+    if op.node_name.__class__ is not str:
+        names = [op.node_name(_Placeholder(), other, *options.values()) for other in (_Placeholder(), 2)]
+    with_number = _binary_tracker(names[1], first, second, rules[0], (None, ()))
+    return None if rules[1] is None else _binary_tracker(names[0], first, second, *rules), with_number
+
+
+def _binary_tracker(name, first, second, first_rule, second_rule):
+    rule_first, first_names = first_rule
+    rule_second, second_names = second_rule
+    first_for_first, second_for_first = first in first_names, second in first_names
+    first_for_second, second_for_second = first in second_names, second in second_names
+    keeps_operands = first_for_first or second_for_first or first_for_second or second_for_second
+    node_type = _binary_node(name, rule_first, rule_second, keeps_operands)
+    make = node_type.__new__
+
+    def tracked(self, other, shape, other_shape, edge, other_edge):
+        node = make(node_type)
+        node.next_edges = (edge, other_edge)
+        node.sequence = next_sequence()
+        node.shapes = (shape, other_shape)
+        if not keeps_operands:
+            node.saved = None
+            return node
+        a = b = None
+        version = other_version = 0
+        if (edge is not None and first_for_first) or (other_edge is not None and first_for_second):
+            a, version = self, self._version_counter.value
+        if (edge is not None and second_for_first) or (other_edge is not None and second_for_second):
+            b = other
+            if other.__class__ in PLAIN_CLASSES:
+                other_version = other._version_counter.value
+        node.saved = (a, b, version, other_version)
+        return node
+
+    return tracked
+
+
+def _positional(rule, names, first, second, options):
+    """``rule`` as a function of (grad, first, second); options that it names take their defaults."""
+    rest = tuple(options[name] for name in names if name in options)
+    head = tuple(name for name in names if name not in options)
+    if names != head + tuple(name for name in names if name in options):
+        raise ValueError(f"a rule names grad, operands and options in this order, not {names}")
+    if head == ("grad",):
+        return lambda grad, a, b: rule(grad, *rest)
+    if head == ("grad", first):
+        return lambda grad, a, b: rule(grad, a, *rest)
+    if head == ("grad", second):
+        return lambda grad, a, b: rule(grad, b, *rest)
+    if head == ("grad", first, second):
+        return (lambda grad, a, b: rule(grad, a, b, *rest)) if rest else rule
+    raise ValueError(f"a rule names grad, operands and options in this order, not {names}")
+
+
+def _binary_node(name, rule_first, rule_second, keeps_operands):
+    class BinaryNode(Node):
+        __slots__ = ("shapes",)
+
+        def apply(self, grad):
+            edge, other_edge = self.next_edges
+            shape, other_shape = self.shapes
+            if keeps_operands:
+                a, b, version, other_version = self.saved
+                if a is not None and a._version_counter.value != version:
+                    raise modified_in_place(a, version, describe_producer(a))
+                if b.__class__ in PLAIN_CLASSES and b._version_counter.value != other_version:
+                    raise modified_in_place(b, other_version, describe_producer(b))
+            else:
+                a = b = None
+            if edge is not None:
+                found = rule_first(grad, a, b)
+                if found._array.shape != shape:
+                    found = found.sum_to_size(shape)
+            else:
+                found = None
+            if other_edge is None:
+                return found, None
+            second = rule_second(grad, a, b)
+            if second._array.shape != other_shape:
+                second = second.sum_to_size(other_shape)
+            return found, second
+
+        def __getattr__(self, name):
+            if name in ("_saved_self", "_saved_other") and keeps_operands:
+                a, b, _, _ = self.saved
+                return a if name == "_saved_self" else b
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    return node_class(name, BinaryNode)

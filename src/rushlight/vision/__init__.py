@@ -1,0 +1,27 @@
+"""Images: datasets and transforms under torchvision's names (``import torchvision`` finds this package)."""
+
+from __future__ import annotations
+
+from . import datasets, transforms, utils
+
+__version__ = "0.28.0"  # the torchvision of PyTorch 2.13, whose names these are
+
+__all__ = ["datasets", "transforms", "utils", "get_image_backend", "set_image_backend"]
+
+
+def get_image_backend():
+    """The package that decodes image files: always ``"PIL"``.
+
+    >>> from rushlight import vision
+    >>> vision.get_image_backend()
+    'PIL'
+    """
+    return "PIL"
+
+
+def set_image_backend(backend):
+    """Choose the package that decodes image files; ``"PIL"`` is the only one here (torchvision also knows accimage)."""
+    if backend != "PIL":
+        raise ValueError(
+            f"Invalid backend '{backend}'. Options are 'PIL' and 'accimage'\nhint: Rushlight has 'PIL' only"
+        )
