@@ -63,13 +63,23 @@ newaxis = None
 globals().update(_NAMESPACES["torch"])
 globals().update(_TYPED)
 
-# Rooms that are imported when first used: `import rushlight` stays fast.
-_ROOMS = frozenset(
-    ("compat", "cuda", "distributed", "draw", "func", "hub", "jit", "linalg", "fft", "nn", "optim", "serialization", "special", "testing", "utils", "version", "vision", "backends", "mps", "types", "random", "amp", "cpu", "accelerator", "overrides", "futures", "multiprocessing", "library", "signal", "onnx", "profiler")
-)
+# Rooms and modules that are imported when first used: `import rushlight` stays fast.
+_MODULES = frozenset(
+    ("accelerator", "backends", "cli", "compat", "cuda", "draw", "fft", "linalg", "mps", "nn", "optim", "serialization",
+     "signal", "special", "testing", "types", "utils", "version", "vision")
+)  # fmt: skip
+_LAZY_NAMES = {"save": "serialization", "load": "serialization"}
 
 
 def __getattr__(name):
-    if name in _ROOMS:
+    if name in _MODULES:
         return _importlib.import_module("." + name, __name__)
+    if name in _LAZY_NAMES:
+        found = getattr(_importlib.import_module("." + _LAZY_NAMES[name], __name__), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *_MODULES, *_LAZY_NAMES})

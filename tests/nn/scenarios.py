@@ -26,9 +26,9 @@ class Notes:
 
 
 def plain_message(error):
-    """The message without our hint."""
+    """The message without our hint, and without PyTorch's list of signatures."""
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
-    return str(text).split("\nhint:")[0]
+    return re.split(r"\nhint:|(?<=but expected one of:)\n", str(text))[0]
 
 
 def neutral(text):

@@ -104,7 +104,7 @@ def test_transformer_translates_shapes_and_trains():
     source, target = rl.rand(4, 5, 8), rl.rand(4, 3, 8)
     optimizer = rl.optim.Adam(model.parameters(), lr=0.01)
     losses = []
-    for _ in range(15):
+    for _ in range(25):
         optimizer.zero_grad()
         output = model(source, target)
         loss = ((output - target) ** 2).mean()

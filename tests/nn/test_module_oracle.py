@@ -98,6 +98,16 @@ def moving_between_kinds(torch, note):
     note("module", lambda: kinds(module))
     module.m = nn.Parameter(torch.zeros(1))
     note("module to parameter", lambda: kinds(module))
+    module.number = 5
+    note("buffer for a plain attribute", lambda: setattr(module, "number", nn.Buffer(torch.zeros(1))))
+
+    class Overriding(nn.Module):
+        def register_buffer(self, name, value):
+            super().register_buffer(name, value, True)
+
+    other = Overriding()
+    note("overridden", lambda: (setattr(other, "x", nn.Buffer(torch.zeros(1))), kinds(other)))
+    note("overridden, passing", lambda: setattr(other, "y", nn.Buffer(torch.zeros(1), persistent=False)))
     note("buffer for parameter", lambda: setattr(module, "m", nn.Buffer(torch.zeros(1))))
     module.b = nn.Parameter(torch.zeros(1))
     note("buffer to parameter", lambda: kinds(module))
@@ -147,6 +157,9 @@ def conversion(torch, note):
     note("to device", lambda: dtypes(model.to("cpu", torch.float16)))
     note("to tensor", lambda: dtypes(model.to(torch.zeros(1))))
     note("to keywords", lambda: dtypes(model.to(device="cpu", dtype=torch.float64)))
+    for arguments in ((3, 4, 5, 6), (torch.float32, "cpu"), ("cpu", "cpu")):
+        note(f"to {len(arguments)}", lambda arguments=arguments: model.to(*arguments))
+    note("to foo", lambda: model.to(foo=3))
     note("to integer", lambda: model.to(torch.int32))
     note("cuda", lambda: model.cuda())
     note("no tensors", lambda: nn.ReLU().cuda())

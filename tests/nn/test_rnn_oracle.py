@@ -1,7 +1,5 @@
 """Recurrent layers against PyTorch: outputs, gradients, initial weights, printed form, errors."""
 
-import itertools
-
 import pytest
 from layer_pairs import check_layers, check_source, draw
 
@@ -12,8 +10,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:dropout option adds", "ignore:LS
 
 OPTIONS = [
     dict(zip(("num_layers", "bias", "batch_first", "bidirectional", "dropout"), values))
-    for values in itertools.product((1, 2), (True, False), (False, True), (False, True), (0.0, 0.5))
-]
+    for values in [
+        (1, True, False, False, 0.0), (1, False, True, True, 0.0), (2, True, True, False, 0.0),
+        (2, False, False, True, 0.0), (2, True, True, True, 0.5), (3, False, False, False, 0.5),
+    ]
+]  # fmt: skip
 CASES = [
     *(("RNN", {**options, "nonlinearity": "relu" if options["bias"] else "tanh"}) for options in OPTIONS),
     *(("GRU", options) for options in OPTIONS),

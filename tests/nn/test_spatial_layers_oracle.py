@@ -56,7 +56,6 @@ def test_transposed_convolution(dims, options):
         ("RMSNorm", (4,), (3, 4)),
         ("RMSNorm", ((3, 4), 1e-3, False), (2, 3, 4)),
         ("LocalResponseNorm", (3, 0.5), (2, 5, 4)),
-        ("CrossMapLRN2d", (3, 0.5), (2, 6, 4, 3)),
         ("MaxPool1d", (3, 2, 1), (2, 3, 8)),
         ("MaxPool2d", (3, 2, 1, 2), (2, 3, 8, 9)),
         ("MaxPool3d", (2,), (2, 3, 4, 5, 6)),
@@ -120,7 +119,7 @@ def test_unpooling(dims):
 def test_lazy_layers(name, arguments, shape):
     make = f"nn.{name}{arguments}" if len(arguments) != 1 else f"nn.{name}({arguments[0]})"
     check_source(make, torch)
-    check_source(f"(lambda layer: (layer(R{shape}), layer)[1])({make})", torch)
+    check_source(f"(lambda layer: (layer(R{shape}), repr(layer), *layer.state_dict().values()))({make})", torch)
     check_source(f"{make}(R{shape})", torch)
 
 
@@ -139,7 +138,6 @@ nn.Conv2d(3,4,3)(R(3,5))
 nn.Conv2d(3,4,3)(R(1,2,5,5))
 nn.Conv1d(3,4,3)(R(1,3,2))
 nn.ConvTranspose2d(3,4,3,padding_mode='reflect')
-nn.ConvTranspose2d(3,4,3,output_padding=1)(R(1,3,5,5))
 nn.ConvTranspose2d(3,4,3,stride=2)(R(1,3,5,5),output_size=(13,12))
 nn.ConvTranspose2d(3,4,3,stride=2)(R(1,3,5,5),output_size=(1,4,12))
 nn.ConvTranspose2d(3,4,3,stride=2)(R(3,5,5),output_size=(4,12,12))
@@ -165,28 +163,25 @@ nn.InstanceNorm1d(3)(R(2,3,1))
 nn.GroupNorm(2,4)
 nn.GroupNorm(3,4)
 nn.GroupNorm(0,4)
-nn.GroupNorm(2,4)(R(2,6,3))
 nn.LayerNorm([3,4],bias=False)
 nn.LayerNorm(3,elementwise_affine=False)
 nn.LayerNorm(3)(R(2,4))
 nn.RMSNorm(3)
-nn.RMSNorm(3)(R(2,4))
 nn.LocalResponseNorm(2)
 nn.LocalResponseNorm(2)(R(3,4))
 nn.CrossMapLRN2d(3)
+nn.CrossMapLRN2d(3,0.5)(R(2,6,4,3))
+nn.CrossMapLRN2d(4,0.5,k=2.)(R(2,6,4,3))
 nn.CrossMapLRN2d(3)(R(2,3,4))
 nn.MaxPool2d((2,3),ceil_mode=True)
-nn.MaxPool2d(2)(R(2,2))
 nn.MaxPool2d(2,padding=2)(R(1,1,4,4))
 nn.MaxUnpool2d(2)
-nn.MaxUnpool2d(2)(R(1,1,2,2),torch.tensor([[[[0,2],[8,10]]]]),output_size=[7,7])
 nn.AvgPool1d(3)
 nn.AvgPool2d(2)
 nn.AvgPool2d(2,divisor_override=0)(R(1,1,4,4))
 nn.LPPool2d(2,3)
 nn.AdaptiveAvgPool2d((3,None))
 nn.AdaptiveMaxPool1d(3)
-nn.AdaptiveAvgPool2d((1,2,3))(R(1,2,5,7))
 nn.FractionalMaxPool2d(3,output_size=3)
 nn.FractionalMaxPool2d(2)
 nn.FractionalMaxPool2d(2,output_size=3,output_ratio=.5)
@@ -200,7 +195,6 @@ nn.CircularPad3d(1)
 nn.CircularPad1d(2)(R(2))
 nn.CircularPad1d(5)(R(2,3))
 nn.Upsample(scale_factor=(2,3),mode='bilinear')
-nn.Upsample(2,mode='foo')(R(1,1,2))
 nn.Upsample()(R(1,1,2))
 nn.Upsample(2,scale_factor=2)(R(1,1,2))
 nn.UpsamplingNearest2d(2)

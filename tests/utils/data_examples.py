@@ -144,6 +144,24 @@ class Given(Numbers):
         return self.make(index)
 
 
+class Unopenable:
+    """Pickles, but does not unpickle."""
+
+    def __reduce__(self):
+        return refuse_to_open, ()
+
+
+def refuse_to_open():
+    raise OSError("cannot be opened here")
+
+
+def slow_zero(index):
+    """``index``, and a long time over the first one."""
+    if index == 0:
+        time.sleep(0.3)
+    return index
+
+
 def first(batch):
     """A collate_fn that unwraps batches of one."""
     return batch[0]

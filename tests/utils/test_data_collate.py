@@ -37,6 +37,31 @@ def test_leaves(batch, dtype, values):
     assert type(collated) is rl.Tensor and collated.dtype == dtype and collated.tolist() == values
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "uint16", "float16", "bfloat16", "float64", "complex64"])
+def test_tensors_of_any_dtype_and_layout(dtype):
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    table = (rl.arange(24).reshape(2, 3, 4) % 2).to(getattr(rl, dtype))
+    for batch in (
+        list(table),
+        [table[0].T, table[1].T],
+        [table[0, 0, 0], table[1, 2, 1]],
+        [table[:0, 0], table[:0, 1]],
+    ):
+        collated = default_collate(batch)
+        assert collated.dtype == table.dtype and collated.shape == (2, *batch[0].shape) and collated.is_contiguous()
+        assert all(rl.equal(row, sample) for row, sample in zip(collated, batch))
+    batch = [rl.zeros(2), rl.zeros(2)]
+    default_collate(batch).add_(1)
+    assert batch[0].tolist() == [0.0, 0.0]
+
+
+def test_gradients_flow_through():
+    weight = rl.ones(2, requires_grad=True)
+    default_collate([weight * 2, rl.zeros(2)]).sum().backward()
+    assert weight.grad.tolist() == [2.0, 2.0]
+
+
 def test_text_stays():
     assert default_collate(["a", "b"]) == ["a", "b"] and default_collate([b"a"]) == [b"a"]
 
@@ -69,7 +94,7 @@ def test_refusals():
         first, hint = str(caught.value).split("\n")
         assert first.endswith(f"numbers, dicts or lists; found {found}") and hint.startswith("hint: ")
     with pytest.raises(
-        RuntimeError, match="each element in list of batch should be of equal size\nhint: sample 0 holds 2"
+        RuntimeError, match="each element in list of batch should be of equal size\nhint: the samples hold 1, 2 m"
     ):
         default_collate([(1, 2), (3,)])
     with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size"):

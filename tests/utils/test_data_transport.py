@@ -25,7 +25,7 @@ def ends():
 def there(ends, message):
     sender, receiver = ends
     sender.send(message)
-    return receiver.receive()
+    return receiver.unpack(receiver.read())
 
 
 @pytest.mark.parametrize("size", [1, 10, BIG])

@@ -36,14 +36,14 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
         for edge in wanted:
             captures.setdefault(edge[0], {})[edge[1]] = None
     freed = None if keep_graph else Freed(user_location())
-    before = state.grad
-    state.grad = create_graph
-    state.update()
+    before = state.grad, state.recording
+    if create_graph != state.grad:
+        state.grad = create_graph
+        state.update()
     try:
         _run(roots, gradients, counts, needed, captures, freed)
     finally:
-        state.grad = before
-        state.update()
+        state.grad, state.recording = before
     if captures is not None:
         return [captures[node][number] for node, number in wanted]
     return None
@@ -100,30 +100,37 @@ def _run(roots, gradients, counts, needed, captures, freed):
     pending, ready = {}, []
     recording = state.grad
     plain = captures is None and needed is None
+    watched = not plain or state.anomaly
     for (node, number), grad in zip(roots, gradients):
         _add_pending(pending, node, number, grad)
     for node in {root[0]: None for root in roots}:
         if counts[node] == 0:
             heappush(ready, (node.sequence, node))
-    while ready:
-        node = heappop(ready)[1]
-        grad = pending.pop(node, None)
-        if node.outputs != 1 and grad is None:
-            grad = [None] * node.outputs
-        if node.hooks is not None or not plain or state.anomaly:
+    following = None  # the node that became ready last: it mostly is the next one, and need not go through the heap
+    while True:
+        if following is not None:
+            node, grad, following = following, following_grad, None
+        elif ready:
+            node = heappop(ready)[1]
+            grad = pending.pop(node, None)
+            if node.outputs != 1 and grad is None:
+                grad = [None] * node.outputs
+            if node.__class__ is AccumulateGrad and not watched and node.hooks is None:
+                accumulate(node, grad, recording, unshared=UNSHARED - 2)
+                continue
+        else:
+            return
+        if watched or node.hooks is not None:
             grads = _run_watched(node, grad, needed, captures, recording)
             if grads is None:
                 continue
-        elif type(node) is AccumulateGrad:
-            accumulate(node, grad, recording, unshared=UNSHARED - 2)
-            continue
         elif node.outputs == 1:
             grads = (None,) * len(node.next_edges) if grad is None else node.apply(grad)
         else:
             grads = node.apply(*grad)
         if freed is not None:
             node.saved = freed
-        del grad
+        grad = following_grad = None
         for edge, gradient in zip(node.next_edges, grads):
             if edge is None:
                 continue
@@ -131,20 +138,28 @@ def _run(roots, gradients, counts, needed, captures, freed):
             left = counts.get(target)
             if left is None:
                 continue
-            if left == 1 and target.__class__ is AccumulateGrad and plain and target.hooks is None and target not in pending:
+            if left == 1 and target.outputs == 1 and target not in pending:
+                # All that the target waited for, in one piece: no need to store it.
                 counts[target] = 0
-                if gradient is not None:
-                    accumulate(target, gradient, recording)
+                if target.__class__ is AccumulateGrad and plain and target.hooks is None:
+                    if gradient is not None:
+                        accumulate(target, gradient, recording)
+                    continue
+                if following is None and (not ready or target.sequence < ready[0][0]):
+                    following, following_grad = target, gradient
+                    continue
+                pending[target] = gradient
+                heappush(ready, (target.sequence, target))
                 continue
             if gradient is not None:
-                if target.outputs == 1:
-                    waiting = pending.get(target)
-                    pending[target] = gradient if waiting is None else waiting + gradient
-                else:
-                    _add_pending(pending, target, edge[1], gradient)
+                _add_pending(pending, target, edge[1], gradient)
             counts[target] = left - 1
             if left == 1:
                 heappush(ready, (target.sequence, target))
+        if following is not None and ready and ready[0][0] < following.sequence:
+            pending[following] = following_grad
+            heappush(ready, (following.sequence, following))
+            following = None
 
 
 def _add_pending(pending, node, number, grad):
@@ -230,13 +245,14 @@ UNSHARED = _calibrate()
 
 
 def user_location():
-    """``file:line`` of the innermost frame outside this package."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    """``(file, line)`` of the innermost frame outside this package."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            return code.co_filename, frame.f_lineno
         frame = frame.f_back
-    if frame is None:
-        return "an unknown place"
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return "an unknown place", 0
 
 
 def missing_grad_error(tensor):

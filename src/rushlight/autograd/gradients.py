@@ -22,14 +22,12 @@ def retain_grad(tensor):
 
 
 def _as_tuple(value):
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    return value if value.__class__ is tuple else tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def _root_edge(tensor, position):
-    if isinstance(tensor, Node):
-        return tensor, 0
-    if tensor.__class__ is tuple:
-        return tensor
+    if not hasattr(tensor, "_edge"):
+        return tensor if isinstance(tensor, tuple) else (tensor, 0)
     edge = edge_of(tensor)
     if edge is None:
         if position == 0:
@@ -52,11 +50,9 @@ def _root_gradient(output, gradient, position):
                     "that shape; or call backward on one element",
                 )
             )
-        if not (output.is_floating_point() or output.is_complex()):
+        if output._array.dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
-        if output.is_complex():
-            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
-        return functions.ones_like(output.detach())
+        return functions.unit_gradient(output)
     if not hasattr(gradient, "_edge"):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
     if hasattr(output, "_array"):
@@ -83,10 +79,8 @@ def _roots(outputs, gradients):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     edges, starts = [], []
     for position, (output, gradient) in enumerate(zip(outputs, gradients)):
-        if hasattr(output, "_array") and edge_of(output) is None:
-            _root_edge(output, position)
-        starts.append(_root_gradient(output, gradient, position))
         edges.append(_root_edge(output, position))
+        starts.append(_root_gradient(output, gradient, position))
     return edges, starts
 
 

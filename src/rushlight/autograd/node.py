@@ -150,7 +150,7 @@ class Freed:
                 "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
                 "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
                 "saved tensors after calling backward.",
-                f"the saved values were freed by the backward call at {self.where}; pass retain_graph=True there, or compute "
+                f"the saved values were freed by the backward call at {self.where[0]}:{self.where[1]}; pass retain_graph=True there, or compute "
                 "the forward pass again before this call",
             )
         )

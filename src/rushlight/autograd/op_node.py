@@ -5,65 +5,90 @@ from __future__ import annotations
 from ..base.errors import hinted
 from ..ops.table import functions
 from . import anomaly, modes
-from .node import Node, SavedInput, SavedResult, edge_of, next_sequence, node_class
+from .node import Node, SavedInput, SavedResult, describe_producer, edge_of, modified_in_place, next_sequence, node_class
+
+INPUT, LIST, VALUE, RESULT, SHAPE = range(5)
+_PLAIN_KINDS = (VALUE, SHAPE)
+_SPECIAL_SLOTS = {"grad": -1, "grads": -2, "needs": -3}
+
 
 class Plan:
     """What one operation does for backward when a given set of its tensor arguments needs gradients.
 
-    ``saves`` lists what a call keeps, in order: ("input", position), ("value", position), ("list", position) or
-    ("result", output number). Each step of ``steps`` is ``(rule, names of its arguments)``.
+    ``saves`` lists what a call keeps, in order: (INPUT, position), (VALUE, position), (LIST, position) or
+    (RESULT, output number), (SHAPE, 0): that of the first argument. Each step of ``steps`` is ``(rule, slots of its
+    arguments)``: a slot is the index of a saved entry, or -1, -2, -3 for grad, grads and needs.
     """
 
     def __init__(self, op, schema, needs):
         self.op, self.needs = op, needs
         self.slots, self.saves = {}, []
         self.steps = []
-        self.keeps_tensors = False
+        self.joint = None
         if op.gradients is not None:
             self.joint = self._arguments(op.gradients, schema)
         else:
-            self.joint = None
             for position, wanted in zip(schema.tensor_positions, needs):
                 rule = op.derivatives.get(schema.arguments[position].name) if wanted else None
                 self.steps.append(None if rule is None else (rule, self._arguments(rule, schema)))
+        self.keeps_tensors = any(kind not in _PLAIN_KINDS for kind, _ in self.saves)
+        self.sees_all = self.joint is not None or any(-2 in step[1] for step in self.steps if step is not None)
 
     def _arguments(self, rule, schema):
         code = rule.__code__
         return tuple(self._slot(name, schema) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
     def _slot(self, name, schema):
-        """-1: grad, -2: grads, -3: needs; else the index of a saved entry."""
-        if name in ("grad", "grads", "needs") and name not in schema.index:  # an argument of that name comes first
-            return {"grad": -1, "grads": -2, "needs": -3}[name]
+        if name in _SPECIAL_SLOTS and name not in schema.index:  # an argument of that name comes first
+            return _SPECIAL_SLOTS[name]
         if name not in self.slots:
             self.slots[name] = len(self.saves)
             if name.startswith("result"):
-                self.saves.append(("result", int(name[6:] or 0)))
-                self.keeps_tensors = True
+                self.saves.append((RESULT, int(name[6:] or 0)))
+            elif name == "shape" and name not in schema.index:
+                self.saves.append((SHAPE, 0))
             else:
                 position = schema.index[name]
                 argument = schema.arguments[position]
-                kind = "input" if argument.is_tensor else "list" if argument.is_list else "value"
-                self.saves.append((kind, position))
-                self.keeps_tensors |= kind != "value"
+                self.saves.append((INPUT if argument.is_tensor else LIST if argument.is_list else VALUE, position))
         return self.slots[name]
 
     def save(self, values, results, original_self):
         """The entries that a call keeps: ``values`` are its bound arguments, ``results`` its output tensors."""
         entries = []
+        plain = modes.state.recording == modes.PLAIN
         for kind, where in self.saves:
-            if kind == "value":
+            if kind == VALUE:
                 entries.append(values[where])
-            elif kind == "result":
+            elif kind == SHAPE:
+                entries.append(values[0]._array.shape)
+            elif kind == RESULT:
                 entries.append(SavedResult(results[where], where))
-            elif kind == "list":
-                entries.append([SavedInput(t) for t in values[where]])
+            elif kind == LIST:
+                entries.append([None if t is None else SavedInput(t) for t in values[where]])
             else:
-                value = values[where]
-                if where == 0 and original_self is not None:
-                    value = original_self
-                entries.append(SavedInput(value) if hasattr(value, "_edge") else value)
+                value = original_self if where == 0 and original_self is not None else values[where]
+                if not hasattr(value, "_edge"):
+                    entries.append((None, value))
+                else:
+                    entries.append((value, value._version_counter.value) if plain else SavedInput(value))
         return entries
+
+
+def _unpack(kind, entry, node):
+    """The saved value that a rule gets. An input is kept as (tensor, version), or (None, number); else by its own class."""
+    if kind in _PLAIN_KINDS:
+        return entry
+    if entry.__class__ is tuple:
+        tensor, version = entry
+        if tensor is None:
+            return version
+        if tensor._version_counter.value != version:
+            raise modified_in_place(tensor, version, describe_producer(tensor))
+        return tensor
+    if kind == LIST:
+        return [None if e is None else e.unpack(node) for e in entry]
+    return entry.unpack(node)
 
 
 class OpNode(Node):
@@ -77,21 +102,18 @@ class OpNode(Node):
 
     def apply(self, *grads):
         plan = self.plan
-        values = [_unpack(entry, self) for entry in self._entries()]
-        special = (None, plan.needs, grads, grads[0])
-        if plan.joint is not None:
-            found = plan.op.gradients(*[special[slot] if slot < 0 else values[slot] for slot in plan.joint])
-            return self._fitted(found)
-        if grads[0] is None and not any(-2 in step[1] for step in plan.steps if step is not None):
+        grad = grads[0]
+        values = [_unpack(kind, entry, self) for (kind, _), entry in zip(plan.saves, self._entries())]
+        if plan.sees_all:
+            # Three more at the end: slots -3, -2 and -1 find them there.
+            values += (plan.needs, grads, grad)
+        elif grad is None:
             return (None,) * len(self.next_edges)
-        found = []
-        for step in plan.steps:
-            if step is None:
-                found.append(None)
-            else:
-                rule, slots = step
-                found.append(rule(*[special[slot] if slot < 0 else values[slot] for slot in slots]))
-        return self._fitted(found)
+        else:
+            values.append(grad)
+        if plan.joint is not None:
+            return self._fitted(plan.op.gradients(*[values[slot] for slot in plan.joint]))
+        return self._fitted([None if step is None else step[0](*[values[slot] for slot in step[1]]) for step in plan.steps])
 
     def _fitted(self, found):
         """Gradients with the shape and dtype of the inputs they belong to, one for each edge."""
@@ -104,7 +126,9 @@ class OpNode(Node):
             elif next(edges) is None or gradient is None:
                 fitted.append(None)
             else:
-                fitted.append(_fit(gradient, given))
+                array = gradient._array
+                fits = array.shape == given[0] and array.dtype is given[1]
+                fitted.append(gradient if fits else _fit(gradient, given))
         return fitted
 
     def __getattr__(self, name):
@@ -112,17 +136,8 @@ class OpNode(Node):
         if name.startswith("_saved_"):
             slot = self.plan.slots.get(name[7:])
             if slot is not None:
-                return _unpack(list(self._entries())[slot], self)
+                return _unpack(self.plan.saves[slot][0], list(self._entries())[slot], self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-
-def _unpack(entry, node):
-    kind = entry.__class__
-    if kind is SavedInput or kind is SavedResult:
-        return entry.unpack(node)
-    if kind is list:
-        return [e.unpack(node) if e.__class__ is SavedInput else e for e in entry]
-    return entry
 
 
 def _fit(gradient, meta):
@@ -144,50 +159,43 @@ def fit_dtype(gradient, dtype):
     return gradient if gradient._array.dtype == dtype else functions.cast_array_dtype(gradient, dtype)
 
 
-_plans = {}
-
-
 def record(op, schema, node_type, values, results, original_self=None):
     """Make the node of a call of ``op`` if any of its tensor arguments needs a gradient; None otherwise.
 
     The caller has checked that recording is on, and gives the ``results`` their edges.
     """
-    edges, inputs, needs = [], [], []
-    tracked = False
+    edges, inputs, needs = [], [], 0
+    bit = 1
     for position in schema.tensor_positions:
         value = values[position]
         if value.__class__ is list:
             found = [None if t is None else edge_of(t) for t in value]
             edges.extend(found)
-            need = any(edge is not None for edge in found)
             inputs.append([None if t is None else (t._array.shape, t._array.dtype) for t in value])
-        elif hasattr(value, "_edge"):
-            edge = edge_of(value)
-            edges.append(edge)
-            need = edge is not None
-            array = value._array
-            inputs.append((array.shape, array.dtype))
-        else:
+            if any(edge is not None for edge in found):
+                needs |= bit
+        elif value is None or not hasattr(value, "_edge"):
             edges.append(None)
             inputs.append(None)
-            need = False
-        needs.append(need)
-        tracked = tracked or need
-    if not tracked:
+        else:
+            edge = value._edge
+            if edge is not None:
+                if edge.__class__ is not tuple:
+                    edge = edge.resolve(value)
+                if edge is not None:
+                    needs |= bit
+            edges.append(edge)
+            array = value._array
+            inputs.append((array.shape, array.dtype))
+        bit += bit
+    if not needs:
         return None
-    if not op.differentiable:
-        if op.untracked or not any(r._array.dtype.kind in "fc" for r in results):
-            return None
-        raise RuntimeError(
-            hinted(
-                f"the derivative for '{op.name}' is not implemented.",
-                "detach() the inputs if no gradient is wanted here",
-            )
-        )
-    needs = tuple(needs)
-    plan = _plans.get((op, needs))
+    plan = op.plans.get(needs)
     if plan is None:
-        plan = _plans[op, needs] = Plan(op, schema, needs)
+        if not op.differentiable:
+            return _refuse(op, results)
+        wanted = tuple(bool(needs >> place & 1) for place in range(len(schema.tensor_positions)))
+        plan = op.plans[needs] = Plan(op, schema, wanted)
     node = node_type.__new__(node_type)
     node.next_edges = tuple(edges)
     node.sequence = next_sequence()
@@ -197,6 +205,15 @@ def record(op, schema, node_type, values, results, original_self=None):
     if modes.state.anomaly:
         anomaly.note_forward(node)
     return node
+
+
+def _refuse(op, results):
+    """An operation without derivatives: fine where its results cannot carry any, else an error."""
+    if op.untracked or not any(r._array.dtype.kind in "fc" for r in results):
+        return None
+    raise RuntimeError(
+        hinted(f"the derivative for '{op.name}' is not implemented.", "detach() the inputs if no gradient is wanted here")
+    )
 
 
 _classes = {}

@@ -55,7 +55,7 @@ def strided_view(array, shape, byte_strides, byte_offset=0):
 
 def _window(raw, shape, dtype, offset, byte_strides):
     if 0 in shape:
-        return np.empty(shape, dtype)
+        offset = min(max(offset, 0), raw.size)
     if dtype.isbuiltin == 1:
         return _new_array(ndarray, shape, dtype, raw, offset, byte_strides)
     words = _new_array(ndarray, shape, f"u{dtype.itemsize}", raw, offset, byte_strides)
@@ -76,13 +76,17 @@ def expand_view(array, shape):
     if array.shape == shape:
         return array[...]
     missing = len(shape) - array.ndim
-    strides = tuple(
-        0 if position < missing or (array.shape[position - missing] == 1 and length != 1) else array.strides[position - missing]
-        for position, length in enumerate(shape)
-    )
-    if 0 in shape:
-        return np.broadcast_to(array, shape).copy() if array.size else np.empty(shape, array.dtype)
-    return strided_view(array, shape, strides)
+    own_shape, own_strides = array.shape, array.strides
+    strides = [0] * len(shape)
+    step, length = array.itemsize, 1  # of the dimension after the one looked at
+    for position in range(len(shape) - 1, -1, -1):
+        if position >= missing:
+            own, stride = own_shape[position - missing], own_strides[position - missing]
+        else:
+            own, stride = 1, step * length
+        length = shape[position]
+        strides[position] = step = stride if own == length else 0
+    return strided_view(array, shape, tuple(strides))
 
 
 def element_strides(array):

@@ -7,12 +7,6 @@ from ..ops.table import functions
 from ..tensor import Tensor
 from ..tensor.dispatch import register_plain_class
 
-_USE_BEFORE_FORWARD = (
-    "This error happens when you are using a `LazyModule` or explicitly manipulating "
-    "`torch.nn.parameter.{}` objects. When using LazyModules Call `forward` with a dummy batch to initialize the "
-    "parameters before calling torch functions"
-)
-
 
 class _ParameterMeta(type(Tensor)):
     """Lets tensors of other classes count as parameters once one was made from them."""
@@ -65,7 +59,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return memo[id(self)]
 
     def __repr__(self):
-        text = self._text("tensor(") if type(self) is Parameter else f"Parameter({self._text(type(self).__name__ + '(')})"
+        text = (
+            self._text("tensor(") if type(self) is Parameter else f"Parameter({self._text(type(self).__name__ + '(')})"
+        )
         return "Parameter containing:\n" + text
 
 
@@ -106,8 +102,8 @@ class UninitializedTensorMixin:
     """What a tensor without a size can do: be moved, cast, and, by ``materialize``, be given a size."""
 
     _allowed = frozenset(
-        ["to", "type", "float", "double", "half", "bfloat16", "cpu", "cuda", "copy_", "size", "detach", "empty_like", "to_copy",
-         "is_floating_point", "is_complex", "requires_grad_", "share_memory_"]
+        ["to", "type", "float", "double", "half", "bfloat16", "cpu", "cuda", "copy_", "size", "detach", "to_copy",
+         "is_floating_point", "is_complex", "requires_grad_"]
     )  # fmt: skip
 
     def materialize(self, shape, device=None, dtype=None):
@@ -119,7 +115,7 @@ class UninitializedTensorMixin:
         >>> weight.shape
         torch.Size([2, 3])
         """
-        self.data = functions.empty(tuple(shape), device=device or self.data.device, dtype=dtype or self.data.dtype)
+        self.data = functions.empty(shape, device=device or self.device, dtype=dtype or self.dtype)
         self.__class__ = self.cls_to_become
 
     @property
@@ -129,6 +125,9 @@ class UninitializedTensorMixin:
             "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
             "to initialize the parameters before accessing their attributes."
         )
+
+    def numel(self):
+        raise _used_too_early("numel", type(self))
 
     def share_memory_(self):
         raise RuntimeError(
@@ -156,9 +155,15 @@ class UninitializedTensorMixin:
         name = getattr(function, "__name__", str(function))
         if name in cls._allowed:
             return super().__torch_function__(function, types, args, kwargs or {})
-        raise ValueError(
-            f"Attempted to use an uninitialized parameter in {name}. " + _USE_BEFORE_FORWARD.format(cls.__name__)
-        )
+        raise _used_too_early(name, cls)
+
+
+def _used_too_early(name, kind):
+    return ValueError(
+        f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a `LazyModule` "
+        f"or explicitly manipulating `torch.nn.parameter.{kind.__name__}` objects. When using LazyModules Call "
+        "`forward` with a dummy batch to initialize the parameters before calling torch functions"
+    )
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):

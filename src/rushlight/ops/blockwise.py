@@ -3,7 +3,7 @@
 import numpy as np
 
 ndarray = np.ndarray
-BLOCK = 16384  # elements computed at a time
+BLOCK = 65536  # elements computed at a time
 FEW = 2048  # with so few elements NumPy's own functions are as fast
 
 _INTEGERS = {2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
@@ -104,8 +104,8 @@ def _bounded_by_numbers(x, low, high):
     for start in range(0, flat.size, BLOCK):
         part, target = flat[start : start + BLOCK], found[start : start + BLOCK]
         if lows is not None:
-            np.maximum(part, lows[: part.size], target)
+            np.maximum(part, lows[: part.size], out=target)
             part = target
         if highs is not None:
-            np.minimum(part, highs[: part.size], target)
+            np.minimum(part, highs[: part.size], out=target)
     return found.reshape(x.shape)

@@ -19,7 +19,9 @@ COLUMN_BYTES = 4 << 20
 
 def output_lengths(lengths, kernel, stride, padding, dilation):
     """The lengths of a convolution's output."""
-    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(lengths, kernel, stride, padding, dilation))
+    return tuple(
+        (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(lengths, kernel, stride, padding, dilation)
+    )
 
 
 def padded(array, padding, value=0):
@@ -43,7 +45,13 @@ class _Geometry:
     """The numbers of one convolution: kernel, steps and lengths, and how many samples to take at a time."""
 
     def __init__(self, input_shape, weight_shape, stride, padding, dilation, groups, itemsize, out=None):
-        self.kernel, self.stride, self.padding, self.dilation, self.groups = weight_shape[2:], stride, padding, dilation, groups
+        self.kernel, self.stride, self.padding, self.dilation, self.groups = (
+            weight_shape[2:],
+            stride,
+            padding,
+            dilation,
+            groups,
+        )
         self.samples, self.channels = input_shape[:2]
         self.lengths = input_shape[2:]
         self.out_channels = weight_shape[0]
@@ -110,7 +118,9 @@ class convolution:
         return functions.convolution_input_gradient(grad, weight, tuple(input.shape), stride, padding, dilation, groups)
 
     def d_weight(grad, input, weight, stride, padding, dilation, groups):
-        return functions.convolution_weight_gradient(grad, input, tuple(weight.shape), stride, padding, dilation, groups)
+        return functions.convolution_weight_gradient(
+            grad, input, tuple(weight.shape), stride, padding, dilation, groups
+        )
 
     def d_bias(grad):
         return grad.sum((0, *range(2, grad.ndim)))
@@ -144,7 +154,9 @@ class convolution_input_gradient:
             matrix = geometry.weight_matrix(w).swapaxes(1, 2)
             flat = g.reshape(geometry.samples, groups, -1, geometry.pixels)
             for start, end in geometry.chunks():
-                columns = np.matmul(matrix, flat[start:end]).reshape(end - start, geometry.channels, *geometry.kernel, *geometry.out)
+                columns = np.matmul(matrix, flat[start:end]).reshape(
+                    end - start, geometry.channels, *geometry.kernel, *geometry.out
+                )
                 target = found[start:end]
                 for place, window in geometry.taps():
                     target[(slice(None), slice(None), *window)] += columns[(slice(None), slice(None), *place)]
@@ -156,7 +168,9 @@ class convolution_input_gradient:
         return found[tuple(slice(0, n) for n in grad.shape)]  # output padding can make room for one more window
 
     def d_weight(grads, grad, weight, stride, padding, dilation, groups):
-        return functions.convolution_weight_gradient(grad, grads[0], tuple(weight.shape), stride, padding, dilation, groups)
+        return functions.convolution_weight_gradient(
+            grad, grads[0], tuple(weight.shape), stride, padding, dilation, groups
+        )
 
 
 def _depthwise_input_gradient(grad, weight, geometry, found):
@@ -198,7 +212,9 @@ class convolution_weight_gradient:
         return functions.convolution(input, grads[0], None, stride, padding, dilation, groups)
 
     def d_input(grads, grad, input, stride, padding, dilation, groups):
-        return functions.convolution_input_gradient(grad, grads[0], tuple(input.shape), stride, padding, dilation, groups)
+        return functions.convolution_input_gradient(
+            grad, grads[0], tuple(input.shape), stride, padding, dilation, groups
+        )
 
 
 # ---------------------------------------------------------------- PyTorch's functions
@@ -225,7 +241,9 @@ def _check(name, input, weight, bias, groups, count, transposed):
             )
         )
     if weight.ndim != count + 2:
-        raise RuntimeError(f"expected {count + 2}-dimensional weight, but got weight of size {list(weight.shape)} instead")
+        raise RuntimeError(
+            f"expected {count + 2}-dimensional weight, but got weight of size {list(weight.shape)} instead"
+        )
     channels = input.shape[-count - 1]
     wanted = weight.shape[0] if transposed else weight.shape[1] * groups
     if channels != wanted:
@@ -315,7 +333,12 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
     _check(name, input, weight, bias, groups, count, True)
     stride, padding, output_padding, dilation = (
         repeated(v, count, n, name)
-        for v, n in ((stride, "stride"), (padding, "padding"), (output_padding, "output_padding"), (dilation, "dilation"))
+        for v, n in (
+            (stride, "stride"),
+            (padding, "padding"),
+            (output_padding, "output_padding"),
+            (dilation, "dilation"),
+        )
     )
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
         raise RuntimeError(
@@ -342,7 +365,9 @@ def _define(count):
         return _convolve(name, count, input, weight, bias, stride, padding, dilation, groups)
 
     def conv_transpose(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-        return _transpose(transposed_name, count, input, weight, bias, stride, padding, output_padding, groups, dilation)
+        return _transpose(
+            transposed_name, count, input, weight, bias, stride, padding, output_padding, groups, dilation
+        )
 
     lengths = ["depth", "height", "width"][-count:]
     conv.__name__ = conv.__qualname__ = name

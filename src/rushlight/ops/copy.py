@@ -25,7 +25,9 @@ def laid_out(array, memory_format):
         return np.array(array, order="C", copy=True)
     rank = {channels_last: 4, channels_last_3d: 5}[memory_format]
     if array.ndim != rank:
-        raise RuntimeError(f"required rank {rank} tensor to use {'channels_last' if rank == 4 else 'channels_last_3d'} format")
+        raise RuntimeError(
+            f"required rank {rank} tensor to use {'channels_last' if rank == 4 else 'channels_last_3d'} format"
+        )
     return np.moveaxis(np.array(np.moveaxis(array, 1, -1), order="C", copy=True), -1, 1)
 
 
@@ -104,7 +106,9 @@ def _check_fits(source, target):
                 raise RuntimeError(
                     f"The size of tensor a ({target.shape[axis]}) must match the size of tensor b ({own}) at non-singleton dimension {axis}"
                 )
-        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}")
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}"
+        )
 
 
 @composite(names=("Tensor",))
@@ -119,7 +123,11 @@ class fill_number:
 
     def forward(self, value):
         if self.dtype.kind in "iub" and isinstance(value, int) and not isinstance(value, bool):
-            self[...] = np.array(value & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(self.dtype) if self.dtype.kind != "b" else value != 0
+            self[...] = (
+                np.array(value & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(self.dtype)
+                if self.dtype.kind != "b"
+                else value != 0
+            )
         else:
             np.copyto(self, value, casting="unsafe")
 
@@ -146,7 +154,9 @@ def fill_(input, value):
     """Write a number, or the value of a 0-dim tensor, into every element."""
     if hasattr(value, "_edge"):
         if value.ndim:
-            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
         return functions.fill_tensor(input, value)
     if isinstance(value, complex) and not input.is_complex():
         raise RuntimeError("value cannot be converted to type double without overflow")

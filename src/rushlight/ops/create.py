@@ -21,7 +21,9 @@ def checked_shape(size):
     for length in size:
         if length < 0:
             raise RuntimeError(
-                hinted(f"Trying to create tensor with negative dimension {length}: {list(size)}", "lengths are 0 or more")
+                hinted(
+                    f"Trying to create tensor with negative dimension {length}: {list(size)}", "lengths are 0 or more"
+                )
             )
     return size
 
@@ -78,7 +80,9 @@ class empty_strided:
 
 
 @composite(names=("torch",))
-def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def arange(
+    start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """Numbers from ``start`` (0 where only the end is given) up to, not including, ``end``, in steps of ``step``.
 
     >>> import rushlight as torch
@@ -88,7 +92,15 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     if end is None:
         start, end = 0, start
     return functions.arange_values(
-        start, end, step, dtype=dtype, out=out, layout=layout, device=device, requires_grad=requires_grad, pin_memory=pin_memory
+        start,
+        end,
+        step,
+        dtype=dtype,
+        out=out,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+        pin_memory=pin_memory,
     )
 
 
@@ -154,7 +166,11 @@ class linspace:
         return found.astype(kind)
 
 
-@op("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
+@op(
+    "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, dtype? dtype=None) -> Tensor",
+    kind=CREATE,
+    names=("torch",),
+)
 class logspace:
     """``steps`` numbers from ``base ** start`` to ``base ** end``, whose logarithms are equally far apart."""
 
@@ -196,11 +212,17 @@ def _with_layout_of(input, made):
     return made.permute(order).contiguous().permute(back).detach()
 
 
-zeros_like = _like("zeros_like", lambda x, **o: functions.zeros(x.shape, **o), "Zeros of the shape and dtype of ``input``.")
+zeros_like = _like(
+    "zeros_like", lambda x, **o: functions.zeros(x.shape, **o), "Zeros of the shape and dtype of ``input``."
+)
 ones_like = _like("ones_like", lambda x, **o: functions.ones(x.shape, **o), "Ones of the shape and dtype of ``input``.")
-empty_like = _like("empty_like", lambda x, **o: functions.empty(x.shape, **o), "Uninitialised, of the shape and dtype of ``input``.")
+empty_like = _like(
+    "empty_like", lambda x, **o: functions.empty(x.shape, **o), "Uninitialised, of the shape and dtype of ``input``."
+)
 full_like = _like(
-    "full_like", lambda x, fill_value, **o: functions.full(x.shape, fill_value, **o), "``fill_value`` in the shape and dtype of ``input``."
+    "full_like",
+    lambda x, fill_value, **o: functions.full(x.shape, fill_value, **o),
+    "``fill_value`` in the shape and dtype of ``input``.",
 )
 
 
@@ -215,9 +237,19 @@ def _new(name, make, doc):
     return composite(new, names=("Tensor",))
 
 
-new_zeros = _new("new_zeros", lambda x, size, **o: functions.zeros(sizes_argument(size), **o), "Zeros of a given size and this dtype.")
-new_ones = _new("new_ones", lambda x, size, **o: functions.ones(sizes_argument(size), **o), "Ones of a given size and this dtype.")
-new_empty = _new("new_empty", lambda x, size, **o: functions.empty(sizes_argument(size), **o), "Uninitialised, of a given size and this dtype.")
+new_zeros = _new(
+    "new_zeros",
+    lambda x, size, **o: functions.zeros(sizes_argument(size), **o),
+    "Zeros of a given size and this dtype.",
+)
+new_ones = _new(
+    "new_ones", lambda x, size, **o: functions.ones(sizes_argument(size), **o), "Ones of a given size and this dtype."
+)
+new_empty = _new(
+    "new_empty",
+    lambda x, size, **o: functions.empty(sizes_argument(size), **o),
+    "Uninitialised, of a given size and this dtype.",
+)
 
 
 @composite(names=("Tensor",))
@@ -265,4 +297,3 @@ class triu_indices:
 
     def forward(row, col, offset, dtype):
         return np.stack(np.nonzero(~np.tri(row, col, offset - 1, dtype=bool))).astype((dtype or dtypes.int64).numpy)
-

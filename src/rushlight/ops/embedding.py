@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..base.errors import hinted
-from .index import _add_rows
+from .index import add_rows
 from .table import composite, functions, op
 
 
@@ -34,7 +34,10 @@ class embedding:
         return functions.embedding_gradient(grad, indices, weight.shape[0], padding_idx, scale_grad_by_freq)
 
 
-@op("embedding_gradient(Tensor grad, Tensor indices, int rows, int padding_idx, bool scale_grad_by_freq) -> Tensor", names=())
+@op(
+    "embedding_gradient(Tensor grad, Tensor indices, int rows, int padding_idx, bool scale_grad_by_freq) -> Tensor",
+    names=(),
+)
 class embedding_gradient:
     """The gradient of a table: what flowed into each row, added up; the padding row gets none."""
 
@@ -47,7 +50,7 @@ class embedding_gradient:
         if scale_grad_by_freq:
             values = values / np.bincount(flat, minlength=rows)[flat][:, None].astype(grad.dtype)
         found = np.zeros((rows, width), grad.dtype)
-        _add_rows(found, flat, values)
+        add_rows(found, flat, values)
         return found
 
     def d_grad(grad, indices, rows, padding_idx):
@@ -56,7 +59,9 @@ class embedding_gradient:
 
 
 @composite(names=("nn.functional:embedding",))
-def functional_embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+def functional_embedding(
+    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
+):
     """The rows of ``weight`` at the numbers in ``input``.
 
     ``padding_idx`` gets no gradient; rows longer than ``max_norm`` are scaled down in place first.
@@ -73,7 +78,9 @@ def functional_embedding(input, weight, padding_idx=None, max_norm=None, norm_ty
     if max_norm is not None:
         _renormalise(weight, input, max_norm, norm_type)
     if sparse:
-        raise NotImplementedError(hinted("embedding(sparse=True) needs sparse tensors, which are not implemented", "use sparse=False"))
+        raise NotImplementedError(
+            hinted("embedding(sparse=True) needs sparse tensors, which are not implemented", "use sparse=False")
+        )
     return functions.embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
 
 
@@ -99,7 +106,10 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         )
     if input.ndim == 2:
         if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets of type " + str(type(offsets)))
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets of type "
+                + str(type(offsets))
+            )
         bags, width = input.shape
         owner = functions.arange(bags).repeat_interleave(width)
         flat = input.reshape(-1)
@@ -115,7 +125,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub.")
+        raise NotImplementedError(
+            f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
     if padding_idx is not None:
         padding_idx = padding_idx % weight.shape[0]
         keep = flat != padding_idx

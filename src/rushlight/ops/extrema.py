@@ -12,7 +12,7 @@ from .table import composite, functions, op
 
 def _refuse_complex(array, name):
     if array.dtype.kind == "c":
-        raise RuntimeError(f'"{name}" not implemented for \'{dtypes.from_numpy(array.dtype).legacy_name}\'')
+        raise RuntimeError(f"\"{name}\" not implemented for '{dtypes.from_numpy(array.dtype).legacy_name}'")
 
 
 def _refuse_empty(array, name):
@@ -70,7 +70,9 @@ def _extreme_dim(name, largest):
             return _at_positions(grad, self, dim, keepdim, result1)
 
     record.__name__, record.__doc__ = f"{name}_dim", f"The {name} along one dimension, and where it is."
-    return op(f"{name}(Tensor self, int dim, bool keepdim=False) -> Tensor[]", names=(), node=f"{name.capitalize()}Backward0")(record)
+    return op(
+        f"{name}(Tensor self, int dim, bool keepdim=False) -> Tensor[]", names=(), node=f"{name.capitalize()}Backward0"
+    )(record)
 
 
 def _at_positions(grad, self, dim, keepdim, positions):
@@ -113,7 +115,12 @@ max = _overloaded(
     tensor([1, 0])
     """,
 )
-min = _overloaded("min", _MIN, "minimum", "The smallest element; with ``dim`` also where it is; with another tensor the smaller of each pair.")
+min = _overloaded(
+    "min",
+    _MIN,
+    "minimum",
+    "The smallest element; with ``dim`` also where it is; with another tensor the smaller of each pair.",
+)
 
 
 def _many(name, ufunc, doc):
@@ -138,8 +145,12 @@ def _many(name, ufunc, doc):
     return op(f"{name}(Tensor self, int[] dim=(), bool keepdim=False) -> Tensor")(record)
 
 
-amax = _many("amax", np.maximum, "The largest element over ``dim`` or all; a gradient is shared equally by equal elements.")
-amin = _many("amin", np.minimum, "The smallest element over ``dim`` or all; a gradient is shared equally by equal elements.")
+amax = _many(
+    "amax", np.maximum, "The largest element over ``dim`` or all; a gradient is shared equally by equal elements."
+)
+amin = _many(
+    "amin", np.minimum, "The smallest element over ``dim`` or all; a gradient is shared equally by equal elements."
+)
 
 
 @composite
@@ -153,7 +164,9 @@ def _position(name, largest):
     class record:
         def forward(self, dim, keepdim):
             if self.dtype.kind in "cb":
-                raise NotImplementedError(f'"{name}_cpu" not implemented for \'{dtypes.from_numpy(self.dtype).legacy_name}\'')
+                raise NotImplementedError(
+                    f"\"{name}_cpu\" not implemented for '{dtypes.from_numpy(self.dtype).legacy_name}'"
+                )
             if dim is None:
                 if self.size == 0:
                     raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
@@ -217,7 +230,9 @@ def _median(name, ignore_nan):
             return _at_positions(grad, self, dim, keepdim, result1)
 
     along.__name__, along.__doc__ = f"{name}_dim", f"The {name} along one dimension, and where it is."
-    op(f"{name}(Tensor self, int dim, bool keepdim=False) -> Tensor[]", names=(), node=f"{name.capitalize()}Backward1")(along)
+    op(f"{name}(Tensor self, int dim, bool keepdim=False) -> Tensor[]", names=(), node=f"{name.capitalize()}Backward1")(
+        along
+    )
 
     class whole:
         def forward(self):
@@ -239,7 +254,9 @@ def _median(name, ignore_nan):
         return result(*getattr(functions, f"{name}_dim")(input, dim, keepdim))
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = "The middle element (the lower of two); with ``dim`` also where it is." + (" NaN is ignored." if ignore_nan else "")
+    call.__doc__ = "The middle element (the lower of two); with ``dim`` also where it is." + (
+        " NaN is ignored." if ignore_nan else ""
+    )
     return composite(call)
 
 
@@ -256,7 +273,12 @@ class kthvalue_pair:
         if length == 0:
             raise IndexError(f"kthvalue(): Expected reduction dim {axis} to have non-zero size.")
         if not 1 <= k <= length:
-            raise RuntimeError(hinted(f"kthvalue(): selected number k out of range for dimension {axis}", f"k is {k}, the dimension has {length} elements"))
+            raise RuntimeError(
+                hinted(
+                    f"kthvalue(): selected number k out of range for dimension {axis}",
+                    f"k is {k}, the dimension has {length} elements",
+                )
+            )
         values, positions = _order_statistic(self, axis, lambda order: np.take(order, k - 1, axis=axis))
         if keepdim and self.ndim:
             values, positions = np.expand_dims(values, axis), np.expand_dims(positions, axis)
@@ -326,7 +348,9 @@ def _quantile(name, ignore_nan):
         return found if q.ndim else found.squeeze(0)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = "The ``q``-quantiles over ``dim`` or all, between neighbours by ``interpolation``." + (" NaN is ignored." if ignore_nan else "")
+    call.__doc__ = "The ``q``-quantiles over ``dim`` or all, between neighbours by ``interpolation``." + (
+        " NaN is ignored." if ignore_nan else ""
+    )
     return composite(call)
 
 
@@ -350,7 +374,12 @@ def _interpolated(ordered, q, interpolation, ignore_nan):
     below = rank.floor()
     weight = functions.full_like(rank, 0.5) * (rank != below) if interpolation == "midpoint" else rank - below
     low = ordered.unsqueeze(0).expand((q.numel(), *ordered.shape)).gather(-1, below.long().unsqueeze(-1)).squeeze(-1)
-    high = ordered.unsqueeze(0).expand((q.numel(), *ordered.shape)).gather(-1, rank.ceil().long().unsqueeze(-1)).squeeze(-1)
+    high = (
+        ordered.unsqueeze(0)
+        .expand((q.numel(), *ordered.shape))
+        .gather(-1, rank.ceil().long().unsqueeze(-1))
+        .squeeze(-1)
+    )
     found = low.lerp(high, weight)
     return found if broken is None else found.masked_fill(broken, float("nan"))
 

@@ -1,11 +1,11 @@
-"""Joining and repeating: cat, stack, tile, roll, flip, and writes of a part into a copy of the whole."""
+"""Joining and repeating: cat, stack, tile, roll, flip."""
 
 import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import sizes_argument, wrap_dim, wrap_dims
-from .table import TABLE, composite, functions, op
+from .table import composite, functions, op
 
 
 def common_array_dtype(arrays):
@@ -91,7 +91,9 @@ class stack:
                         "cat() joins tensors whose lengths differ in one dimension",
                     )
                 )
-        return np.stack(tensors, axis=wrap_dim(dim, first.ndim + 1), dtype=common_array_dtype(tensors), casting="unsafe")
+        return np.stack(
+            tensors, axis=wrap_dim(dim, first.ndim + 1), dtype=common_array_dtype(tensors), casting="unsafe"
+        )
 
     def d_tensors(grad, dim):
         return list(grad.unbind(dim))
@@ -107,9 +109,17 @@ def _stacker(name, prepare, dim_of, doc):
     return composite(join, names=("torch", "torch:row_stack") if name == "vstack" else ("torch",))
 
 
-hstack = _stacker("hstack", lambda t: functions.atleast_1d(t), lambda ts: 0 if ts[0].ndim == 1 else 1, "Tensors side by side.")
+hstack = _stacker(
+    "hstack", lambda t: functions.atleast_1d(t), lambda ts: 0 if ts[0].ndim == 1 else 1, "Tensors side by side."
+)
+
+
 vstack = _stacker("vstack", lambda t: functions.atleast_2d(t), lambda ts: 0, "Tensors one below the other.")
+
+
 dstack = _stacker("dstack", lambda t: functions.atleast_3d(t), lambda ts: 2, "Tensors one behind the other.")
+
+
 column_stack = _stacker(
     "column_stack",
     lambda t: t.reshape(t.numel(), 1) if t.ndim <= 1 else t,
@@ -198,7 +208,11 @@ class roll:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
         if not self.ndim:
             return self.copy()
-        return np.array(np.roll(self, shifts, wrap_dims(dims, self.ndim)) if dims else np.roll(self, shifts[0]), order="C", copy=False)
+        return np.array(
+            np.roll(self, shifts, wrap_dims(dims, self.ndim)) if dims else np.roll(self, shifts[0]),
+            order="C",
+            copy=False,
+        )
 
     def d_self(grad, shifts, dims):
         return grad.roll([-s for s in shifts], dims)
@@ -247,68 +261,3 @@ def rot90(input, k=1, dims=(0, 1)):
     if k == 2:
         return input.flip((a, b))
     return input.flip(a).transpose(a, b) if k == 3 else input.clone()
-
-
-# ---------------------------------------------------------------- a part written into a copy
-
-
-def _written(array, src, take):
-    """A copy of ``array`` in which the part that ``take`` views is ``src``."""
-    result = array.copy(order="C")
-    part = take(result)
-    if part.shape != src.shape:
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
-        )
-    part[...] = src
-    return result
-
-
-@op("select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor")
-class select_scatter:
-    """A copy of the tensor with ``src`` at ``index`` of dimension ``dim``."""
-
-    def forward(self, src, dim, index):
-        return _written(self, src, lambda a: TABLE["select"].forward(a, dim, index))
-
-    def d_self(grad, dim, index, src):
-        return grad.select_scatter(functions.zeros(src.shape, dtype=grad.dtype), dim, index)
-
-    def d_src(grad, dim, index):
-        return grad.select(dim, index)
-
-
-@op("slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor")
-class slice_scatter:
-    """A copy of the tensor with ``src`` at the elements ``start`` to ``end``, every ``step``-th, of dimension ``dim``."""
-
-    def forward(self, src, dim, start, end, step):
-        return _written(self, src, lambda a: TABLE["slice_dim"].forward(a, dim, start, end, step))
-
-    def d_self(grad, src, dim, start, end, step):
-        return grad.slice_scatter(functions.zeros(src.shape, dtype=grad.dtype), dim, start, end, step)
-
-    def d_src(grad, dim, start, end, step):
-        return functions.slice_dim(grad, dim, start, end, step)
-
-
-@op("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
-class diagonal_scatter:
-    """A copy of the tensor with ``src`` on a diagonal."""
-
-    def forward(self, src, offset, dim1, dim2):
-        return _written(self, src, lambda a: TABLE["diagonal"].forward(a, offset, dim1, dim2))
-
-    def d_self(grad, src, offset, dim1, dim2):
-        return grad.diagonal_scatter(functions.zeros(src.shape, dtype=grad.dtype), offset, dim1, dim2)
-
-    def d_src(grad, offset, dim1, dim2):
-        return grad.diagonal(offset, dim1, dim2)
-
-
-@composite
-def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """A copy of the tensor in which `as_strided` shows ``src``."""
-    result = input.clone()
-    result.as_strided(size, stride, storage_offset).copy_(src)
-    return result

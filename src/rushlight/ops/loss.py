@@ -17,7 +17,10 @@ def reduction_of(reduction, size_average=None, reduce=None):
     if size_average is not None or reduce is not None:
         size_average, reduce = size_average is not False, reduce is not False
         reduction = "mean" if size_average and reduce else "sum" if reduce else "none"
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4)
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            stacklevel=4,
+        )
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
@@ -32,7 +35,9 @@ def _reduce_array(loss, reduction):
     if reduction == "none":
         return loss
     total = np.add.reduce(loss, axis=None)
-    return np.asarray(total if reduction == "sum" else total / loss.dtype.type(loss.size) if loss.size else total * np.nan)
+    return np.asarray(
+        total if reduction == "sum" else total / loss.dtype.type(loss.size) if loss.size else total * np.nan
+    )
 
 
 def _share(grad, count, reduction):
@@ -87,7 +92,9 @@ def _distance(name, forward, derivative, doc, parameters=""):
             return _share(grad, self.numel(), reduction) * -derivative(self - target)
 
     record = type(f"{name}_pair", (), {"__doc__": doc, "forward": call_forward, "d_self": d_self, "d_target": d_target})
-    return op(f"{name}(Tensor self, Tensor target, str reduction{parameters}) -> Tensor", names=(), node=_node_name(name))(record)
+    return op(
+        f"{name}(Tensor self, Tensor target, str reduction{parameters}) -> Tensor", names=(), node=_node_name(name)
+    )(record)
 
 
 def _node_name(name):
@@ -101,7 +108,9 @@ def _square(difference):
 _distance("mse_loss", _square, lambda d: d * 2, "The squared difference.")
 _distance(
     "smooth_l1_loss",
-    lambda d, beta: np.where(np.abs(d) < beta, 0.5 * d * d / beta if beta else 0, np.abs(d) - 0.5 * beta).astype(d.dtype),
+    lambda d, beta: np.where(np.abs(d) < beta, 0.5 * d * d / beta if beta else 0, np.abs(d) - 0.5 * beta).astype(
+        d.dtype
+    ),
     lambda d, beta: d.div(beta).clamp(-1, 1) if beta else d.sign(),
     "Squared below ``beta``, absolute above.",
     ", float parameter",
@@ -198,7 +207,9 @@ class nll_loss_rows:
         return np.asarray(found / total if reduction == "mean" else found), np.asarray(total)
 
     def d_self(grad, self, target, weight, reduction, ignore_index, result1):
-        return functions.nll_loss_gradient(grad, target, weight, reduction, ignore_index, result1.detach(), self.shape[1])
+        return functions.nll_loss_gradient(
+            grad, target, weight, reduction, ignore_index, result1.detach(), self.shape[1]
+        )
 
 
 @op("nll_loss_gradient(Tensor grad, Tensor target, Tensor? weight, str reduction, int ignore_index, Tensor total, int classes) -> Tensor",
@@ -271,7 +282,8 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     if tuple(input.shape[2:]) != tuple(target.shape[1:]):
         raise RuntimeError(
             hinted(
-                f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})" if input.ndim == 4
+                f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})"
+                if input.ndim == 4
                 else f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}",
                 "the target has the input's shape without the class dimension (dimension 1)",
             )
@@ -282,7 +294,9 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
 
 
 @composite(names=("nn.functional",))
-def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+def cross_entropy(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
+):
     """Minus the log of the softmax probability of the target: input (N, C, ...) or (C) of scores.
 
     The target holds class numbers (N, ...), or probabilities of the input's shape.
@@ -333,7 +347,9 @@ def _smoothed(logs, target, weight, ignore_index, reduction, label_smoothing, cl
     smooth = smooth.masked_fill(ignored, 0.0)
     if reduction == "mean":
         if weight is not None:
-            total = weight[target.masked_fill(ignored, 0).reshape(-1)].reshape(target.shape).masked_fill(ignored, 0).sum()
+            total = (
+                weight[target.masked_fill(ignored, 0).reshape(-1)].reshape(target.shape).masked_fill(ignored, 0).sum()
+            )
         else:
             total = ignored.logical_not().sum()
         smooth = smooth.sum() / total
@@ -345,7 +361,11 @@ def _smoothed(logs, target, weight, ignore_index, reduction, label_smoothing, cl
 # ---------------------------------------------------------------- probabilities of one class
 
 
-@op("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight, str reduction) -> Tensor", names=(), node="BinaryCrossEntropyBackward0")
+@op(
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight, str reduction) -> Tensor",
+    names=(),
+    node="BinaryCrossEntropyBackward0",
+)
 class binary_cross_entropy_pair:
     """``-(target log p + (1 - target) log (1 - p))``; logarithms are held above -100."""
 
@@ -377,7 +397,12 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
             )
         )
     if input.numel() and (input._array.min() < 0 or input._array.max() > 1):
-        raise RuntimeError(hinted("all elements of input should be between 0 and 1", "apply sigmoid() first, or use binary_cross_entropy_with_logits"))
+        raise RuntimeError(
+            hinted(
+                "all elements of input should be between 0 and 1",
+                "apply sigmoid() first, or use binary_cross_entropy_with_logits",
+            )
+        )
     if weight is not None:
         weight = weight.expand(target.shape)
     return functions.binary_cross_entropy_pair(input, target, weight, reduction)
@@ -414,11 +439,18 @@ class binary_cross_entropy_with_logits_pair:
 
 
 @composite(names=("nn.functional", "torch"))
-def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
     """The cross entropy of ``sigmoid(input)`` and targets in [0, 1], computed without overflow."""
     reduction = reduction_of(reduction, size_average, reduce)
     if tuple(target.shape) != tuple(input.shape):
-        raise ValueError(hinted(f"Target size ({target.shape}) must be the same as input size ({input.shape})", "targets need the predictions' shape: see unsqueeze() and squeeze()"))
+        raise ValueError(
+            hinted(
+                f"Target size ({target.shape}) must be the same as input size ({input.shape})",
+                "targets need the predictions' shape: see unsqueeze() and squeeze()",
+            )
+        )
     return functions.binary_cross_entropy_with_logits_pair(input, target, weight, pos_weight, reduction)
 
 
@@ -439,7 +471,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 
 @composite(names=("nn.functional",))
-def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+def poisson_nll_loss(
+    input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
+):
     """Minus the log-likelihood of counts ``target`` under a Poisson distribution of (log) mean ``input``."""
     reduction = reduction_of(reduction, size_average, reduce)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
@@ -478,7 +512,9 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
     zeros = functions.zeros_like(input)
-    loss = functions.where(target != 1, (margin - input).clamp_min(0), zeros) + functions.where(target != -1, input, zeros)
+    loss = functions.where(target != 1, (margin - input).clamp_min(0), zeros) + functions.where(
+        target != -1, input, zeros
+    )
     return reduced(loss, reduction)
 
 
@@ -500,13 +536,19 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
     reduction = reduction_of(reduction, size_average, reduce)
     if target.ndim + 1 != input1.ndim or target.ndim + 1 != input2.ndim:
         if target.ndim == 0:
-            raise RuntimeError(f"0D target tensor expects 1D input tensors, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}.")
-        raise RuntimeError(f"1D target tensor expects 2D input tensors, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}.")
+            raise RuntimeError(
+                f"0D target tensor expects 1D input tensors, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}."
+            )
+        raise RuntimeError(
+            f"1D target tensor expects 2D input tensors, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}."
+        )
     eps = 1e-12
     dot = (input1 * input2).sum(-1)
     cosine = dot / (((input1 * input1).sum(-1) + eps) * ((input2 * input2).sum(-1) + eps)).sqrt()
     zeros = functions.zeros_like(cosine)
-    loss = functions.where(target == 1, 1 - cosine, zeros) + functions.where(target == -1, (cosine - margin).clamp_min(0), zeros)
+    loss = functions.where(target == 1, 1 - cosine, zeros) + functions.where(
+        target == -1, (cosine - margin).clamp_min(0), zeros
+    )
     return reduced(loss, reduction)
 
 
@@ -587,7 +629,9 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 
 
 @composite(names=("nn.functional", "torch"))
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
+def triplet_margin_loss(
+    anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
+):
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``; ``swap`` uses the nearer of two negatives' distances."""
     reduction = reduction_of(reduction, size_average, reduce)
     if margin <= 0:
@@ -600,7 +644,9 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
 
 
 @composite(names=("nn.functional",))
-def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
+):
     """`triplet_margin_loss` with a distance function of one's own."""
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")

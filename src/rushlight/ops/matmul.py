@@ -7,6 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
+from .join import common_array_dtype
 from .table import composite, conj, functions, is_half, op
 
 
@@ -119,10 +120,19 @@ def vdot(input, other):
     return conj(input).dot(other)
 
 
-@composite(names=())
-def outer_product(a, b):
-    """``a[i] * b[j]`` as a matrix."""
-    return a.unsqueeze(1) * b.unsqueeze(0)
+@op("outer_product(Tensor self, Tensor vec2) -> Tensor", names=(), node="MulBackward0")
+class outer_product:
+    """``self[i] * vec2[j]`` as a matrix."""
+
+    def forward(self, vec2):
+        kind = common_array_dtype([self, vec2])
+        return np.multiply.outer(self.astype(kind, copy=False), vec2.astype(kind, copy=False))
+
+    def d_self(grad, vec2):
+        return grad.mv(conj(vec2))
+
+    def d_vec2(grad, self):
+        return grad.t().mv(conj(self))
 
 
 @composite(names=("torch", "Tensor", "torch:ger", "Tensor:ger"))
@@ -131,7 +141,7 @@ def outer(input, vec2):
     for value, name in ((input, "self"), (vec2, "vec2")):
         if value.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {value.ndim}-D")
-    return outer_product(input, vec2)
+    return functions.outer_product(input, vec2)
 
 
 @op("bmm(Tensor self, Tensor mat2) -> Tensor")
@@ -226,7 +236,9 @@ def _batched(input, other):
 
 def _scaled_sum(input, beta, product_of, alpha):
     """``beta * input + alpha * product``; NaN in ``input`` does not count where beta is 0."""
-    if product_of.dtype.category <= dtypes.SIGNED:  # fractional factors of integer products are cut off, as PyTorch does
+    if (
+        product_of.dtype.category <= dtypes.SIGNED
+    ):  # fractional factors of integer products are cut off, as PyTorch does
         alpha, beta = (bool(v) if product_of.dtype is dtypes.bool_ else int(v) for v in (alpha, beta))
     scaled = product_of if alpha == 1 else product_of * alpha
     if beta == 0:
@@ -240,7 +252,9 @@ class addmm:
 
     def forward(self, mat1, mat2, beta, alpha):
         if mat1.ndim != 2 or mat2.ndim != 2:
-            raise RuntimeError(f"mat{1 if mat1.ndim != 2 else 2} must be a matrix, got {(mat1 if mat1.ndim != 2 else mat2).ndim}-D tensor")
+            raise RuntimeError(
+                f"mat{1 if mat1.ndim != 2 else 2} must be a matrix, got {(mat1 if mat1.ndim != 2 else mat2).ndim}-D tensor"
+            )
         if mat1.shape[1] != mat2.shape[0]:
             raise RuntimeError(
                 hinted(
@@ -250,10 +264,14 @@ class addmm:
             )
         _same_dtype(mat1, mat2)
         if self.dtype != mat1.dtype:
-            raise RuntimeError(f"self and mat2 must have the same dtype, but got {dtypes.from_numpy(self.dtype).legacy_name} and {dtypes.from_numpy(mat2.dtype).legacy_name}")
+            raise RuntimeError(
+                f"self and mat2 must have the same dtype, but got {dtypes.from_numpy(self.dtype).legacy_name} and {dtypes.from_numpy(mat2.dtype).legacy_name}"
+            )
         shape = (mat1.shape[0], mat2.shape[1])
         if self.ndim > 2 or broadcast_shapes(self.shape, shape) != shape:
-            raise RuntimeError(f"The expanded size of the tensor ({shape[-1]}) must match the existing size ({self.shape[-1] if self.ndim else 1}) at non-singleton dimension 1.  Target sizes: {list(shape)}.  Tensor sizes: {list(self.shape)}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[-1]}) must match the existing size ({self.shape[-1] if self.ndim else 1}) at non-singleton dimension 1.  Target sizes: {list(shape)}.  Tensor sizes: {list(self.shape)}"
+            )
         return _add_scaled(self, product(mat1, mat2), beta, alpha)
 
     def d_self(grad, self, beta):

@@ -26,7 +26,9 @@ def _statistics(rows, eps):
 
 def _as_rows(array, normalized):
     count = math.prod(normalized)
-    return array.reshape(-1, count) if count else array.reshape(math.prod(array.shape[: array.ndim - len(normalized)]), 0)
+    return (
+        array.reshape(-1, count) if count else array.reshape(math.prod(array.shape[: array.ndim - len(normalized)]), 0)
+    )
 
 
 def _layer_norm_formula(input, weight, bias, normalized_shape, eps):
@@ -70,7 +72,11 @@ class layer_norm_gradients:
         if weight is not None:
             flowing = flowing * widened(weight).reshape(-1)
         found = _through_statistics(flowing, normal, scale.reshape(-1, 1))
-        return found.reshape(input.shape).astype(input.dtype, copy=False), d_weight.astype(input.dtype, copy=False), d_bias.astype(input.dtype, copy=False)
+        return (
+            found.reshape(input.shape).astype(input.dtype, copy=False),
+            d_weight.astype(input.dtype, copy=False),
+            d_bias.astype(input.dtype, copy=False),
+        )
 
     def gradients(grads, grad, input, normalized_shape, weight, bias, eps, mean, scale, needs):
         found = functions.differentiate_gradient(
@@ -107,7 +113,9 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
 def _check_normalized(input, normalized_shape, weight, bias):
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not shape:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []")
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+        )
     for name, value in (("weight", weight), ("bias", bias)):
         if value is not None and tuple(value.shape) != shape:
             raise RuntimeError(
@@ -173,7 +181,10 @@ class batch_norm_parts:
                 unbiased = variance * (count / max(count - 1, 1))
                 running_var += (momentum * (unbiased - running_var)).astype(running_var.dtype)
         else:
-            mean, variance = widened(running_mean).astype(x.dtype, copy=False), widened(running_var).astype(x.dtype, copy=False)
+            mean, variance = (
+                widened(running_mean).astype(x.dtype, copy=False),
+                widened(running_var).astype(x.dtype, copy=False),
+            )
             found = x - mean.reshape(shape)
         scale = 1 / np.sqrt(variance + x.dtype.type(eps))
         found *= (scale if weight is None else scale * widened(weight)).reshape(shape)
@@ -241,7 +252,12 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     if input.ndim < 2:
         return input.clone()
     channels = input.shape[1]
-    for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+    for name, value in (
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+        ("weight", weight),
+        ("bias", bias),
+    ):
         if value is not None and value.numel() != channels:
             raise RuntimeError(
                 hinted(
@@ -257,7 +273,9 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
 
 
 @composite(names=("nn.functional:batch_norm",))
-def functional_batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
+def functional_batch_norm(
+    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05
+):
     """`torch.batch_norm` with the running statistics first; more than one value per channel is needed in training."""
     if training:
         size = input.shape
@@ -272,7 +290,9 @@ def functional_batch_norm(input, running_mean, running_var, weight=None, bias=No
 
 
 @composite(names=("nn.functional",))
-def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05):
+def instance_norm(
+    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05
+):
     """Each channel of each sample shifted and scaled to mean 0 and variance 1, then ``* weight + bias``."""
     if use_input_stats:
         size = input.shape
@@ -281,7 +301,9 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     samples, channels = input.shape[:2]
     rows = input.reshape(1, samples * channels, *input.shape[2:])
     repeated = [None if v is None else v.repeat(samples) for v in (running_mean, running_var, weight, bias)]
-    found = functions.batch_norm(rows, repeated[2], repeated[3], repeated[0], repeated[1], use_input_stats or running_mean is None, momentum, eps)
+    found = functions.batch_norm(
+        rows, repeated[2], repeated[3], repeated[0], repeated[1], use_input_stats or running_mean is None, momentum, eps
+    )
     if use_input_stats:
         for kept, moved in zip((running_mean, running_var), repeated):
             if kept is not None:
@@ -308,7 +330,9 @@ class group_norm_parts:
 
     def forward(input, weight, bias, num_groups, eps):
         x = widened(input)
-        mean, found, scale = _statistics(x.reshape(x.shape[0], num_groups, x.size // max(x.shape[0] * num_groups, 1)), eps)
+        mean, found, scale = _statistics(
+            x.reshape(x.shape[0], num_groups, x.size // max(x.shape[0] * num_groups, 1)), eps
+        )
         found *= scale
         found = found.reshape(x.shape)
         shape = _channel_shape(x)
@@ -337,7 +361,11 @@ class group_norm_gradients:
             g = g * widened(weight).reshape(_channel_shape(x))
         found = _through_statistics(g.reshape(rows), normal.reshape(rows), scale[..., None])
         kind = input.dtype
-        return found.reshape(x.shape).astype(kind, copy=False), d_weight.astype(kind, copy=False), d_bias.astype(kind, copy=False)
+        return (
+            found.reshape(x.shape).astype(kind, copy=False),
+            d_weight.astype(kind, copy=False),
+            d_bias.astype(kind, copy=False),
+        )
 
     def gradients(grads, grad, input, weight, bias, num_groups, eps, mean, scale, needs):
         found = functions.differentiate_gradient(
@@ -370,7 +398,9 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
 def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
     """Each element divided by a power of the mean square of its neighbours in other channels (Krizhevsky et al., 2012)."""
     if input.ndim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)"
+        )
     if input.numel() == 0:
         return input
     shape = (input.shape[0], 1, input.shape[1], -1)

@@ -10,7 +10,11 @@ from .reduce import axes_of, spread
 from .table import composite, functions, is_half, op
 
 
-@op("vector_norm(Tensor self, float ord, int[]? dim, bool keepdim, dtype? dtype) -> Tensor", names=(), node="LinalgVectorNormBackward0")
+@op(
+    "vector_norm(Tensor self, float ord, int[]? dim, bool keepdim, dtype? dtype) -> Tensor",
+    names=(),
+    node="LinalgVectorNormBackward0",
+)
 class vector_norm_parts:
     """The p-norm of the elements over ``dim``."""
 
@@ -62,7 +66,10 @@ def linalg_vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=Non
     """The p-norm of the elements, seen as a vector, over ``dim`` or all."""
     if not (x.is_floating_point() or x.is_complex()):
         raise RuntimeError(
-            hinted(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.legacy_name}", "convert the tensor first: x.float()")
+            hinted(
+                f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.legacy_name}",
+                "convert the tensor first: x.float()",
+            )
         )
     dims = (dim,) if isinstance(dim, int) else dim
     found = functions.vector_norm_parts(x, float(ord), dims, keepdim, dtype)
@@ -79,7 +86,10 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """
     if not (input.is_floating_point() or input.is_complex()):
         raise RuntimeError(
-            hinted(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.legacy_name}", "convert the tensor first: x.float()")
+            hinted(
+                f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.legacy_name}",
+                "convert the tensor first: x.float()",
+            )
         )
     if p == "nuc":
         dims = tuple(range(input.ndim)) if dim is None else (dim if isinstance(dim, (tuple, list)) else (dim,))
@@ -96,7 +106,9 @@ def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
     if ord is not None and (dims is None and A.ndim == 2 or dims is not None and len(dims) == 2):
         return functions.linalg_matrix_norm(A, ord, dims or (-2, -1), keepdim, dtype=dtype)
     if ord is not None and dims is None and A.ndim != 1:
-        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+        )
     found = linalg_vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
     return found if out is None else functions.write_outputs(found, out, "norm")
 

@@ -5,7 +5,6 @@ import numpy as np
 from . import special_math
 from .blockwise import bounded, select
 
-
 # NumPy takes a 0-dim array faster than a Python number.
 _ones = {np.dtype(kind): np.ones((), kind) for kind in (np.float32, np.float64)}
 
@@ -23,7 +22,12 @@ class _NumpyMath:
     """NumPy's functions under the names that formulas use; special functions come from `special_math`."""
 
     exp, exp2, expm1 = staticmethod(np.exp), staticmethod(np.exp2), staticmethod(np.expm1)
-    log, log2, log10, log1p = staticmethod(np.log), staticmethod(np.log2), staticmethod(np.log10), staticmethod(np.log1p)
+    log, log2, log10, log1p = (
+        staticmethod(np.log),
+        staticmethod(np.log2),
+        staticmethod(np.log10),
+        staticmethod(np.log1p),
+    )
     sqrt, abs, sign, floor = staticmethod(np.sqrt), staticmethod(np.abs), staticmethod(np.sign), staticmethod(np.floor)
     ceil, trunc, conj = staticmethod(np.ceil), staticmethod(np.trunc), staticmethod(np.conjugate)
     sin, cos, tan = staticmethod(np.sin), staticmethod(np.cos), staticmethod(np.tan)

@@ -77,7 +77,11 @@ def _flat_places(starts, place, dilation, lengths):
     return flat
 
 
-@op("max_pool_gradient(Tensor grad, Tensor places, int[] lengths) -> Tensor", names=(), node="MaxPool2DWithIndicesBackwardBackward0")
+@op(
+    "max_pool_gradient(Tensor grad, Tensor places, int[] lengths) -> Tensor",
+    names=(),
+    node="MaxPool2DWithIndicesBackwardBackward0",
+)
 class max_pool_gradient:
     """Gradients put where the maxima were; several windows may share one."""
 
@@ -99,7 +103,11 @@ def _as_list(value, count, name, where):
     if len(values) == 1:
         values = values * count
     if len(values) != count:
-        words = {1: "a single int", 2: "either be a single int, or a tuple of two ints", 3: "either be a single int, or a tuple of three ints"}
+        words = {
+            1: "a single int",
+            2: "either be a single int, or a tuple of two ints",
+            3: "either be a single int, or a tuple of three ints",
+        }
         raise RuntimeError(f"{where}: {name} must {words[count]}")
     return tuple(int(v) for v in values)
 
@@ -130,7 +138,8 @@ def _windows(name, count, input, kernel_size, stride, padding, dilation, ceil_mo
     unbatched = input.ndim == count + 1
     batched = input.unsqueeze(0) if unbatched else input
     out = tuple(
-        _output_length(n, k, s, p, d, ceil_mode) for n, k, s, p, d in zip(batched.shape[2:], kernel, stride, padding, dilation)
+        _output_length(n, k, s, p, d, ceil_mode)
+        for n, k, s, p, d in zip(batched.shape[2:], kernel, stride, padding, dilation)
     )
     if any(n < 1 for n in out):
         sizes = ["x".join(str(v) for v in (batched.shape[1], *lengths)) for lengths in (batched.shape[2:], out)]
@@ -183,7 +192,9 @@ def _define_max_unpool(count):
         start = input.ndim - count
         places = indices.flatten(start)
         if places.numel() and int(places.max()) >= flat.shape[-1]:
-            raise RuntimeError(f"Found an invalid max index: {int(places.max())} (output volumes are of size {'x'.join(map(str, lengths))}")
+            raise RuntimeError(
+                f"Found an invalid max index: {int(places.max())} (output volumes are of size {'x'.join(map(str, lengths))}"
+            )
         return flat.scatter(start, places, input.flatten(start)).reshape((*input.shape[:-count], *lengths))
 
     unpool.__name__ = unpool.__qualname__ = name
@@ -216,7 +227,9 @@ class avg_pool:
         return np.divide(found, divisor.astype(found.dtype), out=found).astype(self.dtype, copy=False)
 
     def d_self(grad, self, kernel, stride, padding, count_include_pad, divisor_override):
-        return functions.avg_pool_gradient(grad, tuple(self.shape[2:]), kernel, stride, padding, count_include_pad, divisor_override)
+        return functions.avg_pool_gradient(
+            grad, tuple(self.shape[2:]), kernel, stride, padding, count_include_pad, divisor_override
+        )
 
 
 def _divisors(lengths, kernel, stride, padding, out, count_include_pad, divisor_override):
@@ -244,26 +257,36 @@ class avg_pool_gradient:
         divisor = _divisors(lengths, kernel, stride, padding, out, count_include_pad, divisor_override)
         share = grad / divisor.astype(grad.dtype)
         behind = _room_for(lengths, kernel, stride, padding, ones, out)
-        found = np.zeros((*grad.shape[:2], *(n + p + max(p, b) for n, p, b in zip(lengths, padding, behind))), grad.dtype)
+        found = np.zeros(
+            (*grad.shape[:2], *(n + p + max(p, b) for n, p, b in zip(lengths, padding, behind))), grad.dtype
+        )
         for _, window in taps(kernel, stride, ones, out):
             found[(slice(None), slice(None), *window)] += share
         inside = tuple(slice(p, p + n) for n, p in zip(lengths, padding))
         return np.ascontiguousarray(found[(slice(None), slice(None), *inside)])
 
     def d_grad(grads, grad, kernel, stride, padding, count_include_pad, divisor_override):
-        return functions.avg_pool(grads[0], kernel, stride, padding, tuple(grad.shape[2:]), count_include_pad, divisor_override)
+        return functions.avg_pool(
+            grads[0], kernel, stride, padding, tuple(grad.shape[2:]), count_include_pad, divisor_override
+        )
 
 
 def _define_avg_pool(count):
     name = f"avg_pool{count}d"
 
-    def pool(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-        batched, unbatched, kernel, stride, padding, _, out = _windows(name, count, input, kernel_size, stride, padding, 1, ceil_mode)
+    def pool(
+        input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+    ):
+        batched, unbatched, kernel, stride, padding, _, out = _windows(
+            name, count, input, kernel_size, stride, padding, 1, ceil_mode
+        )
         found = functions.avg_pool(batched, kernel, stride, padding, out, count_include_pad, divisor_override)
         return found.squeeze(0) if unbatched else found
 
     pool.__name__ = pool.__qualname__ = name
-    pool.__doc__ = f"The mean of each {count}-dimensional window; padding counts as zeros unless ``count_include_pad`` is False."
+    pool.__doc__ = (
+        f"The mean of each {count}-dimensional window; padding counts as zeros unless ``count_include_pad`` is False."
+    )
     composite(pool, names=("torch", "nn.functional") if count == 1 else ("nn.functional",))
 
 
@@ -323,19 +346,27 @@ class adaptive_avg_pool:
 
     def forward(self, out):
         wide = self.astype(np.float32) if is_half(self.dtype) else self
-        return _along_each(wide, [_averaging_matrix(n, m, wide.dtype) for n, m in zip(self.shape[2:], out)]).astype(self.dtype, copy=False)
+        return _along_each(wide, [_averaging_matrix(n, m, wide.dtype) for n, m in zip(self.shape[2:], out)]).astype(
+            self.dtype, copy=False
+        )
 
     def d_self(grad, self):
         return functions.adaptive_avg_pool_gradient(grad, tuple(self.shape[2:]))
 
 
-@op("adaptive_avg_pool_gradient(Tensor grad, int[] lengths) -> Tensor", names=(), node="AdaptiveAvgPool2DBackwardBackward0")
+@op(
+    "adaptive_avg_pool_gradient(Tensor grad, int[] lengths) -> Tensor",
+    names=(),
+    node="AdaptiveAvgPool2DBackwardBackward0",
+)
 class adaptive_avg_pool_gradient:
     """Gradients spread evenly over the windows of `adaptive_avg_pool`."""
 
     def forward(grad, lengths):
         wide = grad.astype(np.float32) if is_half(grad.dtype) else grad
-        return _along_each(wide, [_averaging_matrix(n, m, wide.dtype).T for n, m in zip(lengths, grad.shape[2:])]).astype(grad.dtype, copy=False)
+        return _along_each(
+            wide, [_averaging_matrix(n, m, wide.dtype).T for n, m in zip(lengths, grad.shape[2:])]
+        ).astype(grad.dtype, copy=False)
 
     def d_grad(grads, grad):
         return functions.adaptive_avg_pool(grads[0], tuple(grad.shape[2:]))
@@ -353,7 +384,9 @@ class adaptive_max_pool:
             at = tuple(i for i, _ in cell)
             window = self[(slice(None), slice(None), *(slice(*bounds) for _, bounds in cell))]
             inside = window.reshape(*self.shape[:2], -1).argmax(-1)
-            values[(slice(None), slice(None), *at)] = np.take_along_axis(window.reshape(*self.shape[:2], -1), inside[..., None], -1)[..., 0]
+            values[(slice(None), slice(None), *at)] = np.take_along_axis(
+                window.reshape(*self.shape[:2], -1), inside[..., None], -1
+            )[..., 0]
             local = np.unravel_index(inside, window.shape[2:])
             flat = np.zeros_like(inside)
             for position, (_, (start, _end)), length in zip(local, cell, lengths):
@@ -374,7 +407,9 @@ def _adaptive_size(output_size, lengths, name):
         raise RuntimeError(f"{name}: internal error: output_size.size() must be {count}")
     sizes = tuple(n if s is None else int(s) for s, n in zip(sizes, lengths))
     if any(s < 0 for s in sizes):
-        raise RuntimeError(f"{name}(): elements of output_size must be greater than or equal to 0 but received {list(sizes)}")
+        raise RuntimeError(
+            f"{name}(): elements of output_size must be greater than or equal to 0 but received {list(sizes)}"
+        )
     return sizes
 
 
@@ -384,13 +419,19 @@ def _define_adaptive(count):
 
         def prepared(input, output_size, name=name):
             if input.ndim not in (count + 1, count + 2):
-                raise RuntimeError(f"{name}(): Expected {count + 1}D or {count + 2}D tensor, but got {list(input.shape)}")
+                raise RuntimeError(
+                    f"{name}(): Expected {count + 1}D or {count + 2}D tensor, but got {list(input.shape)}"
+                )
             sizes = _adaptive_size(output_size, input.shape[-count:], name)
             return (input.unsqueeze(0), True, sizes) if input.ndim == count + 1 else (input, False, sizes)
 
         def average(input, output_size, prepared=prepared):
             batched, unbatched, sizes = prepared(input, output_size)
-            found = batched.mean(tuple(range(2, batched.ndim)), True) if sizes == (1,) * count else functions.adaptive_avg_pool(batched, sizes)
+            found = (
+                batched.mean(tuple(range(2, batched.ndim)), True)
+                if sizes == (1,) * count
+                else functions.adaptive_avg_pool(batched, sizes)
+            )
             return found.squeeze(0) if unbatched else found
 
         def maximum(input, output_size, return_indices=False, prepared=prepared):

@@ -67,7 +67,11 @@ def randint(*args, low=None, high=None, size=None, generator=None, dtype=None, *
     return functions.random_integers(low, int(high), size, generator=generator, dtype=dtype, **options)
 
 
-@op("randint(int low, int high, int[] size, *, Generator? generator=None, dtype? dtype=None) -> Tensor", kind=CREATE, names=())
+@op(
+    "randint(int low, int high, int[] size, *, Generator? generator=None, dtype? dtype=None) -> Tensor",
+    kind=CREATE,
+    names=(),
+)
 class random_integers:
     """`randint` with all of its numbers."""
 
@@ -84,16 +88,38 @@ class randperm:
 
 
 def _random_like(name, make, doc):
-    def like(input, *args, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None, **options):
-        return make(input, *args, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad, generator=generator, **options)
+    def like(
+        input,
+        *args,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad=False,
+        memory_format=None,
+        generator=None,
+        **options,
+    ):
+        return make(
+            input,
+            *args,
+            dtype=dtype or input.dtype,
+            device=device,
+            requires_grad=requires_grad,
+            generator=generator,
+            **options,
+        )
 
     like.__name__ = like.__qualname__ = name
     like.__doc__ = doc
     return composite(like, names=("torch",))
 
 
-rand_like = _random_like("rand_like", lambda x, **o: functions.rand(x.shape, **o), "`rand` in the shape and dtype of ``input``.")
-randn_like = _random_like("randn_like", lambda x, **o: functions.randn(x.shape, **o), "`randn` in the shape and dtype of ``input``.")
+rand_like = _random_like(
+    "rand_like", lambda x, **o: functions.rand(x.shape, **o), "`rand` in the shape and dtype of ``input``."
+)
+randn_like = _random_like(
+    "randn_like", lambda x, **o: functions.randn(x.shape, **o), "`randn` in the shape and dtype of ``input``."
+)
 
 
 @composite(names=("torch",))
@@ -118,13 +144,23 @@ def _filling(name, parameters, fill, doc):
 
     record.__name__, record.__doc__ = name, doc
     node = "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
-    op(f"{name}(Tensor self{parameters}, *, Generator? generator=None) -> Tensor", kind=INPLACE, names=("Tensor",), node=node)(record)
+    op(
+        f"{name}(Tensor self{parameters}, *, Generator? generator=None) -> Tensor",
+        kind=INPLACE,
+        names=("Tensor",),
+        node=node,
+    )(record)
 
 
 _filling("uniform_", ", float from=0, float to=1", draw.uniform_, "Fill with uniform numbers in [from, to).")
 _filling("normal_", ", float mean=0, float std=1", draw.normal_, "Fill with normal numbers.")
 _filling("log_normal_", ", float mean=1, float std=2", draw.log_normal_, "Fill with numbers whose logarithm is normal.")
-_filling("exponential_", ", float lambd=1", draw.exponential_, "Fill with exponentially distributed numbers of rate ``lambd``.")
+_filling(
+    "exponential_",
+    ", float lambd=1",
+    draw.exponential_,
+    "Fill with exponentially distributed numbers of rate ``lambd``.",
+)
 _filling("cauchy_", ", float median=0, float sigma=1", draw.cauchy_, "Fill with Cauchy-distributed numbers.")
 _filling("geometric_", ", float p", draw.geometric_, "Fill with numbers of trials until success of probability ``p``.")
 
@@ -187,7 +223,9 @@ def bernoulli(input, p=None, *, generator=None):
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, **options):
     """Normal numbers: of given means and deviations (tensors or numbers), or ``normal(mean, std, size)``."""
     if size is not None:
-        found = functions.randn(size, generator=generator, **options) if not options else functions.empty(size, **options)
+        found = (
+            functions.randn(size, generator=generator, **options) if not options else functions.empty(size, **options)
+        )
         found = found.normal_(mean, std, generator=generator) if options or mean != 0.0 or std != 1.0 else found
         return found if out is None else out.copy_(found)
     found = functions.normal_each(mean, std, generator=generator)
@@ -248,7 +286,11 @@ class dropout_pair:
 
 def _check_probability(p):
     if not 0 <= p <= 1:
-        raise ValueError(hinted(f"dropout probability has to be between 0 and 1, but got {p}", "p is the share of elements set to zero"))
+        raise ValueError(
+            hinted(
+                f"dropout probability has to be between 0 and 1, but got {p}", "p is the share of elements set to zero"
+            )
+        )
 
 
 @composite(names=("torch",))
@@ -339,4 +381,3 @@ def _functional_alpha(name):
 
 _functional_alpha("alpha_dropout")
 _functional_alpha("feature_alpha_dropout")
-

@@ -10,6 +10,11 @@ from ..base.shapes import wrap_dims
 from .table import composite, conj, functions, is_half, op
 
 
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_NATIVE = frozenset((_FLOAT32, _FLOAT64))
+_FOLD_FROM, _FOLD_LENGTH = 2048, 32  # elements, and additions one after another, from which folding pays
+
+
 def axes_of(dim, ndim):
     """The axes that ``dim`` (None, an int tuple, maybe empty) means, counted from the front; all for None and ()."""
     if not ndim:
@@ -31,19 +36,62 @@ def count_of(shape, dim):
     return math.prod(shape[axis] for axis in axes_of(dim, len(shape)))
 
 
-def _accumulator(dtype):
+def accumulator(dtype):
     """The NumPy dtype in which values of ``dtype`` are added up."""
-    return np.float32 if is_half(dtype) else dtype
+    return _FLOAT32 if is_half(dtype) else dtype
+
+
+def add_up(array, axes=None, keepdims=False, dtype=None):
+    """``np.add.reduce`` whose rounding errors stay small.
+
+    NumPy adds pairwise only along the innermost axis in memory, and one by one along any other. A long one of those is
+    folded: its halves, quarters, ... are added to each other as whole blocks, which is also faster than row by row.
+    """
+    if array.size < _FOLD_FROM:
+        return np.add.reduce(array, axes, dtype, None, keepdims)
+    ndim = array.ndim
+    reduced = range(ndim) if axes is None else (axes,) if axes.__class__ is int else axes
+    if len(reduced) == ndim and array.flags.c_contiguous:
+        return _add_flat(array.reshape(-1), dtype, (1,) * ndim if keepdims else ())
+    shape, strides = array.shape, array.strides
+    innermost = min((d for d in range(ndim) if shape[d] > 1), key=lambda d: abs(strides[d]), default=0)
+    if innermost in reduced:
+        return np.add.reduce(array, axes, dtype, None, keepdims)
+    return _add_folded(array, tuple(reduced), keepdims, dtype)
+
+
+def _add_flat(flat, dtype, shape):
+    """The sum of all elements of a vector; a long one as blocks first, since vectors add faster than their elements."""
+    if flat.size < 65536:
+        return np.add.reduce(flat, 0, dtype).reshape(shape)
+    each = flat.size // 16
+    blocks = np.add.reduce(flat[: 16 * each].reshape(16, each), 0, dtype)
+    return (_add_flat(blocks, dtype, shape) + np.add.reduce(flat[16 * each :], 0, dtype)).reshape(shape)
+
+
+def _add_folded(array, axes, keepdims, dtype):
+    """The sum over ``axes``; while one of them is long, its sixteen parts are added to each other first."""
+    longest = max(axes, key=array.shape.__getitem__, default=0)
+    length = array.shape[longest] if axes else 0
+    if length < _FOLD_LENGTH:
+        return np.add.reduce(array, axes, dtype, None, keepdims)
+    each = length // 16
+    before = (slice(None),) * longest
+    parts = array[(*before, slice(0, 16 * each))]
+    parts = parts.reshape(*parts.shape[:longest], 16, each, *parts.shape[longest + 1 :])
+    total = _add_folded(np.add.reduce(parts, longest, dtype), axes, keepdims, dtype)
+    rest = array[(*before, slice(16 * each, None))]
+    return total + np.add.reduce(rest, axes, dtype, None, keepdims) if rest.size else total
 
 
 def reduce_sum(array, axes, keepdim, dtype):
     """The sum over ``axes`` in a NumPy dtype; half precision is added up in float32."""
     if dtype.kind == "b":
         return np.asarray(np.logical_or.reduce(array != 0, axis=axes, keepdims=keepdim))
-    wide = _accumulator(dtype)
+    wide = accumulator(dtype)
     if array.dtype.kind == "c" and dtype.kind != "c":
         array = array.real
-    found = np.asarray(np.add.reduce(array.astype(wide) if is_half(array.dtype) else array, axis=axes, dtype=wide, keepdims=keepdim))
+    found = np.asarray(add_up(array.astype(wide) if is_half(array.dtype) else array, axes, keepdim, wide))
     return found if wide is dtype else found.astype(dtype, copy=False)
 
 
@@ -61,7 +109,12 @@ def require_floating(op_name, array, dtype=None):
     return kind.numpy
 
 
-@op("sum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor")
+def _numbered(name):
+    """Node names as PyTorch numbers its overloads: 0 for all dimensions, 1 for given ones."""
+    return lambda self, dim, *options: f"{name}Backward{0 if dim is None else 1}"
+
+
+@op("sum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor", node=_numbered("Sum"))
 class sum:
     """Sum over ``dim`` (all dimensions by default); integers and bools are summed in int64.
 
@@ -71,6 +124,8 @@ class sum:
     """
 
     def forward(self, dim, keepdim, dtype):
+        if dim is None and dtype is None and self.dtype in _NATIVE:
+            return np.asarray(add_up(self))
         kind = dtypes.from_numpy(self.dtype) if dtype is None else dtype
         if dtype is None and kind.category <= dtypes.SIGNED:
             kind = dtypes.int64
@@ -80,7 +135,7 @@ class sum:
         return spread(grad, dim, keepdim, self.shape)
 
 
-@op("mean(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor")
+@op("mean(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor", node=_numbered("Mean"))
 class mean:
     """The mean over ``dim`` (all dimensions by default).
 
@@ -90,9 +145,11 @@ class mean:
     """
 
     def forward(self, dim, keepdim, dtype):
+        if dim is None and dtype is None and self.dtype in _NATIVE:
+            return np.asarray(add_up(self) / self.dtype.type(self.size))
         kind = require_floating("mean", self, dtype)
         axes = axes_of(dim, self.ndim)
-        wide = np.dtype(_accumulator(kind))
+        wide = np.dtype(accumulator(kind))
         total = reduce_sum(self, axes, keepdim, wide)
         return (total / wide.type(count_of(self.shape, axes or None))).astype(kind, copy=False)
 
@@ -110,7 +167,9 @@ class nansum:
         kind = dtypes.from_numpy(self.dtype) if dtype is None else dtype
         if dtype is None and kind.category <= dtypes.SIGNED:
             kind = dtypes.int64
-        return reduce_sum(np.where(np.isnan(self), self.dtype.type(0), self), axes_of(dim, self.ndim), keepdim, kind.numpy)
+        return reduce_sum(
+            np.where(np.isnan(self), self.dtype.type(0), self), axes_of(dim, self.ndim), keepdim, kind.numpy
+        )
 
     def d_self(grad, self, dim, keepdim):
         return spread(grad, dim, keepdim, self.shape) * self.isnan().logical_not()
@@ -159,7 +218,7 @@ def _product(array, axes, keepdim, dtype):
     kind = dtypes.from_numpy(array.dtype) if dtype is None else dtype
     if dtype is None and kind.category <= dtypes.SIGNED:
         kind = dtypes.int64
-    wide = _accumulator(kind.numpy)
+    wide = accumulator(kind.numpy)
     found = np.multiply.reduce(array.astype(wide, copy=False), axis=axes if array.ndim else None, keepdims=keepdim)
     return np.asarray(found).astype(kind.numpy, copy=False)
 
@@ -184,115 +243,6 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
     if dim is None:
         return functions.prod_all(input, dtype=dtype)
     return functions.prod_dim(input, dim, keepdim, dtype=dtype)
-
-
-# ---------------------------------------------------------------- variances
-
-
-def _correction(args, unbiased, correction):
-    """(dim, correction) from the call forms var(unbiased), var(dim, unbiased) and var(dim, correction=)."""
-    dim = None
-    for value in args:
-        if isinstance(value, bool):
-            unbiased = value
-        else:
-            dim = value
-    if correction is None:
-        correction = 1 if unbiased is None or unbiased else 0
-    return (dim,) if isinstance(dim, int) else dim, correction
-
-
-@op("var(Tensor self, int[]? dim, Scalar correction, bool keepdim) -> Tensor", names=())
-class var_corrected:
-    """The variance over ``dim``, divided by the count less ``correction``."""
-
-    def forward(self, dim, correction, keepdim):
-        return _variance(self, dim, correction, keepdim)
-
-    def d_self(grad, self, dim, correction, keepdim):
-        return _variance_gradient(grad, self, dim, correction, keepdim)
-
-
-def _variance(array, dim, correction, keepdim):
-    if array.dtype.kind not in "fc" and not is_half(array.dtype):
-        raise RuntimeError(hinted("std and var only support floating point and complex dtypes", "convert the tensor first: x.float()"))
-    axes = axes_of(dim, array.ndim)
-    wide = array.astype(np.float32) if is_half(array.dtype) else array
-    count = count_of(array.shape, axes or None)
-    real = np.real(np.zeros(0, wide.dtype)).dtype
-    total = np.add.reduce(wide, axis=axes, keepdims=True)
-    centred = wide - total / real.type(count)
-    squares = np.real(centred * np.conj(centred)) if wide.dtype.kind == "c" else np.multiply(centred, centred, out=centred)
-    found = np.add.reduce(squares, axis=axes, keepdims=keepdim) / real.type(max(count - correction, 0))
-    return np.asarray(found).astype(array.dtype if array.dtype.kind != "c" else real, copy=False)
-
-
-def _variance_gradient(grad, self, dim, correction, keepdim):
-    count = count_of(self.shape, dim)
-    if count == 0:
-        return functions.zeros_like(self)
-    divisor = count - correction
-    factor = 2.0 / divisor if divisor > 0 else math.inf if divisor == 0 else 2.0 / divisor
-    centred = self - self.mean(dim, True)
-    return spread(grad, dim, keepdim, self.shape) * factor * centred
-
-
-@op("std(Tensor self, int[]? dim, Scalar correction, bool keepdim) -> Tensor", names=())
-class std_corrected:
-    """The standard deviation over ``dim``."""
-
-    def forward(self, dim, correction, keepdim):
-        if is_half(self.dtype):
-            return np.sqrt(_variance(self.astype(np.float32), dim, correction, keepdim)).astype(self.dtype)
-        return np.asarray(np.sqrt(_variance(self, dim, correction, keepdim)))
-
-    def d_self(grad, self, dim, correction, keepdim, result):
-        scaled = (grad / (result * 2)).masked_fill(result == 0, 0)
-        return _variance_gradient(scaled, self, dim, correction, keepdim)
-
-
-def _spread_statistic(name, kernel, doc):
-    def statistic(input, *args, dim=None, unbiased=None, keepdim=False, correction=None):
-        if len(args) == 3 or (len(args) == 2 and not isinstance(args[0], bool) and unbiased is not None):
-            args, keepdim = args[:-1], args[-1]
-        found, correction = _correction(args, unbiased, correction)
-        dim = found if found is not None else (dim,) if isinstance(dim, int) else dim
-        return getattr(functions, kernel)(input, dim, correction, keepdim)
-
-    statistic.__name__ = statistic.__qualname__ = name
-    statistic.__doc__ = doc
-    return composite(statistic)
-
-
-var = _spread_statistic(
-    "var",
-    "var_corrected",
-    """The variance, over ``dim`` or all: squared deviations summed, divided by the count less ``correction`` (1 by default).
-
-    >>> import rushlight as torch
-    >>> torch.tensor([1.0, 2.0, 3.0]).var()
-    tensor(1.)
-    """,
-)
-std = _spread_statistic("std", "std_corrected", "The standard deviation: the square root of `var`.")
-
-
-@composite(names=("torch",))
-def var_mean(input, *args, **options):
-    """``(variance, mean)`` over ``dim`` or all."""
-    return _with_mean(functions.var, input, args, options)
-
-
-@composite(names=("torch",))
-def std_mean(input, *args, **options):
-    """``(standard deviation, mean)`` over ``dim`` or all."""
-    return _with_mean(functions.std, input, args, options)
-
-
-def _with_mean(statistic, input, args, options):
-    dim = options.get("dim", next((a for a in args if not isinstance(a, bool)), None))
-    keepdim = options.get("keepdim", args[2] if len(args) == 3 else False)
-    return statistic(input, *args, **options), input.mean(dim, keepdim)
 
 
 # ---------------------------------------------------------------- truth
@@ -325,7 +275,7 @@ class logsumexp:
 
     >>> import rushlight as torch
     >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0)
-    tensor(1000.6931)
+    tensor(1000.6932)
     """
 
     def forward(self, dim, keepdim):
@@ -338,7 +288,7 @@ class logsumexp:
         else:
             top = np.real(wide).max(axis=axes, keepdims=True)
             top = np.where(np.isfinite(top), top, 0).astype(top.dtype)
-        found = np.log(np.add.reduce(np.exp(wide - top), axis=axes, keepdims=True)) + top
+        found = np.log(add_up(np.exp(wide - top), axes, True)) + top
         if not keepdim:
             found = found.reshape([n for d, n in enumerate(found.shape) if d not in axes])
         return np.asarray(found).astype(self.dtype, copy=False)

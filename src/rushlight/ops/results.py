@@ -15,5 +15,7 @@ def named_result(name, fields):
             parts = [f"{field}={value!r}" for field, value in zip(self._fields, self)]
             return f"torch.return_types.{name}(\n" + ",\n".join(parts) + ")"
 
-        found = _made[name] = type(name, (base,), {"__slots__": (), "__repr__": __repr__, "__module__": "torch.return_types"})
+        found = _made[name] = type(
+            name, (base,), {"__slots__": (), "__repr__": __repr__, "__module__": "torch.return_types"}
+        )
     return found

@@ -9,20 +9,38 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.size import Size
 
 _ARGUMENT = re.compile(r"(?P<type>[A-Za-z]+(?:\[\d*\])?\*?\??)\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
 _REQUIRED = object()
+# Tensor and the classes that behave exactly as it: the tensor room adds them.
+TENSOR_CLASSES = set()
+OPTIONAL_TENSOR_CLASSES = {type(None)}
+_NOTHING = frozenset()
+_EXACT = {"Tensor": TENSOR_CLASSES, "Operand": TENSOR_CLASSES, "int": {int}, "bool": {bool}, "float": {float}, "str": {str},
+          "Scalar": {int, float}, "dtype": {dtypes.DType}}  # fmt: skip
 # Names under which PyTorch's functions also take an argument.
-_ALIASES = {"axis": "dim", "axes": "dim", "keepdims": "keepdim", "x": "self", "x1": "self", "x2": "other", "input": "self", "self": "input"}
+_ALIASES = {
+    "axis": "dim",
+    "axes": "dim",
+    "keepdims": "keepdim",
+    "x": "self",
+    "x1": "self",
+    "x2": "other",
+    "input": "self",
+    "self": "input",
+}
 _DEFAULTS = {"None": None, "True": True, "False": False}
 # Keywords that say where a result is made, accepted by every creation function.
-FACTORY_KEYWORDS = frozenset(("dtype", "device", "layout", "requires_grad", "pin_memory", "memory_format", "out", "names"))
+FACTORY_KEYWORDS = frozenset(
+    ("dtype", "device", "layout", "requires_grad", "pin_memory", "memory_format", "out", "names")
+)
 
 
 class Argument:
     """One argument of a schema: name, type, default, and whether it is a tensor, a list of them or a plain value."""
 
-    __slots__ = ("check", "default", "is_list", "is_tensor", "name", "optional", "repeat", "type", "varargs")
+    __slots__ = ("accepts", "check", "default", "is_list", "is_tensor", "name", "optional", "repeat", "type", "varargs")
 
     def __init__(self, text):
         match = _ARGUMENT.match(text.strip())
@@ -40,6 +58,16 @@ class Argument:
         self.is_tensor = self.type in ("Tensor", "Operand")
         self.is_list = self.type == "Tensor[]"
         self.check = _CHECKS.get(re.sub(r"\d+", "", self.type), _any)
+        self.accepts = _EXACT.get(self.type, _NOTHING)  # classes whose values need no look
+
+    def quick_classes(self):
+        """The exact classes of values that need no check or conversion at all; None where values must be looked into."""
+        if self.is_tensor:
+            return OPTIONAL_TENSOR_CLASSES if self.optional else TENSOR_CLASSES if self.type == "Tensor" else None
+        found = {"int[]": {tuple, Size}, "Tensor[]": None, "any": None}.get(self.type, _EXACT.get(self.type))
+        if found is None:
+            return None
+        return found | {type(None)} if self.optional else found
 
 
 def _read_default(text):
@@ -73,6 +101,9 @@ class Schema:
             self.positional = self.count
         self.index = {argument.name: i for i, argument in enumerate(self.arguments)}
         self.tensor_positions = tuple(i for i, a in enumerate(self.arguments) if a.is_tensor or a.is_list)
+        self.defaults = tuple(a.default for a in self.arguments)
+        self.required = sum(a.default is _REQUIRED for a in self.arguments[: self.positional])
+        self.untyped_positions = tuple(i for i, a in enumerate(self.arguments) if a.type == "any")
         self.varargs = next((i for i, a in enumerate(self.arguments) if a.varargs), None)
 
     def bind(self, args, kwargs):
@@ -98,6 +129,8 @@ class Schema:
                 values.append(self._alias(argument, kwargs) if kwargs else argument.default)
         for position, argument in enumerate(arguments):
             value = values[position]
+            if value.__class__ in argument.accepts:
+                continue
             if value is _REQUIRED:
                 self._missing(values)
             if value is not argument.default and not (value is None and argument.optional):
@@ -126,7 +159,7 @@ class Schema:
         names = [f'"{self._public(a)}"' for a, v in zip(self.arguments, values) if v is _REQUIRED]
         raise TypeError(
             hinted(
-                f"{self.name}() missing {len(names)} required positional argument{'s' * (len(names) != 1)}: {', '.join(names)}",
+                f"{self.name}() missing {len(names)} required positional arguments: {', '.join(names)}",
                 f"the call takes {self.describe()}",
             )
         )
@@ -189,9 +222,7 @@ def _tensors(value, argument, schema, position):
             _mismatch(value, argument, schema, position, "tuple of Tensors")
     for i, item in enumerate(value):
         if not _is_tensor(item) and item is not None:
-            raise TypeError(
-                f"expected Tensor as element {i} in argument {position}, but got {item.__class__.__name__}"
-            )
+            raise TypeError(f"expected Tensor as element {i} in argument {position}, but got {item.__class__.__name__}")
     return list(value)
 
 

@@ -15,7 +15,10 @@ def _prepared(array, dim, dtype):
     kind = dtypes.from_numpy(array.dtype) if dtype is None else dtype
     if kind.category < dtypes.FLOATING:
         raise NotImplementedError(
-            hinted(f"\"softmax_lastdim_kernel_impl\" not implemented for '{kind.legacy_name}'", "convert the tensor first: x.float()")
+            hinted(
+                f"\"softmax_lastdim_kernel_impl\" not implemented for '{kind.legacy_name}'",
+                "convert the tensor first: x.float()",
+            )
         )
     axis = wrap_dim(dim, array.ndim)
     wide = array.astype(np.float32 if is_half(kind.numpy) else kind.numpy, copy=False)
@@ -83,7 +86,11 @@ class log_softmax:
         return functions.log_softmax_gradient(grad, result, dim)
 
 
-@op("log_softmax_gradient(Tensor grad, Tensor output, int dim) -> Tensor", names=(), node="LogSoftmaxBackwardDataBackward0")
+@op(
+    "log_softmax_gradient(Tensor grad, Tensor output, int dim) -> Tensor",
+    names=(),
+    node="LogSoftmaxBackwardDataBackward0",
+)
 class log_softmax_gradient:
     """The gradient of log_softmax: ``grad - exp(output) * sum(grad)`` along ``dim``."""
 
@@ -103,7 +110,8 @@ class log_softmax_gradient:
 def _implicit_dim(name, ndim):
     """The dimension that old code without ``dim`` meant, with PyTorch's warning."""
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", stacklevel=4
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=4,
     )
     return 0 if ndim in (0, 1, 3) else 1
 

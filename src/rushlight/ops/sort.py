@@ -71,7 +71,10 @@ class topk_pair:
         axis = wrap_dim(dim, self.ndim)
         if not 0 <= k <= (self.shape[axis] if self.ndim else 1):
             raise RuntimeError(
-                hinted("selected index k out of range", f"k is {k}, the dimension has {self.shape[axis] if self.ndim else 1} elements")
+                hinted(
+                    "selected index k out of range",
+                    f"k is {k}, the dimension has {self.shape[axis] if self.ndim else 1} elements",
+                )
             )
         if self.ndim == 0:
             return self.copy(), np.zeros((), np.int64)
@@ -108,10 +111,18 @@ class unique_parts:
         if consecutive:
             values, inverse, counts = _runs(rows)
         elif rows.dtype.name == "bfloat16":
-            values, inverse, counts = np.unique(rows.astype(np.float32), return_inverse=True, return_counts=True, axis=None if dim is None else 0, equal_nan=False)
+            values, inverse, counts = np.unique(
+                rows.astype(np.float32),
+                return_inverse=True,
+                return_counts=True,
+                axis=None if dim is None else 0,
+                equal_nan=False,
+            )
             values = values.astype(rows.dtype)
         else:
-            values, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True, axis=None if dim is None else 0, equal_nan=False)
+            values, inverse, counts = np.unique(
+                rows, return_inverse=True, return_counts=True, axis=None if dim is None else 0, equal_nan=False
+            )
         if dim is not None:
             values = np.moveaxis(values, 0, axis)
         return np.ascontiguousarray(values), inverse.reshape(shape).astype(np.int64), counts.astype(np.int64)
@@ -173,7 +184,11 @@ class search_positions:
         else:
             rows = sorted_sequence.reshape(-1, sorted_sequence.shape[-1])
             values = self.reshape(rows.shape[0], -1)
-            found = np.stack([np.searchsorted(r, v, side) for r, v in zip(rows, values)]).reshape(self.shape) if rows.size or values.size else np.zeros(self.shape)
+            found = (
+                np.stack([np.searchsorted(r, v, side) for r, v in zip(rows, values)]).reshape(self.shape)
+                if rows.size or values.size
+                else np.zeros(self.shape)
+            )
         return np.asarray(found).astype(np.int32 if out_int32 else np.int64)
 
 
@@ -183,7 +198,9 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     if not hasattr(input, "_edge"):
         input = functions.tensor(input, dtype=sorted_sequence.dtype)
     if side == "left" and right:
-        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     if sorted_sequence.ndim != 1 and tuple(sorted_sequence.shape[:-1]) != tuple(input.shape[:-1]):
@@ -245,6 +262,10 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     """``(counts, edges)`` of a histogram with so many equal intervals, or the given edges."""
     values = input._array.reshape(-1)
     edges = bins._array if hasattr(bins, "_edge") else int(bins)
-    hist, edges = np.histogram(values, edges, range, weights=None if weight is None else weight._array.reshape(-1), density=density)
+    hist, edges = np.histogram(
+        values, edges, range, weights=None if weight is None else weight._array.reshape(-1), density=density
+    )
     kind = values.dtype
-    return named_result("histogram", "hist bin_edges")(functions.from_numpy(hist.astype(kind)), functions.from_numpy(edges.astype(kind)))
+    return named_result("histogram", "hist bin_edges")(
+        functions.from_numpy(hist.astype(kind)), functions.from_numpy(edges.astype(kind))
+    )

@@ -21,7 +21,9 @@ class constant_pad_nd:
         if len(pad) % 2:
             raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
         if len(pad) // 2 > self.ndim:
-            raise RuntimeError(f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is {len(pad)} while the input has {self.ndim} dimensions.")
+            raise RuntimeError(
+                f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is {len(pad)} while the input has {self.ndim} dimensions."
+            )
         sides = _sides(pad, self.ndim)
         shape = tuple(n + b + a for n, (b, a) in zip(self.shape, sides))
         if any(n < 0 for n in shape):
@@ -73,7 +75,11 @@ class pad_by_places:
         return functions.pad_by_places_gradient(grad, tuple(self.shape), pad, mode)
 
 
-@op("pad_by_places_gradient(Tensor self, int[] shape, int[] pad, str mode) -> Tensor", names=(), node="PadBackwardBackward0")
+@op(
+    "pad_by_places_gradient(Tensor self, int[] shape, int[] pad, str mode) -> Tensor",
+    names=(),
+    node="PadBackwardBackward0",
+)
 class pad_by_places_gradient:
     """Gradients added up where `pad_by_places` copied from."""
 
@@ -104,7 +110,9 @@ def pad(input, pad, mode="constant", value=None):
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pad) // 2 > input.ndim:
-        raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension but got padding length {len(pad)} and input of dimension {input.ndim}")
+        raise RuntimeError(
+            f"Padding length should be less than or equal to two times the input dimension but got padding length {len(pad)} and input of dimension {input.ndim}"
+        )
     if mode == "constant":
         return functions.constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
@@ -112,9 +120,7 @@ def pad(input, pad, mode="constant", value=None):
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if len(pad) // 2 not in (input.ndim - 1, input.ndim - 2):
-        raise NotImplementedError(
-            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
-        )
+        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
     for number in range(len(pad) // 2):
         length = input.shape[input.ndim - 1 - number]
         before, after = pad[2 * number : 2 * number + 2]
@@ -142,10 +148,17 @@ def pad(input, pad, mode="constant", value=None):
 
 
 def _unfold_arguments(kernel_size, dilation, padding, stride):
-    return (repeated(v, 2, n, "unfold") for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride")))
+    return (
+        repeated(v, 2, n, "unfold")
+        for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))
+    )
 
 
-@op("im2col(Tensor self, int[] kernel, int[] dilation, int[] padding, int[] stride) -> Tensor", names=(), node="Im2ColBackward0")
+@op(
+    "im2col(Tensor self, int[] kernel, int[] dilation, int[] padding, int[] stride) -> Tensor",
+    names=(),
+    node="Im2ColBackward0",
+)
 class im2col:
     """Windows of (samples, channels, height, width) as columns (samples, channels x kernel, windows)."""
 
@@ -168,7 +181,11 @@ class im2col:
         return functions.col2im(grad, tuple(self.shape[2:]), kernel, dilation, padding, stride)
 
 
-@op("col2im(Tensor self, int[] lengths, int[] kernel, int[] dilation, int[] padding, int[] stride) -> Tensor", names=(), node="Col2ImBackward0")
+@op(
+    "col2im(Tensor self, int[] lengths, int[] kernel, int[] dilation, int[] padding, int[] stride) -> Tensor",
+    names=(),
+    node="Col2ImBackward0",
+)
 class col2im:
     """Columns added up at the places of their windows: the gradient of `im2col`."""
 
@@ -191,7 +208,9 @@ def unfold_windows(input, kernel_size, dilation=1, padding=0, stride=1):
     """Sliding windows of (samples, channels, height, width) as columns (samples, channels x kernel, windows)."""
     kernel, dilation, padding, stride = _unfold_arguments(kernel_size, dilation, padding, stride)
     if input.ndim not in (3, 4):
-        raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {list(input.shape)}")
+        raise RuntimeError(
+            f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {list(input.shape)}"
+        )
     batched = input if input.ndim == 4 else input.unsqueeze(0)
     found = functions.im2col(batched, kernel, dilation, padding, stride)
     return found if input.ndim == 4 else found.squeeze(0)
@@ -203,7 +222,9 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     kernel, dilation, padding, stride = _unfold_arguments(kernel_size, dilation, padding, stride)
     lengths = repeated(output_size, 2, "output_size", "fold")
     if input.ndim not in (2, 3):
-        raise RuntimeError(f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: {list(input.shape)}")
+        raise RuntimeError(
+            f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: {list(input.shape)}"
+        )
     batched = input if input.ndim == 3 else input.unsqueeze(0)
     if batched.shape[1] % math.prod(kernel):
         raise RuntimeError(
@@ -229,7 +250,9 @@ def pixel_shuffle(input, upscale_factor):
     """(..., C r^2, H, W) as (..., C, H r, W r): channels moved into space (Shi et al., 2016)."""
     r = upscale_factor
     if input.ndim < 3:
-        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
     *lead, channels, height, width = input.shape
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
@@ -261,7 +284,9 @@ def pixel_unshuffle(input, downscale_factor):
 def channel_shuffle(input, groups):
     """Channels dealt out anew across ``groups`` (Zhang et al., 2018)."""
     if input.shape[1] % groups:
-        raise RuntimeError(f"Number of channels must be divisible by groups. Got {input.shape[1]} channels and {groups} groups.")
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {input.shape[1]} channels and {groups} groups."
+        )
     shape = tuple(input.shape)
     return input.reshape(shape[0], groups, shape[1] // groups, *shape[2:]).transpose(1, 2).reshape(shape)
 
@@ -333,7 +358,9 @@ def _resize_matrices(lengths, out, scales, mode, align_corners, antialias):
             matrix = np.zeros((n, length))
             matrix[np.arange(n), _nearest_places(length, n, scale, mode == "nearest-exact")] = 1
         else:
-            matrix = _linear_weights(length, n, scale, align_corners, "cubic" if mode == "bicubic" else "linear", antialias)
+            matrix = _linear_weights(
+                length, n, scale, align_corners, "cubic" if mode == "bicubic" else "linear", antialias
+            )
         matrices.append(matrix)
     return matrices
 
@@ -349,7 +376,11 @@ def _apply(array, matrices):
     return np.ascontiguousarray(found).astype(array.dtype, copy=False)
 
 
-@op("resize(Tensor self, int[] out, any scales, str mode, bool align_corners, bool antialias) -> Tensor", names=(), node="UpsampleBilinear2DBackward0")
+@op(
+    "resize(Tensor self, int[] out, any scales, str mode, bool align_corners, bool antialias) -> Tensor",
+    names=(),
+    node="UpsampleBilinear2DBackward0",
+)
 class interpolate_parts:
     """`interpolate` along every spatial dimension: each is a product with a small matrix."""
 
@@ -364,12 +395,18 @@ class interpolate_parts:
         return functions.interpolate_gradient(grad, tuple(self.shape[2:]), scales, mode, align_corners, antialias)
 
 
-@op("resize_gradient(Tensor self, int[] lengths, any scales, str mode, bool align_corners, bool antialias) -> Tensor", names=(), node="UpsampleBackwardBackward0")
+@op(
+    "resize_gradient(Tensor self, int[] lengths, any scales, str mode, bool align_corners, bool antialias) -> Tensor",
+    names=(),
+    node="UpsampleBackwardBackward0",
+)
 class interpolate_gradient:
     """The gradient of `interpolate`: products with the transposed matrices."""
 
     def forward(self, lengths, scales, mode, align_corners, antialias):
-        return _apply(self, [m.T for m in _resize_matrices(lengths, self.shape[2:], scales, mode, align_corners, antialias)])
+        return _apply(
+            self, [m.T for m in _resize_matrices(lengths, self.shape[2:], scales, mode, align_corners, antialias)]
+        )
 
     def d_self(grad, self, scales, mode, align_corners, antialias):
         return functions.interpolate_parts(grad, tuple(self.shape[2:]), scales, mode, align_corners, antialias)
@@ -379,7 +416,15 @@ _MODES = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 
 
 @composite(names=("nn.functional",))
-def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
+def interpolate(
+    input,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias=False,
+):
     """(samples, channels, ...) resized to ``size`` or by ``scale_factor``.
 
     Modes: "nearest", "nearest-exact", "linear" (3-D input), "bilinear" and "bicubic" (4-D), "trilinear" (5-D), "area".
@@ -391,10 +436,16 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         )
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+            )
     count = input.ndim - 2
     if (size is None) == (scale_factor is None):
-        raise ValueError("only one of size or scale_factor should be defined" if size is not None else "either size or scale_factor should be defined")
+        raise ValueError(
+            "only one of size or scale_factor should be defined"
+            if size is not None
+            else "either size or scale_factor should be defined"
+        )
     if mode in _MODES and input.ndim != _MODES[mode]:
         raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_MODES[mode]}D input")
     if size is not None:
@@ -411,7 +462,9 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
             "size in (o1, o2, ...,oK) format."
         )
     if any(n <= 0 for n in out):
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (H: {input.shape[-2]}, W: {input.shape[-1]}) output (H: {out[0]}, W: {out[-1]})")
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input (H: {input.shape[-2]}, W: {input.shape[-1]}) output (H: {out[0]}, W: {out[-1]})"
+        )
     if mode == "area":
         return getattr(functions, f"adaptive_avg_pool{count}d")(input, out)
     return functions.interpolate_parts(input, [int(n) for n in out], scales, mode, bool(align_corners), antialias)
@@ -427,14 +480,18 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
 @composite(names=("nn.functional",))
 def upsample_nearest(input, size=None, scale_factor=None):
     """Deprecated in PyTorch: `interpolate` by the nearest element."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor, "nearest")
 
 
 @composite(names=("nn.functional",))
 def upsample_bilinear(input, size=None, scale_factor=None):
     """Deprecated in PyTorch: bilinear `interpolate` with aligned corners."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
@@ -447,7 +504,11 @@ def affine_grid(theta, size, align_corners=None):
     align = bool(align_corners)
     axes = []
     for length in size[2:]:
-        line = functions.linspace(-1, 1, length, dtype=theta.dtype) if length > 1 else functions.zeros(1, dtype=theta.dtype)
+        line = (
+            functions.linspace(-1, 1, length, dtype=theta.dtype)
+            if length > 1
+            else functions.zeros(1, dtype=theta.dtype)
+        )
         axes.append(line if align else line * ((length - 1) / length))
     mesh = functions.meshgrid(*axes, indexing="ij")
     base = functions.stack([*reversed(mesh), functions.ones_like(mesh[0])], -1)
@@ -478,9 +539,13 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     """``input`` (N, C, ...) sampled at the places ``grid`` (N, ..., 2 or 3) in [-1, 1], the last coordinate first."""
     align = bool(align_corners)
     if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
     if padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'"
+        )
     lengths = tuple(input.shape[2:])
     raw = [grid[..., len(lengths) - 1 - axis] for axis in range(len(lengths))]
     if mode == "bicubic":

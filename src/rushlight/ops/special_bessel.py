@@ -295,8 +295,8 @@ def _k_scaled(x, order):
         small = lambda y: np.exp(y) * (polynomial(_K0_SMALL, y * y / 2 - 1) - np.log(y) * np.exp(y) * _i0e_right(y))
         large = _K0_LARGE
     else:
-        small = lambda y: np.exp(y) * (
-            y * polynomial(_K1_SMALL, y * y / 2 - 1) + np.log(y) * np.exp(y) * _i1e_right(y) + 1 / y
+        small = lambda y: (
+            np.exp(y) * (y * polynomial(_K1_SMALL, y * y / 2 - 1) + np.log(y) * np.exp(y) * _i1e_right(y) + 1 / y)
         )
         large = _K1_LARGE
     return piecewise(x, ~(x > 2), small, lambda y: polynomial(large, 4 / y - 1) / np.sqrt(y))

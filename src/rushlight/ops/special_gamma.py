@@ -48,7 +48,9 @@ def _lgamma_small(x):
 
 def _lgamma_large(x):
     inverse = 1 / x
-    found = (x - 0.5) * (np.log(x) - 1) - 0.5 + _HALF_LOG_TWO_PI + inverse * polynomial(_STIRLING[:8], inverse * inverse)
+    found = (
+        (x - 0.5) * (np.log(x) - 1) - 0.5 + _HALF_LOG_TWO_PI + inverse * polynomial(_STIRLING[:8], inverse * inverse)
+    )
     return np.where(x == np.inf, np.inf, found)
 
 

@@ -21,14 +21,17 @@ What a record may hold:
   is absent, lists of arrays for ``Tensor[]``), and returns an array or a tuple of arrays, of the right dtype;
 - ``d_NAME(...)``: the gradient of tensor argument NAME. Its parameters are taken by name: ``grad`` (of output 0),
   ``grads`` (a tuple, one for each output, None where nothing flowed), any argument of the schema, ``result``,
-  ``result0``, ``result1``, ... (an argument of the schema called ``grad`` hides the first: such rules use ``grads``).
-  Naming a tensor is what saves it. Everything is a Tensor (or a plain value): write with
+  ``result0``, ``result1``, ... (an argument of the schema called ``grad`` hides the first: such rules use ``grads``),
+  ``shape`` (of the first argument, where the rule needs no more of it). Naming a tensor is what saves it. Everything is a Tensor (or a plain value): write with
   operators, methods and ``functions``, so that derivatives of any order follow. Elementwise rules may return a
   gradient of the broadcast shape: it is summed to the operand's shape;
 - ``gradients(...)``: instead of several ``d_NAME``: one rule that returns a tuple with the gradient of each tensor
   argument in schema order; it may also name ``needs``, a tuple of bools in the same order;
 - ``check(...)``: (elementwise kinds) gets all bound arguments, tensors as Tensors, and raises for what PyTorch refuses;
 - ``kernel``: the name in PyTorch's ``"..." not implemented for`` messages where it is not the operation's with _cpu;
+- ``inplace_node``: the node's name where the in-place form has another one;
+- ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
+- ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
 - ``samples()``: a few calls, for tests: yields ``(args, kwargs)`` with NumPy arrays in place of tensors.
 """
@@ -87,10 +90,14 @@ class Op:
         self.element = body.get("element")
         self.check = body.get("check")
         self.kernel = body.get("kernel", self.name + "_cpu")
+        self.inplace_node = body.get("inplace_node")
+        self.wide_numbers = body.get("wide_numbers", False)
+        self.light = body.get("light", False)
         self.with_number = body.get("with_number")
         self.untracked = body.get("untracked", False)
         self.samples = body.get("samples")
         self.gradients = body.get("gradients")
+        self.plans = {}  # which tensor arguments need gradients, as bits -> autograd's Plan
         self.derivatives = {key[2:]: rule for key, rule in body.items() if key.startswith("d_")}
         self.node_name = node or camel_case(self.name) + "Backward0"
         self.refuse = frozenset(refuse)  # names of dtypes that PyTorch's kernel lacks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ops import table
-from ..ops.view import PROPERTIES
+from ..ops.order import PROPERTIES
 from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
 from . import dispatch, fast
 from .base import Tensor
@@ -16,8 +16,8 @@ _FACTORIES = {
     table.BINARY: fast.binary,
     table.ELEMENTWISE: fast.elementwise,
     table.FUSED: fast.fused,
-    table.VIEW: dispatch.general,
-    table.FUNCTION: dispatch.general,
+    table.VIEW: dispatch.short,
+    table.FUNCTION: dispatch.short,
     table.CREATE: dispatch.creation,
     table.INPLACE: dispatch.inplace_only,
 }
@@ -32,7 +32,7 @@ _BINARY_OPERATORS = {
 }  # fmt: skip
 _REFLECTED_OPERATORS = {
     "__rfloordiv__": "floor_divide", "__rmod__": "remainder", "__rpow__": "pow", "__rlshift__": "bitwise_left_shift",
-    "__rrshift__": "bitwise_right_shift",
+    "__rrshift__": "bitwise_right_shift", "__rmatmul__": "matmul",
 }  # fmt: skip
 _INPLACE_OPERATORS = {
     "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div", "__ifloordiv__": "floor_divide",

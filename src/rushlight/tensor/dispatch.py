@@ -17,8 +17,9 @@ from ..base import dtypes
 from ..base.device import check_device
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
+from ..base.size import Size
 from ..ops import table
-from ..ops.schema import Schema
+from ..ops.schema import OPTIONAL_TENSOR_CLASSES, TENSOR_CLASSES, Schema
 from ..ops.table import functions
 from ..ops.tensor_math import tensor_math
 from .base import Tensor, quiet, wrap
@@ -26,10 +27,14 @@ from .elementwise import elementwise_result
 
 ndarray = np.ndarray
 asarray = np.asarray
-new = Tensor.__new__
+object_new = object.__new__
 
 # Classes that behave as Tensor itself: Tensor and Parameter.
-PLAIN_CLASSES = {Tensor}
+PLAIN_CLASSES = TENSOR_CLASSES
+PLAIN_CLASSES.add(Tensor)
+OPTIONAL_TENSOR_CLASSES.add(Tensor)
+# Classes of arguments that cannot override operations: no need to ask them for __torch_function__.
+_INERT_CLASSES = {Tensor, int, float, bool, complex, str, tuple, list, type(None), dtypes.DType, Size}
 ELEMENTWISE_KINDS = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED))
 # Objects that see every call before it runs (recorders, transforms); empty almost always.
 INTERPOSERS = []
@@ -37,7 +42,8 @@ INTERPOSERS = []
 
 def register_plain_class(cls):
     """Let a Tensor subclass that changes no operation (Parameter) take the fast paths."""
-    PLAIN_CLASSES.add(cls)
+    for classes in (PLAIN_CLASSES, OPTIONAL_TENSOR_CLASSES, _INERT_CLASSES):
+        classes.add(cls)
 
 
 def schema_of(op):
@@ -69,7 +75,7 @@ def general(op):
     def call(*args, **kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
         for value in args:
-            if value.__class__ not in PLAIN_CLASSES and hasattr(value, "__torch_function__"):
+            if value.__class__ not in _INERT_CLASSES and hasattr(value, "__torch_function__"):
                 overridden = torch_function(call, args, kwargs)
                 if overridden is not NotImplemented:
                     return overridden
@@ -81,6 +87,82 @@ def general(op):
         return run(op, schema, values)
 
     return named(call, op)
+
+
+def short(op):
+    """The function of an operation on plain tensors and plain values: its short path, then the general one.
+
+    Positional arguments whose classes are exactly those of the schema go to forward at once.
+    """
+    slow = general(op)
+    forward = op.forward
+    is_view = op.kind == table.VIEW
+    lookup = None
+
+    def call(*args, **kwargs):
+        nonlocal lookup
+        if kwargs or INTERPOSERS:
+            return slow(*args, **kwargs)
+        if lookup is None:
+            lookup = _short_lookup(op)
+        schema, required, most, defaults, classes, tensors, int_lists = lookup
+        count = len(args)
+        if count > 1 and schema.varargs == 1 and args[1].__class__ is int:
+            args, count = (args[0], args[1:]), 2
+        if not required <= count <= most:
+            return slow(*args)
+        for value, accepted in zip(args, classes):
+            if value.__class__ not in accepted:
+                return slow(*args)
+        for position in int_lists:
+            if position < count and args[position] is not None:
+                for item in args[position]:
+                    if item.__class__ is not int:
+                        return slow(*args)
+        values = [*args, *defaults[count:]]
+        arrays = values.copy()
+        tracked = False
+        for position in tensors:
+            value = values[position]
+            if value is not None:
+                arrays[position] = value._array
+                if value._edge is not None:
+                    tracked = True
+        found = quiet.run(forward, *arrays)
+        if found.__class__ is ndarray:
+            result = object_new(Tensor)
+            result._array = found
+            if is_view:
+                return _link_short(op, schema, values, result, tracked)
+            if tracked and state.recording:
+                record_result(op, schema, values, result)
+            return result
+        return finish(op, schema, values, found)
+
+    return named(call, op)
+
+
+def _short_lookup(op):
+    """What `short` needs of a schema: which classes each argument may have, where tensors and lists of ints are."""
+    schema = schema_of(op)
+    classes = [a.quick_classes() for a in schema.arguments[: schema.positional]]
+    usable = None not in classes and not op.refuse and not any(a.is_list for a in schema.arguments)
+    int_lists = tuple(i for i, a in enumerate(schema.arguments) if a.type.startswith("int["))
+    most = schema.positional if usable else -1
+    return schema, schema.required, most, schema.defaults, classes, schema.tensor_positions, int_lists
+
+
+def _link_short(op, schema, values, result, tracked):
+    """`link_views` for one result."""
+    source = values[0]
+    if result._array is source._array:
+        result._array = source._array[...]
+    edge = None
+    if tracked and state.recording:
+        node = record(op, schema, node_class_of(op, values), values, (result,))
+        edge = None if node is None else (node, 0)
+    link_view(source, result, edge, None if state.grad else NO_GRAD)
+    return result
 
 
 def named(call, op):
@@ -96,11 +178,12 @@ def run(op, schema, values):
         return INTERPOSERS[-1].call(op, schema, values)
     if op.kind == table.FUSED and state.recording and _any_edge(schema, values):
         return op.element(tensor_math, *values)
-    found = compute(op, schema, values)
-    if found.__class__ is tuple:
-        results = tuple([wrap(array) for array in found])
-    else:
-        results = (wrap(found),)
+    return finish(op, schema, values, compute(op, schema, values))
+
+
+def finish(op, schema, values, found):
+    """Wrap what an operation computed, an array or a tuple of them, and record the call."""
+    results = tuple([wrap(array) for array in found]) if found.__class__ is tuple else (wrap(found),)
     if op.kind == table.VIEW:
         link_views(op, schema, values, results, found.__class__ is tuple)
     elif state.recording and _any_edge(schema, values):
@@ -142,14 +225,16 @@ def compute(op, schema, values):
     """The array, or tuple of arrays, that an operation gives for bound values; with float warnings off."""
     if op.kind in ELEMENTWISE_KINDS:
         return quiet.run(elementwise_result, op, schema, values)
-    arrays = [
-        value._array
-        if hasattr(value, "_edge")
-        else [None if t is None else t._array for t in value]
-        if value.__class__ is list
-        else value
-        for value in values
-    ]
+    arrays = values.copy()
+    for position in schema.tensor_positions:
+        value = arrays[position]
+        if value.__class__ in PLAIN_CLASSES or hasattr(value, "_edge"):
+            arrays[position] = value._array
+        elif value.__class__ is list:
+            arrays[position] = [None if t is None else t._array for t in value]
+    for position in schema.untyped_positions:
+        if hasattr(arrays[position], "_edge"):
+            arrays[position] = arrays[position]._array
     if op.refuse:
         refuse_dtypes(op, arrays)
     return quiet.run(op.forward, *arrays)
@@ -229,7 +314,7 @@ def inplace_form(op):
     """The in-place form of an operation: ``name_(self, ...)`` writes the result into self."""
     name = op.name + "_"
     ufunc = op.ufunc if op.kind == table.BINARY and default_rule(op) in (table.PROMOTE, table.FLOAT) else None
-    ufunc = ufunc if isinstance(ufunc, np.ufunc) else None
+    ufunc = ufunc if isinstance(ufunc, np.ufunc) and not op.refuse else None
 
     def call(self, *args, **kwargs):
         # The common small case: a ufunc, same dtype, nothing recorded.
@@ -239,7 +324,7 @@ def inplace_form(op):
                 x, y = self._array, other._array
                 if x.dtype is y.dtype and x.dtype in dtypes.FLOATS:
                     try:
-                        quiet.run(ufunc, x, y, x)
+                        quiet.run(ufunc, x, y, out=x)
                     except ValueError:
                         return run_inplace(op, schema_of(op), schema_of(op).bind((self, *args), kwargs), name)
                     bump(self, name)
@@ -266,7 +351,8 @@ def run_inplace(op, schema, values, name):
     write_array(target, found, name)
     bump(self, name)
     if recorded:
-        node = record(op, schema, node_class_of(op, values), values, (self,), original)
+        node_type = node_class_of(op, values) if op.inplace_node is None else op_node_class(op.inplace_node)
+        node = record(op, schema, node_type, values, (self,), original)
         if node is not None:
             rebase(self, (node, 0))
     return self

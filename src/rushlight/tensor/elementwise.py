@@ -37,9 +37,12 @@ def elementwise_result(op, schema, values):
     elif rule in (table.COMPARE, table.LOGICAL):
         result = dtypes.bool_
     elif rule == table.INTEGRAL and common.category >= dtypes.FLOATING:
-        raise NotImplementedError(f'"{op.kernel}" not implemented for \'{common.legacy_name}\'')
+        raise NotImplementedError(f"\"{op.kernel}\" not implemented for '{common.legacy_name}'")
     if op.refuse and common is not None and common.name in op.refuse:
-        raise NotImplementedError(f'"{op.kernel}" not implemented for \'{common.legacy_name}\'')
+        raise NotImplementedError(f"\"{op.kernel}\" not implemented for '{common.legacy_name}'")
+    half = op.wide_numbers and common.itemsize == 2 and common.is_floating_point
+    if half and any(value is not None and not hasattr(value, "_edge") for value in operands[1:]):
+        common = dtypes.float32
     arrays = [as_operand(value, common) for value in operands]
     if masked:
         arrays[0] = operands[0]._array
@@ -64,6 +67,9 @@ def _settle(op, found, result):
 
 def _evaluate(op, arrays, rest):
     if op.numpy is not None:
+        first = arrays[0]
+        if op.kind == table.UNARY and op.dtype_rule == table.FLOAT and table.is_half(first.dtype):
+            return np.asarray(op.numpy(first.astype(np.float32))).astype(first.dtype)
         return op.numpy(*arrays, **rest)
     half = None
     wide = []
@@ -71,16 +77,18 @@ def _evaluate(op, arrays, rest):
         if array is not None and table.is_half(array.dtype):
             half, array = array.dtype, array.astype(np.float32)
         wide.append(array)
-    found = _in_blocks(op)(*wide, *rest.values())
+    found = array_function(op)(*wide, *rest.values())
     if half is not None and np.asarray(found).dtype == np.float32:
         found = np.asarray(found).astype(half)
     return found
 
 
-def _in_blocks(op):
-    found = op.__dict__.get("blockwise")
+def array_function(op):
+    """The formula of an elementwise operation as a function of its arguments in schema order, arrays for tensors."""
+    found = op.__dict__.get("array_function")
     if found is None:
-        found = op.blockwise = in_blocks(functools.partial(op.element, numpy_math))
+        formula = functools.partial(op.element, numpy_math)
+        found = op.array_function = formula if op.light else in_blocks(formula)
     return found
 
 
@@ -120,7 +128,9 @@ def scalar_array(value, dtype):
         if dtype.category in (dtypes.UNSIGNED, dtypes.SIGNED):
             if -(1 << 63) <= value < 1 << 64:
                 return np.array(value & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(dtype.numpy)
-            raise RuntimeError(hinted("value cannot be converted to type int64_t without overflow", f"{value} needs more than 64 bits")) from None
+            raise RuntimeError(
+                hinted("value cannot be converted to type int64_t without overflow", f"{value} needs more than 64 bits")
+            ) from None
         raise
     except TypeError:
         if isinstance(value, complex):

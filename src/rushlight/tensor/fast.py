@@ -1,12 +1,10 @@
-"""The functions of unary and binary elementwise operations: a short path for plain small tensors before the general one.
+"""The functions of elementwise operations: a short path for plain tensors before the general one.
 
 The short path asks only what it must: exact classes, one dtype, nothing switched on. Shapes that do not broadcast send
 the call to the general path, which says what is wrong.
 """
 
 from __future__ import annotations
-
-import functools
 
 import numpy as np
 
@@ -21,17 +19,19 @@ from ..autograd.node import (
 )
 from ..base import dtypes
 from ..ops import table
-from ..ops.blockwise import in_blocks
-from ..ops.numpy_math import numpy_math
 from ..ops.schema import is_number
 from ..ops.table import functions
 from .base import Tensor, quiet, wrap
 from .dispatch import INTERPOSERS, PLAIN_CLASSES, default_rule, general, named, record_result, schema_of
+from .elementwise import array_function
 
 ndarray, asarray = np.ndarray, np.asarray
 object_new = object.__new__
-FLOATS = dtypes.FLOATS
 NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
+PLAIN_FLOATS = frozenset((*NATIVE_FLOATS, np.dtype(np.float16)))
+NUMBERS = frozenset((*PLAIN_FLOATS, *(np.dtype(kind) for kind in "bhilBHILFD")))
+COMPLEXES = dtypes.COMPLEXES
+MISSING = object()  # the second operand of a call that names it otherwise: pow(x, exponent=2)
 BOOL = dtypes.BOOL_ARRAY
 RULES = (table.PROMOTE, table.FLOAT, table.COMPARE)
 
@@ -48,13 +48,20 @@ def number_array(value, dtype):
     return found
 
 
+def ready_dtypes(op, among):
+    """The NumPy dtypes that a short path may take: those of ``among`` that the operation does not refuse or check."""
+    refused = {dtypes.NAMES[name].numpy for name in op.refuse if name != "bfloat16"}
+    return among - refused - (COMPLEXES if op.check is not None else frozenset())
+
+
 def unary(op):
     """The function of a one-operand operation."""
     slow = general(op)
-    compute, ready = op.ufunc, FLOATS
+    compute, rule = op.ufunc, default_rule(op)
+    ready = ready_dtypes(op, PLAIN_FLOATS if compute is not None and rule == table.PROMOTE else NATIVE_FLOATS)
     if compute is None and op.element is not None:
-        compute, ready = in_blocks(functools.partial(op.element, numpy_math)), NATIVE_FLOATS
-    if compute is None or default_rule(op) not in RULES:
+        compute = array_function(op)
+    if compute is None or rule not in RULES:
         return slow
     tracked = _tracked_unary(op)
     never_tracked = not op.differentiable
@@ -89,8 +96,8 @@ def elementwise(op):
     rule = default_rule(op)
     if rule not in (*RULES, table.MASKED):
         return slow
-    evaluate = op.numpy or in_blocks(functools.partial(op.element, numpy_math))
-    ready = FLOATS if op.numpy else NATIVE_FLOATS
+    evaluate = op.numpy or array_function(op)
+    ready = ready_dtypes(op, PLAIN_FLOATS if op.numpy else NATIVE_FLOATS)
     kinds = tuple(argument.is_tensor for argument in schema.arguments)
     defaults = tuple(argument.default for argument in schema.arguments)
     names = {argument.name: i for i, argument in enumerate(schema.arguments)}
@@ -146,7 +153,7 @@ def elementwise(op):
 def fused(op):
     """The function of a formula that runs at once on arrays of one dtype; recorded ones go the general way."""
     slow = general(op)
-    element = in_blocks(functools.partial(op.element, numpy_math))
+    element = array_function(op)
 
     def call(*values):
         if not state.recording and not INTERPOSERS:
@@ -166,33 +173,34 @@ def fused(op):
 
 
 def binary(op, operator=False):
-    """The function of a two-operand operation, or its ``operator`` form, which leaves foreign operands to themselves."""
+    """The function of a two-operand operation, or its ``operator`` form, which leaves foreign operands alone."""
     slow = operator_form(general(op)) if operator else general(op)
     compute = op.ufunc
     rule = default_rule(op)
     if compute is None or rule not in RULES:
         return slow
-    integers_too = rule != table.FLOAT
-    never_tracked = not op.differentiable
+    ready = ready_dtypes(op, PLAIN_FLOATS if rule == table.FLOAT else NUMBERS)
+    ready_for_number = ready & NATIVE_FLOATS
+    never_tracked = not op.differentiable or rule == table.COMPARE
     with_number = op.with_number
     tracked_tensor, tracked_number = _tracked_binary(op)
 
-    def call(input, other, **options):
+    def call(input, other=MISSING, **options):
         if input.__class__ in PLAIN_CLASSES and not options and not INTERPOSERS:
             x = input._array
             dtype = x.dtype
             kind = other.__class__
             if kind in PLAIN_CLASSES:
                 y = other._array
-                if y.dtype is not dtype or not (dtype in FLOATS or (integers_too and dtype is not BOOL and dtype.isbuiltin)):
+                if y.dtype is not dtype or dtype not in ready:
                     return slow(input, other)
                 edge = other._edge
                 tracked, number = tracked_tensor, False
-            elif (kind is float or kind is int) and dtype in NATIVE_FLOATS:
+            elif (kind is float or kind is int) and dtype in ready_for_number:
                 edge = None
                 tracked, number = tracked_number, True
             else:
-                return slow(input, other)
+                return slow(input) if other is MISSING else slow(input, other)
             own_edge = input._edge
             if (own_edge is not None or edge is not None) and not never_tracked and state.recording:
                 if tracked is None or state.recording != PLAIN:
@@ -221,13 +229,13 @@ def binary(op, operator=False):
             if recorded:
                 result._edge = (tracked(input, other, x.shape, shape, own_edge, edge), 0)
             return result
-        return slow(input, other, **options)
+        return slow(input, **options) if other is MISSING else slow(input, other, **options)
 
     return named(call, op)
 
 
 def operator_form(function):
-    """``function`` as an operator's method: numbers, tensors and NumPy arrays are operands, anything else is not ours."""
+    """``function`` as an operator's method: numbers, tensors and NumPy arrays are operands, all else is not ours."""
 
     def call(input, other):
         if hasattr(other, "_edge") or is_number(other) or hasattr(other, "__torch_function__"):
@@ -262,7 +270,7 @@ def _arguments(rule):
 
 
 def _tracked_unary(op):
-    """A function that makes the node of a call, or None where the rule names more than grad, the operand and the result."""
+    """A function that makes the node of a call, or None where the rule names more than grad, operand and result."""
     schema = schema_of(op)
     first = schema.arguments[0].name
     rule = op.derivatives.get(first)
@@ -343,7 +351,9 @@ def _tracked_binary(op):
     for name in (first, second):
         rule = op.derivatives.get(name)
         usable = rule is not None and set(_arguments(rule)) <= known
-        rules.append((_positional(rule, _arguments(rule), first, second, options), _arguments(rule)) if usable else None)
+        rules.append(
+            (_positional(rule, _arguments(rule), first, second, options), _arguments(rule)) if usable else None
+        )
     if rules[0] is None:
         return None, None
     names = [op.node_name, op.node_name]

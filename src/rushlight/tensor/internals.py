@@ -86,3 +86,10 @@ def differentiate_gradient(formula, inputs, grad, outer):
             gradients.grad([g for g, _ in pairs], wanted, [o for _, o in pairs], create_graph=create_graph, allow_unused=True)
         )
     return tuple(None if t is None else next(found) for t in leaves)
+
+
+@internal
+def unit_gradient(output):
+    """The gradient that backward starts from at an output of one element: one."""
+    array = output._array
+    return wrap(np.ones(array.shape, array.dtype))

@@ -200,43 +200,34 @@ def multi_head_attention_forward(
     key = _split_heads(key, batch, num_heads) if static_k is None else _checked_static(static_k, "static_k", query)
     value = _split_heads(value, batch, num_heads) if static_v is None else _checked_static(static_v, "static_v", query)
     if add_zero_attn:
-        key, value = (functions.cat([x, x.new_zeros(x.shape[0], 1, x.shape[2])], 1) for x in (key, value))
+        key, value = (functions.cat([x, x.new_zeros(*x.shape[:2], 1, x.shape[3])], 2) for x in (key, value))
         extra += 1
-    mask = _merge_masks(attn_mask, key_padding_mask, extra, batch, num_heads, key.shape[1])
+    mask = _merge_masks(attn_mask, key_padding_mask, extra, batch, key.shape[2])
 
-    dropout_p = dropout_p if training else 0.0
     attend = _attend_with_weights if need_weights else _attend_without_weights
-    output, attention = attend(query, key, value, mask, dropout_p, is_causal, batch)
+    output, weights = attend(query, key, value, mask, dropout_p if training else 0.0, is_causal)
+    output = output.permute(2, 0, 1, 3).reshape(target_length * batch, embed_dim)
     output = functions.linear(output, out_proj_weight, out_proj_bias).view(target_length, batch, embed_dim)
-    if attention is not None:
-        attention = attention.view(batch, num_heads, target_length, key.shape[1])
-        attention = attention.mean(1) if average_attn_weights else attention
+    if weights is not None and average_attn_weights:
+        weights = weights.mean(1)
     if batched:
-        return output, attention
-    return output.squeeze(1), None if attention is None else attention.squeeze(0)
+        return output, weights
+    return output.squeeze(1), None if weights is None else weights.squeeze(0)
 
 
-def _attend_with_weights(query, key, value, mask, dropout_p, is_causal, batch):
-    """(L * N, E) outputs of all heads side by side, and the weights (N * heads, L, S)."""
-    query = query * math.sqrt(1.0 / query.shape[-1])
-    if mask is None:
-        scores = query @ key.transpose(-2, -1)
-    else:
-        scores = functions.baddbmm(mask, query, key.transpose(-2, -1))
+def _attend_with_weights(query, key, value, mask, dropout_p, is_causal):
+    """The outputs of every head (N, heads, L, E / heads), and the weights (N, heads, L, S)."""
+    scores = (query * math.sqrt(1.0 / query.shape[-1])) @ key.transpose(-2, -1)
+    if mask is not None:
+        scores = scores + mask
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = functions.dropout(weights, dropout_p, True)
-    output = (weights @ value).transpose(0, 1)
-    return output.reshape(query.shape[1] * batch, -1), weights
+    return weights @ value, weights
 
 
-def _attend_without_weights(query, key, value, mask, dropout_p, is_causal, batch):
-    """(L * N, E) outputs of all heads side by side, and None."""
-    query, key, value = (x.view(batch, -1, *x.shape[1:]) for x in (query, key, value))
-    if mask is not None:
-        mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.view(batch, -1, *mask.shape[1:])
-    output = scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal)
-    return output.permute(2, 0, 1, 3).reshape(output.shape[2] * batch, -1), None
+def _attend_without_weights(query, key, value, mask, dropout_p, is_causal):
+    return scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal), None
 
 
 # ---------------------------------------------------------------- its projections
@@ -260,8 +251,16 @@ def _project_separately(query, key, value, weights, bias):
 
 
 def _split_heads(x, batch, num_heads):
-    """(steps, N, E) to (N * heads, steps, E / heads)."""
-    return x.reshape(x.shape[0], batch * num_heads, x.shape[2] // num_heads).transpose(0, 1)
+    """(steps, N, E) to (N, heads, steps, E / heads), a view."""
+    steps, present, size = x.shape
+    if present != batch:
+        raise RuntimeError(
+            hinted(
+                f"shape '[{steps}, {batch * num_heads}, {size // num_heads}]' is invalid for input of size {x.numel()}",
+                f"the query has {batch} sequences, key or value {present}",
+            )
+        )
+    return x.view(steps, batch, num_heads, size // num_heads).permute(1, 2, 0, 3)
 
 
 # ---------------------------------------------------------------- its masks
@@ -298,10 +297,12 @@ def _batch_of_masks(mask, target_length, source_length, copies):
     return mask.unsqueeze(0) if mask.dim() == 2 else mask
 
 
-def _merge_masks(attn_mask, key_padding_mask, extra, batch, num_heads, source_length):
-    """Both masks in one, (1 or N * heads, L or 1, S); columns added to the keys (``extra``) are open to all."""
-    if extra and attn_mask is not None:
-        attn_mask = functions.pad(attn_mask, (0, extra))
+def _merge_masks(attn_mask, key_padding_mask, extra, batch, source_length):
+    """Both masks in one that broadcasts to (N, heads, L, S); keys that were added (``extra``) are open to all."""
+    if attn_mask is not None:
+        lead = (1, 1) if attn_mask.shape[0] == 1 else (batch, -1)
+        attn_mask = attn_mask.view(*lead, *attn_mask.shape[1:])
+        attn_mask = functions.pad(attn_mask, (0, extra)) if extra else attn_mask
     if key_padding_mask is None:
         return attn_mask
     if extra:
@@ -311,9 +312,8 @@ def _merge_masks(attn_mask, key_padding_mask, extra, batch, num_heads, source_le
             key_padding_mask.shape[dim] == length,
             f"Expected key_padded_mask.shape[{dim}] to be {length}, but got {key_padding_mask.shape[dim]}",
         )
-    spread = key_padding_mask.view(batch, 1, 1, source_length).expand(-1, num_heads, -1, -1)
-    spread = spread.reshape(batch * num_heads, 1, source_length)
-    return spread if attn_mask is None else attn_mask + spread
+    key_padding_mask = key_padding_mask.view(batch, 1, 1, source_length)
+    return key_padding_mask if attn_mask is None else attn_mask + key_padding_mask
 
 
 # ---------------------------------------------------------------- its checks
@@ -381,10 +381,10 @@ def _check_separate_weights(weights, query, key, value):
 
 
 def _checked_static(static, name, query):
-    """Keys or values given ready made, (N * heads, S, E / heads); AssertionError for another shape."""
-    for dim in (0, 2):
+    """Keys or values given ready made, (N * heads, S, E / heads), by head; AssertionError for another shape."""
+    batch, heads, _, size = query.shape
+    for dim, expected in ((0, batch * heads), (2, size)):
         _require(
-            static.shape[dim] == query.shape[dim],
-            f"expecting {name}.size({dim}) of {query.shape[dim]}, but got {static.shape[dim]}",
+            static.shape[dim] == expected, f"expecting {name}.size({dim}) of {expected}, but got {static.shape[dim]}"
         )
-    return static
+    return static.view(batch, heads, *static.shape[1:])

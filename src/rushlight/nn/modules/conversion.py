@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import NoneType
 
 from ...autograd import no_grad
 from ...base.device import device as Device
@@ -103,35 +104,36 @@ class ModuleConversion:
 
 def _parse_to(*args, **kwargs):
     """The four forms of ``to`` as (device, dtype, non_blocking, memory_format)."""
-    memory_format = kwargs.pop("memory_format", None)
-    positions = ["device", "dtype", "non_blocking"]
+    positions = ["device", "dtype", "non_blocking", "copy"]
+    values, named = args, dict(kwargs)
+    memory_format = named.pop("memory_format", None)
     if args and isinstance(args[0], Tensor):
-        args = (args[0].device, args[0].dtype, *args[1:])
+        values = (args[0].device, args[0].dtype, *args[1:])
     elif args and isinstance(args[0], DType):
-        positions = ["dtype", "non_blocking"]
-    elif "tensor" in kwargs:
-        other = kwargs.pop("tensor")
-        kwargs.update(device=other.device, dtype=other.dtype)
-    elif "other" in kwargs:
-        other = kwargs.pop("other")
-        kwargs.update(device=other.device, dtype=other.dtype)
-    given = dict(zip(positions, args))
-    unknown = [name for name in kwargs if name not in positions or name in given]
-    if len(args) > len(positions) or unknown:
+        positions = ["dtype", "non_blocking", "copy"]
+    elif isinstance(other := named.pop("other", named.pop("tensor", None)), Tensor):
+        named.update(device=other.device, dtype=other.dtype)
+    given = dict(zip(positions, values))
+    fits = len(values) <= len(positions) and all(name in positions and name not in given for name in named)
+    given.update(named)
+    device, dtype, non_blocking = given.get("device"), given.get("dtype"), given.get("non_blocking", False)
+    fits = fits and isinstance(dtype, (DType, NoneType)) and isinstance(non_blocking, bool)
+    fits = fits and isinstance(given.get("copy", False), bool)
+    if not (fits and isinstance(memory_format, (MemoryFormat, NoneType))):
+        got = ", ".join(map(_type_name, args)) + "".join(f"{name}={_type_name(kwargs[name])}, " for name in kwargs)
         raise TypeError(
             hinted(
-                "to() received an invalid combination of arguments",
-                "give to(device), to(dtype), to(device, dtype) or to(tensor), with non_blocking= and memory_format=",
+                f"to() received an invalid combination of arguments - got ({got}), but expected one of:",
+                "to(device), to(dtype), to(device, dtype) or to(tensor), with non_blocking= and memory_format=",
             )
         )
-    given.update(kwargs)
-    device, dtype = given.get("device"), given.get("dtype")
-    if device is not None and not isinstance(device, Device):
-        device = Device(device)
-    if dtype is not None and not isinstance(dtype, DType):
-        raise TypeError(f"to(): argument 'dtype' must be torch.dtype, not {dtype.__class__.__name__}")
-    if memory_format is not None and not isinstance(memory_format, MemoryFormat):
-        raise TypeError(
-            f"to(): argument 'memory_format' must be torch.memory_format, not {memory_format.__class__.__name__}"
-        )
-    return device, dtype, bool(given.get("non_blocking", False)), memory_format
+    return (
+        device if device is None or isinstance(device, Device) else Device(device),
+        dtype,
+        non_blocking,
+        memory_format,
+    )
+
+
+def _type_name(value):
+    return {DType: "torch.dtype", Device: "torch.device"}.get(type(value), type(value).__name__)

@@ -166,8 +166,7 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
                 raise _wrong_member(value, "child module", name, "torch.nn.Module or None")
             modules[name] = registered(global_module_registration_hooks, self, name, value)
         elif is_tensor and isinstance(value, Buffer):
-            _forget(name, state, parameters or {}, modules or {})
-            self.register_buffer(name, value, value.persistent)
+            self._register_assigned_buffer(name, value)
         elif buffers is not None and name in buffers:
             if value is not None and not is_tensor:
                 raise _wrong_member(value, "buffer", name, "torch.nn.Buffer, torch.Tensor or None")
@@ -238,6 +237,19 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
             self._non_persistent_buffers_set.discard(name)
         else:
             self._non_persistent_buffers_set.add(name)
+
+    def _register_assigned_buffer(self, name, buffer):
+        """`register_buffer`, which a subclass may have overridden without the argument ``persistent``."""
+        code = getattr(type(self).register_buffer, "__code__", None)
+        if code is None or "persistent" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+            self.register_buffer(name, buffer, buffer.persistent)
+        elif buffer.persistent:
+            self.register_buffer(name, buffer)
+        else:
+            raise RuntimeError(
+                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() "
+                "without the persistent argument is not allowed."
+            )
 
     def add_module(self, name, module):
         """File ``module`` (or ``None``) under ``name`` among the submodules."""
@@ -316,8 +328,10 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
                 parameter.grad.zero_()
 
     def share_memory(self):
-        """Move parameters and buffers to memory that other processes can map."""
-        return self._apply(lambda tensor: tensor.share_memory_())
+        """Move parameters and buffers to memory that other processes can map; not available in this version."""
+        raise NotImplementedError(
+            hinted("Module.share_memory() is not available", "send a state_dict() to the other process instead")
+        )
 
     def compile(self, *args, **kwargs):
         """Compile this module's call in place; not available in this version."""

@@ -24,6 +24,6 @@ def skip_init(module_cls, *args, **kwargs):
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
     before = get_rng_state()
     try:
-        return module_cls(*args, **kwargs)
+        return module_cls(*args, **kwargs).to_empty(device=kwargs.get("device") or "cpu")
     finally:
         set_rng_state(before)

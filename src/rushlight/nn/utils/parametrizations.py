@@ -80,7 +80,7 @@ class _SpectralNorm(Module):
         with no_grad():
             for _ in range(steps):
                 self._u.copy_(F.normalize(functions.mv(matrix, self._v), dim=0, eps=self.eps))
-                self._v.copy_(F.normalize(functions.mv(matrix.t(), self._u), dim=0, eps=self.eps))
+                self._v.copy_(F.normalize(functions.mv(matrix.mH, self._u), dim=0, eps=self.eps))
 
     def forward(self, weight):
         if weight.dim() == 1:
@@ -90,7 +90,7 @@ class _SpectralNorm(Module):
             self._iterate(matrix, self.n_power_iterations)
         # Copies, because the next step writes over both while this graph may still need them.
         u, v = self._u.clone(), self._v.clone()
-        return weight / functions.dot(u, functions.mv(matrix, v))
+        return weight / functions.vdot(u, functions.mv(matrix, v))
 
     def right_inverse(self, value):
         return value

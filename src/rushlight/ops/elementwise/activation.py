@@ -58,6 +58,8 @@ class relu:
 class threshold:
     """Each element above ``threshold``; ``value`` for the others."""
 
+    inplace_node = "ThresholdBackward1"
+
     def numpy(self, threshold, value):
         return select(self <= self.dtype.type(threshold), self.dtype.type(value), self)
 
@@ -84,7 +86,10 @@ class sigmoid:
 def _check_approximate(self, approximate):
     if approximate not in ("none", "tanh"):
         raise RuntimeError(
-            hinted("approximate argument must be either none or tanh.", f"it is {approximate!r}; none is the exact form with erf")
+            hinted(
+                "approximate argument must be either none or tanh.",
+                f"it is {approximate!r}; none is the exact form with erf",
+            )
         )
 
 
@@ -154,7 +159,9 @@ class softplus:
 @op("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", kind=ELEMENTWISE, inplace=True,
     names=(), refuse=NOT_FLOATING)  # fmt: skip
 class elu:
-    """``scale * x`` for positive elements, ``scale * alpha * (exp(input_scale * x) - 1)`` for the others (Clevert et al., 2015)."""
+    """``scale * x`` where positive, else ``scale * alpha * (exp(input_scale * x) - 1)`` (Clevert et al., 2015)."""
+
+    inplace_node = "EluBackward1"
 
     def element(m, self, alpha=1, scale=1, input_scale=1):
         below = m.expm1(m.clamp(self, None, 0) * input_scale) * (alpha * scale)
@@ -169,10 +176,17 @@ def _check_celu(self, alpha):
         raise RuntimeError(hinted("ZeroDivisionError: alpha cannot be 0 for CELU", "give an alpha other than 0"))
 
 
-@op("celu(Tensor self, Scalar alpha=1.0) -> Tensor", kind=ELEMENTWISE, inplace=True, names=("torch",), refuse=NOT_FLOATING)
+@op(
+    "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
+    kind=ELEMENTWISE,
+    inplace=True,
+    names=("torch",),
+    refuse=NOT_FLOATING,
+)
 class celu:
     """``x`` for positive elements, ``alpha * (exp(x / alpha) - 1)`` for the others (Barron, 2017)."""
 
+    inplace_node = "CeluBackward1"
     kernel = "elu_cpu"
     check = _check_celu
 
@@ -186,16 +200,26 @@ class celu:
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@composite(names=("torch",), inplace=True)
+@composite(names=("torch",))
 def selu(input):
     """`elu` with the constants that keep mean 0 and variance 1 from layer to layer (Klambauer et al., 2017)."""
     return functions.elu(input, SELU_ALPHA, SELU_SCALE)
+
+
+@composite(names=("torch",))
+def selu_(input):
+    """In-place form of `selu`."""
+    return functions.elu_(input, SELU_ALPHA, SELU_SCALE)
 
 
 @op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", kind=ELEMENTWISE, inplace=True, names=(),
     refuse=NOT_FLOATING)  # fmt: skip
 class leaky_relu:
     """``x`` for positive elements, ``negative_slope * x`` for the others."""
+
+    inplace_node = "LeakyReluBackward1"
+
+    light = True
 
     def element(m, self, negative_slope=0.01):
         if 0 <= negative_slope <= 1:
@@ -264,10 +288,16 @@ def _check_lambda(self, lambd):
         )
 
 
-@op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", kind=ELEMENTWISE, names=("nn.functional",), refuse=NOT_FLOATING)
+@op(
+    "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    kind=ELEMENTWISE,
+    names=("nn.functional",),
+    refuse=NOT_FLOATING,
+)
 class softshrink:
     """Each element moved by ``lambd`` toward zero; 0 for those nearer than that."""
 
+    kernel = "softshrink_check"
     check = _check_lambda
 
     def element(m, self, lambd=0.5):
@@ -277,7 +307,13 @@ class softshrink:
         return functions.hardshrink_backward(grad, self, lambd)
 
 
-@op("logsigmoid(Tensor self) -> Tensor", kind=UNARY, names=("nn.functional",), refuse=NOT_FLOATING, node="LogSigmoidBackward0")
+@op(
+    "logsigmoid(Tensor self) -> Tensor",
+    kind=UNARY,
+    names=("nn.functional",),
+    refuse=NOT_FLOATING,
+    node="LogSigmoidBackward0",
+)
 class logsigmoid:
     """``log(sigmoid(x))`` without overflow."""
 
@@ -294,6 +330,8 @@ class logsigmoid:
 class prelu_kernel:
     """``x`` for positive elements, ``weight * x`` for the others."""
 
+    light = True
+
     def element(m, self, weight):
         return m.where(self > 0, self, weight * self)
 
@@ -306,7 +344,7 @@ class prelu_kernel:
 
 @composite(names=("torch", "Tensor", "nn.functional"))
 def prelu(input, weight):
-    """``x`` for positive elements, ``weight * x`` for the others, with one learned weight or one for each channel (dim 1)."""
+    """``x`` for positive elements, ``weight * x`` for the others; one weight, or one for each channel (dim 1)."""
     if input.dtype is not weight.dtype:
         raise RuntimeError(
             f"prelu: Type promoting not supported. Got {input.dtype.legacy_name} and {weight.dtype.legacy_name}"
@@ -315,23 +353,35 @@ def prelu(input, weight):
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if weight.ndim == 1:
         channels = 1 if input.ndim < 2 else input.shape[1]
-        if input.ndim == 0 and weight.numel() != 1 or weight.numel() not in (1, channels):
+        if (input.ndim == 0 and weight.numel() != 1) or weight.numel() not in (1, channels):
             raise RuntimeError(
                 hinted(
-                    f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel "
+                    "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                    f"{weight.numel()} and channel "
                     f"size = {channels}.",
                     "give one weight, or one for each length of dimension 1",
                 )
             )
-        weight = weight.reshape((1, -1) + (1,) * (input.ndim - 2) if input.ndim >= 2 else () if input.ndim == 0 else (-1,))
+        weight = weight.reshape(
+            (1, -1) + (1,) * (input.ndim - 2) if input.ndim >= 2 else () if input.ndim == 0 else (-1,)
+        )
     return functions.prelu_kernel(input, weight)
 
 
-@op("rrelu_with_noise(Tensor self, Tensor noise) -> Tensor", kind=ELEMENTWISE, names=(), refuse=NOT_FLOATING)
+@op(
+    "rrelu_with_noise(Tensor self, Tensor noise) -> Tensor",
+    kind=ELEMENTWISE,
+    inplace=True,
+    names=(),
+    refuse=NOT_FLOATING,
+)
 class rrelu_with_noise:
     """``noise * x``: positive elements have a noise of 1."""
 
-    kernel = "rrelu_with_noise_out_cpu"
+    kernel = "leaky_relu_cpu"
+    inplace_node = "RreluWithNoiseBackward1"
+
+    light = True
 
     def element(m, self, noise):
         return self * noise
@@ -340,21 +390,32 @@ class rrelu_with_noise:
         return grad * noise
 
 
-@composite(names=("torch",), inplace=True)
-def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
-    """``x`` for positive elements; the others times a slope, random between the bounds in training, else their mean."""
+def _rrelu_noise(input, lower, upper, training, generator):
+    """The factor of each element: 1, or for those that are not positive a slope."""
     if lower > upper:
-        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound. Received {lower} and {upper}")
+        raise RuntimeError(
+            hinted("Lower bound should be less than or equal to the upper bound", f"they are {lower} and {upper}")
+        )
     outside = (input <= 0).detach()
     if training:
         slopes = functions.empty(int(outside.sum().item()), dtype=float64).uniform_(lower, upper, generator=generator)
-        noise = functions.ones_like(input.detach()).masked_scatter_(outside, slopes.to(input.dtype))
-    else:
-        noise = functions.where(outside, functions.scalar_tensor((lower + upper) / 2, dtype=input.dtype), 1)
-    return functions.rrelu_with_noise(input, noise)
+        return functions.ones_like(input.detach()).masked_scatter_(outside, slopes.to(input.dtype))
+    return functions.where(outside, functions.scalar_tensor((lower + upper) / 2, dtype=input.dtype), 1)
 
 
-@op("glu(Tensor self, int dim=-1) -> Tensor", names=("nn.functional",))
+@composite(names=("torch",))
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+    """``x`` for positive elements; the others times a slope, random between the bounds in training, else their mean."""
+    return functions.rrelu_with_noise(input, _rrelu_noise(input, lower, upper, training, generator))
+
+
+@composite(names=("torch",))
+def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+    """In-place form of `rrelu`."""
+    return functions.rrelu_with_noise_(input, _rrelu_noise(input, lower, upper, training, generator))
+
+
+@op("glu(Tensor self, int dim=-1) -> Tensor", names=("nn.functional",), refuse=NOT_FLOATING)
 class glu:
     """The first half along ``dim`` times the sigmoid of the second half (Dauphin et al., 2016)."""
 
@@ -375,7 +436,10 @@ class glu:
 def _halves(array, dim):
     if array.ndim == 0:
         raise RuntimeError(
-            hinted("glu does not support scalars because halving size must be even", "the tensor needs a dimension to halve")
+            hinted(
+                "glu does not support scalars because halving size must be even",
+                "the tensor needs a dimension to halve",
+            )
         )
     if not -array.ndim <= dim < array.ndim:
         raise IndexError(

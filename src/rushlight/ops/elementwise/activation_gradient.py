@@ -1,4 +1,4 @@
-"""Gradients of activations: one formula each, run at once, or on Tensors where derivatives of higher order are wanted."""
+"""Gradients of activations: one formula each, run at once, or on Tensors for derivatives of higher order."""
 
 import math
 
@@ -12,6 +12,8 @@ _DENSITY = 1 / math.sqrt(2 * math.pi)  # the normal density at 0
 class threshold_backward:
     """The gradient where the element is above the threshold, else 0."""
 
+    light = True
+
     def element(m, gradient, self, threshold):
         return m.where(self <= threshold, 0, gradient)
 
@@ -19,6 +21,8 @@ class threshold_backward:
 @op("sigmoid_backward(Tensor gradient, Tensor result) -> Tensor", kind=FUSED, names=())
 class sigmoid_backward:
     """The gradient of `sigmoid`, from its result."""
+
+    light = True
 
     def element(m, gradient, result):
         return gradient * m.conj((1 - result) * result)
@@ -65,7 +69,11 @@ class softplus_backward:
         return m.where(scaled > threshold, gradient, gradient * m.sigmoid(scaled))
 
 
-@op("elu_backward(Tensor gradient, Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor", kind=FUSED, names=())
+@op(
+    "elu_backward(Tensor gradient, Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor",
+    kind=FUSED,
+    names=(),
+)
 class elu_backward:
     """The gradient of `elu`, and of `celu`."""
 
@@ -78,6 +86,8 @@ class elu_backward:
 class leaky_relu_backward:
     """The gradient of `leaky_relu`."""
 
+    light = True
+
     def element(m, gradient, self, negative_slope):
         return m.where(self > 0, gradient, gradient * negative_slope)
 
@@ -85,6 +95,8 @@ class leaky_relu_backward:
 @op("hardtanh_backward(Tensor gradient, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", kind=FUSED, names=())
 class hardtanh_backward:
     """The gradient of `hardtanh`: none at the bounds and outside."""
+
+    light = True
 
     def element(m, gradient, self, min_val, max_val):
         return m.where((self <= min_val) | (self >= max_val), 0, gradient)
@@ -109,6 +121,8 @@ class hardswish_backward:
 @op("hardshrink_backward(Tensor gradient, Tensor self, Scalar lambd) -> Tensor", kind=FUSED, names=())
 class hardshrink_backward:
     """The gradient of `hardshrink`, and of `softshrink`."""
+
+    light = True
 
     def element(m, gradient, self, lambd):
         return m.where((self >= -lambd) & (self <= lambd), 0, gradient)

@@ -36,7 +36,7 @@ def accumulate(ufunc, first, second, alpha):
     if alpha.__class__ is int and alpha == 1:
         return ufunc(first, second)
     if is_half(first.dtype):
-        return ufunc(widened(first), widened(second) * np.float32(alpha)).astype(first.dtype)
+        return ufunc(widened(first), widened(second) * np.float32(second.dtype.type(alpha))).astype(first.dtype)
     if first.dtype.kind == "b":
         return ufunc(first, second & bool(alpha))
     return ufunc(first, times_alpha(second, alpha))
@@ -117,6 +117,7 @@ class mul:
     """
 
     numpy = np.multiply
+    wide_numbers = True
 
     def d_self(grad, other):
         return grad * conj(other)
@@ -128,7 +129,9 @@ class mul:
 def refuse_zero_divisor(divisor):
     """C has no integer quotient by zero."""
     if not np.all(divisor):
-        raise RuntimeError(hinted("ZeroDivisionError", "an integer divisor is zero; floating-point division gives inf or nan"))
+        raise RuntimeError(
+            hinted("ZeroDivisionError", "an integer divisor is zero; floating-point division gives inf or nan")
+        )
 
 
 def _no_rounded_quotient(dtype, mode):
@@ -185,6 +188,7 @@ class div:
     """
 
     ufunc = np.true_divide
+    wide_numbers = True
     check = _check_rounding
 
     def numpy(self, other, rounding_mode=None):
@@ -199,17 +203,30 @@ class div:
         return -grad * conj(self / other / other) if rounding_mode is None else grad.new_zeros(grad.shape)
 
 
-@composite(inplace=True)
-def true_divide(input, other):
+@composite
+def true_divide(input, other, *, out=None):
     """Quotient, element by element: `div` without a rounding mode."""
-    return functions.div(input, other)
+    return functions.div(input, other) if out is None else functions.div(input, other, out=out)
 
 
-@op("floor_divide(Operand self, Operand other) -> Tensor", kind=BINARY, inplace=True, node="NotImplemented", refuse=(*BOOL, *COMPLEX))
+@composite
+def true_divide_(input, other):
+    """In-place form of `true_divide`."""
+    return functions.div_(input, other)
+
+
+@op(
+    "floor_divide(Operand self, Operand other) -> Tensor",
+    kind=BINARY,
+    inplace=True,
+    node="NotImplemented",
+    refuse=(*BOOL, *COMPLEX),
+)
 class floor_divide:
     """The quotient rounded down, as Python's ``//``."""
 
     kernel = "div_floor_cpu"
+    wide_numbers = True
 
     def numpy(self, other):
         return floor_quotient(self, other)
@@ -281,21 +298,31 @@ def _check_quotient(self, tensor1, tensor2, value):
     if not {kind_of(tensor) for tensor in (self, tensor1, tensor2)} & {"f", "c"}:
         raise RuntimeError(
             hinted(
-                "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+                "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+                "perform a true "
                 "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
-                "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) "
-                "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
+                "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * "
+                "tensor1 / tensor2) "
+                "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value "
+                "* tensor1 / "
                 "tensor2), for all dtypes.",
                 "convert the operands with .float()",
             )
         )
 
 
-@op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", kind=ELEMENTWISE, inplace=True, refuse=BOOL)
+@op(
+    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    kind=ELEMENTWISE,
+    inplace=True,
+    refuse=BOOL,
+)
 class addcmul:
     """``self + value * tensor1 * tensor2``."""
 
     kernel = "addcmul_cpu_out"
+
+    light = True
 
     def element(m, self, tensor1, tensor2, value=1):
         if value.__class__ is float and self.dtype.kind in "iu":
@@ -317,6 +344,8 @@ class addcdiv:
     """``self + value * tensor1 / tensor2``."""
 
     check = _check_quotient
+
+    light = True
 
     def element(m, self, tensor1, tensor2, value=1):
         return self + (tensor1 if value == 1 else tensor1 * value) / tensor2
@@ -349,6 +378,9 @@ class lerp:
 
     check = _check_lerp
     kernel = "lerp_kernel_scalar"
+    wide_numbers = True
+
+    light = True
 
     def element(m, self, end, weight):
         distance = end - self

@@ -15,6 +15,8 @@ def _truth(array):
 class logical_and:
     """Whether both elements are nonzero."""
 
+    untracked = True
+
     def numpy(self, other):
         return _truth(self) & _truth(other)
 
@@ -22,6 +24,8 @@ class logical_and:
 @op("logical_or(Tensor self, Tensor other) -> Tensor", kind=BINARY, dtype=LOGICAL, inplace=True)
 class logical_or:
     """Whether one of two elements or both are nonzero."""
+
+    untracked = True
 
     def numpy(self, other):
         return _truth(self) | _truth(other)
@@ -31,6 +35,8 @@ class logical_or:
 class logical_xor:
     """Whether exactly one of two elements is nonzero."""
 
+    untracked = True
+
     def numpy(self, other):
         return _truth(self) ^ _truth(other)
 
@@ -38,6 +44,8 @@ class logical_xor:
 @op("logical_not(Tensor self) -> Tensor", kind=UNARY, dtype=LOGICAL, inplace=True)
 class logical_not:
     """Whether each element is zero."""
+
+    untracked = True
 
     def numpy(self):
         return self == 0 if self.dtype.kind != "b" else ~self
@@ -84,7 +92,12 @@ def invert(input):
     return functions.bitwise_not(input)
 
 
-@op("bitwise_left_shift(Operand self, Operand other) -> Tensor", kind=BINARY, inplace=True, refuse=(*BOOL, *NOT_INTEGRAL))
+@op(
+    "bitwise_left_shift(Operand self, Operand other) -> Tensor",
+    kind=BINARY,
+    inplace=True,
+    refuse=(*BOOL, *NOT_INTEGRAL),
+)
 class bitwise_left_shift:
     """``self * 2**other`` by moving bits; 0 where all bits move out."""
 
@@ -92,7 +105,12 @@ class bitwise_left_shift:
     kernel = "lshift_cpu"
 
 
-@op("bitwise_right_shift(Operand self, Operand other) -> Tensor", kind=BINARY, inplace=True, refuse=(*BOOL, *NOT_INTEGRAL))
+@op(
+    "bitwise_right_shift(Operand self, Operand other) -> Tensor",
+    kind=BINARY,
+    inplace=True,
+    refuse=(*BOOL, *NOT_INTEGRAL),
+)
 class bitwise_right_shift:
     """``self // 2**other`` by moving bits, keeping the sign."""
 

@@ -12,6 +12,8 @@ from .checks import BOOL, is_tensor, refuse_complex
 class maximum_backward:
     """What the larger of two takes of the gradient: equals share it."""
 
+    light = True
+
     def element(m, gradient, self, other):
         return m.where(self == other, gradient / 2, m.where(other > self, 0, gradient))
 
@@ -19,6 +21,8 @@ class maximum_backward:
 @op("minimum_backward(Tensor gradient, Tensor self, Tensor other) -> Tensor", kind=FUSED, names=())
 class minimum_backward:
     """What the smaller of two takes of the gradient: equals share it."""
+
+    light = True
 
     def element(m, gradient, self, other):
         return m.where(self == other, gradient / 2, m.where(other < self, 0, gradient))
@@ -94,13 +98,20 @@ def _check_clamp(self, min, max):
     _no_complex(self)
     if min is None and max is None:
         raise RuntimeError(
-            hinted("torch.clamp: At least one of 'min' or 'max' must not be None", "give a lower bound, an upper one, or both")
+            hinted(
+                "torch.clamp: At least one of 'min' or 'max' must not be None",
+                "give a lower bound, an upper one, or both",
+            )
         )
     if min is not None and max is not None and is_tensor(min) != is_tensor(max):
-        kinds = {"min": "Tensor" if is_tensor(min) else type(min).__name__, "max": "Tensor" if is_tensor(max) else type(max).__name__}
+        kinds = {
+            "min": "Tensor" if is_tensor(min) else type(min).__name__,
+            "max": "Tensor" if is_tensor(max) else type(max).__name__,
+        }
         raise TypeError(
             hinted(
-                f"clamp() received an invalid combination of arguments - got (Tensor, max={kinds['max']}, min={kinds['min']}), but "
+                f"clamp() received an invalid combination of arguments - got (Tensor, max={kinds['max']}, "
+                f"min={kinds['min']}), but "
                 "expected one of:",
                 "both bounds are tensors or both are numbers",
             )
@@ -138,6 +149,8 @@ class clamp:
 @op("clamp_backward(Tensor gradient, Tensor self, Operand? min, Operand? max) -> Tensor", kind=FUSED, names=())
 class clamp_backward:
     """The gradient where an element lies within its bounds, which belong to the inside; 0 elsewhere."""
+
+    light = True
 
     def element(m, gradient, self, min, max):
         if min is None:
@@ -246,7 +259,11 @@ def where(condition, input=None, other=None, *, out=None):
 _LIMITS = {"posinf": "max", "neginf": "min"}
 
 
-@op("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", kind=ELEMENTWISE, inplace=True)
+@op(
+    "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+    kind=ELEMENTWISE,
+    inplace=True,
+)
 class nan_to_num:
     """nan, inf and -inf replaced: by 0 and the largest and smallest numbers of the dtype unless given."""
 

@@ -26,7 +26,9 @@ def kind_of(value):
     if is_tensor(value):
         dtype = value.dtype
         return "f" if dtype.is_floating_point else value._array.dtype.kind
-    return "b" if isinstance(value, bool) else "i" if isinstance(value, int) else "f" if isinstance(value, float) else "c"
+    return (
+        "b" if isinstance(value, bool) else "i" if isinstance(value, int) else "f" if isinstance(value, float) else "c"
+    )
 
 
 def check_alpha(alpha, *operands):
@@ -54,18 +56,20 @@ def check_alpha(alpha, *operands):
 
 def check_subtraction(self, other, alpha=1):
     """Bool tensors cannot be subtracted."""
-    if is_tensor(self) and is_tensor(other) and is_bool(self) and is_bool(other):
+    if is_bool(self) and is_bool(other):
         raise RuntimeError(
             hinted(
-                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                "`logical_xor()` operator "
                 "instead.",
                 "`a & ~b` is what is in a and not in b",
             )
         )
-    if (is_tensor(self) and is_bool(self)) or (is_tensor(other) and is_bool(other)):
+    if is_bool(self) or is_bool(other):
         raise RuntimeError(
             hinted(
-                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
+                "a mask, use the "
                 "`~` or `logical_not()` operator instead.",
                 "convert the mask with .int() or .float() to compute with it",
             )
@@ -78,7 +82,8 @@ def check_negation(self):
     if is_bool(self):
         raise RuntimeError(
             hinted(
-                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+                "mask, use the `~` or "
                 "`logical_not()` operator instead.",
                 "convert the mask with .int() or .float() to compute with it",
             )
@@ -101,18 +106,23 @@ def no_derivative(name):
 
     def rule(grad):
         raise RuntimeError(
-            hinted(f"derivative for aten::{name} is not implemented", "detach() the inputs if no gradient is wanted here")
+            hinted(
+                f"derivative for aten::{name} is not implemented", "detach() the inputs if no gradient is wanted here"
+            )
         )
 
     return rule
 
 
 def unknown_derivative(name):
-    """A derivative rule for an operand by which nobody has written the derivative, in the words that PyTorch has for it."""
+    """A derivative rule for an operand whose derivative is not known, in the words that PyTorch has for it."""
 
     def rule(grad):
         raise NotImplementedError(
-            hinted(f"the derivative for '{name}' is not implemented.", "detach() that operand if its gradient is not wanted")
+            hinted(
+                f"the derivative for '{name}' is not implemented.",
+                "detach() that operand if its gradient is not wanted",
+            )
         )
 
     return rule

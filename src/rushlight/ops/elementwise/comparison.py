@@ -8,12 +8,23 @@ from ..table import BINARY, COMPARE, UNARY, composite, functions, op
 from .checks import COMPLEX, kind_of, refuse_complex
 
 
+def flat(grad):
+    """The gradient of a step: zero."""
+    return functions.zeros_like(grad)
+
+
 def _comparison(name, alias, ufunc, words, refuse=()):
     """A record of a comparison."""
     names = ("torch", "Tensor") if alias is None else ("torch", "Tensor", f"torch:{alias}", f"Tensor:{alias}")
-    body = {"numpy": ufunc, "__doc__": f"{words}, element by element, as a bool tensor."}
-    decorate = op(f"{name}(Tensor self, Operand other) -> Tensor", kind=BINARY, dtype=COMPARE, inplace=True, names=names,
-                  refuse=refuse)  # fmt: skip
+    body = {
+        "numpy": ufunc,
+        "__doc__": f"{words}, element by element, as a bool tensor.",
+        "inplace_node": f"{name.capitalize()}Backward1",  # in place the result is a number and has a gradient: zero
+        "d_self": flat,
+        "d_other": flat,
+    }
+    schema = f"{name}(Tensor self, Operand other) -> Tensor"
+    decorate = op(schema, kind=BINARY, dtype=COMPARE, inplace=True, names=names, refuse=refuse)
     return decorate(type(name, (), body))
 
 
@@ -96,10 +107,16 @@ class isneginf:
 class signbit:
     """Whether the sign bit of each element is set; so it is for -0.0."""
 
-    check = refuse_complex("signbit is not implemented for complex tensors.")
+    check = refuse_complex("signbit is not implemented for complex tensors.", NotImplementedError)
 
     def numpy(self):
-        return np.signbit(self) if self.dtype.kind in "fV" else self < 0 if self.dtype.kind == "i" else np.zeros(self.shape, bool)
+        return (
+            np.signbit(self)
+            if self.dtype.kind in "fV"
+            else self < 0
+            if self.dtype.kind == "i"
+            else np.zeros(self.shape, bool)
+        )
 
 
 @composite
@@ -113,7 +130,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if input.dtype is not other.dtype:
         raise RuntimeError(
             hinted(
-                f"{_written(input.dtype)} did not match {_written(other.dtype)}", "convert one of the tensors with .to(dtype)"
+                f"{_written(input.dtype)} did not match {_written(other.dtype)}",
+                "convert one of the tensors with .to(dtype)",
             )
         )
     for name, value in (("rtol", rtol), ("atol", atol)):
@@ -128,7 +146,6 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         input, other = input.to(get_default_dtype()), other.to(get_default_dtype())
     distance = (input - other).abs()
     return close | (distance.isfinite() & (distance <= atol + (rtol * other).abs()))
-
 
 
 def _written(dtype):

@@ -4,8 +4,8 @@ import numpy as np
 
 from ...base import dtypes
 from ...base.errors import hinted
+from ..order import PROPERTIES
 from ..table import FLOAT, UNARY, VIEW, composite, functions, op
-from ..view import PROPERTIES
 from .checks import is_tensor
 
 
@@ -87,18 +87,24 @@ class view_as_complex:
         if kind not in (dtypes.float32, dtypes.float64, dtypes.float16):
             raise RuntimeError(
                 hinted(
-                    "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+                    "view_as_complex is only supported for half, float and double tensors, but got a tensor of "
+                    "scalar type: "
                     f"{kind.legacy_name}",
                     "convert it with .float() or .double()",
                 )
             )
         if kind is dtypes.float16:
-            raise RuntimeError("complex numbers of half precision (torch.complex32) are not available; convert with .float()")
+            raise RuntimeError(
+                "complex numbers of half precision (torch.complex32) are not available; convert with .float()"
+            )
         if self.ndim == 0:
             raise RuntimeError("Input tensor must have one or more dimensions")
         if self.shape[-1] != 2:
             raise RuntimeError(
-                hinted("Tensor must have a last dimension of size 2", f"its shape is {list(self.shape)}: (..., real and imaginary)")
+                hinted(
+                    "Tensor must have a last dimension of size 2",
+                    f"its shape is {list(self.shape)}: (..., real and imaginary)",
+                )
             )
         size = self.itemsize
         if self.strides[-1] != size:
@@ -191,7 +197,8 @@ def _check_parts(first, second):
     if kinds[0] is not kinds[1]:
         raise RuntimeError(
             hinted(
-                f"Expected object of scalar type {kinds[0].legacy_name} but got scalar type {kinds[1].legacy_name} for second argument",
+                f"Expected object of scalar type {kinds[0].legacy_name} but got scalar type "
+                f"{kinds[1].legacy_name} for second argument",
                 "both parts need one dtype",
             )
         )

@@ -126,7 +126,9 @@ def product_with_log(m, self, other, log):
 
 def by_operands(name):
     """The node names of PyTorch's three overloads."""
-    return lambda self, other: f"{name}Backward{0 if is_tensor(self) and is_tensor(other) else 2 if is_tensor(self) else 1}"
+    return lambda self, other: (
+        f"{name}Backward{0 if is_tensor(self) and is_tensor(other) else 2 if is_tensor(self) else 1}"
+    )
 
 
 @op("xlogy(Operand self, Operand other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, inplace=True, refuse=COMPLEX,

@@ -99,7 +99,8 @@ def _check_power(self, exponent):
         if not is_tensor(self):
             raise TypeError(
                 hinted(
-                    f"pow() received an invalid combination of arguments - got ({type(self).__name__}, {type(exponent).__name__}), "
+                    f"pow() received an invalid combination of arguments - got ({type(self).__name__}, "
+                    f"{type(exponent).__name__}), "
                     "but expected one of:",
                     "one operand must be a Tensor",
                 )
@@ -111,7 +112,7 @@ def _check_power(self, exponent):
                     "convert the tensor with .float(), or give a float exponent",
                 )
             )
-    if is_bool(self) and is_bool(exponent):
+    if is_tensor(exponent) and is_bool(self) and is_bool(exponent):
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
 
 
@@ -122,7 +123,9 @@ def _power_node(self, exponent):
 def power_gradient(grad, base, exponent):
     """The gradient of ``base ** exponent`` with respect to the base."""
     if not is_tensor(exponent):
-        if exponent in (1, 2) and not functions.is_grad_enabled():  # while recording, PyTorch keeps the power in the graph
+        if (
+            exponent in (1, 2) and not functions.is_grad_enabled()
+        ):  # while recording, PyTorch keeps the power in the graph
             return grad if exponent == 1 else grad * (conj(base) * 2)
         if exponent == 0:
             return grad.new_zeros(grad.shape)
@@ -158,20 +161,55 @@ class pow:
         return grad * conj(result * functions.log(functions.scalar_tensor(self, dtype=result.dtype)))
 
 
-@composite(inplace=True)
-def float_power(input, exponent):
-    """`pow` computed in float64, or complex128 where an operand is complex."""
-    operands = [input, exponent]
+def _float_power_operands(input, exponent):
+    """Both in float64, or in complex128 where one is complex."""
+    operands = (input, exponent)
+    if not is_tensor(input) and not is_tensor(exponent):
+        raise TypeError(
+            hinted(
+                f"float_power() received an invalid combination of arguments - got ({type(input).__name__}, "
+                f"{type(exponent).__name__}), but expected one of:",
+                "one operand must be a Tensor",
+            )
+        )
     wide = any(v.is_complex() if is_tensor(v) else isinstance(v, complex) for v in operands)
     dtype = complex128 if wide else float64
-    base, exponent = (v.to(dtype) if is_tensor(v) else complex(v) if wide else float(v) for v in operands)
-    return functions.pow(base, exponent)
+    return dtype, [v.to(dtype) if is_tensor(v) else complex(v) if wide else float(v) for v in operands]
 
 
-@composite(inplace=True)
-def square(input):
+@composite
+def float_power(input, exponent, *, out=None):
+    """`pow` computed in float64, or complex128 where an operand is complex."""
+    _, operands = _float_power_operands(input, exponent)
+    return functions.pow(*operands) if out is None else functions.pow(*operands, out=out)
+
+
+@composite(names=("Tensor",))
+def float_power_(input, exponent):
+    """In-place form of `float_power`, for float64 and complex128 tensors."""
+    dtype, (_, exponent) = _float_power_operands(input, exponent)
+    if input.dtype is not dtype:
+        names = {"float32": "Float", "float64": "Double"}
+        own, needed = (names.get(d.name, d.legacy_name) for d in (input.dtype, dtype))
+        raise RuntimeError(
+            hinted(
+                f"the base given to float_power_ has dtype {own} but the operation's result requires dtype {needed}",
+                "use float_power(), which makes a new tensor",
+            )
+        )
+    return functions.pow_(input, exponent)
+
+
+@composite
+def square(input, *, out=None):
     """Each element times itself."""
-    return functions.pow(input, 2)
+    return functions.pow(input, 2) if out is None else functions.pow(input, 2, out=out)
+
+
+@composite
+def square_(input):
+    """In-place form of `square`."""
+    return functions.pow_(input, 2)
 
 
 @op("hypot(Tensor self, Tensor other) -> Tensor", kind=BINARY, inplace=True, refuse=(*BOOL, *INTEGERS, *COMPLEX))
@@ -190,6 +228,10 @@ class hypot:
 @op("ldexp(Tensor self, Tensor other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, inplace=True)
 class ldexp:
     """``self * 2**other``."""
+
+    def check(self, other):
+        if is_bool(other) and self.dtype.is_floating_point:
+            raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
 
     def element(m, self, other):
         return self * m.exp2(other)

@@ -90,5 +90,3 @@ class round:
         return found.astype(self.dtype) if is_half(self.dtype) else found
 
     d_self = flat
-
-

@@ -1,4 +1,4 @@
-"""Special functions: error functions, the gamma function's family, modified Bessel functions, the normal distribution."""
+"""Special functions: error functions, gamma's family, modified Bessel functions, the normal distribution."""
 
 import math
 
@@ -13,7 +13,14 @@ from .exponential import by_operands
 _ROOT_PI = math.sqrt(math.pi)
 
 
-@op("erf(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, refuse=COMPLEX, names=("torch", "Tensor", "special"))
+@op(
+    "erf(Tensor self) -> Tensor",
+    kind=UNARY,
+    dtype=FLOAT,
+    inplace=True,
+    refuse=COMPLEX,
+    names=("torch", "Tensor", "special"),
+)
 class erf:
     """The error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to x."""
 
@@ -26,7 +33,14 @@ class erf:
         return grad * ((self * self * -1).exp() * (2 / _ROOT_PI))
 
 
-@op("erfc(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, refuse=COMPLEX, names=("torch", "Tensor", "special"))
+@op(
+    "erfc(Tensor self) -> Tensor",
+    kind=UNARY,
+    dtype=FLOAT,
+    inplace=True,
+    refuse=COMPLEX,
+    names=("torch", "Tensor", "special"),
+)
 class erfc:
     """``1 - erf(x)``, without cancellation."""
 
@@ -109,6 +123,8 @@ class digamma:
 class polygamma_of:
     """The n-th derivative of `digamma`."""
 
+    inplace_node = "PolygammaBackward1"
+
     def check(self, n):
         if n < 0:
             raise RuntimeError(
@@ -190,8 +206,8 @@ class igammac:
         return -grad * ((self - 1) * other.log() - other - self.lgamma()).exp()
 
 
-@op("special_zeta(Operand self, Operand other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, refuse=COMPLEX, names=("special:zeta",),
-    node=by_operands("SpecialZeta"))  # fmt: skip
+@op("special_zeta(Operand self, Operand other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, refuse=COMPLEX,
+    names=("special:zeta",), node=by_operands("SpecialZeta"))  # fmt: skip
 class special_zeta:
     """Hurwitz zeta: the sum of ``(k + other)**-self`` over k = 0, 1, 2, ..."""
 
@@ -207,7 +223,14 @@ class special_zeta:
 # ---------------------------------------------------------------- modified Bessel functions
 
 
-@op("i0(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, refuse=COMPLEX, names=("torch", "Tensor", "special"))
+@op(
+    "i0(Tensor self) -> Tensor",
+    kind=UNARY,
+    dtype=FLOAT,
+    inplace=True,
+    refuse=COMPLEX,
+    names=("torch", "Tensor", "special"),
+)
 class i0:
     """The modified Bessel function of the first kind, order 0."""
 

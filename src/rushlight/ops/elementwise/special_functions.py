@@ -22,8 +22,12 @@ bessel_j0 = _unary("bessel_j0", special_bessel.bessel_j0, "The Bessel function o
 bessel_j1 = _unary("bessel_j1", special_bessel.bessel_j1, "The Bessel function of the first kind, order 1.")
 bessel_y0 = _unary("bessel_y0", special_bessel.bessel_y0, "The Bessel function of the second kind, order 0.")
 bessel_y1 = _unary("bessel_y1", special_bessel.bessel_y1, "The Bessel function of the second kind, order 1.")
-modified_bessel_i0 = _unary("modified_bessel_i0", special_bessel.i0, "The modified Bessel function of the first kind, order 0.")
-modified_bessel_i1 = _unary("modified_bessel_i1", special_bessel.i1, "The modified Bessel function of the first kind, order 1.")
+modified_bessel_i0 = _unary(
+    "modified_bessel_i0", special_bessel.i0, "The modified Bessel function of the first kind, order 0."
+)
+modified_bessel_i1 = _unary(
+    "modified_bessel_i1", special_bessel.i1, "The modified Bessel function of the first kind, order 1."
+)
 modified_bessel_k0 = _unary(
     "modified_bessel_k0", special_bessel.modified_bessel_k0, "The modified Bessel function of the second kind, order 0."
 )
@@ -37,7 +41,9 @@ scaled_modified_bessel_k1 = _unary(
     "scaled_modified_bessel_k1", special_bessel.scaled_modified_bessel_k1, "``exp(x)`` times `modified_bessel_k1`."
 )
 spherical_bessel_j0 = _unary(
-    "spherical_bessel_j0", special_bessel.spherical_bessel_j0, "The spherical Bessel function of order 0, ``sin(x) / x``."
+    "spherical_bessel_j0",
+    special_bessel.spherical_bessel_j0,
+    "The spherical Bessel function of order 0, ``sin(x) / x``.",
 )
 airy_ai = _unary("airy_ai", special_bessel.airy_ai, "The Airy function Ai.")
 

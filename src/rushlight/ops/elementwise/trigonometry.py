@@ -98,6 +98,8 @@ class cosh:
 class tanh_backward:
     """The gradient of `tanh`, from its result."""
 
+    light = True
+
     def element(m, gradient, result):
         return gradient * (1 - m.conj(result * result))
 
@@ -185,6 +187,8 @@ class deg2rad:
 
     check = refuse_complex("deg2rad is not supported for complex tensors.")
 
+    light = True
+
     def element(m, self):
         return self * (math.pi / 180)
 
@@ -197,6 +201,8 @@ class rad2deg:
     """Radians in degrees."""
 
     check = refuse_complex("rad2deg is not supported for complex tensors.")
+
+    light = True
 
     def element(m, self):
         return self * (180 / math.pi)

@@ -10,8 +10,10 @@ import numpy as np
 from ...base import dtypes
 from ...base.errors import hinted
 from ...ops.table import functions
-from ...tensor import Tensor
+from ...tensor import Tensor, wrap
 
+_ONLY_TENSORS, _ONLY_ARRAYS, _ONLY_FLOATS, _ONLY_INTS = {Tensor}, {np.ndarray}, {float}, {int}
+_INT64_END = 2**63
 _NOT_COLLATED = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
 
@@ -24,8 +26,19 @@ def _not_collated(found, kind):
     )
 
 
+def _stacked(arrays):
+    """``np.stack(arrays)``, packed, if their shapes and dtypes are equal; else None."""
+    if len({array.shape for array in arrays}) > 1 or len({array.dtype for array in arrays}) > 1:
+        return None
+    return np.array(arrays, arrays[0].dtype)
+
+
 def collate_tensor_fn(batch, *, collate_fn_map=None):
     """Tensors of one shape, stacked along a new first dimension."""
+    if set(map(type, batch)) == _ONLY_TENSORS and not any(tensor.requires_grad for tensor in batch):
+        stacked = _stacked([tensor._array for tensor in batch])  # only bytes are moved
+        if stacked is not None:
+            return wrap(stacked)
     return functions.stack(batch, 0)
 
 
@@ -33,6 +46,10 @@ def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     """NumPy arrays of one shape, as one Tensor; arrays of text or objects raise TypeError."""
     if batch[0].dtype.kind in "SUO":
         raise _not_collated(batch[0].dtype, f"NumPy array of {batch[0].dtype}")
+    if (collate_fn_map or {}).get(Tensor) is collate_tensor_fn and set(map(type, batch)) == _ONLY_ARRAYS:
+        stacked = _stacked(batch)
+        if stacked is not None:
+            return functions.from_numpy(stacked)
     return collate([functions.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
@@ -43,11 +60,15 @@ def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
 
 def collate_float_fn(batch, *, collate_fn_map=None):
     """Python floats, as a float64 Tensor."""
+    if set(map(type, batch)) == _ONLY_FLOATS:
+        return wrap(np.array(batch, np.float64))
     return functions.tensor(batch, dtype=dtypes.float64)
 
 
 def collate_int_fn(batch, *, collate_fn_map=None):
     """Python ints or bools, as an int64 or bool Tensor."""
+    if set(map(type, batch)) == _ONLY_INTS and min(batch) >= -_INT64_END and max(batch) < _INT64_END:
+        return wrap(np.array(batch, np.int64))
     return functions.tensor(batch)
 
 
@@ -99,15 +120,14 @@ def collate(batch, *, collate_fn_map=None):
     if isinstance(sample, tuple) and hasattr(sample, "_fields"):
         return kind(*(collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch)))
     if isinstance(sample, Sequence):
-        size = len(sample)
-        for position, one in enumerate(batch):
-            if len(one) != size:
-                raise RuntimeError(
-                    hinted(
-                        "each element in list of batch should be of equal size",
-                        f"sample 0 holds {size} members, sample {position} holds {len(one)}",
-                    )
+        sizes = set(map(len, batch))
+        if len(sizes) > 1:
+            raise RuntimeError(
+                hinted(
+                    "each element in list of batch should be of equal size",
+                    f"the samples hold {', '.join(map(str, sorted(sizes)))} members",
                 )
+            )
         columns = [collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch)]
         return columns if isinstance(sample, tuple) else _like_sequence(sample, columns)
     raise _not_collated(kind, kind.__name__)

@@ -69,10 +69,16 @@ class WorkerPool:
     def receive(self, workers, timeout):
         """``(worker, answer)``: the next answer of any of ``workers``. ``timeout`` in seconds; 0: no limit."""
         worker = self._wait_for(workers, timeout)
+        receiver = self._receivers[worker]
         try:
-            return worker, self._receivers[worker].receive()
+            message = receiver.read()
         except (EOFError, OSError):
             raise self._died(worker) from None
+        try:
+            return worker, receiver.unpack(message)
+        except BaseException:  # the dataset's object cannot be unpickled: its batch is lost, and the order with it
+            self.stop()
+            raise
 
     def _wait_for(self, workers, timeout):
         from multiprocessing.connection import wait  # loaded already: workers are running

@@ -127,7 +127,7 @@ class BatchSender:
 
 
 class BatchReceiver:
-    """The loader's end: ``receive`` objects; ``released`` collects the slots that are free again."""
+    """The loader's end: ``unpack(read())`` objects; ``released`` collects the slots that are free again."""
 
     def __init__(self, connection):
         self._connection = connection
@@ -135,15 +135,20 @@ class BatchReceiver:
         self._leases = {}
         self.released = deque()
 
-    def receive(self):
-        """The next object; raises EOFError or OSError when the worker is gone."""
-        message = memoryview(self._connection.recv_bytes())
-        number, count, new_size = _HEADER.unpack_from(message)
+    def read(self):
+        """The next message, still packed; raises EOFError or OSError when the worker is gone."""
+        message = self._connection.recv_bytes()
+        number, _, new_size = _HEADER.unpack_from(message)
+        if new_size:
+            self._map(number, new_size)
+        return memoryview(message)
+
+    def unpack(self, message):
+        """The object in a message; raises what unpickling it raises."""
+        number, count, _ = _HEADER.unpack_from(message)
         start = _HEADER.size + count * _BUFFER.size
         if number < 0:
             return pickle.loads(message[start:])
-        if new_size:
-            self._map(number, new_size)
         whole = self._lease(number)
         places = _BUFFER.iter_unpack(message[_HEADER.size : start])
         return pickle.loads(message[start:], buffers=[whole[offset : offset + nbytes] for offset, nbytes in places])

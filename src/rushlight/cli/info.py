@@ -1,0 +1,92 @@
+"""``rushlight info``: versions, processor, threads."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+
+import rushlight as torch
+
+INTERFACE = "2.13"  # the PyTorch release whose interface this is
+PACKAGES = (  # name, how to install it, what it is for
+    ("numpy", "numpy", "arrays"),
+    ("llvmlite", "llvmlite", "machine code"),
+    ("ml_dtypes", "rushlight[bfloat16]", "bfloat16"),
+    ("pillow", "rushlight[vision]", "images"),
+    ("safetensors", "rushlight[safetensors]", ".safetensors files"),
+    ("tqdm", "rushlight[vision]", "progress bars"),
+)
+
+
+def execute(options):
+    """Print what there is; returns the exit status."""
+    for name, value in lines():
+        print(f"{name:18} {value}")
+    return 0
+
+
+def lines():
+    """(what, value) of each line."""
+    yield "Rushlight", f"{torch.__version__} ({os.path.dirname(torch.__file__)})"
+    yield "PyTorch interface", INTERFACE
+    yield "Python", f"{platform.python_version()} ({sys.executable})"
+    yield "platform", platform.platform()
+    for package, install, purpose in PACKAGES:
+        yield package, version_of(package) or f"not installed: pip install '{install}' ({purpose})"
+    yield "processor", processor_name()
+    yield "cores", f"{usable_cores()} usable of {os.cpu_count()}"
+    yield "threads", threads()
+    yield "BLAS", blas_name()
+    yield "generated kernels", "not in this version; NumPy computes everything"
+
+
+def version_of(package):
+    """The installed version of a package, which is not imported; None without it."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def processor_name():
+    """The processor's trade name, where the system tells."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith(("model name", "Model", "cpu model")):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass  # not Linux
+    if sys.platform == "darwin":
+        import subprocess
+
+        asked = subprocess.run(["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True)
+        if asked.returncode == 0:
+            return asked.stdout.strip()
+    return platform.processor() or platform.machine() or "unknown"
+
+
+def usable_cores():
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def threads():
+    """How many threads matrix products may use, and what sets it."""
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        value = os.environ.get(variable)
+        if value:
+            return f"{value} ({variable})"
+    return f"{usable_cores()} (set OPENBLAS_NUM_THREADS for another number)"
+
+
+def blas_name():
+    """The library behind NumPy's matrix products."""
+    import numpy
+
+    found = numpy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+    return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()

@@ -1,0 +1,138 @@
+"""What linear algebra shares: the refusals of dtypes and shapes, its error class, and the frame of named results."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...base import dtypes
+from ...base.errors import hinted
+from ..results import named_result
+from ..table import composite, functions
+
+
+class LinAlgError(RuntimeError):
+    """A matrix on which an algorithm of `torch.linalg` fails: singular, not positive-definite, not convergent.
+
+    PyTorch's ``torch.linalg.LinAlgError``.
+    """
+
+
+def array_of(value):
+    """The array of a Tensor; an array itself."""
+    return value if value.__class__ is np.ndarray else value._array
+
+
+def legacy_name(value):
+    """``Float``, ``Long``, ...: PyTorch's older name of the dtype of an array or Tensor."""
+    return dtypes.from_numpy(array_of(value).dtype).legacy_name
+
+
+def check_matrix(value, name, argument="A"):
+    """Refuse what has fewer than two dimensions."""
+    shape = array_of(value).shape
+    if len(shape) < 2:
+        raise RuntimeError(
+            hinted(
+                f"{name}: The input tensor {argument} must have at least 2 dimensions.",
+                f"its shape is {list(shape)}; a matrix is (rows, columns), a batch of them (..., rows, columns)",
+            )
+        )
+
+
+def check_square(value, name, argument="A"):
+    """Refuse what is no batch of square matrices."""
+    check_matrix(value, name, argument)
+    rows, columns = array_of(value).shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            hinted(
+                f"{name}: {argument} must be batches of square matrices, but they are {rows} by {columns} matrices",
+                f"the last two lengths of the shape {list(array_of(value).shape)} must be equal",
+            )
+        )
+
+
+def check_floating(value, name, low_precision=True):
+    """Refuse integers and bools, and, unless ``low_precision``, 16-bit floats."""
+    dtype = dtypes.from_numpy(array_of(value).dtype)
+    if dtype.category < dtypes.FLOATING:
+        raise RuntimeError(
+            hinted(
+                f"{name}: Expected a floating point or complex tensor as input. Got {dtype.legacy_name}",
+                "convert the tensor first: A.float()",
+            )
+        )
+    if not low_precision and dtype.itemsize == 2:
+        raise RuntimeError(hinted(f"{name}: Low precision dtypes not supported. Got {dtype.legacy_name}", "convert it first: A.float()"))
+
+
+def check_kernel(value, kernel):
+    """Refuse dtypes that LAPACK has no routines for, in the words PyTorch uses for a kernel."""
+    dtype = dtypes.from_numpy(array_of(value).dtype)
+    if dtype.category < dtypes.FLOATING or dtype.itemsize == 2:
+        raise NotImplementedError(
+            hinted(f"\"{kernel}\" not implemented for '{dtype.legacy_name}'", "it takes float32, float64 and complex numbers")
+        )
+
+
+def check_same_dtype(a, b, name):
+    """Refuse two operands of different dtypes."""
+    if array_of(a).dtype != array_of(b).dtype:
+        first, second = legacy_name(a), legacy_name(b)
+        raise RuntimeError(
+            hinted(
+                f"{name}: Expected A and B to have the same dtype, but found A of type {first} and B of type {second} instead",
+                "convert one of them with .to(other.dtype)",
+            )
+        )
+
+
+def first_failure(info):
+    """``("(Batch element 2): ", code)`` of the first nonzero entry of an error-code array; None where all are zero."""
+    hits = np.flatnonzero(info)
+    if not hits.size:
+        return None
+    where = int(hits[0])
+    return (f"(Batch element {where}): " if info.ndim else ""), int(info.reshape(-1)[where])
+
+
+def herm(array):
+    """The conjugate transpose of matrices, on arrays."""
+    turned = array.swapaxes(-1, -2)
+    return turned.conj() if array.dtype.kind == "c" else turned
+
+
+def solve_arrays(a, b):
+    """``np.linalg.solve`` for matrices ``b`` alone, whatever the number of dimensions; inf and nan where ``a`` is singular."""
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        found = np.empty((*shape, *b.shape[-2:]), b.dtype)
+        a, b = np.broadcast_to(a, (*shape, *a.shape[-2:])), np.broadcast_to(b, found.shape)
+        for place in np.ndindex(*shape):
+            try:
+                found[place] = np.linalg.solve(a[place], b[place])
+            except np.linalg.LinAlgError:
+                found[place] = np.nan
+        return found
+
+
+def finish(found, out, name):
+    """A composite's result, written into its ``out=`` tensors where there are any."""
+    return found if out is None else functions.write_outputs(found, out, name)
+
+
+def with_names(name, fields, names, parts=None):
+    """Decorates a composite that returns a tuple: the public function of these ``names``, with a named result and ``out=``."""
+    result = named_result(name, fields)
+
+    def register(function):
+        def call(*args, out=None, **kwargs):
+            return finish(result(*function(*args, **kwargs)), out, name)
+
+        call.__name__ = call.__qualname__ = function.__name__
+        call.__doc__ = function.__doc__
+        return composite(call, names=names)
+
+    return register

@@ -1,0 +1,174 @@
+"""Views with the dimensions in another order: permute, transpose, movedim and the properties T, mT, H, mH."""
+
+from ..base.errors import hinted
+from ..base.shapes import wrap_dim
+from .table import VIEW, composite, functions, op
+
+
+@op("permute(Tensor self, int[]* dims) -> Tensor", kind=VIEW)
+class permute:
+    """A view with the dimensions in the order ``dims``."""
+
+    def forward(self, dims):
+        if len(dims) != self.ndim:
+            raise RuntimeError(
+                hinted(
+                    "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+                    f"ordering of dimensions i.e. input.dim() = {self.ndim} is not equal to len(dims) = {len(dims)}",
+                    "name every dimension once",
+                )
+            )
+        wrapped = tuple(wrap_dim(d, self.ndim) for d in dims)
+        if len(set(wrapped)) != len(wrapped):
+            raise RuntimeError(hinted("permute(): duplicate dims are not allowed.", "name every dimension once"))
+        return self.transpose(wrapped)
+
+    def d_self(grad, dims):
+        order = [d % len(dims) for d in dims]
+        return grad.permute(sorted(range(len(order)), key=order.__getitem__))
+
+
+@op("transpose(Tensor self, int dim0, int dim1) -> Tensor", kind=VIEW,
+    names=("torch", "Tensor", "torch:swapaxes", "Tensor:swapaxes", "torch:swapdims", "Tensor:swapdims"))  # fmt: skip
+class transpose:
+    """A view with two dimensions exchanged."""
+
+    def forward(self, dim0, dim1):
+        dim0, dim1 = wrap_dim(dim0, self.ndim), wrap_dim(dim1, self.ndim)
+        return self.swapaxes(dim0, dim1) if self.ndim else self[...]
+
+    def d_self(grad, dim0, dim1):
+        return grad.transpose(dim0, dim1)
+
+
+@op("t(Tensor self) -> Tensor", kind=VIEW)
+class t:
+    """A matrix transposed; a tensor of fewer dimensions as it is."""
+
+    def forward(self):
+        if self.ndim > 2:
+            raise RuntimeError(
+                hinted(
+                    f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D",
+                    "use .mT to transpose the last two dimensions, or permute()",
+                )
+            )
+        return self.T
+
+    def d_self(grad):
+        return grad.t()
+
+
+@composite
+def movedim(input, source, destination):
+    """A view with dimensions ``source`` moved to the places ``destination``.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(2, 3, 4).movedim(0, -1).shape
+    torch.Size([3, 4, 2])
+    """
+    if isinstance(source, int) != isinstance(destination, int):
+        raise TypeError(
+            hinted(
+                f"movedim() received an invalid combination of arguments - got ({type(source).__name__}, "
+                f"{type(destination).__name__}), but expected one of:",
+                "source and destination are two ints, or two tuples of ints",
+            )
+        )
+    source = (source,) if isinstance(source, int) else tuple(source)
+    destination = (destination,) if isinstance(destination, int) else tuple(destination)
+    if len(source) != len(destination):
+        raise RuntimeError(
+            hinted(
+                f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
+                f"number of dims as destination ({list(destination)} dims)",
+                "every dimension that moves needs one place to go",
+            )
+        )
+    source, destination = _distinct(source, input.ndim, "source"), _distinct(destination, input.ndim, "destination")
+    order = [d for d in range(input.ndim) if d not in source]
+    for place, dim in sorted(zip(destination, source)):
+        order.insert(place, dim)
+    return input.permute(order)
+
+
+def _distinct(dims, ndim, what):
+    wrapped = [wrap_dim(d, ndim) for d in dims]
+    if len(set(wrapped)) != len(wrapped):
+        raise RuntimeError(
+            hinted(f"movedim: repeated dim in `{what}` ({list(dims)})", "a dimension moves once, to a place of its own")
+        )
+    return wrapped
+
+
+@composite
+def moveaxis(input, source, destination):
+    """`movedim` under NumPy's name."""
+    return input.movedim(source, destination)
+
+
+def _mirrored(name, doc, order):
+    """A property that views the tensor with its dimensions in another order."""
+
+    @property
+    def attribute(self):
+        return order(self)
+
+    attribute.__doc__ = doc
+    return name, attribute
+
+
+def _reversed_dims(x):
+    return x.permute(tuple(range(x.ndim - 1, -1, -1)))
+
+
+def _check_matrices(x, name):
+    if x.ndim < 2:
+        raise RuntimeError(
+            hinted(
+                f"tensor.{name} is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.",
+                "it exchanges the last two dimensions",
+            )
+        )
+
+
+def _matrix_transposed(x):
+    _check_matrices(x, "mT")
+    return x.transpose(-2, -1)
+
+
+def _hermitian(x):
+    if x.ndim not in (0, 2):
+        raise RuntimeError(
+            hinted(
+                f"tensor.H is only supported on matrices (2-D tensors). Got {x.ndim}-D tensor.",
+                "mH takes batches of matrices",
+            )
+        )
+    return x.adjoint()
+
+
+def _batch_hermitian(x):
+    if x.ndim:
+        _check_matrices(x, "mH")
+    return x.adjoint()
+
+
+# Attributes of Tensor, attached by the tensor room.
+PROPERTIES = dict(
+    [
+        _mirrored("T", "The tensor with its dimensions in reverse order, as a view.", _reversed_dims),
+        _mirrored("mT", "The tensor with its last two dimensions exchanged, as a view.", _matrix_transposed),
+        _mirrored("H", "A matrix transposed and conjugated.", _hermitian),
+        _mirrored("mH", "Matrices transposed and conjugated.", _batch_hermitian),
+    ]
+)
+
+
+@composite
+def adjoint(input):
+    """The last two dimensions transposed, conjugated where complex."""
+    if input.ndim:
+        _check_matrices(input, "adjoint()")
+    swapped = input.transpose(-2, -1) if input.ndim else functions.alias(input)
+    return swapped.conj() if input.is_complex() else swapped

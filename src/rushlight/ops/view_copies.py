@@ -1,0 +1,57 @@
+"""The views again as copies: ``permute_copy``, ``select_copy``, ...: the same arguments, memory of their own."""
+
+from .table import FUNCTION, TABLE, VIEW, Op, composite, functions, op
+
+# PyTorch's name -> the operation whose result is copied.
+_COPIED = {
+    "alias_copy": "alias", "as_strided_copy": "as_strided", "diagonal_copy": "diagonal", "expand_copy": "expand",
+    "permute_copy": "permute", "select_copy": "select", "slice_copy": "slice_dim", "split_copy": "split_even",
+    "split_with_sizes_copy": "split_with_sizes", "squeeze_copy": "squeeze", "t_copy": "t", "transpose_copy": "transpose",
+    "unbind_copy": "unbind", "unfold_copy": "unfold_dim", "unsqueeze_copy": "unsqueeze", "view_shape_copy": "view_shape",
+}  # fmt: skip
+
+
+def _copying(name, view):
+    """The record of a copying operation: forward copies what the view shows, the derivatives are the view's."""
+
+    def forward(*arguments):
+        found = view.forward(*arguments)
+        return tuple([part.copy(order="C") for part in found]) if found.__class__ is tuple else found.copy(order="C")
+
+    rules = {"d_" + argument: rule for argument, rule in view.derivatives.items()}
+    doc = f"A copy of what `{name.removesuffix('_copy')}` shows."
+    node = view.node_name if view.node_name.__class__ is str else lambda *values: view.node_name(*values) + "_copy"
+    node = node + "_copy" if node.__class__ is str else node
+    record = type(name, (), {"__doc__": doc, "forward": forward, **rules})
+    op(view.schema, names=() if name == "view_shape_copy" else ("torch",), node=node)(record)
+
+
+for _name, _view in _COPIED.items():
+    _copying(_name, TABLE[_view])
+
+
+@composite(names=("torch",))
+def view_copy(input, *size, dtype=None):
+    """A copy of what ``input.view(...)`` shows: of another shape, or read as another dtype."""
+    if dtype is None and len(size) == 1 and hasattr(size[0], "itemsize"):
+        dtype = size[0]
+    if dtype is not None:
+        return input.view(dtype).clone()
+    return functions.view_shape_copy(input, *size)
+
+
+@composite(names=("torch",))
+def detach_copy(input):
+    """A copy outside the graph."""
+    return input.detach().clone()
+
+
+@op("narrow_copy(Tensor self, int dim, int start, int length) -> Tensor")
+class narrow_copy:
+    """``length`` elements of dimension ``dim`` from ``start`` on, as a copy."""
+
+    def forward(self, dim, start, length):
+        return TABLE["slice_dim"].forward(self, dim, start, start + length, 1).copy(order="C")
+
+    def d_self(grad, shape, dim, start, length):
+        return functions.slice_gradient(grad, shape, dim, start, start + length, 1)

@@ -1,0 +1,3 @@
+"""``torch.testing``: comparisons for tests."""
+
+from .comparison import assert_allclose, assert_close, make_tensor

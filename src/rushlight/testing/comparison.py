@@ -1,0 +1,137 @@
+"""``assert_close`` and ``make_tensor``."""
+
+from __future__ import annotations
+
+import math
+
+from ..base import dtypes
+from ..base.errors import hinted
+from ..ops.table import functions
+
+# (rtol, atol) by dtype, as PyTorch's.
+_TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
+               "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7)}  # fmt: skip
+
+
+def _as_tensor(value):
+    return value if hasattr(value, "_edge") else functions.as_tensor(value)
+
+
+def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True,
+                 check_dtype=True, check_layout=True, check_stride=False, msg=None):  # fmt: skip
+    """Raise AssertionError unless ``actual`` and ``expected`` agree: ``|a - e| <= atol + rtol * |e|`` everywhere.
+
+    Takes tensors, numbers, and sequences or mappings of them. Tolerances depend on the dtype unless both are given.
+
+    >>> import rushlight as torch
+    >>> torch.testing.assert_close(torch.tensor([1.0]), torch.tensor([1.0 + 1e-7]))
+    """
+    options = dict(rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=check_dtype, check_stride=check_stride)
+    _compare(actual, expected, options, msg, "")
+
+
+def _compare(actual, expected, options, msg, where):
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        if actual.keys() != expected.keys():
+            _fail(f"The keys of the mappings do not match:{sorted(map(str, actual))} != {sorted(map(str, expected))}", msg, where)
+        for key in expected:
+            _compare(actual[key], expected[key], options, msg, f"{where}[{key!r}]")
+    elif isinstance(expected, (list, tuple)) and isinstance(actual, (list, tuple)):
+        if len(actual) != len(expected):
+            _fail(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", msg, where)
+        for position, (a, e) in enumerate(zip(actual, expected)):
+            _compare(a, e, options, msg, f"{where}[{position}]")
+    else:
+        numbers = not hasattr(actual, "_edge") and not hasattr(expected, "_edge") and not hasattr(actual, "dtype")
+        _compare_tensors(_as_tensor(actual), _as_tensor(expected), options, msg, where, numbers)
+
+
+def _compare_tensors(actual, expected, options, msg, where, numbers):
+    if actual.shape != expected.shape:
+        _fail(f"The values for attribute 'shape' do not match: {actual.shape} != {expected.shape}.", msg, where)
+    if options["check_stride"] and actual.stride() != expected.stride():
+        _fail(f"The values for attribute 'stride()' do not match: {actual.stride()} != {expected.stride()}.", msg, where)
+    if options["check_dtype"] and not numbers and actual.dtype is not expected.dtype:
+        _fail(f"The values for attribute 'dtype' do not match: {actual.dtype} != {expected.dtype}.", msg, where)
+    rtol, atol = options["rtol"], options["atol"]
+    if (rtol is None) != (atol is None):
+        raise ValueError("rtol and atol must both be specified or both be unspecified")
+    if rtol is None:
+        pairs = [_TOLERANCES.get(t.dtype.name, (0.0, 0.0)) for t in (actual, expected)]
+        rtol, atol = max(p[0] for p in pairs), max(p[1] for p in pairs)
+    kind = dtypes.promote_types(actual.dtype, expected.dtype)
+    a, e = actual.detach().to(kind), expected.detach().to(kind)
+    close = functions.isclose(a, e, rtol=rtol, atol=atol, equal_nan=options["equal_nan"])
+    wrong = int(close.logical_not().sum().item())
+    if not wrong:
+        return
+    if numbers or a.numel() == 1:
+        first = f"{'Scalars' if a.ndim == 0 else 'Tensor-likes'} are not close!"
+    else:
+        first = "Tensor-likes are not close!" if rtol or atol else "Tensor-likes are not equal!"
+    _fail(_report(first, a, e, close, wrong, rtol, atol), msg, where)
+
+
+def _report(first, actual, expected, close, wrong, rtol, atol):
+    wide = dtypes.complex128 if actual.is_complex() else dtypes.float64
+    difference = (actual.to(wide) - expected.to(wide)).abs().masked_fill(close, 0)
+    relative = (difference / expected.to(wide).abs()).masked_fill(close, 0)
+    total = max(actual.numel(), 1)
+    lines = [first, ""]
+    if actual.numel() > 1:
+        lines.append(f"Mismatched elements: {wrong} / {total} ({wrong / total:.1%})")
+    for name, values, limit in (("absolute", difference, atol), ("relative", relative, rtol)):
+        flat = values.reshape(-1)
+        place = int(flat.nan_to_num(math.inf).argmax().item())
+        position = _position(place, tuple(actual.shape))
+        at = f" at index {position}" if actual.ndim else ""
+        lines.append(f"Greatest {name} difference: {flat[place].item()}{at} (up to {limit} allowed)")
+    return "\n".join(lines)
+
+
+def _position(flat, shape):
+    """The index of the ``flat``-th element of ``shape``."""
+    found = []
+    for length in reversed(shape):
+        flat, rest = divmod(flat, length)
+        found.append(rest)
+    return tuple(reversed(found))
+
+
+def _fail(text, msg, where):
+    text = text if not where else f"{text}\n\nThe failure occurred for item {where}"
+    if callable(msg):
+        text = msg(text)
+    elif msg is not None:
+        text = msg
+    raise AssertionError(text)
+
+
+def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
+    """Deprecated in PyTorch: `assert_close` without a look at dtypes."""
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
+
+
+def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False,
+                memory_format=None):  # fmt: skip
+    """A tensor of random numbers for tests: uniform in [low, high), by default -9 to 9 (0 to 9 for unsigned, 0 or 1 for bool)."""
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = tuple(shape[0])
+    if low is not None and high is not None and low >= high:
+        raise ValueError(hinted(f"make_tensor: low must be less than high, but got {low} >= {high}", "high itself is never drawn"))
+    if dtype is dtypes.bool_:
+        made = functions.randint(0, 2, shape, dtype=dtype)
+    elif dtype.category <= dtypes.SIGNED:
+        lowest = 0 if dtype.category == dtypes.UNSIGNED else -9
+        made = functions.randint(math.floor(lowest if low is None else low), math.ceil(10 if high is None else high), shape, dtype=dtype)
+    else:
+        first, last = (-9 if low is None else low), (9 if high is None else high)
+        real = dtype.to_real()
+        made = functions.rand(shape, dtype=real) * (last - first) + first
+        if dtype.is_complex:
+            made = functions.complex(made, functions.rand(shape, dtype=real) * (last - first) + first)
+    if exclude_zero:
+        made = made.masked_fill(made == 0, 1)
+    if noncontiguous and made.numel() > 1:
+        made = made.repeat_interleave(2, -1)[..., ::2]
+    return made.requires_grad_(True) if requires_grad else made

@@ -1,0 +1,7 @@
+"""``torch.version``: what this build is."""
+
+__version__ = "2.13.0+rushlight"
+cuda = None
+hip = None
+git_version = "unknown"
+debug = False

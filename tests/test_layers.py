@@ -1,0 +1,109 @@
+"""The rooms import downwards only, without cycles: the list in this file is the order of the design."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import rushlight
+
+ROOT = Path(rushlight.__file__).parent
+ORDER = [
+    "base", "random", "ops", "kernels", "autograd", "tensor", "func", "nn", "optim", "utils", "serialization", "vision", "compile",
+    "draw", "distributed", "cli",
+]  # fmt: skip
+# Packages that an imported function may name inside itself: optional ones, and heavy parts of the standard library.
+LAZY = {"ml_dtypes", "tqdm", "PIL", "safetensors", "llvmlite", "rich", "mpi4py"}
+
+
+def imports_of(path):
+    """(absolute module, is inside a function) for each import of Rushlight's own modules in a file."""
+    package = path.relative_to(ROOT.parent).with_suffix("").parts[:-1]
+    tree = ast.parse(path.read_text())
+    inside = {id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) for n in ast.walk(f)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            if node.level:
+                head = package[: len(package) - node.level + 1]
+                base = ".".join((*head, *([node.module] if node.module else [])))
+            else:
+                base = node.module or ""
+            names = [base] + [f"{base}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.split(".")[0] == "rushlight":
+                yield name, id(node) in inside
+
+
+def room_of(module):
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in ORDER else None
+
+
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_up_only(path):
+    relative = path.relative_to(ROOT).parts
+    if relative[0] not in ORDER:
+        return  # the face of the package: top-level modules re-export
+    own = ORDER.index(relative[0])
+    for module, inside in imports_of(path):
+        room = room_of(module)
+        if room is not None:
+            assert ORDER.index(room) <= own, f"{path} imports {module}, which lies below {relative[0]}"
+            assert not inside or relative[0] == "cli" or room == relative[0], f"{path} imports {module} inside a function"
+
+
+def test_no_cycles_within_rooms():
+    graph = {}
+    for path in FILES:
+        name = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+        graph[name] = set()
+        for module, inside in imports_of(path):
+            if not inside:
+                graph[name].add(module)
+    for name in graph:
+        graph[name] = {m for m in graph[name] if m in graph and m != name and not name.startswith(m + ".")}
+    done, active = set(), []
+
+    def visit(name):
+        if name in done:
+            return
+        assert name not in active, f"import cycle: {' -> '.join([*active[active.index(name):], name])}"
+        active.append(name)
+        for other in sorted(graph[name]):
+            visit(other)
+        active.pop()
+        done.add(name)
+
+    for name in sorted(graph):
+        visit(name)
+
+
+def test_files_and_functions_stay_short():
+    for path in FILES:
+        text = path.read_text()
+        assert len(text.splitlines()) <= 600, f"{path} is a heap: split it by subject"
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                assert node.end_lineno - node.lineno < 90, f"{path}:{node.lineno} {node.name} is too long"
+
+
+def test_every_file_says_what_lives_there():
+    for path in FILES:
+        assert ast.get_docstring(ast.parse(path.read_text())), f"{path} does not open with a docstring"
+
+
+def test_import_is_light():
+    import subprocess
+    import sys
+
+    code = "import sys, rushlight; print(*sorted(m for m in sys.modules if not m.startswith(('numpy', '_'))))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    for heavy in ("torch", "PIL", "tqdm", "llvmlite", "multiprocessing.pool", "urllib.request", "asyncio", "unittest", "rushlight.nn"):
+        assert heavy not in loaded, f"import rushlight loads {heavy}"
