@@ -1,7 +1,7 @@
 """Recurrent layers against PyTorch: outputs, gradients, initial weights, printed form, errors."""
 
 import pytest
-from layer_pairs import check_layers, check_source, draw
+from layer_pairs import TIGHT, assert_same, check_layers, check_source, copied, draw
 
 import rushlight as rl
 
@@ -50,6 +50,18 @@ def test_sequences(kind, options):
     check_layers(ours, theirs, [sequence, *states(kind, options)], run_packed)
     check_layers(ours, theirs, [sequence], run_packed, training=(True,))
     check_layers(ours, theirs, [draw(6, 3)], run_padded, training=(True,))
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_second_derivatives(kind):
+    ours, theirs = pair(kind, {"bidirectional": True, "num_layers": 2})
+    copied(ours, theirs)
+    found = []
+    for library, layer in ((rl, ours), (torch, theirs)):
+        tensors = [library.from_numpy(draw(5, 2, 3)).requires_grad_(), *layer.parameters()]
+        first = library.autograd.grad((layer(tensors[0])[0] ** 2).sum(), tensors, create_graph=True)
+        found.append(list(library.autograd.grad(sum((g**2).sum() for g in first), tensors)))
+    assert_same(*found, TIGHT)
 
 
 @pytest.mark.parametrize("kind", ["RNNCell", "GRUCell", "LSTMCell"])

@@ -106,28 +106,23 @@ def _run(roots, gradients, counts, needed, captures, freed):
     for node in {root[0]: None for root in roots}:
         if counts[node] == 0:
             heappush(ready, (node.sequence, node))
-    following = None  # the node that became ready last: it mostly is the next one, and need not go through the heap
+    following = following_grad = None  # the node that became ready last mostly is the next: it need not go through the heap
     while True:
         if following is not None:
             node, grad, following = following, following_grad, None
         elif ready:
             node = heappop(ready)[1]
             grad = pending.pop(node, None)
-            if node.outputs != 1 and grad is None:
-                grad = [None] * node.outputs
-            if node.__class__ is AccumulateGrad and not watched and node.hooks is None:
-                accumulate(node, grad, recording, unshared=UNSHARED - 2)
-                continue
         else:
             return
-        if watched or node.hooks is not None:
-            grads = _run_watched(node, grad, needed, captures, recording)
+        if watched or node.special:
+            grads = _run_special(node, grad, needed, captures, recording, watched)
             if grads is None:
                 continue
-        elif node.outputs == 1:
-            grads = (None,) * len(node.next_edges) if grad is None else node.apply(grad)
+        elif grad is None:
+            grads = (None,) * len(node.next_edges)
         else:
-            grads = node.apply(*grad)
+            grads = node.apply(grad)
         if freed is not None:
             node.saved = freed
         grad = following_grad = None
@@ -136,20 +131,17 @@ def _run(roots, gradients, counts, needed, captures, freed):
                 continue
             target = edge[0]
             left = counts.get(target)
-            if left is None:
-                continue
-            if left == 1 and target.outputs == 1 and target not in pending:
-                # All that the target waited for, in one piece: no need to store it.
-                counts[target] = 0
-                if target.__class__ is AccumulateGrad and plain and target.hooks is None:
+            if left == 1 and target not in pending:
+                # All that the target waited for, in one piece.
+                if not target.special:
+                    if following is None:
+                        following, following_grad = target, gradient
+                        continue
+                elif plain and target.__class__ is AccumulateGrad and target.hooks is None:
                     if gradient is not None:
                         accumulate(target, gradient, recording)
                     continue
-                if following is None and (not ready or target.sequence < ready[0][0]):
-                    following, following_grad = target, gradient
-                    continue
-                pending[target] = gradient
-                heappush(ready, (target.sequence, target))
+            elif left is None:
                 continue
             if gradient is not None:
                 _add_pending(pending, target, edge[1], gradient)
@@ -157,7 +149,8 @@ def _run(roots, gradients, counts, needed, captures, freed):
             if left == 1:
                 heappush(ready, (target.sequence, target))
         if following is not None and ready and ready[0][0] < following.sequence:
-            pending[following] = following_grad
+            if following_grad is not None:
+                pending[following] = following_grad
             heappush(ready, (following.sequence, following))
             following = None
 
@@ -173,9 +166,14 @@ def _add_pending(pending, node, number, grad):
     buffer[number] = grad if buffer[number] is None else buffer[number] + grad
 
 
-def _run_watched(node, grad, needed, captures, recording):
-    """Run a node that has hooks, whose gradient is captured, or in anomaly mode. None: it has no further inputs."""
-    grads = [grad] if node.outputs == 1 else grad
+def _run_special(node, grad, needed, captures, recording, watched):
+    """Run a leaf's node, one with hooks or several outputs, or any node while gradients are captured or anomalies sought.
+
+    None: nothing flows on from it.
+    """
+    if node.__class__ is AccumulateGrad and not watched and node.hooks is None:
+        return accumulate(node, grad, recording, unshared=UNSHARED - 3)
+    grads = [grad] if node.outputs == 1 else [None] * node.outputs if grad is None else grad
     if node.hooks is not None:
         grads = before_node(node, grads)
     is_leaf = type(node) is AccumulateGrad

@@ -216,7 +216,7 @@ class Function(metaclass=_FunctionMeta):
             ctx._inputs = [_meta(a, edge is not None) if hasattr(a, "_edge") else None for a, edge in zip(args, edges)]
         outputs = [_attach(ctx, number, out, args, recording) for number, out in enumerate(outputs)]
         if recording:
-            ctx.outputs = len(outputs)
+            ctx.set_outputs(len(outputs))
             ctx._outputs = [_meta_of_output(out) for out in outputs]
             _save(ctx, outputs)
             if state.anomaly:

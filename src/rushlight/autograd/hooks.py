@@ -59,7 +59,7 @@ class NodeHooks:
 def hooks_of(node):
     """The node's hooks, made on first use."""
     if node.hooks is None:
-        node.hooks = NodeHooks()
+        node.hooks, node.special = NodeHooks(), True
     return node.hooks
 
 

@@ -38,9 +38,14 @@ class Node:
     __slots__ = ("__dict__", "__weakref__", "next_edges", "saved", "sequence")
     outputs = 1  # how many outputs the operation has
     hooks = None  # a `NodeHooks` once somebody registered one: hooks.py
+    special = False  # whether the engine must look closer: several outputs, hooks, or a leaf's end
 
     def apply(self, *grads):
         raise NotImplementedError(f"{self.name()} has no apply")
+
+    def set_outputs(self, count):
+        """Say that the operation has ``count`` outputs."""
+        self.outputs, self.special = count, count != 1 or self.hooks is not None
 
     def name(self):
         """The operation's name, such as ``MulBackward0``."""
@@ -84,6 +89,7 @@ class AccumulateGrad(Node):
 
     __slots__ = ("variable",)
     saved = None
+    special = True
 
     def __init__(self, variable):
         self.variable = variable

@@ -101,6 +101,8 @@ def prepare_folder(folder):
     """Make sure, before anything is computed, that the pictures can be written."""
     try:
         os.makedirs(folder, exist_ok=True)
+    except FileExistsError:
+        raise CommandError(f"cannot write into the folder {folder}: it is a file") from None
     except OSError as error:
         raise CommandError(f"cannot write into the folder {folder}: {error.strerror}") from error
     if not os.access(folder, os.W_OK | os.X_OK):

@@ -1,4 +1,4 @@
 """Pictures without other programs: the computation graph of a tensor, and curves, as SVG or text."""
 
 from .curve import Curve, Series
-from .graph import Graph, graph
+from .drawing import Graph, graph

@@ -36,6 +36,7 @@ from . import (
     split,
     strided,
     view,
+    view_copies,
 )
 from .elementwise import (
     activation,

@@ -56,16 +56,13 @@ class slice_dim:
         return functions.slice_gradient(grad, shape, dim, start, end, step)
 
 
-@composite
-def narrow(input, dim, start, length):
-    """``length`` elements of dimension ``dim`` from ``start`` on, as a view."""
-    if input.ndim == 0:
+def narrow_start(shape, dim, start, length):
+    """The place, counted from the front, of ``length`` elements of dimension ``dim`` from ``start`` on; or the error."""
+    if not shape:
         raise RuntimeError(hinted("narrow() cannot be applied to a 0-dim tensor.", "it has no dimension to cut"))
     if length < 0:
         raise RuntimeError(hinted("narrow(): length must be non-negative.", f"length is {length}"))
-    dim = wrap_dim(dim, input.ndim)
-    size = input._array.shape[dim]
-    start = int(start)
+    size = shape[wrap_dim(dim, len(shape))]
     if not -size <= start <= size:
         raise IndexError(
             hinted(
@@ -81,6 +78,18 @@ def narrow(input, dim, start, length):
                 f"at most {size - start} elements follow position {start}",
             )
         )
+    return start
+
+
+@composite
+def narrow(input, dim, start, length):
+    """``length`` elements of dimension ``dim`` from ``start`` (a number or a 0-dim tensor) on, as a view.
+
+    >>> import rushlight as torch
+    >>> torch.arange(5).narrow(0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    start = narrow_start(input._array.shape, dim, int(start), length)
     return functions.slice_dim(input, dim, start, start + length, 1)
 
 

@@ -65,6 +65,10 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """tanh(input w_ih' + b_ih + hx w_hh' + b_hh) for (N, input_size) and (N, hidden_size).
 
     Follows ``torch.rnn_tanh_cell``.
+
+    >>> import rushlight as torch
+    >>> torch.rnn_tanh_cell(torch.ones(1, 1), torch.zeros(1, 1), torch.ones(1, 1), torch.ones(1, 1))
+    tensor([[0.7616]])
     """
     return _simple_cell(functions.tanh, input, hx, w_ih, w_hh, b_ih, b_hh)
 
@@ -74,6 +78,10 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """relu(input w_ih' + b_ih + hx w_hh' + b_hh) for (N, input_size) and (N, hidden_size).
 
     Follows ``torch.rnn_relu_cell``.
+
+    >>> import rushlight as torch
+    >>> torch.rnn_relu_cell(torch.ones(1, 1), torch.ones(1, 1), torch.ones(1, 1), torch.ones(1, 1))
+    tensor([[2.]])
     """
     return _simple_cell(functions.relu, input, hx, w_ih, w_hh, b_ih, b_hh)
 
@@ -83,6 +91,12 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One LSTM step: ``hx`` is (hidden, cell), both (N, hidden_size), and so is the result.
 
     The weights' 4 * hidden_size rows are the input, forget, candidate and output gates. Follows ``torch.lstm_cell``.
+
+    >>> import rushlight as torch
+    >>> zeros = torch.zeros(2, 3)
+    >>> hidden, cell = torch.lstm_cell(torch.randn(2, 5), (zeros, zeros), torch.randn(12, 5), torch.randn(12, 3))
+    >>> hidden.shape, cell.shape
+    (torch.Size([2, 3]), torch.Size([2, 3]))
     """
     if not isinstance(hx, (tuple, list)):
         raise TypeError(
@@ -103,6 +117,10 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One GRU step for (N, input_size) and (N, hidden_size).
 
     The weights' 3 * hidden_size rows are the reset and update gates and the candidate. Follows ``torch.gru_cell``.
+
+    >>> import rushlight as torch
+    >>> torch.gru_cell(torch.randn(2, 5), torch.zeros(2, 3), torch.randn(9, 5), torch.randn(9, 3)).shape
+    torch.Size([2, 3])
     """
     _check_cell(input, (hx,), w_ih, w_hh, 3)
     return _gru_step(functions.linear(input, w_ih, b_ih), functions.linear(hx, w_hh, b_hh), hx)
@@ -311,6 +329,13 @@ def lstm(*args, **kwargs):
     batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``. ``hx`` is (hidden, cell), each
     (num_layers * directions, N, hidden_size); ``params`` are the weights in the order of ``nn.LSTM``'s parameters.
     Follows ``torch.lstm``.
+
+    >>> import rushlight as torch
+    >>> weights = [torch.randn(12, 5), torch.randn(12, 3)]
+    >>> state = (torch.zeros(1, 2, 3), torch.zeros(1, 2, 3))
+    >>> output, hidden, cell = torch.lstm(torch.randn(7, 2, 5), state, weights, False, 1, 0.0, False, False, False)
+    >>> output.shape, cell.shape
+    (torch.Size([7, 2, 3]), torch.Size([1, 2, 3]))
     """
     call = _bind("lstm", args, kwargs)
     hx = call["hx"]
@@ -324,6 +349,12 @@ def gru(*args, **kwargs):
     """A stack of GRU layers: (output, final hidden states). Arguments as for ``lstm``, ``hx`` a single tensor.
 
     Follows ``torch.gru``.
+
+    >>> import rushlight as torch
+    >>> weights, state = [torch.randn(9, 5), torch.randn(9, 3)], torch.zeros(1, 2, 3)
+    >>> output, hidden = torch.gru(torch.randn(7, 2, 5), state, weights, False, 1, 0.0, False, False, False)
+    >>> output.shape, hidden.shape
+    (torch.Size([7, 2, 3]), torch.Size([1, 2, 3]))
     """
     call = _bind("gru", args, kwargs)
     return _run(_gru_block, (call["hx"],), False, call)

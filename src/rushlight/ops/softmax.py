@@ -7,17 +7,24 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
-from .table import composite, functions, is_half, op
+from .reduce import add_up
+from .rowwise import by_rows
+from .table import composite, functions, is_half, op, widened
+
+
+_NATIVE = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
 
 def _prepared(array, dim, dtype):
     """(float array, axis, result dtype) of a softmax call."""
+    if dtype is None and array.dtype in _NATIVE:
+        return array, wrap_dim(dim, array.ndim) if array.ndim else None, array.dtype
     kind = dtypes.from_numpy(array.dtype) if dtype is None else dtype
-    if kind.category < dtypes.FLOATING:
+    if not kind.is_floating_point:
         raise NotImplementedError(
             hinted(
                 f"\"softmax_lastdim_kernel_impl\" not implemented for '{kind.legacy_name}'",
-                "convert the tensor first: x.float()",
+                "softmax takes floating-point numbers: x.float()",
             )
         )
     axis = wrap_dim(dim, array.ndim)
@@ -25,12 +32,39 @@ def _prepared(array, dim, dtype):
     return wide, axis if array.ndim else None, kind.numpy
 
 
-def _shifted(array, axis):
-    """``array`` less its maximum along ``axis``, so that its exponentials stay finite."""
-    if not array.size:
-        return array.copy()
-    top = np.maximum.reduce(array, axis=axis, keepdims=True)
-    return np.subtract(array, top, out=np.empty(array.shape, array.dtype))
+def _shift(array, axis, out):
+    """Into ``out``: ``array`` less its maximum along ``axis``, so that its exponentials stay finite."""
+    if array.size:
+        np.subtract(array, np.maximum.reduce(array, axis=axis, keepdims=True), out=out)
+
+
+def _softmax(array, axis, out):
+    _shift(array, axis, out)
+    np.exp(out, out=out)
+    np.divide(out, add_up(out, axis, True), out=out)
+
+
+def _log_softmax(array, axis, out):
+    _shift(array, axis, out)
+    np.subtract(out, np.log(add_up(np.exp(out), axis, True)), out=out)
+
+
+def _softmax_gradient(grad, output, axis, out):
+    np.multiply(grad, output, out=out)
+    total = add_up(out, axis, True)
+    np.subtract(out, np.multiply(output, total), out=out)
+
+
+def _log_softmax_gradient(grad, output, axis, out):
+    np.exp(output, out=out)
+    np.multiply(out, add_up(grad, axis, True), out=out)
+    np.subtract(grad, out, out=out)
+
+
+def _gradient_of(formula, grad, output, dim):
+    axis = wrap_dim(dim, output.ndim) if output.ndim else None
+    found = by_rows(formula, axis, widened(grad), widened(output))
+    return found.astype(grad.dtype, copy=False)
 
 
 @op("softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor", names=("torch", "Tensor", "special"))
@@ -44,10 +78,7 @@ class softmax:
 
     def forward(self, dim, dtype):
         wide, axis, kind = _prepared(self, dim, dtype)
-        found = _shifted(wide, axis)
-        np.exp(found, out=found)
-        np.divide(found, np.add.reduce(found, axis=axis, keepdims=True), out=found)
-        return found.astype(kind, copy=False)
+        return by_rows(_softmax, axis, wide).astype(kind, copy=False)
 
     def d_self(grad, self, result, dim):
         return functions.softmax_gradient(grad, result, dim)
@@ -58,46 +89,39 @@ class softmax_gradient:
     """The gradient of softmax: ``output * (grad - sum(grad * output))`` along ``dim``."""
 
     def forward(grad, output, dim):
-        axis = wrap_dim(dim, output.ndim) if output.ndim else None
-        found = np.multiply(grad, output)
-        total = np.add.reduce(found, axis=axis, keepdims=True)
-        return np.asarray(found - np.multiply(output, total))
+        return _gradient_of(_softmax_gradient, grad, output, dim)
 
     def gradients(grads, grad, output, dim, needs):
         (outer,) = grads
         total = (grad * output).sum(dim, True) if output.ndim else grad * output
         outer_total = (outer * output).sum(dim, True) if output.ndim else outer * output
-        first = output * (outer - outer_total)
-        second = outer * (grad - total) - grad * outer_total
-        return first, second
+        return output * (outer - outer_total), outer * (grad - total) - grad * outer_total
 
 
 @op("log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor", names=("torch", "Tensor", "special"))
 class log_softmax:
-    """``x - log(sum(exp(x)))`` along ``dim``, computed without overflow."""
+    """``x - log(sum(exp(x)))`` along ``dim``, computed without overflow.
+
+    >>> import rushlight as torch
+    >>> torch.log_softmax(torch.tensor([0.0, 0.0]), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
 
     def forward(self, dim, dtype):
         wide, axis, kind = _prepared(self, dim, dtype)
-        found = _shifted(wide, axis)
-        np.subtract(found, np.log(np.add.reduce(np.exp(found), axis=axis, keepdims=True)), out=found)
-        return found.astype(kind, copy=False)
+        return by_rows(_log_softmax, axis, wide).astype(kind, copy=False)
 
     def d_self(grad, result, dim):
         return functions.log_softmax_gradient(grad, result, dim)
 
 
-@op(
-    "log_softmax_gradient(Tensor grad, Tensor output, int dim) -> Tensor",
-    names=(),
-    node="LogSoftmaxBackwardDataBackward0",
-)
+@op("log_softmax_gradient(Tensor grad, Tensor output, int dim) -> Tensor",
+    names=(), node="LogSoftmaxBackwardDataBackward0")  # fmt: skip
 class log_softmax_gradient:
     """The gradient of log_softmax: ``grad - exp(output) * sum(grad)`` along ``dim``."""
 
     def forward(grad, output, dim):
-        axis = wrap_dim(dim, output.ndim) if output.ndim else None
-        found = np.exp(output)
-        return np.asarray(np.subtract(grad, np.multiply(found, np.add.reduce(grad, axis=axis, keepdims=True))))
+        return _gradient_of(_log_softmax_gradient, grad, output, dim)
 
     def gradients(grads, grad, output, dim, needs):
         (outer,) = grads

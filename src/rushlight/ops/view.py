@@ -22,10 +22,10 @@ class view_shape:
         if strides is None:
             raise RuntimeError(
                 hinted(
-                    "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-                    "contiguous subspaces). Use .reshape(...) instead.",
-                    f"a tensor of shape {list(self.shape)} and strides {list(element_strides(self))} has no view of shape "
-                    f"{list(shape)}: reshape() copies it",
+                    "view size is not compatible with input tensor's size and stride (at least one dimension spans "
+                    "across two contiguous subspaces). Use .reshape(...) instead.",
+                    f"a tensor of shape {list(self.shape)} and strides {list(element_strides(self))} has no view of "
+                    f"shape {list(shape)}: reshape() copies it",
                 )
             )
         return window(self, shape, strides)
@@ -51,13 +51,17 @@ def view(input, *size, dtype=None):
     ):
         dtype = size[0]
     if dtype is not None:
-        return functions.view_dtype(input, dtype)
+        read = functions.view_dtype(input, dtype)
+        functions.share_version(input, read)
+        return read
     return functions.view_shape(input, *size)
 
 
-@op("view_dtype(Tensor self, dtype dtype) -> Tensor", kind=VIEW, names=())
+@op("view_dtype(Tensor self, dtype dtype) -> Tensor", names=())
 class view_dtype:
-    """The bytes of the tensor read as another dtype."""
+    """The bytes of the tensor read as another dtype: the same memory, outside the graph."""
+
+    untracked = True
 
     def forward(self, dtype):
         old, new = self.itemsize, dtype.itemsize
@@ -209,7 +213,12 @@ class unsqueeze:
         return grad.squeeze(dim)
 
 
-@op("squeeze(Tensor self, any dim=None) -> Tensor", kind=VIEW)
+def _squeeze_node(self, dim):
+    kind = 0 if dim is None else 2 if isinstance(dim, (tuple, list)) else 1
+    return f"SqueezeBackward{kind}"
+
+
+@op("squeeze(Tensor self, any dim=None) -> Tensor", kind=VIEW, node=_squeeze_node)
 class squeeze:
     """A view without dimensions of length 1: all of them, or those in ``dim``."""
 

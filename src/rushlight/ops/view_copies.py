@@ -1,13 +1,20 @@
 """The views again as copies: ``permute_copy``, ``select_copy``, ...: the same arguments, memory of their own."""
 
-from .table import FUNCTION, TABLE, VIEW, Op, composite, functions, op
+from . import order, split, strided, view
+from .elementwise import complex_parts
+from .parts import narrow_start
+from .table import TABLE, composite, functions, op
+
+# These modules hold the views that are copied here.
+SOURCES = (complex_parts, order, split, strided, view)
 
 # PyTorch's name -> the operation whose result is copied.
 _COPIED = {
     "alias_copy": "alias", "as_strided_copy": "as_strided", "diagonal_copy": "diagonal", "expand_copy": "expand",
     "permute_copy": "permute", "select_copy": "select", "slice_copy": "slice_dim", "split_copy": "split_even",
     "split_with_sizes_copy": "split_with_sizes", "squeeze_copy": "squeeze", "t_copy": "t", "transpose_copy": "transpose",
-    "unbind_copy": "unbind", "unfold_copy": "unfold_dim", "unsqueeze_copy": "unsqueeze", "view_shape_copy": "view_shape",
+    "unbind_copy": "unbind", "unfold_copy": "unfold_dim", "unsqueeze_copy": "unsqueeze",
+    "view_as_complex_copy": "view_as_complex", "view_as_real_copy": "view_as_real", "view_shape_copy": "view_shape",
 }  # fmt: skip
 
 
@@ -51,7 +58,9 @@ class narrow_copy:
     """``length`` elements of dimension ``dim`` from ``start`` on, as a copy."""
 
     def forward(self, dim, start, length):
+        start = narrow_start(self.shape, dim, start, length)
         return TABLE["slice_dim"].forward(self, dim, start, start + length, 1).copy(order="C")
 
     def d_self(grad, shape, dim, start, length):
+        start = narrow_start(shape, dim, start, length)
         return functions.slice_gradient(grad, shape, dim, start, start + length, 1)

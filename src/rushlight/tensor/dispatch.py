@@ -215,7 +215,7 @@ def _any_edge(schema, values):
 def _attach(node, results):
     """Give outputs that can carry gradients their edges."""
     if len(results) > 1:
-        node.outputs = len(results)
+        node.set_outputs(len(results))
     for number, result in enumerate(results):
         if dtypes.is_differentiable(result._array.dtype):
             result._edge = (node, number)
@@ -262,7 +262,7 @@ def link_views(op, schema, values, results, multiple):
     if state.recording and source._edge is not None:
         node = record(op, schema, node_class_of(op, values), values, results)
         if node is not None and multiple:
-            node.outputs = len(results)
+            node.set_outputs(len(results))
     made = None if state.grad else NO_GRAD
     for number, result in enumerate(results):
         link_view(source, result, None if node is None else (node, number), MULTI_OUTPUT if multiple and made is None else made)

@@ -1,10 +1,13 @@
 """The functions of elementwise operations: a short path for plain tensors before the general one.
 
 The short path asks only what it must: exact classes, one dtype, nothing switched on. Shapes that do not broadcast send
-the call to the general path, which says what is wrong.
+the call to the general path, which says what is wrong. Operators call NumPy directly: its floating-point warnings there
+are filtered (below), and where somebody makes them errors, the general path computes again with warnings off.
 """
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 
@@ -35,11 +38,18 @@ MISSING = object()  # the second operand of a call that names it otherwise: pow(
 BOOL = dtypes.BOOL_ARRAY
 RULES = (table.PROMOTE, table.FLOAT, table.COMPARE)
 
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
+
+# What NumPy raises where the general path has to say what is wrong, or has to compute without warnings.
+NUMPY_REFUSES = (ValueError, RuntimeWarning, FloatingPointError)
+
 _scalars = {}
 
 
 def number_array(value, dtype):
-    """A nonzero Python number as a cached 0-dim array: NumPy takes it faster than the number itself."""
+    """A Python number as a 0-dim array, which NumPy takes faster than the number itself; cached unless it is zero."""
+    if not value:
+        return np.array(value, dtype)  # 0.0 and -0.0 are equal keys, and different numbers
     found = _scalars.get((value, dtype))
     if found is None:
         if len(_scalars) > 4096:
@@ -128,7 +138,7 @@ def elementwise(op):
                 arrays.append(array)
             elif kind is float or kind is int:
                 if is_operand:
-                    array = number_array(value, dtype) if value else asarray(value, dtype)
+                    array = number_array(value, dtype)
                     arrays.append(array)
                 else:
                     arrays.append(value)
@@ -175,63 +185,71 @@ def fused(op):
 def binary(op, operator=False):
     """The function of a two-operand operation, or its ``operator`` form, which leaves foreign operands alone."""
     slow = operator_form(general(op)) if operator else general(op)
-    compute = op.ufunc
-    rule = default_rule(op)
+    compute, rule = op.ufunc, default_rule(op)
     if compute is None or rule not in RULES:
         return slow
     ready = ready_dtypes(op, PLAIN_FLOATS if rule == table.FLOAT else NUMBERS)
-    ready_for_number = ready & NATIVE_FLOATS
-    never_tracked = not op.differentiable or rule == table.COMPARE
-    with_number = op.with_number
-    tracked_tensor, tracked_number = _tracked_binary(op)
+    operate = _operate(op, slow, compute, ready, op.differentiable and rule != table.COMPARE)
+    if operator:
+        return named(operate, op)
 
     def call(input, other=MISSING, **options):
-        if input.__class__ in PLAIN_CLASSES and not options and not INTERPOSERS:
-            x = input._array
-            dtype = x.dtype
-            kind = other.__class__
-            if kind in PLAIN_CLASSES:
-                y = other._array
-                if y.dtype is not dtype or dtype not in ready:
-                    return slow(input, other)
-                edge = other._edge
-                tracked, number = tracked_tensor, False
-            elif (kind is float or kind is int) and dtype in ready_for_number:
-                edge = None
-                tracked, number = tracked_number, True
-            else:
-                return slow(input) if other is MISSING else slow(input, other)
-            own_edge = input._edge
-            if (own_edge is not None or edge is not None) and not never_tracked and state.recording:
-                if tracked is None or state.recording != PLAIN:
-                    return slow(input, other)
-                if own_edge is not None and own_edge.__class__ is not tuple:
-                    own_edge = own_edge.resolve(input)
-                if edge is not None and edge.__class__ is not tuple:
-                    edge = edge.resolve(other)
-                recorded = own_edge is not None or edge is not None
-            else:
-                recorded = False
-            if not number:
-                try:
-                    found = quiet.run(compute, x, y)
-                except ValueError:
-                    return slow(input, other)
-                shape = y.shape
-            elif with_number is None:
-                found = quiet.run(compute, x, number_array(other, dtype) if other else asarray(other, dtype))
-                shape = ()
-            else:
-                found = quiet.run(with_number, x, other)
-                shape = ()
-            result = object_new(Tensor)
-            result._array = found if found.__class__ is ndarray else asarray(found)
-            if recorded:
-                result._edge = (tracked(input, other, x.shape, shape, own_edge, edge), 0)
-            return result
-        return slow(input, **options) if other is MISSING else slow(input, other, **options)
+        if options or other is MISSING:
+            return slow(input, **options) if other is MISSING else slow(input, other, **options)
+        return operate(input, other)
 
     return named(call, op)
+
+
+def _operate(op, slow, compute, ready, may_track):
+    """The short path of two operands: compute at once, then make a node if one of them is tracked."""
+    ready_for_number = ready & NATIVE_FLOATS
+    with_number = op.with_number
+    pair, number = _binary_recorders(op)
+    cached = _scalars.get
+
+    def operate(input, other):
+        if input.__class__ not in PLAIN_CLASSES or INTERPOSERS:
+            return slow(input, other)
+        x = input._array
+        dtype = x.dtype
+        kind = other.__class__
+        if kind in PLAIN_CLASSES:
+            y = other._array
+            if y.dtype is not dtype or dtype not in ready:
+                return slow(input, other)
+            try:
+                found = compute(x, y)
+            except NUMPY_REFUSES:
+                return slow(input, other)
+            edge, other_edge = input._edge, other._edge
+            record = pair
+        elif (kind is float or kind is int) and dtype in ready_for_number:
+            if with_number is None:
+                y = cached((other, dtype))
+                if y is None:
+                    y = number_array(other, dtype)
+                try:
+                    found = compute(x, y)
+                except NUMPY_REFUSES:
+                    return slow(input, other)
+            else:
+                found = quiet.run(with_number, x, other)
+            edge, other_edge = input._edge, None
+            record = number
+        else:
+            return slow(input, other)
+        result = object_new(Tensor)
+        result._array = found if found.__class__ is ndarray else asarray(found)
+        if (edge is not None or other_edge is not None) and may_track:
+            recording = state.recording
+            if recording:
+                if recording != PLAIN or record is None:
+                    return slow(input, other)
+                record(result, input, other, edge, other_edge)
+        return result
+
+    return operate
 
 
 def operator_form(function):
@@ -338,8 +356,8 @@ class _Placeholder:
     _edge = None
 
 
-def _tracked_binary(op):
-    """Two functions that make the node of a call, for a tensor and for a number as second operand.
+def _binary_recorders(op):
+    """Two functions that record a call: with a tensor, and with a number, as second operand.
 
     None stands for a case whose rules name more than grad, the operands and options that have defaults.
     """
@@ -359,39 +377,63 @@ def _tracked_binary(op):
     names = [op.node_name, op.node_name]
     if op.node_name.__class__ is not str:
         names = [op.node_name(_Placeholder(), other, *options.values()) for other in (_Placeholder(), 2)]
-    with_number = _binary_tracker(names[1], first, second, rules[0], (None, ()))
-    return None if rules[1] is None else _binary_tracker(names[0], first, second, *rules), with_number
+    with_number = _number_recorder(names[1], first, second, rules[0])
+    return None if rules[1] is None else _pair_recorder(names[0], first, second, *rules), with_number
 
 
-def _binary_tracker(name, first, second, first_rule, second_rule):
+def _pair_recorder(name, first, second, first_rule, second_rule):
     rule_first, first_names = first_rule
     rule_second, second_names = second_rule
     first_for_first, second_for_first = first in first_names, second in first_names
     first_for_second, second_for_second = first in second_names, second in second_names
     keeps_operands = first_for_first or second_for_first or first_for_second or second_for_second
-    node_type = _binary_node(name, rule_first, rule_second, keeps_operands)
+    node_type = _pair_node(name, rule_first, rule_second, keeps_operands)
     make = node_type.__new__
 
-    def tracked(self, other, shape, other_shape, edge, other_edge):
+    def record(result, input, other, edge, other_edge):
+        if edge is not None and edge.__class__ is not tuple:
+            edge = edge.resolve(input)
+        if other_edge is not None and other_edge.__class__ is not tuple:
+            other_edge = other_edge.resolve(other)
+        if edge is None and other_edge is None:
+            return
         node = make(node_type)
         node.next_edges = (edge, other_edge)
         node.sequence = next_sequence()
-        node.shapes = (shape, other_shape)
-        if not keeps_operands:
+        node.shapes = (input._array.shape, other._array.shape)
+        if keeps_operands:
+            a = b = None
+            if (edge is not None and first_for_first) or (other_edge is not None and first_for_second):
+                a = input
+            if (edge is not None and second_for_first) or (other_edge is not None and second_for_second):
+                b = other
+            node.saved = (a, b, input._version_counter.value, other._version_counter.value)
+        else:
             node.saved = None
-            return node
-        a = b = None
-        version = other_version = 0
-        if (edge is not None and first_for_first) or (other_edge is not None and first_for_second):
-            a, version = self, self._version_counter.value
-        if (edge is not None and second_for_first) or (other_edge is not None and second_for_second):
-            b = other
-            if other.__class__ in PLAIN_CLASSES:
-                other_version = other._version_counter.value
-        node.saved = (a, b, version, other_version)
-        return node
+        result._edge = (node, 0)
 
-    return tracked
+    return record
+
+
+def _number_recorder(name, first, second, rule):
+    rule, names = rule
+    keeps_input, keeps_number = first in names, second in names
+    node_type = _number_node(name, rule, keeps_input)
+    make = node_type.__new__
+
+    def record(result, input, other, edge, other_edge):
+        if edge.__class__ is not tuple:
+            edge = edge.resolve(input)
+            if edge is None:
+                return
+        node = make(node_type)
+        node.next_edges = (edge, None)
+        node.sequence = next_sequence()
+        node.number = other if keeps_number else None
+        node.saved = (input, input._version_counter.value) if keeps_input else None
+        result._edge = (node, 0)
+
+    return record
 
 
 def _positional(rule, names, first, second, options):
@@ -411,32 +453,28 @@ def _positional(rule, names, first, second, options):
     raise ValueError(f"a rule names grad, operands and options in this order, not {names}")
 
 
-def _binary_node(name, rule_first, rule_second, keeps_operands):
-    class BinaryNode(Node):
+def _pair_node(name, rule_first, rule_second, keeps_operands):
+    class PairNode(Node):
         __slots__ = ("shapes",)
 
         def apply(self, grad):
             edge, other_edge = self.next_edges
             shape, other_shape = self.shapes
+            a = b = found = second = None
             if keeps_operands:
                 a, b, version, other_version = self.saved
                 if a is not None and a._version_counter.value != version:
                     raise modified_in_place(a, version, describe_producer(a))
-                if b.__class__ in PLAIN_CLASSES and b._version_counter.value != other_version:
+                if b is not None and b._version_counter.value != other_version:
                     raise modified_in_place(b, other_version, describe_producer(b))
-            else:
-                a = b = None
             if edge is not None:
                 found = rule_first(grad, a, b)
                 if found._array.shape != shape:
                     found = found.sum_to_size(shape)
-            else:
-                found = None
-            if other_edge is None:
-                return found, None
-            second = rule_second(grad, a, b)
-            if second._array.shape != other_shape:
-                second = second.sum_to_size(other_shape)
+            if other_edge is not None:
+                second = rule_second(grad, a, b)
+                if second._array.shape != other_shape:
+                    second = second.sum_to_size(other_shape)
             return found, second
 
         def __getattr__(self, name):
@@ -445,4 +483,27 @@ def _binary_node(name, rule_first, rule_second, keeps_operands):
                 return a if name == "_saved_self" else b
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    return node_class(name, BinaryNode)
+    return node_class(name, PairNode)
+
+
+def _number_node(name, rule, keeps_input):
+    class NumberNode(Node):
+        __slots__ = ("number",)
+
+        def apply(self, grad):
+            if not keeps_input:
+                return rule(grad, None, self.number), None
+            value, version = self.saved
+            if value._version_counter.value != version:
+                raise modified_in_place(value, version, describe_producer(value))
+            return rule(grad, value, self.number), None
+
+        def __getattr__(self, name):
+            if name == "_saved_self" and keeps_input:
+                value, _ = self.saved
+                return value
+            if name in ("_saved_other", "_saved_exponent"):
+                return self.number
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    return node_class(name, NumberNode)

@@ -18,6 +18,12 @@ _CPP_NAMES = {
 }  # fmt: skip
 
 
+_MASK_NEEDED = (
+    "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+    "`generate_square_subsequent_mask` to create this mask."
+)
+
+
 def _cpp_name(dtype):
     return _CPP_NAMES[str(dtype).removeprefix("torch.")]
 
@@ -166,15 +172,9 @@ def multi_head_attention_forward(
     target_length, batch, embed_dim = query.shape
     key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
     if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-            "`generate_square_subsequent_mask` to create this mask."
-        )
-    if is_causal and key_padding_mask is None and not need_weights:
-        attn_mask = None
-    else:
-        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
-        is_causal = is_causal and key_padding_mask is None
+        raise RuntimeError(_MASK_NEEDED)
+    is_causal = is_causal and key_padding_mask is None and not need_weights
+    attn_mask = None if is_causal else canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
     _check_embedding(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
 
     if use_separate_proj_weight:
@@ -186,23 +186,16 @@ def multi_head_attention_forward(
         query, key, value = _project_packed(query, key, value, in_proj_weight, in_proj_bias)
     attn_mask = _batch_of_masks(attn_mask, target_length, key.shape[0], batch * num_heads)
 
-    extra = 0
-    if bias_k is not None and bias_v is not None:
-        _require(static_k is None, "bias cannot be added to static key.")
-        _require(static_v is None, "bias cannot be added to static value.")
+    learned = _has_learned_pair(bias_k, bias_v, static_k, static_v)
+    if learned:
         key = functions.cat([key, bias_k.repeat(1, batch, 1)])
         value = functions.cat([value, bias_v.repeat(1, batch, 1)])
-        extra += 1
-    else:
-        _require(bias_k is None, "bias_k is set but bias_v is None")
-        _require(bias_v is None, "bias_v is set but bias_k is None")
     query = _split_heads(query, batch, num_heads)
     key = _split_heads(key, batch, num_heads) if static_k is None else _checked_static(static_k, "static_k", query)
     value = _split_heads(value, batch, num_heads) if static_v is None else _checked_static(static_v, "static_v", query)
     if add_zero_attn:
         key, value = (functions.cat([x, x.new_zeros(*x.shape[:2], 1, x.shape[3])], 2) for x in (key, value))
-        extra += 1
-    mask = _merge_masks(attn_mask, key_padding_mask, extra, batch, key.shape[2])
+    mask = _merge_masks(attn_mask, key_padding_mask, learned + add_zero_attn, batch, key.shape[2])
 
     attend = _attend_with_weights if need_weights else _attend_without_weights
     output, weights = attend(query, key, value, mask, dropout_p if training else 0.0, is_causal)
@@ -323,6 +316,17 @@ def _require(condition, message):
     """PyTorch raises AssertionError for these, whatever ``python -O`` says."""
     if not condition:
         raise AssertionError(message)
+
+
+def _has_learned_pair(bias_k, bias_v, static_k, static_v):
+    """Whether a learned key and value are appended; AssertionError for one alone, or together with static ones."""
+    if bias_k is None or bias_v is None:
+        _require(bias_k is None, "bias_k is set but bias_v is None")
+        _require(bias_v is None, "bias_v is set but bias_k is None")
+        return False
+    _require(static_k is None, "bias cannot be added to static key.")
+    _require(static_v is None, "bias cannot be added to static value.")
+    return True
 
 
 def _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads):

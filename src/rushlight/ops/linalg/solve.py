@@ -195,13 +195,12 @@ class lstsq_parts:
             if needs[0]:
                 g_A = pinv_gradient(g_solution @ conj(B.mT), A, inverse)
         if g_residuals is not None and g_residuals.numel():
-            error = 2 * g_residuals.unsqueeze(-2) * (A @ (inverse @ B) - B)
-            through = inverse @ error
-            # The residual is orthogonal to A's columns, so only the explicit A and B contribute.
-            del through
+            # At the best X the residuals do not change with X: A and B themselves count alone.
+            X = inverse @ B
+            error = 2 * g_residuals.unsqueeze(-2) * (A @ X - B)
             g_B = -error if g_B is None else g_B - error
-            g_A_more = error @ conj((inverse @ B).mT)
-            g_A = g_A_more if g_A is None else g_A + g_A_more
+            through = error @ conj(X.mT)
+            g_A = through if g_A is None else g_A + through
         return g_A, g_B
 
 

@@ -1,0 +1,48 @@
+"""Stories: functions ``story(torch, note)`` that note what happens; told in Rushlight and in PyTorch, and compared."""
+
+import difflib
+import re
+import warnings
+
+import rushlight as rl
+
+
+class Notes:
+    """What a story saw: printed forms, error types with their first lines, warnings."""
+
+    def __init__(self):
+        self.lines = []
+        self.unhinted = []  # errors of PyTorch's own wording that say nothing of ours below it
+
+    def __call__(self, label, action):
+        """Run ``action`` and note what it returned, raised and warned of."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                outcome = repr(action())
+            except Exception as error:
+                outcome = f"!! {type(error).__name__}: {first_line(error)}"
+                if "hint:" not in str(error) and "boom" not in str(error):
+                    self.unhinted.append(f"{label}: {error}")
+        self.lines.append(f"{label} -> {neutral(outcome)}")
+        self.lines += [f"  warned {item.category.__name__}: {first_line(item.message)}" for item in caught]
+
+
+def first_line(error):
+    return neutral(str(error).split("\n")[0])
+
+
+def neutral(text):
+    """Text without what differs for good reason: package name, addresses, where PyTorch's C++ source raised."""
+    text = re.sub(r" \(Triggered internally at .*", "", text)
+    return re.sub(r"0x[0-9a-f]+", "0x", text.replace("rushlight.", "torch.").split("\nhint:")[0])
+
+
+def assert_same_story(story, torch, hints=True):
+    """Tell ``story(torch, note)`` in both libraries; every line must be equal, and our errors must carry a hint."""
+    ours, theirs = Notes(), Notes()
+    story(rl, ours)
+    story(torch, theirs)
+    difference = [line for line in difflib.ndiff(theirs.lines, ours.lines) if not line.startswith(("  ", "?"))]
+    assert not difference, "\n" + "\n".join(difference)
+    assert not (hints and ours.unhinted), ours.unhinted

@@ -1,0 +1,52 @@
+"""``rushlight info``, the help, and what importing the program costs."""
+
+import os
+import platform
+import subprocess
+import sys
+
+import numpy
+from command import rushlight, source_path
+
+import rushlight as rl
+from rushlight.cli import info
+
+
+def test_info():
+    done = rushlight("info")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = {line[:18].strip(): line[19:] for line in done.stdout.splitlines()}
+    assert found["Rushlight"].startswith(rl.__version__)
+    assert found["PyTorch interface"] == "2.13"
+    assert found["Python"].startswith(platform.python_version())
+    assert found["numpy"] == numpy.__version__
+    assert found["generated kernels"] == "not in this version; NumPy computes everything"
+    assert found["cores"] == f"{info.usable_cores()} usable of {os.cpu_count()}"
+    assert found["processor"]
+
+
+def test_info_names_the_command_for_what_is_missing(monkeypatch):
+    monkeypatch.setattr(info, "PACKAGES", (("no-such-package", "rushlight[vision]", "images"),))
+    assert ("no-such-package", "not installed: pip install 'rushlight[vision]' (images)") in list(info.lines())
+
+
+def test_threads_follow_the_environment():
+    done = rushlight("info", OPENBLAS_NUM_THREADS="1")
+    assert "1 (OPENBLAS_NUM_THREADS)" in done.stdout
+
+
+def test_help_and_unknown_command():
+    for arguments in ([], ["--help"]):
+        done = rushlight(*arguments)
+        assert done.returncode == 0 and all(word in done.stdout for word in ("demo", "run", "info"))
+    done = rushlight("frobnicate")
+    assert done.returncode == 2 and "invalid choice: 'frobnicate'" in done.stderr.splitlines()[-1]
+
+
+def test_importing_the_program_imports_no_command():
+    code = "import sys, rushlight.cli; print([name for name in sys.modules if name.startswith('rushlight.') and "
+    code += "name.split('.')[1] in ('draw', 'vision', 'nn', 'optim', 'utils')])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": source_path()}, capture_output=True, text=True
+    )
+    assert done.stdout == "[]\n", done.stderr
