@@ -18,6 +18,7 @@ class Notes:
         """Run ``action`` and note what it returned, raised and warned of."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
+            warnings.filterwarnings("ignore", "Using backward")  # once a process
             try:
                 outcome = repr(action())
             except Exception as error:

@@ -72,35 +72,51 @@ def _plan(roots, wanted):
     return _plan_towards(wanted, counts, stack)
 
 
+class _Needed(set):
+    """The nodes that have to run on the way to the wanted ``ends``."""
+
+    __slots__ = ("ends",)
+
+
 def _plan_towards(wanted, counts, stack):
-    parents = {node: [] for node in counts}
+    """The counts of the nodes on the way to ``wanted`` edges, and those that have to run; other nodes get nothing."""
+    order, children = [], {}
     while stack:
         node = stack.pop()
-        for edge in node.next_edges:
-            if edge is not None:
-                child = edge[0]
-                if child not in parents:
-                    parents[child] = []
-                    stack.append(child)
-                parents[child].append(node)
-    ends = {edge[0] for edge in wanted if edge[0] in parents}
-    needed, stack = set(), list(ends)
-    while stack:  # a node runs if one of the wanted ends lies below it
-        for parent in parents[stack.pop()]:
-            if parent not in needed:
-                needed.add(parent)
-                stack.append(parent)
-    for node in ends | needed:
-        counts[node] = sum(parent in needed for parent in parents[node])
-    needed |= {end for end in ends if type(end) is AccumulateGrad}
+        order.append(node)
+        below = children[node] = [edge[0] for edge in node.next_edges if edge is not None]
+        for child in below:
+            if child not in counts:
+                counts[child] = 0
+                stack.append(child)
+    needed = _Needed()
+    needed.ends = {edge[0] for edge in wanted if edge[0] in counts}
+    # Oldest first: what a node needs was made before it, so its children are decided when its turn comes.
+    order.sort(key=_sequence, reverse=True)
+    for node in order:
+        for child in children[node]:
+            if child in needed or child in needed.ends:
+                needed.add(node)
+                break
+    counts.clear()
+    counts.update(dict.fromkeys(needed | needed.ends, 0))
+    for node in needed:
+        for child in children[node]:
+            if child in counts:
+                counts[child] += 1
     return counts, needed
+
+
+def _sequence(node):
+    return node.sequence
 
 
 def _run(roots, gradients, counts, needed, captures, freed):
     pending, ready = {}, []
     recording = state.grad
     plain = captures is None and needed is None
-    watched = not plain or state.anomaly
+    ends = frozenset() if plain else needed.ends
+    watched = state.anomaly
     for (node, number), grad in zip(roots, gradients):
         _add_pending(pending, node, number, grad)
     for node in {root[0]: None for root in roots}:
@@ -115,8 +131,8 @@ def _run(roots, gradients, counts, needed, captures, freed):
             grad = pending.pop(node, None)
         else:
             return
-        if watched or node.special:
-            grads = _run_special(node, grad, needed, captures, recording, watched)
+        if watched or node.special or (ends and node in ends):
+            grads = _run_special(node, grad, needed, captures, recording)
             if grads is None:
                 continue
         elif grad is None:
@@ -166,18 +182,18 @@ def _add_pending(pending, node, number, grad):
     buffer[number] = grad if buffer[number] is None else buffer[number] + grad
 
 
-def _run_special(node, grad, needed, captures, recording, watched):
-    """Run a leaf's node, one with hooks or several outputs, or any node while gradients are captured or anomalies sought.
+def _run_special(node, grad, needed, captures, recording):
+    """Run a leaf's node, one with hooks or several outputs, one whose gradient is wanted, or any node in anomaly mode.
 
     None: nothing flows on from it.
     """
-    if node.__class__ is AccumulateGrad and not watched and node.hooks is None:
+    is_leaf = node.__class__ is AccumulateGrad
+    if is_leaf and needed is None and node.hooks is None:
         return accumulate(node, grad, recording, unshared=UNSHARED - 3)
     grads = [grad] if node.outputs == 1 else [None] * node.outputs if grad is None else grad
     if node.hooks is not None:
         grads = before_node(node, grads)
-    is_leaf = type(node) is AccumulateGrad
-    if is_leaf and node.variable._hooks and grads[0] is not None and (captures is not None or needed is not None):
+    if is_leaf and node.variable._hooks and grads[0] is not None:
         grads = [run_tensor_hooks(node.variable._hooks, grads[0])]
     if node.hooks is not None:
         retain(node, grads)
@@ -185,8 +201,8 @@ def _run_special(node, grad, needed, captures, recording, watched):
         for number in captures[node]:
             captures[node][number] = grads[number]
     if is_leaf:
-        if captures is None and (needed is None or node in needed):
-            accumulate(node, grads[0], recording, hooks_ran=needed is not None)
+        if captures is None:
+            accumulate(node, grads[0], recording, hooks_ran=True)
         return None
     if needed is not None and node not in needed:
         return None
@@ -253,11 +269,11 @@ def user_location():
     return "an unknown place", 0
 
 
-def missing_grad_error(tensor):
-    """The error for backward from a tensor that records nothing."""
+def missing_grad_error(position):
+    """The error for backward from a tensor that records nothing: number ``position`` of those given."""
     return RuntimeError(
         hinted(
-            "element 0 of tensors does not require grad and does not have a grad_fn",
+            f"element {position} of tensors does not require grad and does not have a grad_fn",
             "no tensor that this value was computed from has requires_grad=True, or it was computed under no_grad() or from "
             "detach()ed tensors: set requires_grad_() on the inputs before the computation",
         )

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 
 from ..base.errors import hinted
 from ..ops.table import functions
 from .engine import execute, missing_grad_error
+from .graph import GradientEdge
 from .hooks import hooks_of
-from .node import LEAF, Node, edge_of
+from .node import LEAF, edge_of
 
 
 def retain_grad(tensor):
     """Let ``backward`` store the gradient of a non-leaf ``tensor`` in its ``grad``."""
     if not tensor.requires_grad:
-        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        raise RuntimeError(
+            hinted(
+                "can't retain_grad on Tensor that has requires_grad=False",
+                f"no gradient flows to this tensor (shape {list(tensor.shape)}): set requires_grad_() on what it is computed from",
+            )
+        )
     if tensor._edge is LEAF:
         return
     node, number = edge_of(tensor)
@@ -22,65 +29,92 @@ def retain_grad(tensor):
 
 
 def _as_tuple(value):
-    return value if value.__class__ is tuple else tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    """The tensors (or gradient edges, which are tuples themselves) that one argument stands for."""
+    if value.__class__ is tuple:
+        return value
+    return (value,) if hasattr(value, "_edge") or isinstance(value, GradientEdge) else tuple(value)
 
 
-def _root_edge(tensor, position):
-    if not hasattr(tensor, "_edge"):
-        return tensor if isinstance(tensor, tuple) else (tensor, 0)
-    edge = edge_of(tensor)
+def _root_edge(output, position):
+    if isinstance(output, GradientEdge):
+        return output[:2]
+    if not hasattr(output, "_edge"):
+        raise AssertionError(
+            hinted(
+                "Expected output to be a torch.Tensor",
+                f"output {position} is of type {type(output).__name__}: pass tensors or gradient edges",
+            )
+        )
+    edge = edge_of(output)
     if edge is None:
-        if position == 0:
-            raise missing_grad_error(tensor)
-        raise RuntimeError(f"element {position} of tensors does not require grad and does not have a grad_fn")
+        raise missing_grad_error(position)
     return edge
 
 
 def _root_gradient(output, gradient, position):
     """The gradient to start from: the given one, checked, or one for an output of a single element."""
+    is_tensor = hasattr(output, "_edge")
     if gradient is None:
-        if not hasattr(output, "_array"):
-            raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        if output._array.size != 1:
-            shape = list(output.shape)
-            raise RuntimeError(
-                hinted(
-                    "grad can be implicitly created only for scalar outputs",
-                    f"the output has shape {shape}: reduce it, for example with .sum() or .mean(); or pass gradient=, a tensor of "
-                    "that shape; or call backward on one element",
-                )
-            )
-        if output._array.dtype.kind == "c":
-            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
-        return functions.unit_gradient(output)
+        return _implicit_gradient(output) if is_tensor else _refuse_implicit("a gradient edge has no shape: pass its gradient")
     if not hasattr(gradient, "_edge"):
-        raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
-    if hasattr(output, "_array"):
-        if gradient._array.shape != output._array.shape:
-            raise RuntimeError(
-                hinted(
-                    f"Mismatch in shape: grad_output[{position}] has a shape of {gradient.shape} and output[{position}] has a "
-                    f"shape of {output.shape}.",
-                    "the gradient passed to backward must have the shape of the tensor that backward is called on",
-                )
+        raise TypeError(
+            hinted(
+                f"gradients can be either Tensors or None, but got {type(gradient).__name__}",
+                f"gradient {position} must be a tensor of the shape of output {position}",
             )
-        if gradient.is_complex() != output.is_complex():
-            raise RuntimeError(
-                f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-                f"grad_output[{position}] has a dtype of {gradient.dtype} and output[{position}] has a dtype of {output.dtype}."
+        )
+    if not is_tensor:
+        return gradient
+    if gradient._array.shape != output._array.shape:
+        raise RuntimeError(
+            hinted(
+                f"Mismatch in shape: grad_output[{position}] has a shape of {gradient.shape} and output[{position}] has a "
+                f"shape of {output.shape}.",
+                "the gradient passed to backward must have the shape of the tensor that backward is called on",
             )
-        if gradient._array.dtype != output._array.dtype:
-            gradient = gradient.to(output.dtype)
-    return gradient
+        )
+    if gradient.is_complex() != output.is_complex():
+        raise RuntimeError(
+            hinted(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                f"grad_output[{position}] has a dtype of {gradient.dtype} and output[{position}] has a dtype of {output.dtype}.",
+                f"convert the gradient with .to({output.dtype})",
+            )
+        )
+    return gradient if gradient._array.dtype == output._array.dtype else gradient.to(output.dtype)
+
+
+def _implicit_gradient(output):
+    if output._array.size != 1:
+        shape = list(output.shape)
+        _refuse_implicit(
+            f"the output has shape {shape}: reduce it, for example with .sum() or .mean(); or pass gradient=, a tensor of "
+            "that shape; or call backward on one element"
+        )
+    if output._array.dtype.kind == "c":
+        raise RuntimeError(
+            hinted(
+                f"grad can be implicitly created only for real scalar outputs but got {output.dtype}",
+                "pass gradient=, a complex tensor; or call backward on a real value such as .abs() or .real",
+            )
+        )
+    return functions.unit_gradient(output)
+
+
+def _refuse_implicit(hint):
+    raise RuntimeError(hinted("grad can be implicitly created only for scalar outputs", hint))
 
 
 def _roots(outputs, gradients):
+    edges = [_root_edge(output, position) for position, output in enumerate(outputs)]
+    starts = [_root_gradient(output, gradient, i) for i, (output, gradient) in enumerate(zip(outputs, gradients))]
     if len(gradients) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
-    edges, starts = [], []
-    for position, (output, gradient) in enumerate(zip(outputs, gradients)):
-        edges.append(_root_edge(output, position))
-        starts.append(_root_gradient(output, gradient, position))
+        raise RuntimeError(
+            hinted(
+                f"got {len(outputs)} tensors and {len(gradients)} gradients",
+                "pass one gradient for each tensor, None for a scalar one",
+            )
+        )
     return edges, starts
 
 
@@ -104,23 +138,65 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         grad_tensors = grad_variables
     outputs = _as_tuple(tensors)
     gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
+    wanted = None if inputs is None else [_accumulating_edge(each) for each in _given_inputs(inputs, "backward")]
     edges, starts = _roots(outputs, gradients)
-    wanted = None
-    if inputs is not None:
-        inputs = _as_tuple(inputs)
-        if not inputs:
-            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-        wanted = []
-        for position, tensor in enumerate(inputs):
-            wanted.append(_input_edge(tensor, position))
-            if tensor._edge is not LEAF:
-                retain_grad(tensor)
+    if create_graph:
+        _warn_of_cycle()
     execute(edges, starts, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
 
 
+_warned_of_cycle = False
+
+
+def _warn_of_cycle():
+    """PyTorch's advice, once a process: a leaf and its recorded gradient keep each other alive."""
+    global _warned_of_cycle
+    if not _warned_of_cycle:
+        _warned_of_cycle = True
+        warnings.warn(
+            hinted(
+                "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "
+                "can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use "
+                "this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and "
+                "avoid the leak.",
+                "torch.autograd.grad(loss, parameters, create_graph=True) returns the gradients instead of storing them",
+            ),
+            stacklevel=4,
+        )
+
+
+def _given_inputs(inputs, function):
+    """The ``inputs`` of ``backward`` or ``grad`` as a tuple, checked."""
+    inputs = _as_tuple(inputs)
+    if not inputs:
+        raise RuntimeError(
+            hinted(
+                f"`inputs` argument to `{function}()` cannot be empty.",
+                "name the tensors whose gradients are wanted; backward() without inputs= accumulates into every leaf",
+            )
+        )
+    for each in inputs:
+        if not hasattr(each, "_edge") and not isinstance(each, GradientEdge):
+            raise RuntimeError(
+                hinted(
+                    f"all inputs have to be Tensors or GradientEdges, but got {type(each).__name__}",
+                    "pass the tensors themselves, or torch.autograd.graph.get_gradient_edge(tensor)",
+                )
+            )
+    return inputs
+
+
+def _accumulating_edge(tensor):
+    """The edge of an input of ``backward``, which will fill its ``grad``."""
+    if isinstance(tensor, GradientEdge):
+        return tensor[:2]
+    retain_grad(tensor)
+    return edge_of(tensor)
+
+
 def _input_edge(tensor, position):
-    if isinstance(tensor, tuple) or isinstance(tensor, Node):
-        return tensor if isinstance(tensor, tuple) else (tensor, 0)
+    if isinstance(tensor, GradientEdge):
+        return tensor[:2]
     edge = edge_of(tensor)
     if edge is None:
         raise RuntimeError(
@@ -149,41 +225,72 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     >>> torch.autograd.grad(x ** 2, x)
     (tensor(6.),)
     """
-    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    outputs, inputs = _as_tuple(outputs), _given_inputs(inputs, "grad")
     if materialize_grads:
-        if allow_unused is False:
-            raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        _check_materialize(inputs, allow_unused)
         allow_unused = True
     gradients = (None,) * len(outputs) if grad_outputs is None else _as_tuple(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
-        return _batched(outputs, inputs, gradients, keep, create_graph, allow_unused, materialize_grads)
-    edges, starts = _roots(outputs, gradients)
-    wanted = [_input_edge(tensor, position) for position, tensor in enumerate(inputs)]
-    found = execute(edges, starts, keep, create_graph, wanted, accumulate=False)
-    for position, gradient in enumerate(found):
-        if gradient is None and not allow_unused:
-            raise RuntimeError(
-                hinted(
-                    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this "
-                    "is the desired behavior.",
-                    f"input {position} (shape {list(inputs[position].shape)}) does not lead to the outputs; with allow_unused=True "
-                    "its gradient is returned as None, with materialize_grads=True as zeros",
-                )
-            )
+        found = _batched(outputs, inputs, gradients, keep, create_graph)
+    else:
+        edges, starts = _roots(outputs, gradients)
+        wanted = [_input_edge(tensor, position) for position, tensor in enumerate(inputs)]
+        found = execute(edges, starts, keep, create_graph, wanted, accumulate=False)
     if materialize_grads:
         found = [functions.zeros_like(t) if g is None else g for t, g in zip(inputs, found)]
+    elif not allow_unused:
+        _check_used(inputs, found)
     return tuple(found)
 
 
-def _batched(outputs, inputs, gradients, keep, create_graph, allow_unused, materialize_grads):
-    """One backward pass for each row of the gradients, stacked."""
-    rows = gradients[0].shape[0]
+def _check_materialize(inputs, allow_unused):
+    if allow_unused is False:
+        raise ValueError(
+            hinted(
+                "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.",
+                "materialize_grads=True returns zeros for unused inputs, so they cannot be an error: leave allow_unused away",
+            )
+        )
+    if any(isinstance(each, GradientEdge) for each in inputs):
+        raise RuntimeError(
+            hinted(
+                "materialize_grads cannot be used when the given input is a GradientEdge",
+                "an edge has no shape to make zeros of: pass the tensor, or allow_unused=True",
+            )
+        )
+
+
+def _check_used(inputs, found):
+    for position, (tensor, gradient) in enumerate(zip(inputs, found)):
+        if gradient is None:
+            what = f"shape {list(tensor.shape)}" if hasattr(tensor, "_edge") else tensor[0].name()
+            raise RuntimeError(
+                hinted(
+                    f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set "
+                    "allow_unused=True if this is the desired behavior.",
+                    f"input {position} ({what}) does not lead to the outputs; with allow_unused=True its gradient is "
+                    "returned as None, with materialize_grads=True as zeros",
+                )
+            )
+
+
+def _batched(outputs, inputs, gradients, keep, create_graph):
+    """One backward pass for each row of the gradients, stacked; None for unused inputs."""
+    for position, (output, gradient) in enumerate(zip(outputs, gradients)):
+        if gradient is not None and hasattr(output, "_edge") and gradient.shape[1:] != output.shape:
+            raise RuntimeError(
+                hinted(
+                    "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
+                    "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
+                    f"detected: grad_output[{position}] has a shape of {gradient.shape} and output[{position}] has a shape of "
+                    f"{output.shape}. If you only want some tensors in `grad_output` to be considered batched, consider using vmap.",
+                    f"grad_output[{position}] must have the shape {['rows', *output.shape]}",
+                )
+            )
+    rows = next(len(gradient) for gradient in gradients if gradient is not None)
     found = []
     for row in range(rows):
-        last = row == rows - 1
-        starts = tuple(None if g is None else g[row] for g in gradients)
-        found.append(
-            grad(outputs, inputs, starts, keep or not last, create_graph, allow_unused=allow_unused, materialize_grads=materialize_grads)
-        )
+        starts = tuple(None if gradient is None else gradient[row] for gradient in gradients)
+        found.append(grad(outputs, inputs, starts, keep or row < rows - 1, create_graph, allow_unused=True))
     return tuple(None if parts[0] is None else functions.stack(parts) for parts in zip(*found))

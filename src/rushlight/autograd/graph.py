@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
+from ..base.errors import hinted
 from ..ops.table import functions
 from .hooks import HookDict, RemovableHandle
 from .modes import state
@@ -63,23 +66,22 @@ def increment_version(tensor):
         functions.bump_version(each, "increment_version")
 
 
-class GradientEdge(tuple):
-    """Where a gradient flows: ``(node, output_nr)``."""
+class GradientEdge(namedtuple("GradientEdge", "node output_nr ownership_token", defaults=(None,))):
+    """Where a gradient flows: ``node`` and which of its outputs; stands for a tensor in ``grad`` and ``backward``."""
 
     __slots__ = ()
-
-    def __new__(cls, node, output_nr, ownership_token=None):
-        return tuple.__new__(cls, (node, output_nr))
-
-    node = property(lambda self: self[0])
-    output_nr = property(lambda self: self[1])
 
 
 def get_gradient_edge(tensor):
     """The edge along which the gradient of ``tensor`` flows."""
     edge = edge_of(tensor)
     if edge is None:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+        raise RuntimeError(
+            hinted(
+                "It is not possible to get the gradient edge for a Tensor that does not require gradients",
+                f"set requires_grad_() on what this tensor (shape {list(tensor.shape)}) is computed from",
+            )
+        )
     return GradientEdge(*edge)
 
 

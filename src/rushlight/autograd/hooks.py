@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import weakref
 
+from ..base.errors import hinted
+
 _next_id = itertools.count().__next__
 
 
@@ -78,16 +80,69 @@ def run_tensor_hooks(hooks, grad):
     for hook in tuple(hooks.values()):
         replaced = hook(grad)
         if replaced is not None:
-            if not hasattr(replaced, "_edge"):
-                raise TypeError(f"hooks must return None or a Tensor, but {getattr(hook, '__name__', hook)} returned {type(replaced).__name__}")
-            if replaced.shape != grad.shape:
-                raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
+            _check_value(hook, grad, replaced)
             grad = replaced
     return grad
 
 
+def _check_value(hook, grad, replaced):
+    """Refuse what a hook returned in place of ``grad`` if it is not a tensor like it."""
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not hasattr(replaced, "_edge"):
+        raise TypeError(
+            hinted(
+                f"expected Variable, but hook returned '{type(replaced).__name__}'",
+                f"hook '{name}' must return None, or a tensor that replaces the gradient",
+            )
+        )
+    if grad is None:
+        raise RuntimeError(
+            hinted(
+                "can't replace a None gradient with a non-None value",
+                f"no gradient flows there: hook '{name}' must return None in this place",
+            )
+        )
+    if replaced._array.dtype != grad._array.dtype:
+        raise RuntimeError(
+            hinted(
+                f"hook '{name}' has changed the type of value (was {grad.type()} got {replaced.type()})",
+                f"return a tensor of the gradient's dtype: .to({grad.dtype!r})",
+            )
+        )
+    if replaced._array.shape != grad._array.shape:
+        raise RuntimeError(
+            hinted(
+                f"hook '{name}' has changed the size of value",
+                f"the gradient has shape {list(grad.shape)}, what the hook returned {list(replaced.shape)}",
+            )
+        )
+
+
+def _replacement(hook, grads, replaced):
+    """What a node's hook returned in place of ``grads``, checked."""
+    if not isinstance(replaced, tuple):
+        raise TypeError(
+            hinted(
+                f"expected tuple, but hook returned '{type(replaced).__name__}'",
+                "hooks of nodes see tuples of gradients and return None or a tuple of the same length",
+            )
+        )
+    if len(replaced) != len(grads):
+        name = getattr(hook, "__name__", type(hook).__name__)
+        raise RuntimeError(
+            hinted(
+                f"hook '{name}' has returned an incorrect number of values (got {len(replaced)}, but expected {len(grads)})",
+                "return one value for each gradient that the hook was given",
+            )
+        )
+    for before, after in zip(grads, replaced):
+        if after is not None:
+            _check_value(hook, before, after)
+    return replaced
+
+
 def before_node(node, grads):
-    """Output gradients of ``node`` after tensor hooks, pre-hooks and ``retain_grad``, in PyTorch's order."""
+    """Output gradients of ``node`` after tensor hooks and pre-hooks, in PyTorch's order."""
     hooks = node.hooks
     grads = list(grads)
     for number, registered in hooks.on_tensors.items():
@@ -96,7 +151,7 @@ def before_node(node, grads):
     for hook in tuple(hooks.before.values()):
         replaced = hook(tuple(grads))
         if replaced is not None:
-            grads = [replaced] if hasattr(replaced, "_edge") else list(replaced)
+            grads = list(_replacement(hook, grads, replaced))
     return grads
 
 
@@ -113,5 +168,12 @@ def after_node(node, inputs, outputs):
     for hook in tuple(node.hooks.after.values()):
         replaced = hook(tuple(inputs), tuple(outputs))
         if replaced is not None:
-            inputs = (replaced,) if hasattr(replaced, "_edge") else tuple(replaced)
+            inputs = _replacement(hook, inputs, replaced)
     return inputs
+
+
+def move_retained(old, new):
+    """A write in place gave a tensor the edge ``new``: its ``retain_grad`` follows it there."""
+    hooks = old[0].hooks
+    if hooks is not None and old[1] in hooks.retained:
+        hooks_of(new[0]).retained[new[1]] = hooks.retained.pop(old[1])

@@ -149,6 +149,9 @@ class Freed:
     def __init__(self, where):
         self.where = where
 
+    def __getitem__(self, index):
+        return iter(self)
+
     def __iter__(self):
         raise RuntimeError(
             hinted(

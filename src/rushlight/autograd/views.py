@@ -6,7 +6,7 @@ from ..base.arrays import address_of, element_strides
 from ..base.errors import hinted
 from ..ops.table import functions
 from . import modes
-from .hooks import hooks_of
+from .hooks import move_retained
 from .node import LEAF, Node, edge_of, next_sequence, node_class
 
 # How a view came to be, where that forbids writing into it.
@@ -31,7 +31,10 @@ class View:
             base_edge = edge_of(self.base)
             self.version = version
             if base_edge is not None and self.made is None:
+                former = self.edge
                 self.edge = functions.as_strided_edge(self.base, base_edge, geometry(tensor, self.base))
+                if former is not None:
+                    move_retained(former, self.edge)
         return self.edge
 
 
@@ -92,10 +95,9 @@ def rebase(tensor, edge):
     """After an in-place operation recorded as ``edge``: give ``tensor`` its new history, and its base too if it is a view."""
     view = tensor._edge
     if view.__class__ is not View:
-        retained = view[0].hooks if view.__class__ is tuple else None
+        if view.__class__ is tuple:
+            move_retained(view, edge)
         tensor._edge = edge
-        if retained is not None and view[1] in retained.retained:
-            _move_retained(view, edge)
         return
     base = view.base
     node = _new_copy_slices(CopySlices)
@@ -106,12 +108,10 @@ def rebase(tensor, edge):
     node.base_shape, node.base_strides = array.shape, element_strides(array)
     node.next_edges = (edge_of(base), *inner.next_edges[1:])
     node.sequence = next_sequence()
+    if base._edge.__class__ is tuple:
+        move_retained(base._edge, (node, 0))
     base._edge = (node, 0)
     view.version = -1
-
-
-def _move_retained(old, new):
-    hooks_of(new[0]).retained[new[1]] = old[0].hooks.retained.pop(old[1])
 
 
 class _CopySlices(Node):

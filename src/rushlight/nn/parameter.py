@@ -101,11 +101,6 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 class UninitializedTensorMixin:
     """What a tensor without a size can do: be moved, cast, and, by ``materialize``, be given a size."""
 
-    _allowed = frozenset(
-        ["to", "type", "float", "double", "half", "bfloat16", "cpu", "cuda", "copy_", "size", "detach", "to_copy",
-         "is_floating_point", "is_complex", "requires_grad_"]
-    )  # fmt: skip
-
     def materialize(self, shape, device=None, dtype=None):
         """Become an ordinary tensor of ``shape`` with arbitrary values.
 
@@ -150,12 +145,27 @@ class UninitializedTensorMixin:
             memo[id(self)] = self._rebuild(self.requires_grad, self.data.dtype)
         return memo[id(self)]
 
+    def copy_(self, other, non_blocking=False):
+        """Nothing to copy as long as neither has a size."""
+        return self.data.copy_(other.data) if is_lazy(other) else super().copy_(other, non_blocking)
+
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
-        name = getattr(function, "__name__", str(function))
-        if name in cls._allowed:
-            return super().__torch_function__(function, types, args, kwargs or {})
-        raise _used_too_early(name, cls)
+        raise _used_too_early(getattr(function, "__name__", str(function)), cls)
+
+
+def _on_data(name):
+    """A method of Tensor that a tensor without a size allows: it only moves or casts what will be there."""
+
+    def method(self, *args, **kwargs):
+        return getattr(self.data, name)(*args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+for _name in ("to", "type", "float", "double", "half", "bfloat16", "cpu", "cuda"):
+    setattr(UninitializedTensorMixin, _name, _on_data(_name))
 
 
 def _used_too_early(name, kind):

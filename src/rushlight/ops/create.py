@@ -195,7 +195,7 @@ def _like(name, make, doc):
         made = make(input, *args, dtype=dtype or input.dtype, device=device, **options)
         if memory_format is None and not input._array.flags.c_contiguous:
             made = _with_layout_of(input, made)
-        return made.requires_grad_(True) if requires_grad else made
+        return functions.require_grad(made) if requires_grad else made
 
     like.__name__ = like.__qualname__ = name
     like.__doc__ = doc

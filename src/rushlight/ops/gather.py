@@ -1,28 +1,32 @@
 """Elements picked and written along one dimension: gather, take_along_dim, scatter, scatter_add."""
 
+import math
+
 import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes, wrap_dim
-from .index import refuse_outside
+from .index import is_position_dtype, refuse_outside, type_name
 from .table import composite, functions, op
+from .writing import writes
 
 
-def _along(self, dim, index, name):
-    """Check a gather or scatter index, and give (axis, positions for NumPy's advanced indexing)."""
-    if index.dtype.kind != "i" or index.dtype.itemsize < 4:
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+def _checked_axis(self, dim, index, name, whole="self"):
+    """The axis of ``dim``, after the checks that gather and scatter share."""
+    if not is_position_dtype(index.dtype):
+        raise RuntimeError(
+            hinted(f"{name}(): Expected dtype int32/int64 for index", f"it holds {type_name(index)}; call .long()")
+        )
+    axis = wrap_dim(dim, max(self.ndim, 1))
     if max(self.ndim, 1) != max(index.ndim, 1):
         raise RuntimeError(
             hinted(
-                "Index tensor must have the same number of dimensions as input tensor"
-                if name == "gather"
-                else "Index tensor must have the same number of dimensions as self tensor",
-                f"input has shape {list(self.shape)}, index {list(index.shape)}",
+                f"Index tensor must have the same number of dimensions as {whole} tensor",
+                f"the tensor has shape {list(self.shape)}, the index {list(index.shape)}",
             )
         )
-    return wrap_dim(dim, max(self.ndim, 1))
+    return axis
 
 
 def _grid(index, axis):
@@ -33,115 +37,132 @@ def _grid(index, axis):
     )
 
 
+def _flat_positions(index, axis, shape):
+    """The flat position in a contiguous array of ``shape`` of each element that ``index`` stands for."""
+    flat = 0
+    for positions, length in zip(_grid(index, axis), shape):
+        flat = flat * length + positions
+    return flat
+
+
+def _at_least_1d(array):
+    return array if array.ndim else array.reshape(1)
+
+
 @op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor")
 class gather:
-    """Along ``dim``, the elements at ``index``: ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``."""
+    """Along ``dim``, the elements at ``index``: ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``.
+
+    Args:
+        index: int64 or int32, of as many dimensions as the tensor; the result has its shape.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([[1, 2], [3, 4]]).gather(1, torch.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
 
     def forward(self, dim, index, sparse_grad):
-        if index.size == 0:
+        if index.size == 0 and is_position_dtype(index.dtype):
+            wrap_dim(dim, max(self.ndim, 1))
             return np.empty(index.shape, self.dtype)
-        axis = _along(self, dim, index, "gather")
-        source, where = (self if self.ndim else self.reshape(1)), (index if index.ndim else index.reshape(1))
+        axis = _checked_axis(self, dim, index, "gather", "input")
+        source, where = _at_least_1d(self), _at_least_1d(index)
         for d in range(where.ndim):
             if d != axis and where.shape[d] > source.shape[d]:
                 raise RuntimeError(
-                    f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
-                    f"{list(self.shape)} apart from dimension {axis}"
+                    hinted(
+                        f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than "
+                        f"self {list(self.shape)} apart from dimension {axis}",
+                        "slice the index, or expand() the tensor",
+                    )
                 )
         refuse_outside(where, source.shape[axis], axis)
+        if source.flags.c_contiguous:
+            return source.reshape(-1).take(_flat_positions(where, axis, source.shape)).reshape(index.shape)
         return source[_grid(where, axis)].reshape(index.shape)
 
-    def d_self(grad, self, dim, index):
-        return grad.new_zeros(self.shape).scatter_add(dim, index, grad)
+    def d_self(grad, shape, dim, index):
+        return grad.new_zeros(shape).scatter_add_(dim, index, grad)
 
 
-@composite(names=("torch", "Tensor"))
+@composite
 def take_along_dim(input, indices, dim=None):
-    """The elements at ``indices`` along ``dim``, with broadcasting of the other dimensions; flat where ``dim`` is None."""
+    """The elements at ``indices`` along ``dim``, with broadcasting of the other dimensions; flat where ``dim`` is None.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([[3, 1, 2]])
+    >>> x.take_along_dim(x.argsort(1), 1)
+    tensor([[1, 2, 3]])
+    """
     if dim is None:
         return input.reshape(-1).gather(0, indices.reshape(-1))
     if indices.dtype is not dtypes.int64:
         raise RuntimeError(
-            f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.legacy_name}"
+            hinted(
+                f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.legacy_name}",
+                "convert them with .long()",
+            )
         )
     if input.ndim != indices.ndim:
         raise RuntimeError(
-            f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions for "
-            f"input, and {indices.ndim} dimensions for indices"
+            hinted(
+                "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+                f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices",
+                "unsqueeze() adds dimensions",
+            )
         )
     dim = wrap_dim(dim, input.ndim)
     others = broadcast_shapes(*[tuple(1 if d == dim else n for d, n in enumerate(t.shape)) for t in (input, indices)])
     resized = [t.expand((*others[:dim], t.shape[dim], *others[dim + 1 :])) for t in (input, indices)]
-    return resized[0].gather(dim, resized[1])
+    return resized[0].gather(dim, resized[1].remainder(input.shape[dim]))
 
 
-def scatter_into(self, dim, index, src, name):
-    """A copy of self, the NumPy key that ``index`` means there, and the values of ``src`` that it takes."""
-    result = self.copy(order="C")
-    if index.size == 0:
-        return result, None, None
-    axis = _along(self, dim, index, name)
-    flat, where = (result if self.ndim else result.reshape(1)), (index if index.ndim else index.reshape(1))
-    refuse_outside(where, flat.shape[axis], axis)
-    if isinstance(src, np.ndarray) and src.ndim == 0 and index.ndim:
-        values = src
-    elif isinstance(src, np.ndarray):
-        source = src if src.ndim else src.reshape(1)
-        if any(n > m for n, m in zip(where.shape, source.shape)) or any(
-            n > m for d, (n, m) in enumerate(zip(where.shape, flat.shape)) if d != axis
-        ):
-            raise RuntimeError(
-                f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension {axis} and to "
-                f"be no larger size than src {list(src.shape)}"
+def _check_source(self, axis, index, src):
+    """Refuse an index that reaches beyond the tensor or beyond the values to write."""
+    over = any(n > m for d, (n, m) in enumerate(zip(index.shape, self.shape)) if d != axis)
+    first = (
+        f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension {axis}"
+    )
+    if not isinstance(src, np.ndarray):
+        if over:
+            raise RuntimeError(hinted(first, "slice the index"))
+        return
+    if src.ndim != index.ndim:
+        if src.ndim and src.ndim <= axis:
+            wrap_dim(axis, src.ndim)
+        raise RuntimeError(
+            hinted(
+                "Index tensor must have the same number of dimensions as src tensor",
+                f"index has shape {list(index.shape)}, src {list(src.shape)}",
             )
-        values = source[tuple(slice(0, n) for n in where.shape)]
-    else:
-        values = src
-    return result, (flat, _grid(where, axis)), values
+        )
+    if over or any(n > m for n, m in zip(index.shape, src.shape)):
+        raise RuntimeError(
+            hinted(f"{first} and to be no larger size than src {list(src.shape)}", "slice the index, or expand() src")
+        )
 
 
-def same_dtype(self, src, name):
+def scatter_place(self, dim, index, src, name):
+    """Where ``index`` points and what goes there: (array to write into, NumPy key, values); None for nothing at all."""
     if isinstance(src, np.ndarray) and src.dtype != self.dtype:
-        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-
-
-@op(
-    "scatter(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", names=(), node="ScatterBackward0", inplace=True
-)
-class scatter_src:
-    """`scatter` of a tensor."""
-
-    def forward(self, dim, index, src):
-        same_dtype(self, src, "scatter")
-        result, place, values = scatter_into(self, dim, index, src, "scatter")
-        if place is not None:
-            place[0][place[1]] = values
-        return result
-
-    def d_self(grad, dim, index):
-        return functions.scatter_value(grad, dim, index, 0)
-
-    def d_src(grad, dim, index, src):
-        return padded(grad.gather(dim, index), src)
-
-
-@op(
-    "scatter(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-    names=(),
-    node="ScatterBackward1",
-    inplace=True,
-)
-class scatter_value:
-    """`scatter` of one number."""
-
-    def forward(self, dim, index, value):
-        result, place, _ = scatter_into(self, dim, index, value, "scatter")
-        if place is not None:
-            place[0][place[1]] = value
-        return result
-
-    def d_self(grad, dim, index):
-        return functions.scatter_value(grad, dim, index, 0)
+        raise RuntimeError(
+            hinted(
+                f"{name}(): Expected self.dtype to be equal to src.dtype",
+                f"self holds {type_name(self)}, src {type_name(src)}",
+            )
+        )
+    if index.size == 0 and is_position_dtype(index.dtype):
+        return None
+    axis = _checked_axis(self, dim, index, name)
+    target, where = _at_least_1d(self), _at_least_1d(index)
+    source = _at_least_1d(src) if isinstance(src, np.ndarray) and index.ndim <= 1 else src
+    _check_source(target, axis, where, source)
+    refuse_outside(where, target.shape[axis], axis)
+    values = source[tuple([slice(0, n) for n in where.shape])] if isinstance(src, np.ndarray) else source
+    if target.flags.c_contiguous:
+        return target.reshape(-1), _flat_positions(where, axis, target.shape), values
+    return target, _grid(where, axis), values
 
 
 def padded(grad, src):
@@ -153,19 +174,87 @@ def padded(grad, src):
     return full
 
 
-def _scatter(input, dim, index, src=None, *, value=None, reduce=None, inplace=False):
-    suffix = "_" if inplace else ""
-    if src is None:
-        src = value
+_C_INTEGERS = {1: "int8_t", 2: "int16_t", 4: "int", 8: "int64_t"}
+
+
+def number_for(dtype, value):
+    """A Python number as an array element of ``dtype``, refused where it has no place there."""
+    if isinstance(value, complex) and dtype.kind != "c":
+        kind = {2: "at::Half", 4: "float", 8: "double"}[dtype.itemsize] if dtype.kind == "f" else "int64_t"
+        raise RuntimeError(
+            hinted(f"value cannot be converted to type {kind} without overflow", "take the real part of the value")
+        )
+    if isinstance(value, float) and dtype.kind in "iu" and not math.isfinite(value):
+        raise RuntimeError(
+            hinted(
+                f"value cannot be converted to type {_C_INTEGERS[dtype.itemsize]} without overflow", "it is not finite"
+            )
+        )
+    return np.asarray(value).astype(dtype)
+
+
+@writes(
+    "scatter(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    names=(),
+    inplace_names=(),
+    node="ScatterBackward0",
+)
+class scatter_src:
+    """`scatter` of a tensor."""
+
+    def write(self, dim, index, src):
+        place = scatter_place(self, dim, index, src, "scatter")
+        if place is not None:
+            target, key, values = place
+            target[key] = values
+
+    def d_self(grad, dim, index):
+        return functions.scatter_value(grad, dim, index, 0)
+
+    def d_src(grad, dim, index, src):
+        return padded(grad.gather(dim, index), src)
+
+
+@writes(
+    "scatter(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    names=(),
+    inplace_names=(),
+    node="ScatterBackward1",
+)
+class scatter_value:
+    """`scatter` of one number."""
+
+    def write(self, dim, index, value):
+        place = scatter_place(self, dim, index, number_for(self.dtype, value).item(), "scatter")
+        if place is not None:
+            target, key, _ = place
+            target[key] = number_for(self.dtype, value)
+
+    def d_self(grad, dim, index):
+        return functions.scatter_value(grad, dim, index, 0)
+
+
+def _scatter(input, dim, index, src, value, reduce, suffix):
+    given = value if src is None else src
+    if given is None:
+        raise TypeError(
+            hinted(
+                f"scatter{suffix}() received an invalid combination of arguments - got (int, Tensor), but expected one "
+                "of:",
+                "the call takes (dim, index, src) with a tensor, or (dim, index, value) with a number",
+            )
+        )
     if reduce is not None:
         if reduce not in ("add", "multiply"):
-            raise RuntimeError("reduce argument must be either add or multiply.")
-        source = src if hasattr(src, "_edge") else input.new_full(index.shape, src)
+            raise RuntimeError(
+                hinted("reduce argument must be either add or multiply.", "scatter_reduce() knows more reductions")
+            )
+        source = given if hasattr(given, "_edge") else input.new_full(index.shape, given)
         if reduce == "add":
             return getattr(functions, "scatter_add" + suffix)(input, dim, index, source)
         return getattr(functions, "scatter_reduce" + suffix)(input, dim, index, source, "prod", include_self=True)
-    kind = "scatter_src" if hasattr(src, "_edge") else "scatter_value"
-    return getattr(functions, kind + suffix)(input, dim, index, src)
+    kind = "scatter_src" if hasattr(given, "_edge") else "scatter_value"
+    return getattr(functions, kind + suffix)(input, dim, index, given)
 
 
 @composite
@@ -173,26 +262,33 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     """A copy of the tensor with ``src`` (a tensor or a number) written at ``index`` along ``dim``.
 
     ``out[index[i][j]][j] = src[i][j]`` for ``dim=0``; of values for one place, any may win.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(2, 3).scatter(1, torch.tensor([[0], [2]]), 1.0)
+    tensor([[1., 0., 0.],
+            [0., 0., 1.]])
     """
-    return _scatter(input, dim, index, src, value=value, reduce=reduce)
+    return _scatter(input, dim, index, src, value, reduce, "")
 
 
 @composite(names=("Tensor",))
 def scatter_(input, dim, index, src=None, *, value=None, reduce=None):
     """In-place form of `scatter`."""
-    return _scatter(input, dim, index, src, value=value, reduce=reduce, inplace=True)
+    return _scatter(input, dim, index, src, value, reduce, "_")
 
 
-@op("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", inplace=True)
+@writes("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
 class scatter_add:
     """A copy of the tensor with ``src`` added at ``index`` along ``dim``; repeated places add up."""
 
-    def forward(self, dim, index, src):
-        same_dtype(self, src, "scatter")
-        result, place, values = scatter_into(self, dim, index, src, "scatter_add")
+    def write(self, dim, index, src):
+        place = scatter_place(self, dim, index, src, "scatter")
         if place is not None:
-            np.add.at(place[0], place[1], values)
-        return result
+            target, key, values = place
+            if target.ndim == 1 and key.__class__ is not tuple:
+                np.add.at(target, key.reshape(-1), values.reshape(-1))
+            else:
+                np.add.at(target, key, values)
 
     def d_self(grad):
         return grad

@@ -5,35 +5,41 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
-from .table import functions, op
+from .table import composite, functions, op
+from .writing import writes
 
 
-def check_index(index, length, what="index"):
-    """Refuse positions outside ``-length`` to ``length - 1``; NumPy alone would also, in other words."""
-    if index.size and (int(index.min()) < -length or int(index.max()) >= length):
-        bad = int(index.min()) if int(index.min()) < -length else int(index.max())
-        raise IndexError(
+def type_name(array):
+    """How PyTorch's messages call the dtype of an array: ``Float``, ``Long``, ..."""
+    return dtypes.from_numpy(array.dtype).legacy_name
+
+
+def first_outside(index, low, high):
+    """The first position of ``index`` that is not in [low, high), or None."""
+    if not index.size or (int(index.min()) >= low and int(index.max()) < high):
+        return None
+    flat = index.reshape(-1)
+    return int(flat[np.flatnonzero((flat < low) | (flat >= high))[0]])
+
+
+def refuse_outside(index, length, dim, error=RuntimeError, name=""):
+    """Refuse positions outside 0 to ``length - 1`` of dimension ``dim``."""
+    bad = first_outside(index, 0, length)
+    if bad is not None:
+        raise error(
             hinted(
-                f"index {bad} is out of bounds for dimension with size {length}",
-                f"valid positions are {-length} to {length - 1}",
+                f"{name}index {bad} is out of bounds for dimension {dim} with size {length}",
+                f"positions along dimension {dim} are 0 to {length - 1}; negative ones do not count from the end here",
             )
         )
 
 
-def refuse_outside(index, length, dim):
-    if index.size and (int(index.min()) < 0 or int(index.max()) >= length):
-        bad = int(index.min()) if int(index.min()) < 0 else int(index.max())
-        raise RuntimeError(
-            hinted(
-                f"index {bad} is out of bounds for dimension {dim} with size {length}",
-                f"positions along dimension {dim} are 0 to {length - 1}; negative ones are not counted from the end here",
-            )
-        )
+def is_position_dtype(dtype):
+    """Whether arrays of this dtype count positions: int32 or int64."""
+    return dtype.kind == "i" and dtype.itemsize >= 4
 
 
-def _integers(index, name, kinds="i"):
-    if index.dtype.kind not in kinds or index.dtype.itemsize < 4:
-        raise RuntimeError(f"{name}(): Expected dtype int64 for index")
+# ---------------------------------------------------------------- x[indices]
 
 
 @op("index(Tensor self, any indices) -> Tensor", names=())
@@ -43,26 +49,26 @@ class index:
     def forward(self, indices):
         return np.ascontiguousarray(self[_numpy_key(indices)])
 
-    def d_self(grad, self, indices):
-        return functions.index_put(grad.new_zeros(self.shape), indices, grad, True)
+    def d_self(grad, shape, indices):
+        return functions.index_put_(grad.new_zeros(shape), indices, grad, True)
 
 
 def _numpy_key(indices):
-    return tuple(slice(None) if i is None else i for i in indices)
+    return tuple([slice(None) if i is None else i for i in indices])
 
 
-@op("index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor", names=(), inplace=True)
+@writes(
+    "index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor", names=(), inplace_names=()
+)
 class index_put:
     """A copy of the tensor with ``values`` at ``indices``, added where ``accumulate``."""
 
-    def forward(self, indices, values, accumulate):
-        result = self.copy(order="C")
+    def write(self, indices, values, accumulate):
         values = values.astype(self.dtype, copy=False)
         if accumulate:
-            add_at(result, _numpy_key(indices), values)
+            add_at(self, indices, values)
         else:
-            result[_numpy_key(indices)] = values
-        return result
+            self[_numpy_key(indices)] = values
 
     def d_self(grad, indices, values, accumulate):
         if accumulate:
@@ -73,26 +79,31 @@ class index_put:
         return functions.index(grad, indices).sum_to_size(values.shape)
 
 
-def add_at(target, key, values):
-    """``target[key] += values`` with repeated positions counted each time."""
-    if len(key) == 1 and target.ndim >= 1 and isinstance(key[0], np.ndarray) and target.flags.c_contiguous:
-        add_rows(target, key[0], values)
+def add_at(target, indices, values):
+    """``target[indices] += values`` with repeated positions counted each time."""
+    if target.flags.c_contiguous and target.size and all(i is not None for i in indices):
+        # The indexed dimensions come first: they are one dimension of rows.
+        covered = target.shape[: len(indices)]
+        arrays = np.broadcast_arrays(*indices)
+        rows = 0
+        for array, length in zip(arrays, covered):
+            rows = rows * length + np.where(array < 0, array + length, array)
+        rest = target.shape[len(indices) :]
+        values = np.broadcast_to(values, (*arrays[0].shape, *rest)).reshape(rows.size, *rest)
+        add_rows(target.reshape(-1, *rest), rows.reshape(-1), values)
     else:
-        np.add.at(target, key, values)
+        np.add.at(target, _numpy_key(indices), values)
 
 
 def add_rows(target, rows, values):
-    """Add whole rows at repeated positions: sorted runs summed at once, faster than element by element."""
+    """Add ``values[i]`` to ``target[rows[i]]``; rows are 0 or more. Repeated rows are summed first."""
     rows = rows.reshape(-1)
-    values = (
-        np.broadcast_to(values, (*rows.shape, *target.shape[1:]))
-        if values.ndim <= target.ndim and values.shape[:1] != rows.shape
-        else values
-    )
     values = values.reshape(rows.size, *target.shape[1:])
     if rows.size == 0:
         return
-    rows = np.where(rows < 0, rows + target.shape[0], rows)
+    if target.ndim == 1:
+        np.add.at(target, rows, values)
+        return
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
@@ -102,65 +113,128 @@ def add_rows(target, rows, values):
         target[ordered[starts]] += np.add.reduceat(values[order], starts, axis=0, dtype=target.dtype)
 
 
+# ---------------------------------------------------------------- along one dimension
+
+
 @op("index_select(Tensor self, int dim, Tensor index) -> Tensor")
 class index_select:
-    """The slices at the positions ``index`` (1-dim, int32 or int64) of dimension ``dim``, as a copy."""
+    """The slices at the positions ``index`` (1-dim, int32 or int64) of dimension ``dim``, as a copy.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([[1, 2, 3]]).index_select(1, torch.tensor([2, 0]))
+    tensor([[3, 1]])
+    """
 
     def forward(self, dim, index):
         if index.ndim > 1:
             raise IndexError(
-                "index_select(): Index is supposed to be a vector, but got dim: "
-                + str(index.ndim)
-                + " with type: "
-                + dtypes.from_numpy(index.dtype).legacy_name
-                + " and size: "
-                + str(list(index.shape))
+                hinted("index_select(): Index is supposed to be a vector", f"it has shape {list(index.shape)}")
             )
-        if index.dtype.kind != "i" or index.dtype.itemsize < 4:
+        if not is_position_dtype(index.dtype):
             raise RuntimeError(
-                "index_select(): Expected dtype int32 or int64 for index but got: "
-                + dtypes.from_numpy(index.dtype).legacy_name
+                hinted(
+                    "index_select(): Expected dtype int32 or int64 for index",
+                    f"it has dtype {type_name(index)}; convert it with .long()",
+                )
             )
-        if self.ndim == 0:
-            return self.reshape(1)[index.reshape(-1)].reshape(
-                index.shape if index.size == 1 and index.ndim == 0 else ()
+        if self.ndim == 0 and index.size != 1:
+            raise RuntimeError(
+                hinted(
+                    f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)",
+                    "a 0-dim tensor has one element",
+                )
             )
         dim = wrap_dim(dim, self.ndim)
-        if index.size and (int(index.min()) < 0 or int(index.max()) >= self.shape[dim]):
+        source = self if self.ndim else self.reshape(1)
+        if first_outside(index, 0, source.shape[dim]) is not None:
             raise IndexError(
                 hinted(
                     "index out of range in self",
-                    f"dimension {dim} has {self.shape[dim]} positions, index holds {int(index.min())} to {int(index.max())}",
+                    f"dimension {dim} has {source.shape[dim]} positions, index holds {int(index.min())} to "
+                    f"{int(index.max())}",
                 )
             )
-        return np.take(self, index.reshape(-1), axis=dim)
+        found = np.take(source, index.reshape(-1), axis=dim)
+        return found if self.ndim else found.reshape(())
 
-    def d_self(grad, self, dim, index):
-        return functions.index_add(grad.new_zeros(self.shape), dim, index, grad)
+    def d_self(grad, shape, dim, index):
+        return grad.new_zeros(shape).index_add_(dim, index, grad)
 
 
-@op("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", inplace=True)
-class index_add:
-    """A copy of the tensor with ``alpha * source`` added at the positions ``index`` of dimension ``dim``."""
+def checked_rows(self, dim, index, source, name, out_of_range):
+    """The axis of ``dim``, after the checks that index_add and index_reduce make of their arguments.
 
-    def forward(self, dim, index, source, alpha):
-        if index.ndim > 1:
-            raise RuntimeError("index_add_(): Index dimension is supposed to be 1, but got " + str(index.ndim))
-        if self.dtype != source.dtype:
-            raise RuntimeError(
-                f"index_add_(): self ({dtypes.from_numpy(self.dtype).legacy_name}) and source ({dtypes.from_numpy(source.dtype).legacy_name}) must have the same scalar type"
+    ``out_of_range(index, length, axis)`` raises where positions do not exist.
+    """
+    axis = wrap_dim(dim, self.ndim)
+    if not is_position_dtype(index.dtype):
+        raise RuntimeError(
+            hinted(
+                f"{name}(): Expected dtype int32/int64 for index but got: {type_name(index)}", "convert it with .long()"
             )
-        result = self.copy(order="C")
-        axis = wrap_dim(dim, self.ndim)
-        flat, values = (result.reshape(1), source.reshape(1)) if self.ndim == 0 else (result, source)
-        refuse_outside(index, flat.shape[axis], axis)
-        values = values if alpha == 1 else values * np.asarray(alpha, values.dtype)
-        rows = np.moveaxis(flat, axis, 0)
-        if axis == 0:
-            add_rows(flat, index, values)
-        else:
-            np.add.at(rows, index.reshape(-1), np.moveaxis(values, axis, 0))
-        return result
+        )
+    if self.dtype != source.dtype:
+        raise RuntimeError(
+            hinted(
+                f"{name}(): self ({type_name(self)}) and source ({type_name(source)}) must have the same scalar type",
+                f"convert the source with .to({dtypes.from_numpy(self.dtype)!r})",
+            )
+        )
+    if index.ndim > 1:
+        raise IndexError(
+            hinted(
+                f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {type_name(index)} "
+                f"and size: {list(index.shape)}",
+                "one position for each slice of the source",
+            )
+        )
+    if source.ndim == 0 and self.ndim:
+        raise IndexError(
+            hinted(f"Dimension specified as {dim} but tensor has no dimensions", "the source has shape []")
+        )
+    expected, given = list(self.shape), list(source.shape)
+    if self.ndim:
+        expected[axis : axis + 1] = []
+        given[axis : axis + 1] = []
+    if (source.ndim == self.ndim and given != expected) or (self.ndim == 0 and source.ndim):
+        raise RuntimeError(
+            hinted(
+                "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+                f"{list(self.shape)} source.shape = {list(source.shape)}",
+                f"only dimension {axis} may differ in length",
+            )
+        )
+    count = source.shape[axis] if source.ndim > axis else 1
+    if index.size != count:
+        raise RuntimeError(
+            hinted(
+                f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({count}), for dim: "
+                f"{axis}",
+                "one position for each slice of the source",
+            )
+        )
+    out_of_range(index, self.shape[axis] if self.ndim else 1, axis)
+    return axis
+
+
+def rows_of(array, axis):
+    """``array`` with dimension ``axis`` first, as a view; a 0-dim array as its only row."""
+    return np.moveaxis(array, axis, 0) if array.ndim else array.reshape(1)
+
+
+@writes("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")
+class index_add:
+    """A copy of the tensor with ``alpha * source`` added at the positions ``index`` of dimension ``dim``.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 2]), torch.ones(3))
+    tensor([1., 0., 2.])
+    """
+
+    def write(self, dim, index, source, alpha):
+        axis = checked_rows(self, dim, index, source, "index_add_", refuse_outside)
+        values = source if alpha == 1 else source * np.asarray(alpha).astype(source.dtype)
+        add_rows(rows_of(self, axis), index, rows_of(values, axis))
 
     def d_self(grad):
         return grad
@@ -170,27 +244,66 @@ class index_add:
         return found if alpha == 1 else found * alpha
 
 
-@op("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", inplace=True)
+def _check_index_copy(self, axis, index, source):
+    name = "index_copy_()"
+    if index.ndim > 1:
+        raise IndexError(hinted(f"{name}: Index should have dimension 1 or 0 (got {index.ndim})", "it lists positions"))
+    count = source.shape[axis] if source.ndim > axis else 1
+    if source.ndim == 0 and index.size != 1:
+        raise IndexError(
+            hinted(
+                f"{name}: When source is scalar, index should have one element (got {index.size})",
+                "one position for each slice of the source",
+            )
+        )
+    if source.ndim != self.ndim and source.ndim and self.ndim:
+        raise IndexError(
+            hinted(
+                f"{name}: When source and destination are not scalars, their dimensionality must match. Source "
+                f"dimensionality ({source.ndim}), destination dimensionality ({self.ndim})",
+                "only the length of one dimension may differ",
+            )
+        )
+    if index.dtype != np.int64:
+        raise RuntimeError(
+            hinted(f"{name}: Expected a long tensor for index, but got {type_name(index)}", "convert it with .long()")
+        )
+    if self.dtype != source.dtype:
+        raise RuntimeError(
+            hinted(
+                f"{name}: self and source expected to have the same dtype, but got (self) {type_name(self)} and "
+                f"(source) {type_name(source)}",
+                f"convert the source with .to({dtypes.from_numpy(self.dtype)!r})",
+            )
+        )
+    slices = [tuple(n for d, n in enumerate(a.shape) if d != axis) for a in (self, source)]
+    if slices[0] != slices[1]:
+        shown = [" ".join(map(str, s)) for s in slices]
+        raise RuntimeError(
+            hinted(
+                f"{name}: Source/destination tensor must have same slice shapes. Destination slice shape: {shown[0]} at "
+                f"dimension {axis} and source slice shape: {shown[1]} at dimension 0.",
+                "only the length of one dimension may differ",
+            )
+        )
+    if source.ndim and index.size != count:
+        raise IndexError(
+            hinted(
+                f"{name}: Number of indices ({index.size}) should be equal to source.size(dim) ({count})",
+                "one position for each slice of the source",
+            )
+        )
+
+
+@writes("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
 class index_copy:
     """A copy of the tensor with the slices of ``source`` at the positions ``index`` of dimension ``dim``."""
 
-    def forward(self, dim, index, source):
-        if index.dtype != np.int64:
-            raise IndexError(
-                "index_copy_(): Expected a long tensor for index, but got " + dtypes.from_numpy(index.dtype).legacy_name
-            )
-        if self.dtype != source.dtype:
-            raise RuntimeError(
-                f"index_copy_(): self and source expected to have the same dtype, but got (self) {dtypes.from_numpy(self.dtype).legacy_name} and (source) {dtypes.from_numpy(source.dtype).legacy_name}"
-            )
-        result = self.copy(order="C")
+    def write(self, dim, index, source):
         axis = wrap_dim(dim, self.ndim)
-        flat = result.reshape(1) if self.ndim == 0 else result
-        refuse_outside(index, flat.shape[axis], axis)
-        np.moveaxis(flat, axis, 0)[index.reshape(-1)] = np.moveaxis(
-            source.reshape(flat.shape if source.ndim == 0 else source.shape), axis, 0
-        )
-        return result
+        _check_index_copy(self, axis, index, source)
+        refuse_outside(index, self.shape[axis] if self.ndim else 1, axis, IndexError, "index_copy_(): ")
+        rows_of(self, axis)[index.reshape(-1)] = rows_of(source, axis)
 
     def d_self(grad, dim, index, source):
         return grad.index_copy(dim, index, functions.zeros(source.shape, dtype=grad.dtype))
@@ -199,23 +312,76 @@ class index_copy:
         return grad.index_select(dim, index).reshape(source.shape)
 
 
-@op("index_fill(Tensor self, int dim, Tensor index, Operand value) -> Tensor", inplace=True)
+def _index_fill_node(self, dim, index, value):
+    return "IndexFillBackward1" if hasattr(value, "_edge") else "IndexFillBackward0"
+
+
+@writes(
+    "index_fill(Tensor self, int dim, Tensor index, Operand value) -> Tensor",
+    node=_index_fill_node,
+    inplace_node=_index_fill_node,
+)
 class index_fill:
     """A copy of the tensor with one value at the positions ``index`` of dimension ``dim``."""
 
-    def forward(self, dim, index, value):
+    def write(self, dim, index, value):
         if getattr(value, "ndim", 0):
             raise RuntimeError(
-                f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+                hinted(
+                    "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                    f"{value.ndim} dimension(s).",
+                    "index_copy_() writes a slice for each position",
+                )
             )
-        result = self.copy(order="C")
-        flat = result.reshape(1) if self.ndim == 0 else result
-        check_index(index, flat.shape[wrap_dim(dim, self.ndim)])
-        np.moveaxis(flat, wrap_dim(dim, self.ndim), 0)[index.reshape(-1)] = value
-        return result
+        if index.dtype != np.int64:
+            raise IndexError(
+                hinted("index_fill_(): Expected dtype int64 for index.", f"it holds {type_name(index)}; call .long()")
+            )
+        if self.dtype.kind != "c" and (isinstance(value, complex) or getattr(value, "dtype", self.dtype).kind == "c"):
+            raise RuntimeError(
+                hinted(
+                    "index_fill_(): Converting complex Scalar to non-complex type is not supported",
+                    "take the real part of the value",
+                )
+            )
+        if index.ndim > 1:
+            raise RuntimeError(hinted("Index has to be a vector/scalar", f"it has shape {list(index.shape)}"))
+        axis = wrap_dim(dim, self.ndim)
+        length = self.shape[axis] if self.ndim else 1
+        bad = first_outside(index, -length, length)
+        if bad is not None:
+            raise IndexError(
+                hinted(
+                    f"index {bad} is out of bounds for dimension {axis} with size {length}",
+                    f"positions are {-length} to {length - 1}",
+                )
+            )
+        rows_of(self, axis)[index.reshape(-1)] = np.asarray(value).astype(self.dtype)
 
     def d_self(grad, dim, index):
         return grad.index_fill(dim, index, 0)
 
     def d_value(grad, dim, index):
-        return grad.index_select(dim, index.reshape(-1).unique()).sum()
+        length = grad.shape[dim] if grad.ndim else 1
+        return grad.index_select(dim, index.remainder(length).reshape(-1).unique()).sum()
+
+
+@composite(names=("Tensor",))
+def fill_diagonal_(input, fill_value, wrap=False):
+    """Write a number on the main diagonal of a matrix, or of a tensor whose lengths are all equal.
+
+    Args:
+        fill_value: the number.
+        wrap: in a matrix with more rows than columns, start again after a row that is left out.
+    """
+    if input.ndim < 2:
+        raise RuntimeError(hinted("dimensions must larger than 1", f"the tensor has shape {list(input.shape)}"))
+    lengths, strides = tuple(input.shape), input.stride()
+    if input.ndim > 2 and len(set(lengths)) > 1:
+        raise RuntimeError(hinted("all dimensions of input must be of equal length", f"they are {list(lengths)}"))
+    count = min(lengths)
+    step = sum(strides)
+    if wrap and input.ndim == 2 and lengths[0] > lengths[1] + 1:
+        count = -(-input.numel() // (lengths[1] + 1))
+    input.as_strided((count,), (step,), input.storage_offset()).fill_(fill_value)
+    return input

@@ -3,8 +3,10 @@
 import numpy as np
 
 from ..base import dtypes
+from ..base.device import contiguous_format
 from ..base.errors import hinted
 from ..base.shapes import sizes_argument, wrap_dim, wrap_dims
+from .copy import dense_copy
 from .table import composite, functions, op
 
 
@@ -164,39 +166,63 @@ def tile(input, *dims):
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element (or slice along ``dim``) repeated ``repeats`` times in a row.
 
+    Args:
+        input: the tensor; alone, a 1-dim tensor of counts: the result names each of its positions so many times.
+        repeats: a number, or an integer tensor with a count for each element.
+        dim: the dimension; by default the tensor is flattened.
+        output_size: the length of the result along ``dim``, checked where given.
+
     >>> import rushlight as torch
     >>> torch.tensor([1, 2]).repeat_interleave(2)
     tensor([1, 1, 2, 2])
     """
     if repeats is None:
-        counts, dim = input, 0
-        input = functions.arange(counts.numel())
-    else:
-        counts = repeats
+        repeats, dim = input, 0
+        input = functions.arange(repeats.numel())
     if dim is None:
         input, dim = input.flatten(), 0
     dim = wrap_dim(dim, input.ndim)
     length = input.shape[dim] if input.ndim else 1
-    if not hasattr(counts, "_edge"):
-        if counts < 0:
-            raise RuntimeError("Repeats must be non-negative")
-        counts = np.full(length, counts)
-    else:
-        if counts.ndim > 1:
-            raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
-        counts = counts._array
-        if counts.dtype.kind not in "iu":
-            raise RuntimeError("repeats has to be Long or Int tensor")
-        if counts.size == 1:
-            counts = np.broadcast_to(counts.reshape(-1), (length,))
-        if counts.size != length:
-            raise RuntimeError(
-                f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and input.size({dim}) = {length}"
-            )
-        if (counts < 0).any():
-            raise RuntimeError("repeats can not be negative")
+    if not hasattr(repeats, "_edge"):
+        if repeats < 0:
+            raise RuntimeError(hinted("Repeats must be non-negative", f"it is {repeats}"))
+        _check_output_size(output_size, repeats * length)
+        shape = (*input.shape[: dim + 1], repeats, *input.shape[dim + 1 :])
+        spread = input.unsqueeze(dim + 1).expand(shape).clone(memory_format=contiguous_format)
+        return spread.flatten(dim, dim + 1)
+    counts = _counts(repeats, length, dim)
+    _check_output_size(output_size, int(counts.sum()))
     positions = functions.from_numpy(np.repeat(np.arange(length), counts))
     return input.index_select(dim, positions)
+
+
+def _counts(repeats, length, dim):
+    """The array of how often each of ``length`` slices is repeated."""
+    if repeats.ndim > 1:
+        raise RuntimeError(hinted("repeats must be 0-dim or 1-dim tensor", f"it has shape {list(repeats.shape)}"))
+    counts = repeats._array
+    if counts.dtype.kind != "i" or counts.dtype.itemsize < 4:
+        raise RuntimeError(hinted("repeats has to be Long or Int tensor", f"it holds {repeats.dtype!r}"))
+    if counts.size == 1:
+        counts = np.broadcast_to(counts.reshape(-1), (length,))
+    if counts.size != length:
+        raise RuntimeError(
+            hinted(
+                f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
+                f"input.size({dim}) = {length}",
+                "one count for each slice",
+            )
+        )
+    if (counts < 0).any():
+        raise RuntimeError(hinted("repeats can not be negative", f"the smallest is {counts.min()}"))
+    return counts
+
+
+def _check_output_size(output_size, length):
+    if output_size is not None and output_size != length:
+        raise RuntimeError(
+            hinted("allocated size does not match required size", f"the result has {length} slices, not {output_size}")
+        )
 
 
 @op("roll(Tensor self, int[] shifts, int[] dims=()) -> Tensor")
@@ -205,7 +231,12 @@ class roll:
 
     def forward(self, shifts, dims):
         if not dims and len(shifts) != 1 or dims and len(dims) != len(shifts):
-            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+            raise RuntimeError(
+                hinted(
+                    f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}",
+                    "every dimension has one shift",
+                )
+            )
         if not self.ndim:
             return self.copy()
         return np.array(
@@ -245,19 +276,93 @@ def flipud(input):
     return input.flip(0)
 
 
-@composite
-def rot90(input, k=1, dims=(0, 1)):
-    """The plane of two dimensions turned by ``k`` right angles."""
-    if len(dims) != 2:
-        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if input.ndim < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
-    a, b = dims
-    if a == b or abs(a - b) == input.ndim:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {a} and dim1 = {b}")
-    k %= 4
-    if k == 1:
-        return input.flip(b).transpose(a, b)
-    if k == 2:
-        return input.flip((a, b))
-    return input.flip(a).transpose(a, b) if k == 3 else input.clone()
+@op("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor")
+class rot90:
+    """The plane of two dimensions turned by ``k`` right angles, as a copy.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([[1, 2], [3, 4]]).rot90()
+    tensor([[2, 4],
+            [1, 3]])
+    """
+
+    def forward(self, k, dims):
+        if len(dims) != 2:
+            raise RuntimeError(
+                hinted(f"expected total rotation dims == 2, but got dims = {len(dims)}", "a plane has two dimensions")
+            )
+        if self.ndim < 2:
+            raise RuntimeError(
+                hinted(f"expected total dims >= 2, but got total dims = {self.ndim}", "a plane has two dimensions")
+            )
+        first, second = dims
+        if first == second or abs(first - second) == self.ndim:
+            raise RuntimeError(
+                hinted(
+                    f"expected rotation dims to be different, but got dim0 = {first} and dim1 = {second}",
+                    "a plane has two dimensions",
+                )
+            )
+        for dim in dims:
+            if not -self.ndim <= dim < self.ndim:
+                raise RuntimeError(
+                    hinted(
+                        f"Rotation dim{dims.index(dim)} out of range, dim{dims.index(dim)} = {dim}",
+                        f"dimensions are {-self.ndim} to {self.ndim - 1}",
+                    )
+                )
+        k %= 4
+        if k == 2:
+            return np.flip(self, dims).copy(order="C")
+        if k == 0:
+            return dense_copy(self)
+        return np.flip(self, second if k == 1 else first).copy(order="C").swapaxes(first, second)
+
+    def d_self(grad, k, dims):
+        return grad.rot90(-k, dims)
+
+
+@op("block_diag(Tensor[] tensors) -> Tensor", names=(), node="BlockDiagBackward0")
+class block_diagonal:
+    """`block_diag` of a list."""
+
+    def forward(tensors):
+        for position, array in enumerate(tensors):
+            if array.ndim > 2:
+                raise RuntimeError(
+                    hinted(
+                        "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+                        f"{position} has {array.ndim} dimensions",
+                        "the blocks of a matrix are matrices",
+                    )
+                )
+        if not tensors:
+            return np.empty((1, 0), dtypes.get_default_dtype().numpy)
+        blocks = [np.atleast_2d(a) for a in tensors]
+        result = np.zeros([sum(b.shape[d] for b in blocks) for d in (0, 1)], common_array_dtype(tensors))
+        row = column = 0
+        for block in blocks:
+            height, width = block.shape
+            result[row : row + height, column : column + width] = block
+            row, column = row + height, column + width
+        return result
+
+    def d_tensors(grad, tensors):
+        found, row, column = [], 0, 0
+        for tensor in tensors:
+            height, width = tensor.shape if tensor.ndim == 2 else (1, tensor.numel())
+            found.append(grad[row : row + height, column : column + width].reshape(tensor.shape))
+            row, column = row + height, column + width
+        return found
+
+
+@composite(names=("torch",))
+def block_diag(*tensors):
+    """Matrices (vectors count as rows) along the diagonal of one matrix, zeros elsewhere.
+
+    >>> import rushlight as torch
+    >>> torch.block_diag(torch.tensor([[1, 2]]), torch.tensor([3]))
+    tensor([[1, 2, 0],
+            [0, 0, 3]])
+    """
+    return functions.block_diagonal(list(tensors))

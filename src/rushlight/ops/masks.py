@@ -2,45 +2,77 @@
 
 import numpy as np
 
-from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
-from .table import composite, functions, op
+from .gather import number_for
+from .index import type_name
+from .table import functions, op
+from .writing import writes
+
+_C_NAMES = {
+    "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+    "float16": "c10::Half", "float32": "float", "float64": "double", "bfloat16": "c10::BFloat16",
+}  # fmt: skip
 
 
-@op("masked_fill(Tensor self, Tensor mask, Operand value) -> Tensor", inplace=True)
+def _broadcast_copy(self, mask, *rest):
+    return np.array(np.broadcast_to(self, broadcast_shapes(mask.shape, self.shape)), order="C", copy=True)
+
+
+def _spread(mask, shape):
+    """``mask`` broadcast to the shape of what is written, which must not grow."""
+    common = broadcast_shapes(mask.shape, shape)
+    if common != shape:
+        raise RuntimeError(
+            hinted(
+                f"output with shape {list(shape)} doesn't match the broadcast shape {list(common)}",
+                "the mask may not make the tensor larger; use the out-of-place form",
+            )
+        )
+    return np.broadcast_to(mask, shape)
+
+
+def _masked_fill_node(self, mask, value):
+    return "MaskedFillBackward1" if hasattr(value, "_edge") else "MaskedFillBackward0"
+
+
+@writes(
+    "masked_fill(Tensor self, Tensor mask, Operand value) -> Tensor",
+    node=_masked_fill_node,
+    inplace_node=_masked_fill_node,
+)
 class masked_fill:
-    """A copy of the tensor with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
+    """A copy of the tensor with ``value`` (a number or 0-dim tensor) where ``mask`` is True.
 
-    def forward(self, mask, value):
+    >>> import rushlight as torch
+    >>> x = torch.tensor([1.0, -2.0])
+    >>> x.masked_fill(x < 0, 0.0)
+    tensor([1., 0.])
+    """
+
+    start = _broadcast_copy
+
+    def write(self, mask, value):
         if mask.dtype.kind != "b":
+            kind = _C_NAMES.get(mask.dtype.name, mask.dtype.name)
             raise RuntimeError(
                 hinted(
-                    f"masked_fill_ only supports boolean masks, but got mask with dtype {dtypes.from_numpy(mask.dtype).name}",
-                    "compare, or call .bool()",
+                    f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}", "compare, or .bool()"
                 )
             )
         if getattr(value, "ndim", 0):
             raise RuntimeError(
-                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+                hinted(
+                    "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                    f"{value.ndim} dimension(s).",
+                    "torch.where() and masked_scatter() take values for each element",
+                )
             )
-        if isinstance(value, complex) and self.dtype.kind != "c":
-            raise RuntimeError("value cannot be converted to type float without overflow")
-        shape = broadcast_shapes(self.shape, mask.shape)
-        filler = np.asarray(value)
-        if (
-            filler.dtype.kind == "f"
-            and self.dtype.kind in "iub"
-            and not isinstance(value, np.ndarray)
-            and self.dtype.kind != "b"
-        ):
-            raise RuntimeError("value cannot be converted to type int64_t without overflow")
-        result = np.array(np.broadcast_to(self, shape), order="C", copy=True)
-        np.copyto(result, filler.astype(self.dtype), where=np.broadcast_to(mask, shape))
-        return result
+        filler = number_for(self.dtype, value.item() if isinstance(value, np.ndarray) else value)
+        np.copyto(self, filler, where=_spread(mask, self.shape))
 
-    def d_self(grad, self, mask):
-        return grad.masked_fill(mask, 0).sum_to_size(self.shape)
+    def d_self(grad, shape, mask):
+        return grad.masked_fill(mask, 0).sum_to_size(shape)
 
     def d_value(grad, mask):
         return functions.where(mask, grad, functions.zeros_like(grad)).sum()
@@ -48,43 +80,60 @@ class masked_fill:
 
 @op("masked_select(Tensor self, Tensor mask) -> Tensor")
 class masked_select:
-    """The elements where ``mask`` (bool, broadcast) is True, as a 1-dim copy."""
+    """The elements where ``mask`` (bool, broadcast) is True, as a 1-dim copy.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([1, -2, 3])
+    >>> x.masked_select(x > 0)
+    tensor([1, 3])
+    """
 
     def forward(self, mask):
         if mask.dtype.kind != "b":
-            raise RuntimeError("masked_select: expected BoolTensor for mask")
+            raise RuntimeError(hinted("masked_select: expected BoolTensor for mask", f"it holds {type_name(mask)}"))
         shape = broadcast_shapes(self.shape, mask.shape)
         return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
 
-    def d_self(grad, self, mask):
-        shape = broadcast_shapes(tuple(self.shape), tuple(mask.shape))
-        return functions.masked_scatter(grad.new_zeros(shape), mask.expand(shape), grad).sum_to_size(self.shape)
+    def d_self(grad, shape, mask):
+        whole = broadcast_shapes(shape, tuple(mask.shape))
+        return functions.masked_scatter(grad.new_zeros(whole), mask.expand(whole), grad).sum_to_size(shape)
 
 
-@op("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", inplace=True)
+@writes("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor")
 class masked_scatter:
     """A copy of the tensor with the elements of ``source``, in order, where ``mask`` is True."""
 
-    def forward(self, mask, source):
+    start = _broadcast_copy
+
+    def write(self, mask, source):
         if self.dtype != source.dtype:
             raise RuntimeError(
-                f"masked_scatter_: expected self and source to have same dtypes but got {dtypes.from_numpy(self.dtype).legacy_name} and {dtypes.from_numpy(source.dtype).legacy_name}"
+                hinted(
+                    "masked_scatter: expected self and source to have same dtypes but got"
+                    f"{type_name(self)} and {type_name(source)}",
+                    "convert the source with .to()",
+                )
             )
         if mask.dtype.kind != "b":
             raise RuntimeError(
-                f"masked_scatter_ only supports boolean masks, but got mask with dtype {dtypes.from_numpy(mask.dtype).legacy_name}"
+                hinted(
+                    f"masked_scatter_ only supports boolean masks, but got mask with dtype {type_name(mask)}",
+                    "compare, or call .bool()",
+                )
             )
-        shape = broadcast_shapes(self.shape, mask.shape)
-        result = np.array(np.broadcast_to(self, shape), order="C", copy=True)
-        where = np.broadcast_to(mask, shape)
+        where = _spread(mask, self.shape)
         count = int(np.count_nonzero(where))
         if source.size < count:
-            raise RuntimeError("Number of elements of source < number of ones in mask")
-        result[where] = source.reshape(-1)[:count]
-        return result
+            raise RuntimeError(
+                hinted(
+                    "Number of elements of source < number of ones in mask",
+                    f"the mask names {count} places, the source has {source.size} elements",
+                )
+            )
+        self[where] = source.reshape(-1)[:count]
 
-    def d_self(grad, self, mask):
-        return grad.masked_fill(mask, 0).sum_to_size(self.shape)
+    def d_self(grad, shape, mask):
+        return grad.masked_fill(mask, 0).sum_to_size(shape)
 
     def d_source(grad, mask, source):
         taken = grad.masked_select(mask)

@@ -125,8 +125,10 @@ class outer_product:
     """``self[i] * vec2[j]`` as a matrix."""
 
     def forward(self, vec2):
-        kind = common_array_dtype([self, vec2])
-        return np.multiply.outer(self.astype(kind, copy=False), vec2.astype(kind, copy=False))
+        if self.dtype is not vec2.dtype:
+            kind = common_array_dtype([self, vec2])
+            self, vec2 = self.astype(kind, copy=False), vec2.astype(kind, copy=False)
+        return self[:, None] * vec2
 
     def d_self(grad, vec2):
         return grad.mv(conj(vec2))

@@ -87,46 +87,46 @@ class randperm:
         return draw.randperm(n, (dtype or dtypes.int64).numpy, generator)
 
 
-def _random_like(name, make, doc):
-    def like(
-        input,
-        *args,
-        dtype=None,
-        layout=None,
-        device=None,
-        requires_grad=False,
-        memory_format=None,
-        generator=None,
-        **options,
-    ):
-        return make(
-            input,
-            *args,
-            dtype=dtype or input.dtype,
-            device=device,
-            requires_grad=requires_grad,
-            generator=generator,
-            **options,
-        )
-
-    like.__name__ = like.__qualname__ = name
-    like.__doc__ = doc
-    return composite(like, names=("torch",))
-
-
-rand_like = _random_like(
-    "rand_like", lambda x, **o: functions.rand(x.shape, **o), "`rand` in the shape and dtype of ``input``."
-)
-randn_like = _random_like(
-    "randn_like", lambda x, **o: functions.randn(x.shape, **o), "`randn` in the shape and dtype of ``input``."
-)
+def _random_like(input, fill, dtype, device, requires_grad, memory_format):
+    """A tensor in the shape, and order in memory, of ``input``, filled by ``fill(tensor)``."""
+    made = functions.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    fill(made)
+    return made.requires_grad_(True) if requires_grad else made
 
 
 @composite(names=("torch",))
-def randint_like(input, low=None, high=None, *, dtype=None, memory_format=None, **options):
+def rand_like(
+    input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None,
+    generator=None,
+):  # fmt: skip
+    """`rand` in the shape and dtype of ``input``."""
+    fill = lambda made: made.uniform_(generator=generator)
+    return _random_like(input, fill, dtype, device, requires_grad, memory_format)
+
+
+@composite(names=("torch",))
+def randn_like(
+    input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None,
+    generator=None,
+):  # fmt: skip
+    """`randn` in the shape and dtype of ``input``."""
+    fill = lambda made: made.normal_(generator=generator)
+    return _random_like(input, fill, dtype, device, requires_grad, memory_format)
+
+
+@composite(names=("torch",))
+def randint_like(
+    input, *bounds, low=None, high=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False,
+    memory_format=None, generator=None,
+):  # fmt: skip
     """`randint` in the shape and dtype of ``input``: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
-    low, high = (0, low) if high is None else (low or 0, high)
-    return functions.random_integers(int(low), int(high), tuple(input.shape), dtype=dtype or input.dtype, **options)
+    if len(bounds) == 2:
+        low, high = bounds
+    elif bounds:
+        low, high = (low, bounds[0]) if high is None else (bounds[0], high)
+    low, high = int(low or 0), int(high)
+    fill = lambda made: made.random_(low, high, generator=generator)
+    return _random_like(input, fill, dtype, device, requires_grad, memory_format)
 
 
 # ---------------------------------------------------------------- in place
@@ -200,7 +200,7 @@ class bernoulli_:
         return functions.zeros_like(grad)
 
 
-@op("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", names=())
+@op("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", names=(), node="BernoulliBackward0")
 class bernoulli_each:
     """Ones and zeros with the probabilities in the tensor."""
 
@@ -267,6 +267,24 @@ class binomial:
         return draw.binomial(count, prob, generator)
 
 
+@op(
+    "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", names=("torch",), node="StandardGammaBackward0"
+)
+class _standard_gamma:
+    """Gamma-distributed numbers with the shapes in the tensor and rate 1."""
+
+    def forward(self, generator):
+        return draw.standard_gamma(self, generator)
+
+
+@op("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", names=("torch",), node="NotImplemented")
+class _sample_dirichlet:
+    """Dirichlet-distributed rows with the concentrations in the tensor."""
+
+    def forward(self, generator):
+        return draw.dirichlet(self, generator)
+
+
 # ---------------------------------------------------------------- dropout
 
 
@@ -275,7 +293,7 @@ class dropout_pair:
     """The tensor with elements set to zero with probability ``p``, the rest divided by ``1 - p``; and the factors."""
 
     def forward(self, p, train):
-        mask = draw.keep_mask(self.shape, 1 - p).astype(self.dtype)
+        mask = draw.keep_mask_like(self, 1 - p).astype(self.dtype)
         if p < 1:
             mask /= self.dtype.type(1 - p)
         return self * mask, mask

@@ -2,43 +2,13 @@
 
 import numpy as np
 
-from .gather import padded, same_dtype, scatter_into
-from .table import composite, functions, op
+from ..base.errors import hinted
+from .gather import padded, scatter_place
+from .index import checked_rows, first_outside, rows_of
+from .table import composite, functions
+from .writing import writes
 
-
-_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
-
-
-@op(
-    "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
-    inplace=True,
-)
-class scatter_reduce:
-    """A copy of the tensor in which ``src`` at ``index`` along ``dim`` is combined by sum, prod, mean, amax or amin."""
-
-    def forward(self, dim, index, src, reduce, include_self):
-        if reduce not in _REDUCTIONS:
-            raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
-        same_dtype(self, src, "scatter")
-        result, place, values = scatter_into(self, dim, index, src, "scatter_reduce")
-        if place is None:
-            return result
-        flat, key = place
-        if not include_self:
-            flat[key] = _identity(reduce, self.dtype)
-        ufunc = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[reduce]
-        ufunc.at(flat, key, values)
-        if reduce == "mean":
-            counts = np.ones(flat.shape, np.int64)
-            if not include_self:
-                counts[key] = 0
-            np.add.at(counts, key, 1)
-            np.maximum(counts, 1, out=counts)
-            flat[...] = np.floor_divide(flat, counts) if self.dtype.kind in "iu" else flat / counts.astype(self.dtype)
-        return result
-
-    def gradients(grad, self, dim, index, src, reduce, include_self, result, needs):
-        return functions.scatter_reduce_gradients(grad, self, dim, index, src, reduce, include_self, result)
+_UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 
 def _identity(reduce, dtype):
@@ -46,50 +16,151 @@ def _identity(reduce, dtype):
         return 0
     if reduce == "prod":
         return 1
-    if dtype.kind == "f":
-        return -np.inf if reduce == "amax" else np.inf
     if dtype.kind == "b":
         return reduce == "amin"
-    info = np.iinfo(dtype)
-    return info.min if reduce == "amax" else info.max
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return info.min if reduce == "amax" else info.max
+    return -np.inf if reduce == "amax" else np.inf
+
+
+def _combine(target, key, values, reduce, include_self):
+    """Reduce ``values`` into ``target[key]``, whose old values count too if ``include_self``."""
+    if not include_self:
+        target[key] = _identity(reduce, target.dtype)
+    _UFUNCS[reduce].at(target, key, values)
+    if reduce == "mean":
+        counts = np.ones(target.shape, np.int64)
+        if not include_self:
+            counts[key] = 0
+        np.add.at(counts, key, 1)
+        np.maximum(counts, 1, out=counts)
+        if target.dtype.kind in "iu":
+            np.floor_divide(target, counts, out=target, casting="unsafe")
+        else:
+            np.divide(target, counts.astype(target.dtype), out=target)
+
+
+@writes(
+    "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"
+)
+class scatter_reduce:
+    """A copy of the tensor in which ``src`` at ``index`` along ``dim`` is combined by sum, prod, mean, amax or amin.
+
+    Args:
+        reduce: how values for one place are combined.
+        include_self: whether the old value takes part; else places that ``index`` names start anew.
+
+    >>> import rushlight as torch
+    >>> x, i = torch.tensor([1.0, 2.0]), torch.tensor([0, 0, 1])
+    >>> x.scatter_reduce(0, i, torch.tensor([3.0, 5.0, 7.0]), "amax")
+    tensor([5., 7.])
+    """
+
+    def write(self, dim, index, src, reduce, include_self):
+        if reduce not in _UFUNCS:
+            raise RuntimeError(
+                hinted(
+                    f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}",
+                    "these are the reductions that scatter_reduce() knows",
+                )
+            )
+        place = scatter_place(self, dim, index, src, "scatter")
+        if place is not None:
+            target, key, values = place
+            _combine(target, key, values, reduce, include_self)
+
+    def gradients(grad, self, dim, index, src, reduce, include_self, result):
+        own, of_source = functions.scatter_reduce_gradients(grad, self, dim, index, src, reduce, include_self, result)
+        return own, None, of_source
+
+
+@writes(
+    "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"
+)
+class index_reduce:
+    """A copy of the tensor with slices of ``source`` combined, at ``index`` of ``dim``, by prod, mean, amax or amin.
+
+    Args:
+        reduce: how slices for one position are combined.
+        include_self: whether the old slice takes part; else positions that ``index`` names start anew.
+    """
+
+    def write(self, dim, index, source, reduce, include_self):
+        if reduce not in _UFUNCS or reduce == "sum":
+            raise RuntimeError(
+                hinted(
+                    f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.",
+                    "index_add() sums",
+                )
+            )
+        axis = checked_rows(self, dim, index, source, "index_reduce_", _refuse_positions)
+        _combine(rows_of(self, axis), index.reshape(-1), rows_of(source, axis), reduce, include_self)
+
+    def gradients(grad, self, dim, index, source, reduce, include_self, result):
+        # The same as scattering with an index that repeats each position over a whole slice.
+        if not source.ndim:
+            spread = index.reshape(())
+        else:
+            spread = index.reshape([-1 if d == dim % source.ndim else 1 for d in range(source.ndim)]).expand_as(source)
+        own, of_source = functions.scatter_reduce_gradients(
+            grad, self, dim, spread.long(), source, reduce, include_self, result
+        )
+        return own, None, of_source
+
+
+def _refuse_positions(index, length, axis):
+    if first_outside(index, 0, length) is not None:
+        raise IndexError(hinted("index out of range in self", f"dimension {axis} has positions 0 to {length - 1}"))
 
 
 @composite(names=())
 def scatter_reduce_gradients(grad, self, dim, index, src, reduce, include_self, result):
     """The gradients of `scatter_reduce` with respect to (self, src), in differentiable operations."""
-    if reduce == "sum":
-        return (grad if include_self else functions.scatter_value(grad, dim, index, 0)), padded(
-            grad.gather(dim, index), src
-        )
-    ones_like = functions.ones_like
-    if reduce == "mean":
-        counts = ones_like(self) if include_self else functions.scatter_value(ones_like(self), dim, index, 0)
-        counts = counts.scatter_add(dim, index, ones_like(src)).clamp(min=1)
-        scaled = grad / counts
-        own = scaled if include_self else functions.scatter_value(scaled, dim, index, 0)
-        return own, padded(scaled.gather(dim, index), src)
-    if reduce == "prod":
-        own = grad * result / self
-        masked = functions.where(self == 0, functions.ones_like(self), self)
-        product = masked.scatter_reduce(dim, index, src, "prod", include_self=include_self)
-        own = functions.where(self == 0, grad * product, own)
-        own = own if include_self else functions.scatter_value(own, dim, index, 0)
-        zeros = (src == 0).to(src.dtype)
-        count = functions.zeros_like(self).scatter_add(dim, index, zeros).gather(dim, index)
-        without_zero = functions.where(src == 0, functions.ones_like(src), src)
-        start = self if include_self else functions.ones_like(self)
-        rest = start.scatter_reduce(dim, index, without_zero, "prod", include_self=include_self).gather(dim, index)
-        single = (src == 0) & (count == 1)
-        found = functions.where(
-            single, grad.gather(dim, index) * rest, (grad * result).gather(dim, index) / without_zero
-        )
-        return own, functions.where((src == 0) & (count > 1), functions.zeros_like(found), found)
-    value = result.gather(dim, index)
-    hit = (src == value).to(src.dtype)
+    rule = _RULES[reduce]
+    own, of_source = rule(grad, self, dim, index, src, include_self, result)
+    return own if include_self else functions.scatter_value(own, dim, index, 0), of_source
+
+
+def _sum_gradients(grad, self, dim, index, src, include_self, result):
+    return grad, padded(grad.gather(dim, index), src)
+
+
+def _mean_gradients(grad, self, dim, index, src, include_self, result):
+    counts = functions.ones_like(self)
+    counts = counts if include_self else functions.scatter_value(counts, dim, index, 0)
+    counts = counts.scatter_add(dim, index, functions.ones_like(src)).clamp(min=1)
+    scaled = grad / counts
+    return scaled, padded(scaled.gather(dim, index), src)
+
+
+def _prod_gradients(grad, self, dim, index, src, include_self, result):
+    where, ones_like = functions.where, functions.ones_like
+    used = src[tuple(slice(0, n) for n in index.shape)]
+    masked = where(self == 0, ones_like(self), self)
+    product = masked.scatter_reduce(dim, index, src, "prod", include_self=include_self)
+    own = where(self == 0, grad * product, grad * result / masked)
+    # A single zero among the factors leaves the product of the others; two leave nothing.
+    zeros = (used == 0).to(src.dtype)
+    count = functions.zeros_like(self).scatter_add(dim, index, zeros).gather(dim, index)
+    without_zero = where(used == 0, ones_like(used), used)
+    start = self if include_self else ones_like(self)
+    rest = start.scatter_reduce(dim, index, without_zero, "prod", include_self=include_self).gather(dim, index)
+    single = (used == 0) & (count == 1)
+    found = where(single, grad.gather(dim, index) * rest, (grad * result).gather(dim, index) / without_zero)
+    return own, padded(where((used == 0) & (count > 1), functions.zeros_like(found), found), src)
+
+
+def _extreme_gradients(grad, self, dim, index, src, include_self, result):
+    used = src[tuple(slice(0, n) for n in index.shape)]
+    hit = (used == result.gather(dim, index)).to(src.dtype)
     own_hit = (self == result).to(self.dtype)
     counts = own_hit if include_self else functions.scatter_value(own_hit, dim, index, 0)
-    counts = counts.scatter_add(dim, index, hit).clamp(min=1)
-    shared = grad / counts
-    own = own_hit * shared
-    own = own if include_self else functions.scatter_value(own, dim, index, 0)
-    return own, hit * shared.gather(dim, index)
+    shared = grad / counts.scatter_add(dim, index, hit).clamp(min=1)
+    return own_hit * shared, padded(hit * shared.gather(dim, index), src)
+
+
+_RULES = {
+    "sum": _sum_gradients, "mean": _mean_gradients, "prod": _prod_gradients, "amax": _extreme_gradients,
+    "amin": _extreme_gradients,
+}  # fmt: skip

@@ -11,7 +11,7 @@ from .reduce import add_up, axes_of, count_of, spread
 from .table import composite, conj, functions, is_half, op, widened
 
 
-def _variance(array, dim, correction, keepdim):
+def _variance(name, array, dim, correction, keepdim):
     """(variance, mean) over ``dim`` in the dtype of computation: float32 for half precision."""
     if array.dtype.kind not in "fc" and not is_half(array.dtype):
         raise RuntimeError(
@@ -28,11 +28,11 @@ def _variance(array, dim, correction, keepdim):
     else:
         squares = np.multiply(centred, centred, out=centred if centred.ndim else None)
     divisor = count - correction
-    if divisor <= 0 and count:
+    if divisor <= 0:
         warnings.warn(
-            "degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
-            "divided by output numel).",
-            stacklevel=5,
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
+            "numel divided by output numel).",
+            stacklevel=6,
         )
     found = np.asarray(add_up(squares, axes, keepdim) / real(max(divisor, 0)))
     return found, np.asarray(mean if keepdim else mean.reshape(found.shape))
@@ -66,7 +66,7 @@ class var_corrected:
     """The variance over ``dim``: squared deviations summed, divided by the count less ``correction``."""
 
     def forward(self, dim, correction, keepdim):
-        return _settled(_variance(self, dim, correction, keepdim)[0], self)
+        return _settled(_variance("var", self, dim, correction, keepdim)[0], self)
 
     def d_self(grad, self, dim, correction, keepdim):
         return _variance_gradient(grad, self, dim, correction, keepdim)
@@ -77,7 +77,7 @@ class std_corrected:
     """The standard deviation over ``dim``."""
 
     def forward(self, dim, correction, keepdim):
-        return _settled(np.asarray(np.sqrt(_variance(self, dim, correction, keepdim)[0])), self)
+        return _settled(np.asarray(np.sqrt(_variance("std", self, dim, correction, keepdim)[0])), self)
 
     def d_self(grad, self, dim, correction, keepdim, result):
         return _deviation_gradient(grad, result, self, dim, correction, keepdim)
@@ -88,7 +88,7 @@ class var_mean_corrected:
     """The variance and the mean over ``dim``."""
 
     def forward(self, dim, correction, keepdim):
-        variance, mean = _variance(self, dim, correction, keepdim)
+        variance, mean = _variance("var_mean", self, dim, correction, keepdim)
         return _settled(variance, self), mean.astype(self.dtype, copy=False)
 
     def d_self(grads, self, dim, correction, keepdim):
@@ -101,7 +101,7 @@ class std_mean_corrected:
     """The standard deviation and the mean over ``dim``."""
 
     def forward(self, dim, correction, keepdim):
-        variance, mean = _variance(self, dim, correction, keepdim)
+        variance, mean = _variance("std_mean", self, dim, correction, keepdim)
         return _settled(np.asarray(np.sqrt(variance)), self), mean.astype(self.dtype, copy=False)
 
     def d_self(grads, self, dim, correction, keepdim, result0):
@@ -160,18 +160,31 @@ _define("std_mean", "``(standard deviation, mean)`` over ``dim`` or all, with th
 # ---------------------------------------------------------------- covariances
 
 
+_FEW_OBSERVATIONS = (
+    "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations."
+)
+
+
 def _check_weights(fweights, aweights, count):
     for name, value in (("fweights", fweights), ("aweights", aweights)):
         if value is None:
             continue
         if value.ndim > 1:
-            raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {value.ndim} dimensions")
+            raise RuntimeError(
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {value.ndim} dimensions"
+            )
         if name == "fweights" and value.dtype.category not in (dtypes.UNSIGNED, dtypes.SIGNED):
-            raise RuntimeError(f"cov(): expected fweights to have integral dtype but got fweights with {value.dtype.legacy_name} dtype")
+            raise RuntimeError(
+                f"cov(): expected fweights to have integral dtype but got fweights with {value.dtype.legacy_name} dtype"
+            )
         if name == "aweights" and not value.is_floating_point():
-            raise RuntimeError(f"cov(): expected aweights to have floating point dtype but got aweights with {value.dtype.legacy_name} dtype")
+            raise RuntimeError(
+                f"cov(): expected aweights to have floating point dtype but got aweights with {value.dtype.legacy_name} dtype"
+            )
         if value.numel() != count:
-            raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {value.numel()} != {count}")
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel as there are observations in the input but got {value.numel()} != {count}"
+            )
         if (value < 0).any():
             raise RuntimeError(f"cov(): {name} cannot be negative")
 
@@ -186,7 +199,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
             [-1.,  1.]])
     """
     if input.ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
+        )
     if input.dtype is dtypes.bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     rows = input.reshape(1, -1) if input.ndim < 2 else input
@@ -206,10 +221,10 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         divisor = total - correction
     if hasattr(divisor, "_edge"):
         if divisor <= 0 and count:
-            warnings.warn("cov(): degrees of freedom is <= 0", stacklevel=2)
+            warnings.warn(_FEW_OBSERVATIONS, stacklevel=2)
         divisor = divisor.clamp(min=0)
     elif divisor <= 0:
-        warnings.warn("cov(): degrees of freedom is <= 0", stacklevel=2)
+        warnings.warn(_FEW_OBSERVATIONS, stacklevel=2)
         divisor = 0
     centred = rows - mean
     weighted = centred if weights is None else centred * weights
@@ -220,7 +235,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 def corrcoef(input):
     """The matrix of Pearson's correlation coefficients of variables (rows) observed in columns."""
     if input.ndim > 2:
-        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+        raise RuntimeError(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
+        )
     covariance = cov(input)
     if covariance.ndim == 0:
         return covariance / covariance

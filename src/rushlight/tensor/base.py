@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from ..autograd import gradients
+from ..autograd import gradients, leaves
 from ..autograd.hooks import HookDict, RemovableHandle, add_hook, hooks_of
 from ..autograd.modes import state
 from ..autograd.node import LEAF, UNTOUCHED, edge_of
@@ -86,33 +86,22 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, value):
-        self.requires_grad_(value)
+        if not isinstance(value, bool):
+            raise RuntimeError(hinted("requires_grad must be a bool", f"got {type(value).__name__}"))
+        leaves.set_requires_grad(
+            self, value, "only Tensors of floating point and complex dtype can require gradients"
+        )
 
     def requires_grad_(self, requires_grad=True):
         """Set ``requires_grad`` in place and return the tensor."""
-        if requires_grad:
-            if self.requires_grad:
-                return self
-            if not dtypes.is_differentiable(self._array.dtype):
-                raise RuntimeError(
-                    hinted(
-                        "only Tensors of floating point dtype can require gradients"
-                        if self._array.dtype.kind != "c"
-                        else "only Tensors of floating point and complex dtype can require gradients",
-                        f"this tensor is {self.dtype!r}; convert it first, for example with .float()",
-                    )
+        if not isinstance(requires_grad, bool):
+            kind = type(requires_grad).__name__
+            raise TypeError(
+                hinted(
+                    f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}", "pass True or False"
                 )
-            self._edge = LEAF
-        elif self._edge is not None:
-            if not self.is_leaf:
-                raise RuntimeError(
-                    hinted(
-                        "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                        "subgraph that doesn't require differentiation use var_no_grad = var.detach().",
-                        f"this tensor was made by {self.grad_fn.name()}",
-                    )
-                )
-            self._edge = None
+            )
+        leaves.set_requires_grad(self, requires_grad)
         return self
 
     @property
@@ -158,24 +147,12 @@ class Tensor:
     @grad.setter
     def grad(self, value):
         if value is not None:
-            self._check_grad(value)
+            leaves.check_grad(self, value)
         self._grad = value
 
     @grad.deleter
     def grad(self):
         self._grad = None
-
-    def _check_grad(self, value):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
-        if value is self:
-            raise RuntimeError("can't assign Variable as its own grad")
-        if value._array.dtype != self._array.dtype:
-            raise RuntimeError(
-                f"assigned grad has data of a different type"
-            )
-        if value._array.shape != self._array.shape:
-            raise RuntimeError("assigned grad has data of a different size")
 
     @property
     def retains_grad(self):
@@ -201,8 +178,7 @@ class Tensor:
 
     def register_hook(self, hook):
         """Call ``hook(grad)`` when the gradient of this tensor is known; a Tensor that it returns replaces it."""
-        if not self.requires_grad:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        leaves.check_hookable(self)
         if self._edge is LEAF:
             if self._hooks is None:
                 self._hooks = HookDict()
@@ -212,10 +188,14 @@ class Tensor:
 
     def register_post_accumulate_grad_hook(self, hook):
         """Call ``hook(tensor)`` on a leaf after its ``grad`` was accumulated."""
-        if not self.requires_grad:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        leaves.check_hookable(self)
         if self._edge is not LEAF:
-            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+            raise RuntimeError(
+                hinted(
+                    "post accumulate grad hooks cannot be registered on non-leaf tensors",
+                    f"this tensor was made by {self.grad_fn.name()}: use register_hook, which is given the gradient",
+                )
+            )
         if self._post_accumulate_hooks is None:
             self._post_accumulate_hooks = HookDict()
         return add_hook(self._post_accumulate_hooks, hook)
@@ -229,14 +209,7 @@ class Tensor:
 
     def detach_(self):
         """Take this tensor out of the graph, in place."""
-        if self._edge.__class__ is View:
-            raise RuntimeError(
-                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
-                "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
-                "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
-                "torch/optim/optimizer.py as a solution."
-            )
-        self._edge = None
+        leaves.detach_in_place(self)
         return self
 
     @property
@@ -248,8 +221,7 @@ class Tensor:
 
     @data.setter
     def data(self, value):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        leaves.check_data(self, value)
         self._array = value._array
 
     def _alias(self):

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from ..autograd.leaves import require_grad
 from ..base import dtypes
 from ..base.device import check_device
 from ..base.errors import hinted
@@ -133,7 +134,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             stacklevel=2,
         )
     made = wrap(array_from(data, dtype))
-    return made.requires_grad_(True) if requires_grad else made
+    return require_grad(made) if requires_grad else made
 
 
 @internal
@@ -194,7 +195,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         made = wrap(array_from(obj, dtype))
-    return made.requires_grad_(True) if requires_grad else made
+    return require_grad(made) if requires_grad else made
 
 
 @internal
@@ -225,7 +226,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
             stacklevel=2,
         )
     made = wrap(array)
-    return made.requires_grad_(True) if requires_grad else made
+    return require_grad(made) if requires_grad else made
 
 
 # ---------------------------------------------------------------- legacy constructors

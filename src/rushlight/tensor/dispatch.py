@@ -7,8 +7,11 @@ the general path, `run`, which promotes, broadcasts, checks and explains.
 
 from __future__ import annotations
 
+from types import FunctionType
+
 import numpy as np
 
+from ..autograd.leaves import require_grad
 from ..autograd.modes import state
 from ..autograd.node import UNTOUCHED, VersionCounter
 from ..autograd.op_node import op_node_class, record
@@ -165,11 +168,18 @@ def _link_short(op, schema, values, result, tracked):
     return result
 
 
-def named(call, op):
-    call.__name__ = call.__qualname__ = op.name
-    call.__doc__ = op.doc
-    call.op = op
-    return call
+def named(call, op, name=None):
+    """``call`` with the operation's name and documentation, on a code object of its own.
+
+    Closures of one factory share their code, and with it the interpreter's inline caches, which then see every
+    operation's types in turn; a copy for each operation keeps them apart, and shows its name in tracebacks and profiles.
+    """
+    name = name or op.name
+    made = FunctionType(call.__code__.replace(co_name=name), call.__globals__, name, call.__defaults__, call.__closure__)
+    made.__kwdefaults__ = call.__kwdefaults__
+    made.__doc__ = op.doc
+    made.op = op
+    return made
 
 
 def run(op, schema, values):
@@ -486,9 +496,7 @@ def creation(op):
             write_result(out, array, op.name)
             return out
         made = wrap(array)
-        if requires_grad:
-            made.requires_grad_(True)
-        return made
+        return require_grad(made) if requires_grad else made
 
     return named(call, op)
 

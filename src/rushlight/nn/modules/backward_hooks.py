@@ -86,11 +86,11 @@ class BackwardHook:
         """Backward reaches the input node: call the hooks, with zeros for tensors that need no gradient."""
         if self.grad_output is None:
             return None  # this gradient did not come through the module's output, so it is not this call's backward
-        gradients = [
+        shown = [
             functions.zeros(shape, dtype=dtype) if gradient is None else gradient
             for gradient, (shape, dtype) in zip(gradients, forms)
         ]
-        grad_input = _spread(places, self.argument_count, gradients)
+        grad_input = _spread(places, self.argument_count, shown)
         for hook in self.hooks:
             replacement = hook(self.module, grad_input, self.grad_output)
             if replacement is not None:
@@ -126,12 +126,12 @@ def _spread(places, count, gradients):
 
 
 def _picked(values, places, gradients):
-    """The entries of ``values`` at ``places``, which take the place of ``gradients`` and must have their sizes."""
-    picked = tuple(values[place] for place in places)
+    """The entries of ``values`` at ``places``, to take the place of ``gradients``: of their sizes, None where they are."""
+    picked = [None if gradient is None else values[place] for place, gradient in zip(places, gradients)]
     for replacement, gradient in zip(picked, gradients):
-        if replacement is not None and gradient is not None and replacement.shape != gradient.shape:
+        if replacement is not None and replacement.shape != gradient.shape:
             raise RuntimeError("hook 'hook' has changed the size of value")
-    return picked
+    return tuple(picked)
 
 
 def _of_length(replacement, count, who, what):

@@ -46,6 +46,7 @@ def _eigh_gradient(g_L, g_V, L, V):
     gaps = L.unsqueeze(-2) - L.unsqueeze(-1)
     core = across / (gaps + functions.eye(L.shape[-1], dtype=L.dtype))
     core = core - functions.diag_embed(core.diagonal(0, -2, -1))
+    core = (core + conj(core.mT)) * 0.5
     if g_L is not None:
         core = core + functions.diag_embed(g_L)
     return V @ core @ turned

@@ -1,5 +1,7 @@
 """LU factorization with partial pivoting, and triangular systems, on NumPy arrays."""
 
+import math
+
 import numpy as np
 
 _PANEL = 48  # columns factored one by one before the rest of the matrix is updated with one product
@@ -9,7 +11,7 @@ _DIRECT = 64  # triangular systems up to this size are one call of LAPACK
 def factor(a):
     """``(LU, pivots, info)`` of matrices (..., m, n): packed factors, 1-based int32 row exchanges, first zero pivot or 0."""
     batch, (m, n) = a.shape[:-2], a.shape[-2:]
-    lu = np.array(a, copy=True, order="C").reshape(-1, m, n)
+    lu = np.array(a, copy=True, order="C").reshape(math.prod(batch), m, n)
     count = min(m, n)
     pivots = np.empty((len(lu), count), np.int32)
     info = np.zeros(len(lu), np.int32)
@@ -46,7 +48,7 @@ def _factor_one(matrix, pivots, count):
 
 def permutation(pivots, rows):
     """Row ``i`` of the permuted matrix is row ``permutation[..., i]`` of the original one."""
-    flat = pivots.reshape(-1, pivots.shape[-1])
+    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(rows), (len(flat), 1))
     each = np.arange(len(flat))
     for k in range(flat.shape[1]):

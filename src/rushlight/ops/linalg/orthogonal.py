@@ -141,6 +141,8 @@ def linalg_householder_product(A, tau, *, out=None):
     check_kernel(A, "orgqr_cpu")
     vectors = _reflectors(A)
     found = functions.eye(*A.shape[-2:], dtype=A.dtype).expand(A.shape)
+    if tau.shape[-1] == 0:  # no reflector: the identity, which still is a function of A
+        found = found + A.masked_fill(A == A, 0)
     return finish(_apply(vectors, tau, found, range(tau.shape[-1] - 1, -1, -1), False), out, "linalg_householder_product")
 
 

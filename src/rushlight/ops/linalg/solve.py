@@ -249,7 +249,7 @@ def linalg_lstsq(A, B, rcond=None, *, driver=None):
     batch = broadcast_shapes(tuple(A.shape[:-2]), tuple(B.shape[:-2]))
     A, B = (x if tuple(x.shape[:-2]) == batch else x.expand((*batch, *x.shape[-2:])) for x in (A, B))
     solution, residuals, rank, values = functions.lstsq_parts(A, B, rcond, driver)
-    return solution.squeeze(-1) if vector else solution, residuals, rank, values
+    return solution.squeeze(-1) if vector else solution, residuals, rank, values.detach()
 
 
 # ---------------------------------------------------------------- tensors as matrices

@@ -1,0 +1,238 @@
+"""Losses of class scores and log-probabilities: negative log-likelihood and cross entropy."""
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.errors import hinted
+from .loss import REDUCTIONS, reduction_of
+from .reduce import add_up
+from .table import composite, functions, op, widened
+
+
+def _picked_places(target, shape, ignore_index):
+    """(places to pick, which of them count or None for all): class numbers checked against the class dimension."""
+    classes = shape[0] if len(shape) == 1 else shape[1]
+    wide = target.view(np.uint64) if target.dtype.itemsize == 8 else target  # negative numbers become huge
+    if not target.size or (np.maximum.reduce(wide, None) < classes and not 0 <= ignore_index < classes):
+        return target, None
+    valid = target != ignore_index
+    wrong = valid & ((target < 0) | (target >= classes))
+    if wrong.any():
+        raise IndexError(
+            hinted(
+                f"Target {int(target[wrong].flat[0])} is out of bounds.",
+                f"there are {classes} classes, numbered 0 to {classes - 1}; labels that start at 1 need a - 1",
+            )
+        )
+    return np.where(valid, target, 0), valid
+
+
+def _node_name(self, *options):
+    return "NllLossBackward0" if self.ndim <= 2 else "NllLoss2DBackward0"
+
+
+@op("nll_loss(Tensor self, Tensor target, Tensor? weight, str reduction, int ignore_index) -> Tensor[]",
+    names=(), node=_node_name)  # fmt: skip
+class nll_loss_parts:
+    """Minus the log-probability of each target class, from (classes) or (samples, classes, ...); and the total weight."""
+
+    def forward(self, target, weight, reduction, ignore_index):
+        places, valid = _picked_places(target, self.shape, ignore_index)
+        if self.ndim == 2:
+            picked = self[np.arange(places.size), places]
+        else:
+            axis = 0 if self.ndim == 1 else 1
+            picked = np.take_along_axis(self, np.expand_dims(places, axis).astype(np.int64, copy=False), axis)
+            picked = picked.squeeze(axis)
+        loss = np.negative(widened(picked))
+        if weight is not None:
+            weights = widened(weight)[places]
+            loss = loss * weights
+        if valid is not None:
+            loss = np.where(valid, loss, loss.dtype.type(0))
+        kind = self.dtype
+        if reduction == "none":
+            return loss.astype(kind, copy=False), np.zeros((), kind)
+        if weight is None:
+            total = loss.dtype.type(loss.size if valid is None else np.count_nonzero(valid))
+        else:
+            total = add_up(np.asarray(weights if valid is None else np.where(valid, weights, weights.dtype.type(0))))
+        found = add_up(np.asarray(loss))
+        if reduction == "mean":
+            found = found / total
+        return np.asarray(found, kind), np.asarray(total, kind)
+
+    def d_self(grad, self, target, weight, reduction, ignore_index, result1):
+        shape = tuple(self.shape)
+        return functions.nll_loss_gradient(grad, target, weight, reduction, ignore_index, result1.detach(), shape)
+
+
+@op("nll_loss_gradient(Tensor grad, Tensor target, Tensor? weight, str reduction, int ignore_index, Tensor total, "
+    "int[] shape) -> Tensor", names=(), node="NllLossBackwardBackward0")  # fmt: skip
+class nll_loss_gradient:
+    """The gradient of `nll_loss_parts`: minus the class weight at each target class, zero elsewhere."""
+
+    def forward(grad, target, weight, reduction, ignore_index, total, shape):
+        found = np.zeros(shape, grad.dtype)
+        places, valid = _picked_places(target, shape, ignore_index)
+        each = np.negative(grad / total if reduction == "mean" else grad)
+        if weight is not None:
+            each = each * weight[places]
+        if valid is not None:
+            each = np.where(valid, each, each.dtype.type(0))
+        if len(shape) == 2:
+            found[np.arange(places.size), places] = each
+        else:
+            axis = 0 if len(shape) == 1 else 1
+            places = np.expand_dims(places, axis).astype(np.int64, copy=False)
+            each = np.broadcast_to(np.asarray(each, grad.dtype), target.shape)
+            np.put_along_axis(found, places, np.expand_dims(each, axis), axis)
+        return found
+
+    def d_grad(grads, target, weight, reduction, ignore_index, total):
+        picked = functions.nll_loss_parts(grads[0], target, weight, "none", ignore_index)[0]
+        if reduction == "none":
+            return picked
+        return picked.sum() / total if reduction == "mean" else picked.sum()
+
+
+def _check_target(input, target, weight):
+    """PyTorch's refusals of shapes and dtypes that do not belong together."""
+    if target.dtype is not dtypes.int64 and target.dtype is not dtypes.uint8:
+        raise RuntimeError(
+            hinted(
+                f"expected target dtype to be Long or Byte, but got {target.dtype.legacy_name}",
+                "the target holds class numbers: convert it with .long()",
+            )
+        )
+    shape, target_shape = input._array.shape, target._array.shape
+    classes = shape[0] if len(shape) == 1 else shape[1]
+    if weight is not None and weight._array.shape != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
+        )
+    if len(shape) == 2 and len(target_shape) != 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(shape) == 4 and len(target_shape) != 3:
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(target_shape)}"
+        )
+    if len(shape) > 2 and shape[2:] != target_shape[1:]:
+        raise RuntimeError(
+            hinted(
+                f"size mismatch (got input: {list(shape)} , target: {list(target_shape)}"
+                if len(shape) == 4
+                else f"Expected target size {[shape[0], *shape[2:]]}, got {list(target_shape)}",
+                "the target has the input's shape without the class dimension (dimension 1)",
+            )
+        )
+
+
+@composite(names=("nn.functional",))
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """Minus the log-probability of the target class: input (N, C, ...) or (C), target (N, ...) of class numbers.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.nll_loss(torch.tensor([[-1.0, -2.0]]), torch.tensor([1]))
+    tensor(2.)
+    """
+    if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
+        reduction = reduction_of(reduction, size_average, reduce)
+    ndim = input.ndim
+    if ndim < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {ndim})")
+    if ndim == 1 and target.numel() == 1:
+        target = target.reshape(())
+    elif ndim == 1 or not target.ndim or input._array.shape[0] != target._array.shape[0]:
+        raise ValueError(
+            hinted(
+                f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
+                f"({target.shape[0] if target.ndim else 1}).",
+                f"the input has shape {list(input.shape)}, the target {list(target.shape)}",
+            )
+        )
+    _check_target(input, target, weight)
+    return functions.nll_loss_parts(input, target, weight, reduction, ignore_index)[0]
+
+
+@composite(names=("nn.functional",))
+def cross_entropy(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
+):
+    """Minus the log of the softmax probability of the target: input (N, C, ...) or (C) of scores.
+
+    The target holds class numbers (N, ...), or probabilities of the input's shape.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.cross_entropy(torch.tensor([[0.0, 0.0]]), torch.tensor([1]))
+    tensor(0.6931)
+    """
+    if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
+        reduction = reduction_of(reduction, size_average, reduce)
+    class_dim = 0 if input.ndim == 1 else 1
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    if target._array.shape == input._array.shape:
+        _check_probabilities(input, target, weight, ignore_index, class_dim)
+        return _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoothing, class_dim)
+    logs = functions.log_softmax(input, class_dim)
+    if label_smoothing == 0.0:
+        return nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+    return _smoothed(logs, target, weight, ignore_index, reduction, label_smoothing, class_dim)
+
+
+def _check_probabilities(input, target, weight, ignore_index, class_dim):
+    if not target.is_floating_point():
+        raise RuntimeError(
+            hinted(
+                f"Expected floating point type for target with class probabilities, got {target.dtype.legacy_name}",
+                "class numbers have the input's shape without its class dimension",
+            )
+        )
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    classes = input.shape[class_dim]
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got "
+            f"weight tensor of shape: {list(weight.shape)}"
+        )
+
+
+def _along_classes(weight, ndim, class_dim):
+    shape = [1] * ndim
+    shape[class_dim] = -1
+    return weight.reshape(shape)
+
+
+def _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoothing, class_dim):
+    classes = input.shape[class_dim]
+    if label_smoothing > 0:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    logs = functions.log_softmax(input, class_dim)
+    if weight is not None:
+        logs = logs * _along_classes(weight, input.ndim, class_dim)
+    if reduction == "none":
+        return -(logs * target).sum(class_dim)
+    total = -(logs * target).sum()
+    return total / (input.numel() / max(classes, 1)) if reduction == "mean" else total
+
+
+def _smoothed(logs, target, weight, ignore_index, reduction, label_smoothing, class_dim):
+    classes = logs.shape[class_dim]
+    nll = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+    if weight is not None:
+        logs = logs * _along_classes(weight, logs.ndim, class_dim)
+    ignored = target == ignore_index
+    smooth = (-logs.sum(class_dim)).masked_fill(ignored, 0.0)
+    if reduction == "mean":
+        if weight is None:
+            total = ignored.logical_not().sum()
+        else:
+            safe = target.masked_fill(ignored, 0)
+            total = weight[safe.reshape(-1)].reshape(target.shape).masked_fill(ignored, 0).sum()
+        smooth = smooth.sum() / total
+    elif reduction == "sum":
+        smooth = smooth.sum()
+    return nll * (1 - label_smoothing) + smooth * (label_smoothing / classes)

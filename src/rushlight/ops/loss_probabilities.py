@@ -1,0 +1,208 @@
+"""Losses of probabilities and distributions: binary cross entropy, Kullback-Leibler, Poisson, Gaussian."""
+
+import math
+import warnings
+
+import numpy as np
+
+from ..base.errors import hinted
+from ..base.shapes import broadcast_shapes
+from .loss import REDUCTIONS, numbered, reduce_array, reduced, reduction_of, share
+from .table import composite, functions, op, widened
+
+
+@op("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight, str reduction) -> Tensor",
+    names=(), node="BinaryCrossEntropyBackward0")  # fmt: skip
+class binary_cross_entropy_pair:
+    """``-(target log p + (1 - target) log (1 - p))``; logarithms are held above -100."""
+
+    def forward(self, target, weight, reduction):
+        p, t = widened(self), widened(target)
+        logs = np.maximum(np.log(p), -100)
+        others = np.maximum(np.log1p(-p), -100)
+        loss = (t - 1) * others - t * logs
+        return reduce_array(np.asarray(loss if weight is None else loss * widened(weight)), reduction, self.dtype)
+
+    def d_self(grad, self, target, weight, reduction):
+        found = share(grad, self.numel(), reduction) * (self - target) / ((1 - self) * self).clamp(min=1e-12)
+        return found if weight is None else found * weight
+
+    def d_target(grad, self, target, weight, reduction):
+        logits = (1 - self).log().clamp(min=-100) - self.log().clamp(min=-100)
+        found = share(grad, self.numel(), reduction) * logits
+        return found if weight is None else found * weight
+
+
+@composite(names=("nn.functional",))
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """The cross entropy of probabilities ``input`` and targets in [0, 1], elementwise.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
+    tensor(0.6931)
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    if tuple(target.shape) != tuple(input.shape):
+        raise ValueError(
+            hinted(
+                f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
+                "Please ensure they have the same size.",
+                "a column of predictions (N, 1) needs targets (N, 1): target.unsqueeze(1)",
+            )
+        )
+    if target.dtype is not input.dtype:
+        raise RuntimeError(
+            hinted(
+                f"Found dtype {target.dtype.legacy_name} but expected {input.dtype.legacy_name}",
+                f"targets need the dtype of the predictions: target.to({input.dtype!r})",
+            )
+        )
+    if input.numel() and not (input._array.min() >= 0 and input._array.max() <= 1):
+        raise RuntimeError(
+            hinted(
+                "all elements of input should be between 0 and 1",
+                "apply sigmoid() first, or use binary_cross_entropy_with_logits",
+            )
+        )
+    if weight is not None:
+        weight = weight.expand(broadcast_shapes(tuple(weight.shape), tuple(target.shape)))
+    return functions.binary_cross_entropy_pair(input, target, weight, reduction)
+
+
+@op("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight, Tensor? pos_weight, str reduction) "
+    "-> Tensor", names=(), node="BinaryCrossEntropyWithLogitsBackward0")  # fmt: skip
+class binary_cross_entropy_with_logits_pair:
+    """The cross entropy of sigmoid(self) and targets, without overflow."""
+
+    def forward(self, target, weight, pos_weight, reduction):
+        x, t = widened(self), widened(target)
+        # log(1 + exp(-x)) = max(-x, 0) + log(1 + exp(-|x|))
+        loss = np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0)
+        if pos_weight is not None:
+            loss = loss * (1 + (widened(pos_weight) - 1) * t)
+        loss = (1 - t) * x + loss
+        return reduce_array(np.asarray(loss if weight is None else loss * widened(weight)), reduction, self.dtype)
+
+    def d_self(grad, self, target, weight, pos_weight, reduction):
+        if pos_weight is None:
+            found = self.sigmoid() - target
+        else:
+            scaled = pos_weight * target
+            found = (scaled + 1 - target) * self.sigmoid() - scaled
+        found = share(grad, self.numel(), reduction) * found
+        return found if weight is None else found * weight
+
+    def d_target(grad, self, target, weight, pos_weight, reduction):
+        logs = functions.logsigmoid(self)
+        found = -self if pos_weight is None else functions.logsigmoid(-self) - pos_weight * logs
+        found = share(grad, self.numel(), reduction) * found
+        return found if weight is None else found * weight
+
+
+@composite(names=("nn.functional",))
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
+    """The cross entropy of ``sigmoid(input)`` and targets in [0, 1], computed without overflow."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    if tuple(target.shape) != tuple(input.shape):
+        raise ValueError(
+            hinted(
+                f"Target size ({target.shape}) must be the same as input size ({input.shape})",
+                "targets need the predictions' shape: see unsqueeze() and squeeze()",
+            )
+        )
+    return functions.binary_cross_entropy_with_logits_pair(input, target, weight, pos_weight, reduction)
+
+
+_MEAN_OF_DIVERGENCES = (
+    "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by "
+    "the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' "
+    "in the next major release."
+)
+
+
+@composite(names=("nn.functional",))
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """The Kullback-Leibler divergence ``target * (log target - input)``; ``input`` holds log-probabilities."""
+    if reduction == "mean" and size_average is None and reduce is None:
+        warnings.warn(_MEAN_OF_DIVERGENCES, stacklevel=3)
+    kind = "sum" if reduction == "batchmean" else reduction_of(reduction, size_average, reduce)
+    loss = target.exp() * (target - input) if log_target else functions.xlogy(target, target) - target * input
+    found = reduced(loss, kind)
+    return found / input.shape[0] if reduction == "batchmean" and input.ndim else found
+
+
+@composite(names=("nn.functional",))
+def poisson_nll_loss(
+    input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
+):
+    """Minus the log-likelihood of counts ``target`` under a Poisson distribution of (log) mean ``input``."""
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(reduction, size_average, reduce)
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduced(loss, reduction)
+
+
+@composite(names=("nn.functional",))
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """Minus the log-likelihood of ``target`` under normal distributions of mean ``input`` and variance ``var``."""
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = var * functions.ones_like(input)
+    elif (var < 0).any():
+        raise ValueError("var has negative entry/entries")
+    if tuple(var.shape) != tuple(input.shape):
+        if tuple(input.shape[:-1]) == tuple(var.shape):
+            var = var.unsqueeze(-1)
+        elif not (tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1):
+            raise ValueError("var is of incorrect size")
+    if reduction not in REDUCTIONS:
+        raise ValueError(reduction + " is not valid")
+    held = var.detach().clamp(min=eps) - var.detach() + var  # the clamp is not differentiated
+    loss = 0.5 * (held.log() + (input - target) ** 2 / held)
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+
+
+@op("soft_margin_loss(Tensor self, Tensor target, str reduction) -> Tensor", names=(), node="SoftMarginLossBackward0")
+class soft_margin_loss_pair:
+    """The logistic loss of targets 1 and -1."""
+
+    def forward(self, target, reduction):
+        broadcast_shapes(self.shape, target.shape)  # raises PyTorch's message
+        exponent = np.asarray(np.negative(np.multiply(widened(self), widened(target))))
+        return reduce_array(np.logaddexp(exponent, exponent.dtype.type(0)), reduction, self.dtype)
+
+    def d_self(grad, self, target, reduction):
+        size = math.prod(broadcast_shapes(tuple(self.shape), tuple(target.shape)))
+        return share(grad, size, reduction) * -target * (-target * self).sigmoid()
+
+
+@composite(names=("nn.functional",))
+def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """``log(1 + exp(-target * input))`` for targets 1 and -1."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    return functions.soft_margin_loss_pair(input, target, reduction)
+
+
+@composite(names=("nn.functional",))
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """The logistic loss of several labels for one sample, averaged over classes (the last dimension)."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    loss = -(target * functions.logsigmoid(input) + (1 - target) * functions.logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    return reduced(loss.sum(-1) / input.shape[-1], reduction)
+
+
+numbered("binary_cross_entropy_with_logits", binary_cross_entropy_with_logits,
+         ("input", "target", "weight", "pos_weight", "reduction"), (None, None, None, None, 0))  # fmt: skip
+numbered("kl_div", kl_div, ("input", "target", "reduction"), (None, None, 0))
+numbered("poisson_nll_loss", poisson_nll_loss, ("input", "target", "log_input", "full", "eps", "reduction"),
+         (None, None, True, False, 1e-8, 0))  # fmt: skip
