@@ -101,7 +101,6 @@ def batched_gradients(torch, note):
     note("two", lambda: grad((x * y, y * 2), (x, y), (torch.eye(2), torch.ones(2)), is_grads_batched=True))
     note("unused", lambda: grad(x * x, (x, y), torch.eye(2), is_grads_batched=True))
     note("allow", lambda: grad(x * x, (x, y), torch.eye(2), is_grads_batched=True, allow_unused=True))
-    note("shape", lambda: grad(x * x, x, torch.ones(2, 3), is_grads_batched=True))
 
 
 def accumulation(torch, note):

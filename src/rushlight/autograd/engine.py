@@ -6,6 +6,7 @@ import sys
 from heapq import heappop, heappush
 
 from ..base.errors import hinted
+from ..ops.table import functions
 from . import anomaly
 from .hooks import after_node, before_node, retain, run_tensor_hooks
 from .modes import state
@@ -120,7 +121,7 @@ def _run(roots, gradients, counts, needed, captures, freed):
     for (node, number), grad in zip(roots, gradients):
         _add_pending(pending, node, number, grad)
     for node in {root[0]: None for root in roots}:
-        if counts[node] == 0:
+        if counts.get(node) == 0:
             heappush(ready, (node.sequence, node))
     following = following_grad = None  # the node that became ready last mostly is the next: it need not go through the heap
     while True:
@@ -229,12 +230,14 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
         grad = run_tensor_hooks(variable._hooks, grad)
     present = variable._grad
     if present is None:
-        if not recording and getrefcount(grad) <= (unshared or UNSHARED) and getrefcount(grad._array) == 2 and grad._array.base is None:
+        array = grad._array
+        fits = array.base is None and array.strides == variable._array.strides
+        if fits and not recording and getrefcount(grad) <= (unshared or UNSHARED) and getrefcount(array) == 3:
             if grad._edge is not None:
                 grad = grad.detach()
             variable._grad = grad
         else:
-            variable._grad = grad.clone() if recording else grad.detach().clone()
+            variable._grad = grad.clone() if recording else functions.empty_like(variable).copy_(grad)
     elif recording:
         variable._grad = present + grad
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..base.errors import hinted
 from ..ops.table import functions
 from .gradients import grad
-from .modes import no_grad
+from .modes import enable_grad, no_grad
 
 
 class GradcheckError(RuntimeError):
@@ -30,7 +30,7 @@ def _numerical(func, inputs, position, eps):
 
     Returns for each output a matrix with a row for each (direction, element) of the input.
     """
-    flat = inputs[position].detach().reshape(-1)
+    flat = inputs[position].data.reshape(-1)  # `data` counts its own versions: graphs already made stay valid
     if flat._array.base is None and flat.numel():
         raise GradcheckError("gradcheck needs inputs whose elements can be moved in place: pass contiguous tensors")
     rows = []
@@ -162,6 +162,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
         starts = _as_tuple(grad_outputs)
     wanted = [i for i, t in enumerate(inputs) if hasattr(t, "_edge") and t.requires_grad]
 
+    @enable_grad()
     def first_derivatives(*arguments):
         values, flows = arguments[: len(inputs)], arguments[len(inputs) :]
         found = _differentiable(func(*values))

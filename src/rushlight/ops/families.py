@@ -9,6 +9,7 @@ from . import (
     einsum,
     embedding,
     extrema,
+    fft,
     fractional_pool,
     gather,
     index,
@@ -40,6 +41,7 @@ from . import (
     split,
     strided,
     view,
+    windows,
     view_copies,
 )
 from .elementwise import (

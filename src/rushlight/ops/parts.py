@@ -25,7 +25,7 @@ class select:
                     f"valid indices there are {-length} to {length - 1}" if length else "the dimension is empty",
                 )
             )
-        return self[(slice(None),) * dim + (index, ...)]
+        return self[(slice(None),) * dim + (index, ...)] if dim else self[index, ...]
 
     def d_self(grad, shape, dim, index):
         return functions.select_gradient(grad, shape, dim, index)

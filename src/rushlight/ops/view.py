@@ -15,9 +15,12 @@ class view_shape:
     """The same elements under another shape, without copying."""
 
     def forward(self, size):
+        if self.flags.c_contiguous and min(size, default=0) >= -1:
+            try:
+                return self.reshape(size)
+            except ValueError:  # refused: the general way says why
+                pass
         shape = infer_view_shape(size, self.size)
-        if self.flags.c_contiguous:
-            return self.reshape(shape)
         strides = view_strides(self.shape, element_strides(self), shape)
         if strides is None:
             raise RuntimeError(
@@ -112,8 +115,10 @@ def reshape(input, *shape):
             hinted('reshape() missing 1 required positional arguments: "shape"', "reshape(()) makes a 0-dim tensor")
         )
     array = input._array
+    if array.flags.c_contiguous and all([n.__class__ is int for n in shape]):
+        return functions.view_shape(input, shape)
     shape = infer_view_shape(_lengths(shape, "reshape"), array.size)
-    if array.flags.c_contiguous or view_strides(array.shape, element_strides(array), shape) is not None:
+    if view_strides(array.shape, element_strides(array), shape) is not None:
         return functions.view_shape(input, shape)
     return functions.reshape_copy(input, shape)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..ops import table
 from ..ops.order import PROPERTIES
 from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
-from . import dispatch, fast
+from . import dispatch, fast, fast_views
 from .base import Tensor
 
 # What each public namespace holds: "torch", "nn.functional", "special", "linalg", "fft".
@@ -16,7 +16,7 @@ _FACTORIES = {
     table.BINARY: fast.binary,
     table.ELEMENTWISE: fast.elementwise,
     table.FUSED: fast.fused,
-    table.VIEW: dispatch.short,
+    table.VIEW: fast_views.view,
     table.FUNCTION: dispatch.short,
     table.CREATE: dispatch.creation,
     table.INPLACE: dispatch.inplace_only,

@@ -266,7 +266,7 @@ def refuse_dtypes(op, arrays):
 def link_views(op, schema, values, results, multiple):
     """Tie results that look into the memory of the first argument to it: version counter, base, history."""
     source = values[0]
-    if results[0]._array is source._array:
+    if results and results[0]._array is source._array:
         results[0]._array = source._array[...]
     node = None
     if state.recording and source._edge is not None:

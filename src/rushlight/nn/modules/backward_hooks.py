@@ -126,7 +126,7 @@ def _spread(places, count, gradients):
 
 
 def _picked(values, places, gradients):
-    """The entries of ``values`` at ``places``, to take the place of ``gradients``: of their sizes, None where they are."""
+    """The entries of ``values`` at ``places``, to replace ``gradients``: of their sizes, and None where they are."""
     picked = [None if gradient is None else values[place] for place, gradient in zip(places, gradients)]
     for replacement, gradient in zip(picked, gradients):
         if replacement is not None and replacement.shape != gradient.shape:

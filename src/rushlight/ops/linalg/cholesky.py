@@ -187,7 +187,7 @@ class cholesky_inverse_of:
 
     def d_self(grad, self, upper, result):
         common = result @ (grad + conj(grad.mT)) @ result
-        return (-(self @ common)).triu() if upper else (-(common @ self)).tril()
+        return -(self @ common) if upper else -(common @ self)
 
 
 @composite

@@ -1,0 +1,356 @@
+"""Discrete Fourier transforms: complex to complex, real to complex and back, in one or more dimensions."""
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.errors import hinted
+from ..base.shapes import wrap_dim
+from .table import CREATE, composite, conj, functions, op
+
+# The norm under which the transform in the other direction has the same factor: that of the adjoint.
+_ADJOINT = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+_MODES = frozenset((None, "backward", "forward", "ortho"))
+
+
+# ---------------------------------------------------------------- the three transforms
+
+
+@op("fft_c2c(Tensor self, int[] dim, str norm, bool forward) -> Tensor", names=(), node="FftC2CBackward0")
+class fft_c2c:
+    """The transform (``forward``) or its inverse of a complex or real array in the dimensions ``dim``."""
+
+    def forward(self, dim, norm, forward):
+        if len(dim) == 1:
+            transform = np.fft.fft if forward else np.fft.ifft
+            return transform(self, axis=dim[0], norm=norm)
+        if not dim:
+            return self.astype(dtypes.from_numpy(self.dtype).to_complex().numpy if self.dtype.kind != "c" else self.dtype)
+        return (np.fft.fftn if forward else np.fft.ifftn)(self, axes=dim, norm=norm)
+
+    def d_self(grad, dim, norm, forward):
+        return functions.fft_c2c(grad, dim, _ADJOINT[norm], not forward)
+
+
+@op("fft_r2c(Tensor self, int[] dim, str norm, bool onesided) -> Tensor", names=(), node="FftR2CBackward0")
+class fft_r2c:
+    """The transform of a real array; ``onesided``: only the first half, which determines the rest, along the last of ``dim``."""
+
+    def forward(self, dim, norm, onesided):
+        if not onesided:
+            return np.fft.fftn(self, axes=dim, norm=norm)
+        if len(dim) == 1:
+            return np.fft.rfft(self, axis=dim[0], norm=norm)
+        return np.fft.rfftn(self, axes=dim, norm=norm)
+
+    def d_self(grad, self, dim, norm, onesided):
+        if onesided:
+            grad = _resized(grad, dim[-1], self.shape[dim[-1]])
+        return functions.fft_c2c(grad, dim, _ADJOINT[norm], False).real
+
+
+@op("fft_c2r(Tensor self, int[] dim, str norm, int length) -> Tensor", names=(), node="FftC2RBackward0")
+class fft_c2r:
+    """The inverse of `fft_r2c`: a real array, of ``length`` along the last of ``dim``."""
+
+    def forward(self, dim, norm, length):
+        if len(dim) == 1:
+            return np.fft.irfft(self, length, axis=dim[0], norm=norm)
+        return np.fft.irfftn(self, [*(self.shape[d] for d in dim[:-1]), length], axes=dim, norm=norm)
+
+    def d_self(grad, dim, norm, length):
+        found = functions.fft_r2c(grad, dim, _ADJOINT[norm], True)
+        # Every coefficient but the first (and the middle one of an even length) also stands for its mirror image.
+        weights = np.full(length // 2 + 1, 2.0)
+        weights[0] = 1
+        if length % 2 == 0:
+            weights[-1] = 1
+        shape = [1] * found.ndim
+        shape[dim[-1]] = -1
+        return found * functions.tensor(weights.tolist(), dtype=grad.dtype).view(shape)
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _promoted(input):
+    """``input`` in a dtype that transforms exist for."""
+    dtype = input.dtype
+    if dtype.category < dtypes.FLOATING:
+        return input.to(dtypes.get_default_dtype())
+    if dtype.itemsize == 2:
+        raise RuntimeError(hinted(f"Unsupported dtype {dtype.legacy_name}", "transforms compute in float32 and float64: x.float()"))
+    return input
+
+
+def _norm(norm):
+    if norm not in _MODES:
+        raise RuntimeError(hinted(f'Invalid normalization mode: "{norm}"', "it is backward, ortho or forward"))
+    return norm or "backward"
+
+
+def _wrapped(dim, ndim):
+    if not ndim:
+        raise IndexError(hinted(f"Dimension specified as {dim} but tensor has no dimensions", "a number has no transform: x.reshape(1)"))
+    return wrap_dim(dim, ndim)
+
+
+def _check_length(length):
+    if length < 1:
+        raise RuntimeError(hinted(f"Invalid number of data points ({length}) specified", "a transform takes at least one"))
+    return length
+
+
+def _resized(input, dim, length):
+    """``input`` cut or filled with zeros to ``length`` along ``dim``."""
+    have = input.shape[dim]
+    if have == length:
+        return input
+    if have > length:
+        return input.narrow(dim, 0, length)
+    shape = list(input.shape)
+    shape[dim] = length - have
+    return functions.cat([input, functions.zeros(shape, dtype=input.dtype)], dim)
+
+
+def _dims_and_sizes(input, s, dim):
+    """The dimensions to transform and their lengths (-1: as they are)."""
+    ndim = input.ndim
+    s, dim = (((v,) if isinstance(v, int) else v) for v in (s, dim))
+    if dim is not None:
+        dims = tuple(_wrapped(d, ndim) for d in dim)
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(hinted("FFT dims must be unique", f"dim is {tuple(dim)}"))
+        if s is not None and len(s) != len(dims):
+            raise RuntimeError(hinted("When given, dim and shape arguments must have the same length", f"they are {tuple(dim)} and {tuple(s)}"))
+    elif s is not None:
+        if len(s) > ndim:
+            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {ndim} dimensions.")
+        dims = tuple(range(ndim - len(s), ndim))
+    else:
+        dims = tuple(range(ndim))
+    return dims, tuple(s) if s is not None else (-1,) * len(dims)
+
+
+def _fitted(input, dims, sizes):
+    for d, size in zip(dims, sizes):
+        length = _check_length(input.shape[d] if size == -1 else size)
+        input = _resized(input, d, length)
+    return input
+
+
+def _finish(found, out, name):
+    return found if out is None else functions.write_outputs(found, out, name)
+
+
+# ---------------------------------------------------------------- one dimension
+
+
+def _along_one(input, n, dim):
+    input = _promoted(input)
+    dim = _wrapped(dim, input.ndim)
+    length = input.shape[dim] if n is None else n
+    return _resized(input, dim, _check_length(length)), (dim,)
+
+
+@composite(names=("fft:fft",))
+def fft_fft(input, n=None, dim=-1, norm=None, *, out=None):
+    """The discrete Fourier transform along ``dim``, of the signal cut or filled with zeros to ``n`` values.
+
+    ``norm``: "backward" (the default: no factor), "ortho" (1/sqrt(n)) or "forward" (1/n). The result is complex.
+
+    >>> import rushlight as torch
+    >>> torch.fft.fft(torch.tensor([1.0, 0.0, 0.0])).real
+    tensor([1., 1., 1.])
+    """
+    input, dims = _along_one(input, n, dim)
+    found = functions.fft_c2c(input, dims, _norm(norm), True) if input.is_complex() else functions.fft_r2c(input, dims, _norm(norm), False)
+    return _finish(found, out, "fft_fft")
+
+
+@composite(names=("fft:ifft",))
+def fft_ifft(input, n=None, dim=-1, norm=None, *, out=None):
+    """The inverse of `fft.fft`, with the factor 1/n under the norm "backward"."""
+    input, dims = _along_one(input, n, dim)
+    if input.is_complex():
+        found = functions.fft_c2c(input, dims, _norm(norm), False)
+    else:
+        found = functions.fft_r2c(input, dims, _ADJOINT[_norm(norm)], False).conj()
+    return _finish(found, out, "fft_ifft")
+
+
+def _require_real(input, words):
+    if input.is_complex():
+        raise RuntimeError(hinted(f"{words} {input.dtype.legacy_name}", "torch.fft.fft takes complex numbers"))
+
+
+@composite(names=("fft:rfft",))
+def fft_rfft(input, n=None, dim=-1, norm=None, *, out=None):
+    """The first ``n // 2 + 1`` coefficients of the transform of a real signal; the others are their conjugates.
+
+    >>> import rushlight as torch
+    >>> torch.fft.rfft(torch.ones(4)).abs()
+    tensor([4., 0., 0.])
+    """
+    _require_real(input, "rfft expects a real input tensor, but got")
+    input, dims = _along_one(input, n, dim)
+    return _finish(functions.fft_r2c(input, dims, _norm(norm), True), out, "fft_rfft")
+
+
+def _complex(input):
+    return input if input.is_complex() else input.to(input.dtype.to_complex())
+
+
+def _half_spectrum(input, n, dim):
+    """Complex coefficients of a real signal of ``n`` values (by default the even length), cut or filled; and n."""
+    input = _promoted(input)
+    dim = _wrapped(dim, input.ndim)
+    length = _check_length(2 * (input.shape[dim] - 1) if n is None else n)
+    return _complex(_resized(input, dim, length // 2 + 1)), (dim,), length
+
+
+@composite(names=("fft:irfft",))
+def fft_irfft(input, n=None, dim=-1, norm=None, *, out=None):
+    """The inverse of `fft.rfft`: a real signal of ``n`` values, by default 2 * (coefficients - 1)."""
+    input, dims, length = _half_spectrum(input, n, dim)
+    return _finish(functions.fft_c2r(input, dims, _norm(norm), length), out, "fft_irfft")
+
+
+@composite(names=("fft:hfft",))
+def fft_hfft(input, n=None, dim=-1, norm=None, *, out=None):
+    """The real transform of a signal that is Hermitian, given by its first half."""
+    input, dims, length = _half_spectrum(input, n, dim)
+    return _finish(functions.fft_c2r(conj(input), dims, _ADJOINT[_norm(norm)], length), out, "fft_hfft")
+
+
+@composite(names=("fft:ihfft",))
+def fft_ihfft(input, n=None, dim=-1, norm=None, *, out=None):
+    """The inverse of `fft.hfft`: the first half of a Hermitian signal, from its real transform."""
+    _require_real(input, "ihfft expects a real input tensor, but got")
+    input, dims = _along_one(input, n, dim)
+    return _finish(functions.fft_r2c(input, dims, _ADJOINT[_norm(norm)], True).conj(), out, "fft_ihfft")
+
+
+# ---------------------------------------------------------------- more dimensions
+
+
+def _c2c(input, s, dim, norm, forward):
+    input = _promoted(input)
+    dims, sizes = _dims_and_sizes(input, s, dim)
+    return functions.fft_c2c(_fitted(input, dims, sizes), dims, _norm(norm), forward)
+
+
+def _r2c(input, s, dim, norm, name):
+    _require_real(input, f"{name} expects a real-valued input tensor, but got")
+    input = _promoted(input)
+    dims, sizes = _dims_and_sizes(input, s, dim)
+    _require_axes(dims, name)
+    return functions.fft_r2c(_fitted(input, dims, sizes), dims, _norm(norm), True)
+
+
+def _require_axes(dims, name):
+    if not dims:
+        raise RuntimeError(hinted(f"{name} must transform at least one axis", "dim is empty"))
+
+
+def _c2r(input, s, dim, norm, name):
+    """Complex half spectrum to real; of "hfftn" the conjugate is transformed, under the other norm."""
+    input = _promoted(input)
+    dims, sizes = _dims_and_sizes(input, s, dim)
+    _require_axes(dims, name)
+    last = dims[-1]
+    length = _check_length(2 * (input.shape[last] - 1) if sizes[-1] == -1 else sizes[-1])
+    input = _complex(_resized(_fitted(input, dims[:-1], sizes[:-1]), last, length // 2 + 1))
+    norm = _norm(norm)
+    if name == "hfftn":
+        return functions.fft_c2r(conj(input), dims, _ADJOINT[norm], length)
+    return functions.fft_c2r(input, dims, norm, length)
+
+
+def _ihfftn(input, s, dim, norm):
+    if input.is_complex():
+        raise RuntimeError(hinted(f"Only supports floating-point dtypes, but found: {input.dtype.legacy_name}", "ihfftn takes real numbers"))
+    input = _promoted(input)
+    dims, sizes = _dims_and_sizes(input, s, dim)
+    _require_axes(dims, "ihfftn")
+    norm = _norm(norm)
+    found = functions.fft_r2c(_fitted(input, dims, sizes), dims[-1:], _ADJOINT[norm], True).conj()
+    return functions.fft_c2c(found, dims[:-1], norm, False) if len(dims) > 1 else found
+
+
+_TRANSFORMS = {
+    "fftn": (lambda x, s, d, norm: _c2c(x, s, d, norm, True), "The discrete Fourier transform"),
+    "ifftn": (lambda x, s, d, norm: _c2c(x, s, d, norm, False), "The inverse of `fft.fftn`"),
+    "rfftn": (lambda x, s, d, norm: _r2c(x, s, d, norm, "rfftn"), "The transform of real values (half of it along the last dimension)"),
+    "irfftn": (lambda x, s, d, norm: _c2r(x, s, d, norm, "irfftn"), "The inverse of `fft.rfftn`: real values"),
+    "hfftn": (lambda x, s, d, norm: _c2r(x, s, d, norm, "hfftn"), "The real transform of Hermitian values, given by half of them"),
+    "ihfftn": (_ihfftn, "The inverse of `fft.hfftn`"),
+}
+
+
+def _register_many():
+    for name, (transform, doc) in _TRANSFORMS.items():
+        for suffix, default in (("2", (-2, -1)), ("n", None)):
+            public = name[:-1] + suffix
+
+            def call(input, s=None, dim=default, norm=None, *, out=None, _transform=transform, _name=public):
+                return _finish(_transform(input, s, dim, norm), out, "fft_" + _name)
+
+            call.__name__ = call.__qualname__ = "fft_" + public
+            call.__doc__ = f"{doc}, in {'the last two dimensions' if suffix == '2' else 'all dimensions'} or those of ``dim``, cut or filled to the lengths ``s``."
+            composite(call, names=(f"fft:{public}",))
+
+
+_register_many()
+
+
+# ---------------------------------------------------------------- order of frequencies
+
+
+def _rolled(input, dim, amount):
+    dims = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if not dims:
+        return input.clone()
+    return functions.roll(input, [amount(input.shape[d]) for d in dims], list(dims))
+
+
+@composite(names=("fft:fftshift",))
+def fft_fftshift(input, dim=None):
+    """The zero frequency moved to the middle of each dimension (or those of ``dim``).
+
+    >>> import rushlight as torch
+    >>> torch.fft.fftshift(torch.fft.fftfreq(4))
+    tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
+    return _rolled(input, dim, lambda length: length // 2)
+
+
+@composite(names=("fft:ifftshift",))
+def fft_ifftshift(input, dim=None):
+    """The inverse of `fft.fftshift`."""
+    return _rolled(input, dim, lambda length: (length + 1) // 2)
+
+
+def _frequencies(numbers, n, d, dtype, name):
+    if n < 0 and name == "fftfreq":
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    kind = dtypes.get_default_dtype() if dtype is None else dtype
+    if kind.category < dtypes.FLOATING:
+        raise RuntimeError(hinted(f"{name} requires a floating point or complex dtype", f"dtype is {kind!r}"))
+    return (numbers * (1.0 / (n * d) if n else 0.0)).astype(kind.numpy)
+
+
+@op("fft_fftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("fft:fftfreq",))
+class fft_fftfreq:
+    """The frequencies of the coefficients of `fft.fft` for ``n`` values that are ``d`` apart: 0, 1, ..., -1 over n * d."""
+
+    def forward(n, d, dtype):
+        numbers = np.arange(max(n, 0))
+        return _frequencies(np.where(numbers < (n + 1) // 2, numbers, numbers - n), n, d, dtype, "fftfreq")
+
+
+@op("fft_rfftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("fft:rfftfreq",))
+class fft_rfftfreq:
+    """The frequencies of the coefficients of `fft.rfft`."""
+
+    def forward(n, d, dtype):
+        return _frequencies(np.arange(n // 2 + 1), n, d, dtype, "rfftfreq")

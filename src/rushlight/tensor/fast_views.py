@@ -1,0 +1,145 @@
+"""The functions of view operations: a short path for plain tensors and plain numbers before the general one.
+
+As in fast.py, the short path asks only what it must: exact classes, nothing switched on. Errors come from the
+operation's own forward; anything else goes the general way.
+"""
+
+from __future__ import annotations
+
+from ..autograd.modes import PLAIN, state
+from ..autograd.node import UNTOUCHED, Node, VersionCounter, next_sequence, node_class
+from ..autograd.views import NO_GRAD, View
+from ..base import dtypes
+from ..base.size import Size
+from .base import Tensor
+from .dispatch import INTERPOSERS, PLAIN_CLASSES, general, named, schema_of, short
+
+object_new = object.__new__
+FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
+SEQUENCES = frozenset((tuple, list, Size))
+
+
+def view(op):
+    """The function of a view operation: short where its arguments are numbers, or one row of numbers."""
+    schema = schema_of(op)
+    rest = schema.arguments[1:]
+    if schema.returns.strip() != "Tensor":
+        return short(op)
+    slow = general(op)
+    if rest and rest[0].varargs and all(not a.is_tensor for a in rest):
+        return _of_row(op, slow, tuple(a.default for a in rest[1:]))
+    if all(a.type == "int" for a in rest):
+        return _of_numbers(op, slow, rest)
+    return slow
+
+
+def _of_numbers(op, slow, arguments):
+    """The function of a view that takes ints; None only where it is the default."""
+    forward, track = op.forward, _tracker(op)
+    count, defaults = len(arguments), tuple(a.default for a in arguments)
+    nullable = any(a.optional for a in arguments)
+
+    def call(input, *args, **options):
+        if options or INTERPOSERS or input.__class__ not in PLAIN_CLASSES or state.recording > PLAIN:
+            return slow(input, *args, **options)
+        for value in args:
+            if value.__class__ is not int and not (nullable and value is None):
+                return slow(input, *args)
+        given = len(args)
+        if given != count:
+            if given > count:
+                return slow(input, *args)
+            args += defaults[given:]
+            for value in args:
+                if value.__class__ is not int and value is not None:
+                    return slow(input, *args[:given])
+        return link(input, forward(input._array, *args), track, args)
+
+    return named(call, op)
+
+
+def _of_row(op, slow, defaults):
+    """The function of a view that takes a row of ints, as one sequence or one by one."""
+    forward, track = op.forward, _tracker(op)
+
+    def call(input, *args, **options):
+        if options or INTERPOSERS or input.__class__ not in PLAIN_CLASSES or state.recording > PLAIN or not args:
+            return slow(input, *args, **options)
+        row = tuple(args[0]) if args[0].__class__ in SEQUENCES and len(args) == 1 else args
+        for value in row:
+            if value.__class__ is not int:
+                return slow(input, *args)
+        values = (row, *defaults)
+        return link(input, forward(input._array, *values), track, values)
+
+    return named(call, op)
+
+
+def link(source, array, track, arguments):
+    """A Tensor on ``array``, which looks into the memory of ``source``: version counter, base and history are tied."""
+    result = object_new(Tensor)
+    result._array = array if array is not source._array else array[...]
+    counter = source._version_counter
+    if counter is UNTOUCHED:
+        counter = source._version_counter = VersionCounter()
+    result._version_counter = counter
+    base = source._base
+    result._base = base = source if base is None else base
+    kind = array.dtype
+    if kind in FLOATS or kind in COMPLEXES:
+        edge = parent = source._edge
+        made = None if state.grad else NO_GRAD
+        if parent is not None:
+            if parent.__class__ is not tuple:
+                edge = parent.resolve(source)
+                if made is None and parent.__class__ is View:
+                    made = parent.made
+            if edge is not None:
+                edge = (track(edge, source._array.shape, arguments), 0) if state.recording else None
+        result._edge = View(base, edge, counter.value, made)
+    return result
+
+
+class _ViewNode(Node):
+    """The node of a view: keeps plain values alone, so it can run any number of times."""
+
+    __slots__ = ("arguments", "shape")
+    slots = names = ()
+    rule = None
+    saved = None
+
+    def apply(self, grad):
+        values = (*self.arguments, self.shape, grad)
+        return (self.rule[0](*[values[slot] for slot in self.slots]),)
+
+    def __getattr__(self, name):
+        if name.startswith("_saved_") and name[7:] in self.names:
+            return self.arguments[self.names.index(name[7:])]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+
+def _tracker(op):
+    """A function that makes the node of a call."""
+    names = tuple(a.name for a in schema_of(op).arguments[1:])
+    rule = op.derivatives["self"]
+    special = {"shape": -2, "grad": -1}
+    slots = tuple(special[n] if n in special else names.index(n) for n in _arguments(rule))
+    members = {"names": names, "slots": slots, "rule": (rule,)}
+    made = {}
+
+    def track(edge, shape, arguments):
+        name = op.node_name if op.node_name.__class__ is str else op.node_name(None, *arguments)
+        kind = made.get(name)
+        if kind is None:
+            kind = made[name] = node_class(name, _ViewNode, **members)
+        node = object_new(kind)
+        node.next_edges = (edge,)
+        node.sequence = next_sequence()
+        node.shape, node.arguments = shape, arguments
+        return node
+
+    return track
+
+
+def _arguments(rule):
+    return rule.__code__.co_varnames[: rule.__code__.co_argcount]
