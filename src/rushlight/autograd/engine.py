@@ -190,7 +190,7 @@ def _run_special(node, grad, needed, captures, recording):
     """
     is_leaf = node.__class__ is AccumulateGrad
     if is_leaf and needed is None and node.hooks is None:
-        return accumulate(node, grad, recording, unshared=UNSHARED - 3)
+        return accumulate(node, grad, recording, unshared=UNSHARED - 1)
     grads = [grad] if node.outputs == 1 else [None] * node.outputs if grad is None else grad
     if node.hooks is not None:
         grads = before_node(node, grads)
@@ -230,14 +230,13 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
         grad = run_tensor_hooks(variable._hooks, grad)
     present = variable._grad
     if present is None:
-        array = grad._array
-        fits = array.base is None and array.strides == variable._array.strides
-        if fits and not recording and getrefcount(grad) <= (unshared or UNSHARED) and getrefcount(array) == 3:
+        fits = grad._array.base is None and grad._array.strides == variable._array.strides
+        if fits and not recording and getrefcount(grad) <= (unshared or UNSHARED) and getrefcount(grad._array) == 2:
             if grad._edge is not None:
                 grad = grad.detach()
             variable._grad = grad
         else:
-            variable._grad = grad.clone() if recording else functions.empty_like(variable).copy_(grad)
+            variable._grad = grad.clone() if recording else functions.copied_gradient(variable, grad)
     elif recording:
         variable._grad = present + grad
     else:

@@ -32,6 +32,9 @@ class Plan:
                 rule = op.derivatives.get(schema.arguments[position].name) if wanted else None
                 self.steps.append(None if rule is None else (rule, self._arguments(rule, schema)))
         self.keeps_tensors = any(kind not in _PLAIN_KINDS for kind, _ in self.saves)
+        wanted_steps = [(place, step) for place, step in enumerate(self.steps) if step is not None]
+        # The common case, one gradient of one input: (its place, rule, slots).
+        self.single = (wanted_steps[0][0], *wanted_steps[0][1]) if len(wanted_steps) == 1 and not schema.has_lists else None
         self.sees_all = self.joint is not None or any(-2 in step[1] for step in self.steps if step is not None)
 
     def _arguments(self, rule, schema):
@@ -111,6 +114,11 @@ class OpNode(Node):
             return (None,) * len(self.next_edges)
         else:
             values.append(grad)
+        if plan.single is not None:
+            place, rule, slots = plan.single
+            found = [None] * len(self.next_edges)
+            found[place] = _fit(rule(*[values[slot] for slot in slots]), self.inputs[place])
+            return found
         if plan.joint is not None:
             return self._fitted(plan.op.gradients(*[values[slot] for slot in plan.joint]))
         return self._fitted([None if step is None else step[0](*[values[slot] for slot in step[1]]) for step in plan.steps])
@@ -147,7 +155,7 @@ def _fit(gradient, meta):
     array = gradient._array
     if array.shape != shape:
         gradient = gradient.sum_to_size(shape)
-    if array.dtype != dtype:
+    if array.dtype is not dtype and array.dtype != dtype:
         gradient = fit_dtype(gradient, dtype)
     return gradient
 

@@ -183,13 +183,17 @@ class zero_:
 @composite(names=("Tensor",))
 def sum_to_size(input, *size):
     """Sum so that the result has ``size``, to which the tensor's shape could be expanded."""
-    shape, target = input._array.shape, sizes_argument(size)
+    shape, target = input._array.shape, size[0] if size and size[0].__class__ is tuple else sizes_argument(size)
     if shape == target:
         return input
+    if not target:
+        return input.sum()
     missing = len(shape) - len(target)
-    dims = [d for d, length in enumerate(shape) if d < missing or (target[d - missing] == 1 and length != 1)]
+    dims = tuple(
+        [d for d, length in enumerate(shape) if d < missing or (target[d - missing] == 1 and length != 1)]
+    )
     if missing < 0 or any(shape[missing + d] != length and length != 1 for d, length in enumerate(target)):
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
     if dims:
-        input = input.sum(dims, keepdim=True)
+        input = input.sum(dims, True)
     return input.reshape(target) if missing else input

@@ -178,9 +178,7 @@ def _losses(log_probs, targets, input_lengths, target_lengths, blank, zero_infin
 
 
 @composite(names=("nn.functional",))
-def ctc_loss(
-    log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False
-):
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """Minus the log-likelihood of label sequences, summed over all their alignments with a longer input.
 
     ``log_probs`` is (steps, samples, classes), or (steps, classes), as `log_softmax` gives it; ``targets`` is
@@ -203,8 +201,6 @@ def ctc_loss(
 
 
 @composite(names=("torch:ctc_loss",))
-def numbered_ctc_loss(
-    log_probs, targets, input_lengths, target_lengths, blank=0, reduction=0, zero_infinity=False
-):
+def numbered_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=0, zero_infinity=False):
     """`nn.functional.ctc_loss` with a number for ``reduction``: 0 (the default) none, 1 mean, 2 sum."""
     return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, REDUCTIONS[reduction], zero_infinity)

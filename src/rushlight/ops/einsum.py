@@ -243,12 +243,13 @@ def _plan(equation, shapes):
     names = [_named_dims(term, len(shape), number) for number, (term, shape) in enumerate(zip(terms, shapes))]
     output = _output_labels(output, names)
     sizes = _sizes_of(names, shapes)
-    prepare, left = [], []
-    for number, (labels, shape) in enumerate(zip(names, shapes)):
-        others = set(output).union(*[n for i, n in enumerate(names) if i != number])
-        steps, labels = _alone(labels, shape, sizes, others)
-        prepare.append(steps)
-        left.append(labels)
+    prepare, left = zip(*[_distinct(labels, shape, sizes) for labels, shape in zip(names, shapes)])
+    for number, (steps, labels) in enumerate(zip(prepare, left)):
+        needed = set(output).union(*[n for i, n in enumerate(left) if i != number])
+        summed = tuple(d for d, label in enumerate(labels) if label not in needed)
+        if summed:
+            steps.append(("sum", (summed,)))
+            labels[:] = [label for label in labels if label in needed]
     pairs, current = [], left[0]
     for number in range(1, len(left)):
         later = set(output).union(*left[number + 1 :])
@@ -258,11 +259,10 @@ def _plan(equation, shapes):
     return prepare, pairs, order if not pairs or order != tuple(range(len(order))) else None
 
 
-def _alone(labels, shape, sizes, needed):
-    """Steps on one operand: diagonals for repeated labels, sums over labels that nobody else has, broadcast ones dropped."""
+def _distinct(labels, shape, sizes):
+    """Steps after which the labels of an operand differ (diagonals) and none is broadcast from length 1; and the labels left."""
     labels, shape, steps = list(labels), list(shape), []
-    repeated = sorted({label for label in labels if labels.count(label) > 1}, key=str)
-    for label in repeated:
+    for label in sorted({label for label in labels if labels.count(label) > 1}, key=str):
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
@@ -272,10 +272,6 @@ def _alone(labels, shape, sizes, needed):
                 del labels[place], shape[place]
             labels.append(label)
             shape.append(length)
-    summed = tuple(d for d, label in enumerate(labels) if label not in needed)
-    if summed:
-        steps.append(("sum", (summed,)))
-        labels, shape = ([v for d, v in enumerate(values) if d not in summed] for values in (labels, shape))
     ones = tuple(d for d, label in enumerate(labels) if shape[d] == 1 and sizes[label] != 1)
     if ones:
         steps.append(("squeeze", (ones,)))

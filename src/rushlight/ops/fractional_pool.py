@@ -1,8 +1,11 @@
 """Fractional max pooling: windows at random steps that cover an image in any number of rows and columns."""
 
+import math
+
 import numpy as np
 
 from ..base.errors import hinted
+from .pool import dimension_name
 from .table import composite, functions, op, widened
 
 _AXES = {2: ("height", "width"), 3: ("time", "height", "width")}
@@ -22,7 +25,7 @@ def _window_positions(samples, length, window, count):
 @op(
     "fractional_max_pool(Tensor self, Tensor samples, int[] window, int[] count) -> (Tensor, Tensor)",
     names=(),
-    node="FractionalMaxPool2DBackward0",
+    node=dimension_name("FractionalMaxPool", "Backward0", 2),
 )
 class fractional_max_pool:
     """The largest value of each window of (images, *lengths), and its flat position in the image.
@@ -38,8 +41,9 @@ class fractional_max_pool:
             shape = [images, *[1] * (2 * len(window))]
             shape[1 + axis], shape[1 + len(window) + axis] = count[axis], window[axis]
             flat = flat * length + along.reshape(shape)
-        flat = flat.reshape(images, *count, -1)
-        values = np.take_along_axis(self.reshape(images, -1), flat.reshape(images, -1), 1).reshape(flat.shape)
+        flat = flat.reshape(images, *count, math.prod(window))
+        pixels, places = self.reshape(images, math.prod(lengths)), flat.reshape(images, math.prod(flat.shape[1:]))
+        values = np.take_along_axis(pixels, places, 1).reshape(flat.shape)
         best = values.argmax(-1)[..., None]
         return np.take_along_axis(values, best, -1)[..., 0], np.take_along_axis(flat, best, -1)[..., 0]
 
@@ -102,7 +106,7 @@ def _pool(name, dims, input, kernel_size, output_size, output_ratio, return_indi
     if samples.shape[2] != dims:
         raise RuntimeError(f"Expect _random_samples.size(2) equals to {dims}; got {samples.shape[2]}.")
     _check_sizes(name, input, window, count)
-    images = input.reshape(-1, *input.shape[-dims:])
+    images = input.reshape(math.prod(channels), *input.shape[-dims:])
     samples = samples.reshape(-1, dims)[: len(images)]
     # In two dimensions the first number drawn is the width's, in three the depth's.
     values, places = functions.fractional_max_pool(images, samples.flip(1) if dims == 2 else samples, window, count)

@@ -10,6 +10,10 @@ class permute:
     """A view with the dimensions in the order ``dims``."""
 
     def forward(self, dims):
+        try:
+            return self.transpose(dims)
+        except ValueError:  # refused: what follows says why
+            pass
         if len(dims) != self.ndim:
             raise RuntimeError(
                 hinted(
@@ -34,8 +38,11 @@ class transpose:
     """A view with two dimensions exchanged."""
 
     def forward(self, dim0, dim1):
-        dim0, dim1 = wrap_dim(dim0, self.ndim), wrap_dim(dim1, self.ndim)
-        return self.swapaxes(dim0, dim1) if self.ndim else self[...]
+        try:
+            return self.swapaxes(dim0, dim1)
+        except ValueError:  # 0-dim, or refused
+            dim0, dim1 = wrap_dim(dim0, self.ndim), wrap_dim(dim1, self.ndim)
+            return self[...]
 
     def d_self(grad, dim0, dim1):
         return grad.transpose(dim0, dim1)
@@ -119,6 +126,8 @@ def _mirrored(name, doc, order):
 
 
 def _reversed_dims(x):
+    if x._array.ndim == 2:
+        return x.permute(1, 0)
     return x.permute(tuple(range(x.ndim - 1, -1, -1)))
 
 

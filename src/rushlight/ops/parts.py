@@ -14,6 +14,11 @@ class select:
     """The part of the tensor at ``index`` of dimension ``dim``, which goes away."""
 
     def forward(self, dim, index):
+        if dim >= 0:
+            try:
+                return self[(slice(None),) * dim + (index, ...)] if dim else self[index, ...]
+            except IndexError:  # refused: what follows says why
+                pass
         if self.ndim == 0:
             raise IndexError(hinted("select() cannot be applied to a 0-dim tensor.", "item() reads its value"))
         dim = wrap_dim(dim, self.ndim)
@@ -25,7 +30,7 @@ class select:
                     f"valid indices there are {-length} to {length - 1}" if length else "the dimension is empty",
                 )
             )
-        return self[(slice(None),) * dim + (index, ...)] if dim else self[index, ...]
+        return self[(slice(None),) * dim + (index, ...)]
 
     def d_self(grad, shape, dim, index):
         return functions.select_gradient(grad, shape, dim, index)

@@ -103,6 +103,7 @@ class Schema:
         self.tensor_positions = tuple(i for i, a in enumerate(self.arguments) if a.is_tensor or a.is_list)
         self.defaults = tuple(a.default for a in self.arguments)
         self.required = sum(a.default is _REQUIRED for a in self.arguments[: self.positional])
+        self.has_lists = any(a.is_list for a in self.arguments)
         self.untyped_positions = tuple(i for i, a in enumerate(self.arguments) if a.type == "any")
         self.varargs = next((i for i, a in enumerate(self.arguments) if a.varargs), None)
 

@@ -210,6 +210,8 @@ class unsqueeze:
 
     def forward(self, dim):
         dim = wrap_dim(dim, self.ndim + 1)
+        if self.flags.c_contiguous:
+            return self.reshape((*self.shape[:dim], 1, *self.shape[dim:]))
         strides = element_strides(self)
         step = 1 if dim == self.ndim else self.shape[dim] * strides[dim]
         return window(self, (*self.shape[:dim], 1, *self.shape[dim:]), (*strides[:dim], step, *strides[dim:]))
@@ -234,6 +236,8 @@ class squeeze:
             dims = wrap_dims(dim if isinstance(dim, (tuple, list)) else (dim,), self.ndim)
         gone = {d for d in dims if self.ndim and self.shape[d] == 1}
         keep = [d for d in range(self.ndim) if d not in gone]
+        if self.flags.c_contiguous:
+            return self.reshape([self.shape[d] for d in keep])
         strides = element_strides(self)
         return window(self, [self.shape[d] for d in keep], [strides[d] for d in keep])
 

@@ -35,6 +35,11 @@ def kaiser(beta):
     return lambda t, steps: np.i0(beta * np.sqrt(np.maximum(1 - np.square(2 * t / steps - 1), 0))) / np.i0(beta)
 
 
+def half_sine(t, steps):
+    """One half wave, sampled between its zeros."""
+    return np.sin(np.pi * (t + 0.5) / (steps + 1))
+
+
 def _triangle(t, steps):
     return 1 - np.abs(2 * t / steps - 1)
 

@@ -16,7 +16,7 @@ from ..base import dtypes
 from ..base.device import strided
 from ..base.errors import hinted
 from ..ops.table import functions
-from ..ops.windows import cosines, kaiser as kaiser_formula
+from ..ops.windows import cosines, half_sine, kaiser as kaiser_formula
 
 __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser", "nuttall"]  # fmt: skip
 
@@ -48,11 +48,7 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided
 
 def cosine(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """One half wave of a sine, sampled between its zeros."""
-
-    def formula(t, steps):
-        return cosines((0, -1))((t + 0.5) * steps / (2 * (steps + 1)) - steps / 4, steps)
-
-    return _make("cosine", M, formula, sym, dtype, layout, device, requires_grad)
+    return _make("cosine", M, half_sine, sym, dtype, layout, device, requires_grad)
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):

@@ -1,5 +1,6 @@
 """Tensors: the class, dispatch, the binding of the op table, creation, indexing, printing, conversion."""
 
+from ..base.memory import keep_freed_memory
 from ..ops import families
 from ..ops.table import functions
 from . import base, binding, conversion, creation, indexing, internals
@@ -8,3 +9,4 @@ from .binding import NAMESPACES
 from .creation import TYPED
 
 binding.bind_all()
+keep_freed_memory()

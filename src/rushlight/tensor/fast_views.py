@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..autograd.modes import PLAIN, state
 from ..autograd.node import UNTOUCHED, Node, VersionCounter, next_sequence, node_class
-from ..autograd.views import NO_GRAD, View
+from ..autograd.views import MULTI_OUTPUT, NO_GRAD, View
 from ..base import dtypes
 from ..base.size import Size
 from .base import Tensor
@@ -23,21 +23,23 @@ def view(op):
     """The function of a view operation: short where its arguments are numbers, or one row of numbers."""
     schema = schema_of(op)
     rest = schema.arguments[1:]
-    if schema.returns.strip() != "Tensor":
+    several = schema.returns.strip() != "Tensor"
+    track = _tracker(op, _ManyViewsNode if several else _ViewNode)
+    if track is None:
         return short(op)
-    slow = general(op)
-    if rest and rest[0].varargs and all(not a.is_tensor for a in rest):
-        return _of_row(op, slow, tuple(a.default for a in rest[1:]))
-    if all(a.type == "int" for a in rest):
-        return _of_numbers(op, slow, rest)
-    return slow
+    finish = link_several if several else link
+    if rest and rest[0].type == "int[]" and all(not a.is_tensor for a in rest) and (rest[0].varargs or several):
+        return _of_row(op, general(op), tuple(a.default for a in rest[1:]), finish, track, rest[0].varargs)
+    if all(a.type in ("int", "any") for a in rest):
+        return _of_numbers(op, general(op), rest, finish, track)
+    return short(op)
 
 
-def _of_numbers(op, slow, arguments):
-    """The function of a view that takes ints; None only where it is the default."""
-    forward, track = op.forward, _tracker(op)
+def _of_numbers(op, slow, arguments, finish, track):
+    """The function of a view that takes ints; None only where it is allowed."""
+    forward = op.forward
     count, defaults = len(arguments), tuple(a.default for a in arguments)
-    nullable = any(a.optional for a in arguments)
+    nullable = any(a.optional or a.default is None for a in arguments)
 
     def call(input, *args, **options):
         if options or INTERPOSERS or input.__class__ not in PLAIN_CLASSES or state.recording > PLAIN:
@@ -53,24 +55,31 @@ def _of_numbers(op, slow, arguments):
             for value in args:
                 if value.__class__ is not int and value is not None:
                     return slow(input, *args[:given])
-        return link(input, forward(input._array, *args), track, args)
+        return finish(input, forward(input._array, *args), track, args)
 
     return named(call, op)
 
 
-def _of_row(op, slow, defaults):
-    """The function of a view that takes a row of ints, as one sequence or one by one."""
-    forward, track = op.forward, _tracker(op)
+def _of_row(op, slow, defaults, finish, track, spread):
+    """The function of a view that takes a row of ints, as one sequence or, where ``spread``, one by one."""
+    forward, most = op.forward, len(defaults) + 1
 
     def call(input, *args, **options):
         if options or INTERPOSERS or input.__class__ not in PLAIN_CLASSES or state.recording > PLAIN or not args:
             return slow(input, *args, **options)
-        row = tuple(args[0]) if args[0].__class__ in SEQUENCES and len(args) == 1 else args
-        for value in row:
+        if args[0].__class__ in SEQUENCES:
+            row, rest = tuple(args[0]), args[1:]
+        elif spread:
+            row, rest = args, ()
+        else:
+            return slow(input, *args)
+        for value in row + rest:
             if value.__class__ is not int:
                 return slow(input, *args)
-        values = (row, *defaults)
-        return link(input, forward(input._array, *values), track, values)
+        if len(rest) >= most:
+            return slow(input, *args)
+        values = (row, *rest, *defaults[len(rest) :])
+        return finish(input, forward(input._array, *values), track, values)
 
     return named(call, op)
 
@@ -100,6 +109,35 @@ def link(source, array, track, arguments):
     return result
 
 
+def link_several(source, arrays, track, arguments):
+    """A tuple of Tensors on ``arrays``, all of which look into the memory of ``source``."""
+    counter = source._version_counter
+    if counter is UNTOUCHED:
+        counter = source._version_counter = VersionCounter()
+    base = source if source._base is None else source._base
+    kind = source._array.dtype
+    tracked = kind in FLOATS or kind in COMPLEXES
+    node, made = None, None
+    if tracked:
+        parent = source._edge
+        made = MULTI_OUTPUT if state.grad else NO_GRAD
+        if parent is not None and state.recording:
+            edge = parent if parent.__class__ is tuple else parent.resolve(source)
+            if edge is not None:
+                node = track(edge, source._array.shape, arguments)
+                node.set_outputs(len(arrays))
+    results, version = [], counter.value
+    for number, array in enumerate(arrays):
+        result = object_new(Tensor)
+        result._array = array
+        result._version_counter = counter
+        result._base = base
+        if tracked:
+            result._edge = View(base, None if node is None else (node, number), version, made)
+        results.append(result)
+    return tuple(results)
+
+
 class _ViewNode(Node):
     """The node of a view: keeps plain values alone, so it can run any number of times."""
 
@@ -118,20 +156,31 @@ class _ViewNode(Node):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
-def _tracker(op):
-    """A function that makes the node of a call."""
+class _ManyViewsNode(_ViewNode):
+    """The node of several views made at once: its rule gets all their gradients, None where nothing flowed."""
+
+    __slots__ = ()
+
+    def apply(self, *grads):
+        return super().apply(grads)
+
+
+def _tracker(op, base):
+    """A function that makes the node of a call, of a class with the operation's name."""
     names = tuple(a.name for a in schema_of(op).arguments[1:])
     rule = op.derivatives["self"]
-    special = {"shape": -2, "grad": -1}
-    slots = tuple(special[n] if n in special else names.index(n) for n in _arguments(rule))
-    members = {"names": names, "slots": slots, "rule": (rule,)}
-    made = {}
+    places = {"shape": -2, "grad": -1, "grads": -1, **{name: i for i, name in enumerate(names)}}
+    wanted = rule.__code__.co_varnames[: rule.__code__.co_argcount]
+    if not set(wanted) <= places.keys():
+        return None
+    members = {"names": names, "slots": tuple(places[n] for n in wanted), "rule": (rule,)}
+    classes = {}
 
     def track(edge, shape, arguments):
         name = op.node_name if op.node_name.__class__ is str else op.node_name(None, *arguments)
-        kind = made.get(name)
+        kind = classes.get(name)
         if kind is None:
-            kind = made[name] = node_class(name, _ViewNode, **members)
+            kind = classes[name] = node_class(name, base, **members)
         node = object_new(kind)
         node.next_edges = (edge,)
         node.sequence = next_sequence()
@@ -139,7 +188,3 @@ def _tracker(op):
         return node
 
     return track
-
-
-def _arguments(rule):
-    return rule.__code__.co_varnames[: rule.__code__.co_argcount]

@@ -2,59 +2,115 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
+from ..autograd.modes import PLAIN, state
+from ..autograd.views import View
 from ..base import dtypes
 from ..base.errors import hinted
-from ..ops.table import functions
+from ..ops.table import TABLE, functions
 from .base import Tensor, method
-from .creation import type_name
+from .creation import array_from, type_name
+from .dispatch import INTERPOSERS, PLAIN_CLASSES
+from .fast_views import link, tracker
 from .internals import internal
 
-_FULL = slice(None, None, None)
+_track_select = tracker(TABLE["select"])
+# Lists of at least this length are always data, never a row of keys.
+_LONGEST_KEY = 32
 
 
 @method
 def __getitem__(self, key):
-    if key.__class__ is int:
-        return functions.select(self, 0, key) if self._array.ndim else _scalar_error()
+    kind = key.__class__
+    if self.__class__ in PLAIN_CLASSES and not INTERPOSERS and state.recording <= PLAIN:
+        if kind is int:
+            try:
+                found = self._array[key, ...]
+            except IndexError:
+                return _select(self, 0, key, 0, self)
+            return link(self, found, _track_select, (0, key))
+        if kind is tuple:
+            found = _basic_part(self, key)
+            if found is not None:
+                return link(self, found, None, ())
+    if kind is slice:
+        return _sliced(self, 0, key)
     view, indices = _split_key(self, key)
     if indices is None:
         return functions.alias(view) if view is self else view
     return functions.index(view, indices)
 
 
+def _basic_part(self, key):
+    """The array that a tuple of ints, slices and ``...`` picks in one step, where no graph is recorded; else None."""
+    edge = self._edge
+    if edge is not None and state.recording and not (edge.__class__ is View and edge.resolve(self) is None):
+        return None
+    open_ended = False
+    for part in key:
+        kind = part.__class__
+        if kind is slice:
+            step = part.step
+            if step is not None and (step.__class__ is not int or step < 1):
+                return None
+        elif part is Ellipsis:
+            if open_ended:
+                return None
+            open_ended = True
+        elif kind is not int:
+            return None
+    try:
+        found = self._array[key if open_ended else (*key, ...)]
+    except (IndexError, TypeError):  # the general way says what is wrong
+        return None
+    return found if found.size else None  # empty parts keep their steps only in the general way
+
+
 @method
 def __setitem__(self, key, value):
-    view, indices = _split_key(self, key)
-    if indices is not None:
-        _put(view, indices, value)
-    elif hasattr(value, "_edge"):
-        view.copy_(_without_leading_ones(value, view))
-    elif isinstance(value, (int, float, complex, np.generic)):
-        view.fill_(value)
+    view, indices = (self, None) if key.__class__ is tuple and not key else _split_key(self, key)
+    if hasattr(value, "_edge"):
+        if indices is not None:
+            _put(view, indices, value)
+        else:
+            value = _without_leading_ones(value, view._array.ndim)
+            view.copy_(value if value._array.shape == view._array.shape else value.expand(view._array.shape))
+    elif isinstance(value, (int, float, complex)):
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+            raise ValueError(hinted("Overflow when unpacking long long", f"{value} needs more than 64 bits"))
+        if indices is None:
+            view.fill_(value)
+        else:
+            filler = functions.full((), 0, dtype=self.dtype)
+            filler.fill_(value)
+            _put(view, indices, filler)
     else:
-        if not isinstance(value, (np.ndarray, list, tuple)):
-            raise TypeError(f"can't assign a {type(value).__name__} to a {type_name(self.dtype)}")
-        view.copy_(_without_leading_ones(functions.tensor(value, dtype=self.dtype), view))
+        kind = value.__class__
+        name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+        raise TypeError(
+            hinted(f"can't assign a {name} to a {type_name(self.dtype)}", "assign a tensor or a number: torch.tensor(value)")
+        )
+
+
+@method
+def __delitem__(self, key):
+    raise TypeError(hinted("Tensor does not support deleting items", "torch.cat() joins the parts that stay"))
 
 
 def _put(view, indices, value):
-    if hasattr(value, "_edge"):
-        if value.dtype is not view.dtype:
-            if value.ndim:
-                raise RuntimeError(
-                    hinted(
-                        f"Index put requires the source and destination dtypes match, got {view.dtype.legacy_name} for the destination "
-                        f"and {value.dtype.legacy_name} for the source.",
-                        f"convert the value first: value.to({view.dtype!r})",
-                    )
-                )
-            value = value.to(view.dtype)
-    else:
-        value = functions.tensor(value, dtype=view.dtype)
-    place = functions.index_shape(view, indices)
-    value = _without_leading_ones(value, place)
+    if value.dtype is not view.dtype:
+        raise RuntimeError(
+            hinted(
+                f"Index put requires the source and destination dtypes match, got {view.dtype.legacy_name} for the "
+                f"destination and {value.dtype.legacy_name} for the source.",
+                f"convert the value first: value.to({view.dtype!r})",
+            )
+        )
+    place = index_shape(view, indices)
+    value = _without_leading_ones(value, len(place))
     _check_fits(value, place)
     functions.index_put_(view, indices, value, False)
 
@@ -68,113 +124,152 @@ def _check_fits(value, place):
     if not fits:
         raise RuntimeError(
             hinted(
-                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(place)}",
+                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
+                f"shape {list(place)}",
                 "the value must have the shape that reading the same key gives, or broadcast to it",
             )
         )
 
 
-def _without_leading_ones(value, target):
-    """``value`` without first dimensions of length 1 that the target does not have."""
-    ndim = len(target) if isinstance(target, tuple) else target._array.ndim
-    shape = tuple(value.shape)
+def _without_leading_ones(value, ndim):
+    """``value`` without first dimensions of length 1 beyond ``ndim`` dimensions."""
+    shape = value._array.shape
     extra = 0
     while len(shape) - extra > ndim and shape[extra] == 1:
         extra += 1
     return value.reshape(shape[extra:]) if extra else value
 
 
-def _scalar_error():
-    raise IndexError(
-        hinted(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to "
-            "a number",
-            "a 0-dim tensor has no dimension to index",
+# ---------------------------------------------------------------- reading keys
+
+
+def _keys_of_list(key):
+    """The keys meant by a list: itself as data, or, where it holds slices, None, tensors or lists, one key for each."""
+    if len(key) < _LONGEST_KEY and any(
+        isinstance(item, (slice, list, tuple, Tensor, np.ndarray)) or item is None or item is Ellipsis for item in key
+    ):
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; "
+            "use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+            "x[torch.tensor(seq)], which will result either in an error or a different result",
+            UserWarning,
+            stacklevel=4,
         )
-    )
-
-
-def _is_sequence_key(key):
-    """Whether a list stands for a tuple of keys, as in old NumPy: short, and holding slices, None, ... or sequences."""
-    return any(isinstance(item, slice) or item is None or item is Ellipsis for item in key)
+        return tuple(key)
+    return (key,)
 
 
 def _split_key(self, key):
     """The view that the basic parts of a key give, and the arrays of its advanced parts by dimension (None: none)."""
-    if isinstance(key, list) and _is_sequence_key(key):
-        key = tuple(key)
-    parts = key if isinstance(key, tuple) else (key,)
-    named = sum(_dims_used(part) for part in parts)
-    array_ndim = self._array.ndim
-    if named > array_ndim:
-        if array_ndim == 0 and all(isinstance(p, (int, slice)) and not isinstance(p, bool) for p in parts):
+    parts = key if isinstance(key, tuple) else _keys_of_list(key) if isinstance(key, list) else (key,)
+    ndim = self._array.ndim
+    named = sum([_dims_used(part) for part in parts])
+    if named > ndim:
+        if key.__class__ is not tuple and ndim == 0 and hasattr(key, "__index__"):
             _scalar_error()
         raise IndexError(
             hinted(
-                f"too many indices for tensor of dimension {array_ndim}",
+                f"too many indices for tensor of dimension {ndim}",
                 f"the key names {named} dimensions, the tensor has shape {list(self._array.shape)}",
             )
         )
     view, dim, indices = self, 0, []
+    named_before = 0  # dimensions of the tensor itself that the parts so far have named
     for part in parts:
         kind = part.__class__
-        if kind is int or isinstance(part, np.integer):
-            view = _select(view, dim, int(part), self)
+        if kind is int:
+            view = _select(view, dim, part, named_before, self)
         elif kind is slice:
-            view = _sliced(view, dim, part)
+            view = _sliced(view, dim, part, skip_whole=True)
             dim += 1
         elif part is Ellipsis:
-            dim += array_ndim - named
+            dim += ndim - named
+            named_before += ndim - named
         elif part is None:
             view = functions.unsqueeze(view, dim)
             dim += 1
-        elif kind is bool or isinstance(part, np.bool_):
+        elif kind is bool:
             view = functions.unsqueeze(view, dim)
             _place(indices, dim, np.arange(1) if part else np.arange(0))
             dim += 1
+        elif _is_index(part):
+            view = _select(view, dim, part.__index__(), named_before, self)
         else:
-            view, dim = _advanced(view, dim, part, indices)
+            view, dim = _advanced(view, dim, part, indices, self)
+        named_before += _dims_used(part) if part is not Ellipsis else 0
     return (view, tuple(indices)) if indices else (view, None)
 
 
+def _is_index(part):
+    """Whether a part that is no plain int counts as one: NumPy's integers, 0-dim integer arrays, ``__index__``."""
+    if isinstance(part, (Tensor, np.bool_)):
+        return False
+    if isinstance(part, np.ndarray):
+        return part.ndim == 0 and part.dtype.kind in "iu"
+    return hasattr(part, "__index__")
+
+
 def _dims_used(part):
-    if part is None or part is Ellipsis or isinstance(part, (bool, np.bool_)):
+    """How many dimensions of the tensor a part names."""
+    if part is None or part is Ellipsis or part.__class__ is bool:
         return 0
-    dtype = getattr(part, "dtype", None)
-    if dtype is not None and str(dtype).rsplit(".", 1)[-1] in ("bool", "uint8"):
-        return part.ndim
-    if isinstance(part, list) and part:
+    if isinstance(part, (Tensor, np.ndarray)):
+        array = part._array if isinstance(part, Tensor) else part
+        return array.ndim if array.dtype.kind == "b" or array.dtype == np.uint8 else 1
+    if isinstance(part, (list, tuple)) and part:
         depth, leaf = 0, part
-        while isinstance(leaf, list) and leaf:
+        while isinstance(leaf, (list, tuple)) and leaf:
             depth, leaf = depth + 1, leaf[0]
         return depth if isinstance(leaf, (bool, np.bool_)) else 1
     return 1
 
 
-def _select(view, dim, position, whole):
-    length = view._array.shape[dim]
+def _scalar_error():
+    raise IndexError(
+        hinted(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+            "tensor to a number",
+            "a 0-dim tensor has no dimension to index",
+        )
+    )
+
+
+def _select(view, dim, position, named, whole):
+    """``view`` at a position; ``named`` is the dimension's number in the ``whole`` tensor, for messages."""
+    shape = view._array.shape
+    if not shape:
+        _scalar_error()
+    length = shape[dim]
     if not -length <= position < length:
+        if not -(1 << 63) <= position < 1 << 63:
+            raise ValueError(hinted("Overflow when unpacking long long", f"{position} needs more than 64 bits"))
         raise IndexError(
             hinted(
-                f"index {position} is out of bounds for dimension {dim} with size {length}",
+                f"index {position} is out of bounds for dimension {named} with size {length}",
                 f"the tensor has shape {list(whole._array.shape)}; valid positions there are {-length} to {length - 1}",
             )
         )
     return functions.select(view, dim, position)
 
 
-def _sliced(view, dim, part):
-    if part == _FULL:
-        return view
+def _sliced(view, dim, part, skip_whole=False):
     start, stop, step = (None if v is None else _position(v) for v in (part.start, part.stop, part.step))
-    if step is not None and step <= 0:
+    if not view._array.ndim:
+        raise IndexError(hinted("slice() cannot be applied to a 0-dim tensor.", "it has no dimension to cut"))
+    if step is None:
+        step = 1
+    if step == 0:
+        raise ValueError(hinted("slice step cannot be zero", "a step of 1 takes every element"))
+    if step < 0:
         raise ValueError(
             hinted(
                 "step must be greater than zero",
                 "views with negative strides do not exist here: use torch.flip(x, [dim]) for the reverse order",
             )
         )
-    return functions.slice_dim(view, dim, start, stop, step or 1)
+    if skip_whole and not start and step == 1 and (stop is None or stop >= view._array.shape[dim]):
+        return view
+    return functions.slice_dim(view, dim, start, stop, step)
 
 
 def _position(value):
@@ -190,31 +285,39 @@ def _place(indices, dim, array):
     indices.append(array)
 
 
-def _advanced(view, dim, part, indices):
+def _index_array(part):
+    """The array of an index that is a tensor, an array or a sequence; numbers in arrays and sequences become int64."""
+    if isinstance(part, Tensor):
+        return part._array
+    if not isinstance(part, (list, tuple, range, np.ndarray)):
+        if isinstance(part, str):
+            raise TypeError(hinted("new(): invalid data type 'str'", "a key is made of numbers, slices and tensors"))
+        kind = "numpy.bool" if isinstance(part, np.bool_) else part.__class__.__name__
+        raise IndexError(
+            hinted(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+                f"{kind})",
+                "convert it to one of these",
+            )
+        )
+    array = part if isinstance(part, np.ndarray) else array_from(list(part), None)
+    return array if array.dtype.kind == "b" or array.dtype == np.uint8 else array.astype(np.int64)
+
+
+def _advanced(view, dim, part, indices, whole):
     """Take a tensor, array or list as index of dimension ``dim``; a mask covers as many dimensions as it has."""
-    if isinstance(part, (list, tuple, range)):
-        part = np.asarray(functions.tensor(list(part))._array) if len(part) else np.empty(0, np.int64)
-    array = part._array if isinstance(part, Tensor) else np.asarray(part)
-    kind = array.dtype.kind
-    if kind == "b" or array.dtype == np.uint8:
-        shape = view._array.shape
-        for offset, length in enumerate(array.shape):
-            if shape[dim + offset] != length:
-                raise IndexError(
-                    hinted(
-                        f"The shape of the mask {list(array.shape)} at index {offset} does not match the shape of the indexed tensor "
-                        f"{list(shape)} at index {dim + offset}",
-                        "a mask must have the lengths of the dimensions that it covers",
-                    )
-                )
-        if array.ndim == 0:
-            view = functions.unsqueeze(view, dim)
-            _place(indices, dim, np.arange(1) if array else np.arange(0))
-            return view, dim + 1
-        for offset, positions in enumerate(np.nonzero(array)):
-            _place(indices, dim + offset, positions)
-        return view, dim + array.ndim
-    if kind not in "iu":
+    array = _index_array(part)
+    if array.dtype.kind == "b" or array.dtype == np.uint8:
+        if array.dtype.kind != "b":
+            if array.ndim == 0:
+                return _select(view, dim, int(array), dim, whole), dim
+            warnings.warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return _masked(view, dim, array, indices)
+    if array.dtype.kind != "i" or array.dtype.itemsize < 4:
         raise IndexError(
             hinted(
                 "tensors used as indices must be long, int, byte or bool tensors",
@@ -222,7 +325,7 @@ def _advanced(view, dim, part, indices):
             )
         )
     if array.ndim == 0 and isinstance(part, Tensor):
-        return _select(view, dim, int(array), view), dim
+        return _select(view, dim, int(array), dim, whole), dim
     length = view._array.shape[dim]
     if array.size and not (-length <= int(array.min()) and int(array.max()) < length):
         wrong = next(int(i) for i in array.reshape(-1) if not -length <= i < length)
@@ -236,20 +339,35 @@ def _advanced(view, dim, part, indices):
     return view, dim + 1
 
 
-@internal
+def _masked(view, dim, mask, indices):
+    """Take a bool array as index of as many dimensions as it has: the positions where it is True."""
+    shape = view._array.shape
+    for offset, length in enumerate(mask.shape):
+        if shape[dim + offset] != length:
+            raise IndexError(
+                hinted(
+                    f"The shape of the mask {list(mask.shape)} at index {offset} does not match the shape of the indexed "
+                    f"tensor {list(shape)} at index {dim + offset}",
+                    "a mask must have the lengths of the dimensions that it covers",
+                )
+            )
+    if mask.ndim == 0:
+        view = functions.unsqueeze(view, dim)
+        _place(indices, dim, np.arange(1) if mask else np.arange(0))
+        return view, dim + 1
+    for offset, positions in enumerate(np.nonzero(mask)):
+        _place(indices, dim + offset, positions)
+    return view, dim + mask.ndim
+
+
 def index_shape(tensor, indices):
     """The shape of ``tensor`` indexed by arrays, in PyTorch's words where they do not broadcast."""
     arrays = [i for i in indices if i is not None]
-    try:
-        inner = np.broadcast_shapes(*[a.shape for a in arrays])
-    except ValueError:
-        raise IndexError(
-            hinted(
-                "shape mismatch: indexing tensors could not be broadcast together with shapes "
-                + ", ".join(str(list(a.shape)) for a in arrays),
-                "index tensors of one key must have the same shape, or broadcast",
-            )
-        ) from None
+    inner = arrays[0].shape
+    for array in arrays[1:]:
+        if array.shape != inner:
+            inner = _common_index_shape(arrays)
+            break
     shape = tensor._array.shape
     rest = [n for n, i in zip(shape, (*indices, *(None,) * (len(shape) - len(indices)))) if i is None]
     places = [d for d, i in enumerate(indices) if i is not None]
@@ -259,40 +377,79 @@ def index_shape(tensor, indices):
     return (*inner, *rest)
 
 
-@internal
-def index_arrays(tensor, indices):
+def _common_index_shape(arrays):
+    try:
+        return np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:
+        raise IndexError(
+            hinted(
+                "shape mismatch: indexing tensors could not be broadcast together with shapes "
+                + ", ".join(str(list(a.shape)) for a in arrays),
+                "index tensors of one key must have the same shape, or broadcast",
+            )
+        ) from None
+
+
+# ---------------------------------------------------------------- index_put
+
+
+def _index_arrays(tensor, indices):
     """A tuple of index tensors (None for a whole dimension) as arrays, masks turned into positions."""
-    found = []
-    dim = 0
+    found, dim, ndim = [], 0, tensor._array.ndim
     for part in indices:
         if part is None:
             dim += 1
-        else:
-            _, dim = _advanced(tensor, dim, part, found)
+            continue
+        array = part._array
+        if dim + (array.ndim if array.dtype.kind == "b" or array.dtype == np.uint8 else 1) > ndim:
+            raise IndexError(
+                hinted(
+                    f"too many indices for tensor of dimension {ndim} (got {len(indices)})",
+                    f"the tensor has shape {list(tensor._array.shape)}",
+                )
+            )
+        # A 0-dim position is a row of one here, which broadcasts like it.
+        _, dim = _advanced(tensor, dim, part if array.ndim or array.dtype.kind == "b" else array, found, tensor)
     return tuple(found)
 
 
-def _index_put(self, indices, values, accumulate, inplace):
-    name = "index_put_" if inplace else "index_put"
+def _index_put(self, indices, values, accumulate, name):
     if not isinstance(indices, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
+        raise TypeError(
+            hinted(
+                f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}",
+                "give a tuple, also for a single index: (index,)",
+            )
+        )
     if values.dtype is not self.dtype:
         raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {self.dtype.legacy_name} for the destination and "
-            f"{values.dtype.legacy_name} for the source."
+            hinted(
+                f"Index put requires the source and destination dtypes match, got {self.dtype.legacy_name} for the "
+                f"destination and {values.dtype.legacy_name} for the source.",
+                f"convert the values first: values.to({self.dtype!r})",
+            )
         )
-    arrays = index_arrays(self, indices)
+    if all(part is None for part in indices):
+        raise RuntimeError(hinted(f"{name}(): at least one index is needed", "fill_() and copy_() write everywhere"))
+    arrays = _index_arrays(self, indices)
     _check_fits(values, index_shape(self, arrays))
     return getattr(functions, name)(self, arrays, values, accumulate)
 
 
+@internal
 @method
 def index_put(self, indices, values, accumulate=False):
-    """A copy of the tensor with ``values`` at ``indices``, a tuple of index tensors; added where ``accumulate``."""
-    return _index_put(self, indices, values, accumulate, False)
+    """A copy of the tensor with ``values`` at ``indices``, a tuple of index tensors; added where ``accumulate``.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(3).index_put((torch.tensor([0, 0]),), torch.tensor(1.0), accumulate=True)
+    tensor([2., 0., 0.])
+    """
+    return _index_put(self, indices, values, accumulate, "index_put_arrays")
 
 
+@internal
 @method
 def index_put_(self, indices, values, accumulate=False):
     """Write ``values`` at ``indices``, a tuple of index tensors; add where ``accumulate``, repeated places included."""
-    return _index_put(self, indices, values, accumulate, True)
+    return _index_put(self, indices, values, accumulate, "index_put_arrays_")

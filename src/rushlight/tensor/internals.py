@@ -93,3 +93,11 @@ def unit_gradient(output):
     """The gradient that backward starts from at an output of one element: one."""
     array = output._array
     return wrap(np.ones(array.shape, array.dtype))
+
+
+@internal
+def copied_gradient(variable, grad):
+    """A copy of ``grad``, outside the graph and in the memory layout of ``variable``."""
+    array = np.empty_like(variable._array)
+    np.copyto(array, grad._array)
+    return wrap(array)

@@ -1,0 +1,167 @@
+"""Adaptive pooling: means and maxima of windows that cover the input with a given number of outputs."""
+
+import itertools
+import math
+
+import numpy as np
+
+from ..base.errors import hinted
+from .pool import dimension_name
+from .table import composite, functions, op, widened
+
+
+def _bins(length, count):
+    """Start and end of each of ``count`` windows that together cover ``length``."""
+    return [(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
+
+
+def _averaging_matrix(length, count, dtype):
+    matrix = np.zeros((count, length), dtype)
+    for row, (start, end) in enumerate(_bins(length, count)):
+        matrix[row, start:end] = 1 / (end - start)
+    return matrix
+
+
+def along_each(array, matrices):
+    """Multiply each of the last dimensions by its matrix; None leaves one as it is."""
+    first = array.ndim - len(matrices)
+    for axis, matrix in enumerate(matrices, first):
+        if matrix is None:
+            continue
+        if axis == array.ndim - 1:
+            array = np.matmul(array, matrix.T)
+        else:
+            lead, behind = array.shape[:axis], array.shape[axis + 1 :]
+            rows = array.reshape(*lead, array.shape[axis], math.prod(behind))
+            array = np.matmul(matrix, rows).reshape(*lead, matrix.shape[0], *behind)
+    return np.ascontiguousarray(array)
+
+
+@op("adaptive_avg_pool(Tensor self, int[] out) -> Tensor",
+    names=(), node=dimension_name("AdaptiveAvgPool", "Backward0", 1))  # fmt: skip
+class adaptive_avg_pool:
+    """Means of windows that cover the last dimensions with a given number of outputs."""
+
+    def forward(self, out):
+        wide = widened(self)
+        lengths = self.shape[-len(out) :]
+        found = along_each(wide, [_averaging_matrix(n, m, wide.dtype) for n, m in zip(lengths, out)])
+        return found.astype(self.dtype, copy=found is self)
+
+    def d_self(grad, self, out):
+        return functions.adaptive_avg_pool_gradient(grad, tuple(self.shape[-len(out) :]))
+
+
+@op("adaptive_avg_pool_gradient(Tensor grad, int[] lengths) -> Tensor",
+    names=(), node=dimension_name("AdaptiveAvgPool", "BackwardBackward0", 1))  # fmt: skip
+class adaptive_avg_pool_gradient:
+    """Gradients spread evenly over the windows of `adaptive_avg_pool`."""
+
+    def forward(grad, lengths):
+        wide = widened(grad)
+        out = grad.shape[-len(lengths) :]
+        found = along_each(wide, [_averaging_matrix(n, m, wide.dtype).T for n, m in zip(lengths, out)])
+        return found.astype(grad.dtype, copy=False)
+
+    def d_grad(grads, grad, lengths):
+        return functions.adaptive_avg_pool(grads[0], tuple(grad.shape[-len(lengths) :]))
+
+
+@op("adaptive_max_pool(Tensor self, int[] out) -> Tensor[]",
+    names=(), node=dimension_name("AdaptiveMaxPool", "Backward0", 1))  # fmt: skip
+class adaptive_max_pool:
+    """Maxima of windows that cover the last dimensions with a given number of outputs, and their flat places."""
+
+    def forward(self, out):
+        lead, lengths = self.shape[: -len(out)], self.shape[-len(out) :]
+        values = np.empty((*lead, *out), self.dtype)
+        places = np.empty(values.shape, np.int64)
+        for cell in itertools.product(*(enumerate(_bins(n, m)) for n, m in zip(lengths, out))):
+            at = (..., *(i for i, _ in cell))
+            window = self[(..., *(slice(*bounds) for _, bounds in cell))]
+            flat = window.reshape(*lead, -1)
+            inside = flat.argmax(-1)
+            values[at] = np.take_along_axis(flat, inside[..., None], -1)[..., 0]
+            local = np.unravel_index(inside, window.shape[len(lead) :])
+            found = np.zeros_like(inside)
+            for position, (_, (start, _end)), length in zip(local, cell, lengths):
+                found = found * length + position + start
+            places[at] = found
+        return values, places
+
+    def d_self(grad, self, out, result1):
+        return functions.places_gradient(grad, result1, tuple(self.shape[-len(out) :]))
+
+
+def _sizes(output_size, lengths, name):
+    """The wanted lengths: None keeps one."""
+    count = len(lengths)
+    sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * count
+    if len(sizes) != count:
+        kind = "internal error: output_size.size()" if "max" in name else "output_size"
+        raise RuntimeError(f"{name}{'()' if 'max' in name else ''}: {kind} must be {count}")
+    sizes = tuple(n if s is None else int(s) for s, n in zip(sizes, lengths))
+    if any(s < 0 for s in sizes):
+        raise RuntimeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{', '.join(map(str, sizes))}}}"
+        )
+    return sizes
+
+
+def _check(name, count, input):
+    if input.ndim in (count + 1, count + 2):
+        return
+    raise RuntimeError(
+        hinted(
+            f"Expected {count + 1} to {count + 2} dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' "
+            f"(while checking arguments for {name})"
+            if count == 1
+            else f"{name}(): Expected {count + 1}D or {count + 2}D tensor, but got{':' * ('max' in name)} {list(input.shape)}",
+            "the last dimensions are pooled; before them stand the channels, and samples if there are several",
+        )
+    )
+
+
+def _define(count):
+    average_name, maximum_name = f"adaptive_avg_pool{count}d", f"adaptive_max_pool{count}d"
+
+    def average(input, output_size):
+        _check(average_name, count, input)
+        sizes = _sizes(output_size, tuple(input.shape[-count:]), average_name)
+        if count == 1:
+            return functions.adaptive_avg_pool2d(input.unsqueeze(-2), (1, *sizes)).squeeze(-2)
+        if sizes == (1,) * count:
+            return input.mean(tuple(range(-count, 0)), True)
+        return functions.adaptive_avg_pool(input, sizes)
+
+    def maximum(input, output_size, return_indices=False):
+        _check(maximum_name, count, input)
+        sizes = _sizes(output_size, tuple(input.shape[-count:]), maximum_name)
+        if count == 1:
+            values, places = functions.adaptive_max_pool(input.unsqueeze(-2), (1, *sizes))
+            values, places = values.squeeze(-2), places.squeeze(-2)
+        else:
+            values, places = functions.adaptive_max_pool(input, sizes)
+        return (values, places) if return_indices else values
+
+    def maximum_with_indices(input, output_size, return_indices=True):
+        return maximum(input, output_size, True)
+
+    for pool, name, what in (
+        (average, average_name, "mean"),
+        (maximum, maximum_name, "maximum"),
+        (maximum_with_indices, maximum_name + "_with_indices", "maximum, and its place,"),
+    ):
+        pool.__name__ = pool.__qualname__ = name
+        pool.__doc__ = f"The {what} of windows that cover the input with a given output size; None keeps a length."
+    composite(average, names=("torch", "nn.functional") if count == 1 else ("nn.functional",))
+    composite(maximum, names=("nn.functional",))
+    composite(
+        maximum_with_indices,
+        names=("nn.functional", f"torch:{maximum_name}") if count == 1 else ("nn.functional",),
+    )
+
+
+for _count in (1, 2, 3):
+    _define(_count)

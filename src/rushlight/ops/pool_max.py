@@ -1,0 +1,272 @@
+"""Max pooling, its gradients, and unpooling."""
+
+import math
+
+import numpy as np
+
+from ..base.errors import hinted
+from .conv import taps
+from .pool import dimension_name, numbers, room_behind, surrounded, window_arguments, windows_along
+from .table import composite, functions, is_half, op
+
+_ARGUMENTS = "int[] kernel, int[] stride, int[] padding, int[] dilation, int[] out"
+
+
+def _lowest(dtype):
+    return -np.inf if dtype.kind == "f" or is_half(dtype) else np.iinfo(dtype).min
+
+
+def _surrounded(array, kernel, stride, padding, dilation, out):
+    lengths = array.shape[-len(kernel) :]
+    return surrounded(
+        array, padding, room_behind(lengths, kernel, stride, padding, dilation, out), _lowest(array.dtype)
+    )
+
+
+@op(f"max_pool(Tensor self, {_ARGUMENTS}) -> Tensor",
+    names=(), node=dimension_name("MaxPool", "WithIndicesBackward0", 1))  # fmt: skip
+class max_pool_values:
+    """The largest element of each window of the last dimensions: the maximum along one dimension after the other."""
+
+    def forward(self, kernel, stride, padding, dilation, out):
+        found = _surrounded(self, kernel, stride, padding, dilation, out)
+        for axis, *step in zip(range(self.ndim - len(kernel), self.ndim), kernel, stride, dilation, out):
+            views = windows_along(found, axis, *step)
+            best = next(views).copy()
+            for view in views:
+                np.maximum(best, view, out=best)
+            found = best
+        return found
+
+    def d_self(grad, self, kernel, stride, padding, dilation, out, result):
+        return functions.max_pool_values_gradient(grad, self, result, kernel, stride, padding, dilation, out)
+
+
+@op(f"max_pool_gradient(Tensor grad, Tensor self, Tensor best, {_ARGUMENTS}) -> Tensor",
+    names=(), node="MaxPoolBackwardBackward0")  # fmt: skip
+class max_pool_values_gradient:
+    """Gradients put where the first largest element of each window is; several windows may share one."""
+
+    def forward(grad, self, best, kernel, stride, padding, dilation, out):
+        source = _surrounded(self, kernel, stride, padding, dilation, out)
+        found = np.zeros(source.shape, grad.dtype)
+        apart = all(s >= (k - 1) * d + 1 for k, s, d in zip(kernel, stride, dilation))  # no two windows overlap
+        waiting = np.ones(best.shape, bool)
+        not_a_number = best != best
+        some_nan = not_a_number.any()
+        for _, window in taps(kernel, stride, dilation, out):
+            view = source[(..., *window)]
+            hit = view == best
+            if some_nan:
+                hit |= not_a_number & (view != view)
+            hit &= waiting
+            waiting ^= hit
+            target = found[(..., *window)]
+            if apart:
+                np.copyto(target, grad, where=hit)
+            else:
+                np.add(target, grad, out=target, where=hit)
+        inside = tuple(slice(p, p + n) for p, n in zip(padding, self.shape[-len(kernel) :]))
+        return np.ascontiguousarray(found[(..., *inside)])
+
+    def d_grad(grads, self, best, kernel, stride, padding, dilation, out):
+        places = functions.max_pool_places(self.detach(), kernel, stride, padding, dilation, out)[1]
+        return _fetched(grads[0], places, len(kernel))
+
+
+@op(f"max_pool_with_indices(Tensor self, {_ARGUMENTS}) -> Tensor[]",
+    names=(), node=dimension_name("MaxPool", "WithIndicesBackward0", 1))  # fmt: skip
+class max_pool_places:
+    """The largest element of each window of the last dimensions, and its flat place among them."""
+
+    def forward(self, kernel, stride, padding, dilation, out):
+        lengths = self.shape[-len(kernel) :]
+        source = _surrounded(self, kernel, stride, padding, dilation, out)
+        starts = [np.arange(n) * s - p for n, s, p in zip(out, stride, padding)]
+        best = places = None
+        for place, window in taps(kernel, stride, dilation, out):
+            candidate = source[(..., *window)]
+            here = _flat_places(starts, place, dilation, lengths)
+            if best is None:
+                best, places = candidate.copy(), np.broadcast_to(here, candidate.shape).copy()
+                continue
+            better = candidate > best
+            if self.dtype.kind == "f" or is_half(self.dtype):
+                better |= candidate != candidate
+            np.copyto(best, candidate, where=better)
+            np.copyto(places, here, where=better)
+        return best, places
+
+    def d_self(grad, self, kernel, result1):
+        return functions.places_gradient(grad, result1, tuple(self.shape[-len(kernel) :]))
+
+
+def _flat_places(starts, place, dilation, lengths):
+    """For each window, the flat place of the element under tap ``place``."""
+    flat = np.zeros((), np.int64)
+    for start, tap, step, length in zip(starts, place, dilation, lengths):
+        flat = np.add.outer(flat * length, np.clip(start + tap * step, 0, length - 1))
+    return flat
+
+
+@op("places_gradient(Tensor grad, Tensor places, int[] lengths) -> Tensor",
+    names=(), node="MaxPoolBackwardBackward0")  # fmt: skip
+class places_gradient:
+    """Gradients added up at flat places of the last dimensions."""
+
+    def forward(grad, places, lengths):
+        lead, size = grad.shape[: -len(lengths)], math.prod(lengths)
+        planes = math.prod(lead)
+        found = np.zeros(planes * size, np.float32 if is_half(grad.dtype) else grad.dtype)
+        flat = places.reshape(planes, -1) + (np.arange(planes) * size)[:, None]
+        np.add.at(found, flat.reshape(-1), grad.reshape(-1).astype(found.dtype, copy=False))
+        return found.reshape(*lead, *lengths).astype(grad.dtype, copy=False)
+
+    def d_grad(grads, places, lengths):
+        return _fetched(grads[0], places, len(lengths))
+
+
+def _fetched(value, places, count):
+    """The elements of ``value`` at flat places of its last ``count`` dimensions."""
+    return value.flatten(-count).gather(-1, places.flatten(-count)).reshape(places.shape)
+
+
+# ---------------------------------------------------------------- PyTorch's functions
+
+
+def _pool(name, count, kernel_op, input, options):
+    """The result of one of the two operations above; one dimension is pooled as two, as PyTorch does."""
+    if count == 1:
+        return _pool_line(name, kernel_op, input, *options)
+    return kernel_op(input, *window_arguments(name, count, input, *options))
+
+
+def _pool_line(name, kernel_op, input, kernel_size, stride, padding, dilation, ceil_mode):
+    if input.ndim not in (2, 3):
+        raise RuntimeError(
+            hinted(
+                f"{name}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+                f"{list(input.shape)}",
+                f"{name} takes (samples, channels, length) or (channels, length)",
+            )
+        )
+    (kernel,) = numbers(kernel_size, 1, "kernel_size", name)
+    step = (kernel,) if stride is None or stride in ([], ()) else numbers(stride, 1, "stride", name)
+    (pad,), (dilation,) = numbers(padding, 1, "padding", name), numbers(dilation, 1, "dilation", name)
+    if kernel > 0 and pad > kernel // 2:
+        raise RuntimeError(
+            f"{name}() padding should be at most half of kernel size, but got padding={pad} and kernel_size={kernel}"
+        )
+    plane = input.unsqueeze(-2)
+    length = input.shape[-1] + 2 * pad - dilation * (kernel - 1) - 1
+    if step[0] > 0 and length < 0:
+        raise RuntimeError(f"{name}() Invalid computed output size: {length // step[0] + 1}")
+    arguments = window_arguments(name, 2, plane, (1, kernel), (1, *step), (0, pad), (1, dilation), ceil_mode)
+    found = kernel_op(plane, *arguments)
+    return tuple(f.squeeze(-2) for f in found) if found.__class__ is tuple else found.squeeze(-2)
+
+
+def _define_max_pool(count):
+    name = f"max_pool{count}d"
+
+    def with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        options = (kernel_size, stride, padding, dilation, ceil_mode)
+        return _pool(name, count, functions.max_pool_places, input, options)
+
+    def pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        options = (kernel_size, stride, padding, dilation, ceil_mode)
+        if return_indices:
+            return _pool(name, count, functions.max_pool_places, input, options)
+        return _pool(name, count, functions.max_pool_values, input, options)
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = f"The largest element of each {count}-dimensional window; with ``return_indices`` also its flat place in the plane."
+    with_indices.__name__ = with_indices.__qualname__ = name + "_with_indices"
+    with_indices.__doc__ = f"`{name}` with the places of the maxima."
+    composite(pool, names=("torch", "nn.functional"))
+    composite(with_indices, names=("nn.functional", "torch") if count == 1 else ("nn.functional",))
+
+
+for _count in (1, 2, 3):
+    _define_max_pool(_count)
+
+
+# ---------------------------------------------------------------- unpooling
+
+
+@op("max_unpool(Tensor self, Tensor indices, int[] lengths) -> Tensor",
+    names=(), node=dimension_name("MaxUnpool", "Backward0", 2))  # fmt: skip
+class max_unpool_places:
+    """Elements put at flat places of the last dimensions, zeros elsewhere."""
+
+    def forward(self, indices, lengths):
+        lead, size = self.shape[: -len(lengths)], math.prod(lengths)
+        flat = indices.reshape(math.prod(lead), -1)
+        if flat.size and not 0 <= flat.min() <= flat.max() < size:
+            wrong = int(flat.max() if flat.max() >= size else flat.min())
+            raise RuntimeError(
+                hinted(
+                    f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(map(str, lengths))})",
+                    "give the output_size that the pooling had as its input",
+                )
+            )
+        found = np.zeros((flat.shape[0], size), self.dtype)
+        np.put_along_axis(found, flat, self.reshape(flat.shape), 1)
+        return found.reshape(*lead, *lengths)
+
+    def d_self(grad, indices, lengths):
+        return _fetched(grad, indices, len(lengths))
+
+
+def _unpooled_lengths(input, kernel, stride, padding, output_size):
+    count = len(kernel)
+    usual = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-count:], stride, kernel, padding)]
+    if output_size is None:
+        return usual
+    given = tuple(output_size)
+    if len(given) == count + 2:
+        given = given[2:]
+    if len(given) != count:
+        raise ValueError(
+            f"output_size should be a sequence containing {count} or {count + 2} elements, but it has a length of "
+            f"'{len(given)}'"
+        )
+    for dim, (length, size, step) in enumerate(zip(usual, given, stride)):
+        if not length - step < size < length + step:
+            raise ValueError(
+                f'invalid output_size "{given}" (dim {dim} must be between {length - step} and {length + step})'
+            )
+    return list(given)
+
+
+def _define_max_unpool(count):
+    name = f"max_unpool{count}d"
+
+    def unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+        kernel = numbers(kernel_size, count, "kernel_size", name)
+        stride = kernel if stride is None else numbers(stride, count, "stride", name)
+        padding = numbers(padding, count, "padding", name)
+        if input.ndim not in (count + 1, count + 2):
+            raise RuntimeError(
+                f"Input to max_unpooling{count}d should be a {count + 1}d or {count + 2}d Tensor, but got a tensor with "
+                f"{input.ndim} dimensions."
+            )
+        lengths = _unpooled_lengths(input, kernel, stride, padding, output_size)
+        if indices.dtype.name != "int64":
+            raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype.legacy_name}")
+        if tuple(indices.shape) != tuple(input.shape):
+            raise RuntimeError(
+                f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
+                f"tensor with shape: {list(indices.shape)}"
+            )
+        if count == 1:
+            return functions.max_unpool_places(input.unsqueeze(-1), indices.unsqueeze(-1), [*lengths, 1]).squeeze(-1)
+        return functions.max_unpool_places(input, indices, lengths)
+
+    unpool.__name__ = unpool.__qualname__ = name
+    unpool.__doc__ = f"Elements put back where `max_pool{count}d` found them, zeros elsewhere."
+    composite(unpool, names=("nn.functional",))
+
+
+for _count in (1, 2, 3):
+    _define_max_unpool(_count)
