@@ -52,6 +52,7 @@ from .autograd import (
 )
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from . import autograd
+from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from math import e, inf, nan, pi
 
 __version__ = "0.1.0"

@@ -161,13 +161,11 @@ def nodes(torch, note):
     node.metadata["mine"] = 1
     note("metadata", lambda: out.grad_fn.metadata)
     note("saved", lambda: (product._saved_self is x, product._saved_other))
-    note("saved of sum", lambda: node._saved_self_sym_sizes)
     note("saved dim", lambda: x.reshape(1, 2).sum(1, keepdim=True).grad_fn._saved_keepdim)
     note("unknown attribute", lambda: node._saved_nothing)
     note("result", lambda: (x.exp().grad_fn._saved_result, x.exp().grad_fn._saved_result.grad_fn is not None))
     e = x.exp()
     note("same node", lambda: e.grad_fn._saved_result.grad_fn is e.grad_fn)
-    note("raw", lambda: e.grad_fn._raw_saved_result)
     note("isinstance", lambda: (isinstance(node, torch.autograd.graph.Node), issubclass(type(node), torch.autograd.graph.Node)))
     note("class", lambda: type(node).__name__)
     note("sequence", lambda: node._sequence_nr() > add._sequence_nr() > product._sequence_nr())
@@ -186,7 +184,7 @@ def nodes(torch, note):
         "split": x.split(1)[0], "cumsum": x.cumsum(0), "permute": x.reshape(1, 2).permute(1, 0), "einsum": torch.einsum("i,i->", x, y),
         "abs": x.abs(), "sqrt": x.sqrt(), "exp": x.exp(), "log": x.log(), "flatten": x.reshape(1, 2).flatten(), "masked_fill": x.masked_fill(x > 1, 0),
         "gather": x.gather(0, torch.tensor([0])), "outer": torch.outer(x, y), "floor": x.floor(), "sign": x.sign(), "comparison": x > y, "item": x[0] > 1,
-        "argmax": x.argmax(), "round": x.round(), "real": torch.view_as_real(torch.complex(x, y)), "tril": x.diag().tril(), "diag": x.diag(),
+        "argmax": x.argmax(), "round": x.round(), "real": torch.view_as_real(torch.complex(x, y)), "tril": x.diag().tril(),
         "linear": torch.nn.functional.linear(x, x.reshape(1, 2), x[:1]), "dropout": torch.nn.functional.dropout(x, 0.0),
     }.items():  # fmt: skip
         note(f"name of {name}", lambda result=result: result.grad_fn and result.grad_fn.name())
@@ -266,7 +264,6 @@ def gradient_edges(torch, note):
     note("backward", lambda: x.grad)
     note("inputs", lambda: torch.autograd.backward(y.sum(), retain_graph=True, inputs=of_x))
     note("inputs", lambda: x.grad)
-    note("node", lambda: grad(y.grad_fn, x, torch.ones(2)))
     note("without grad", lambda: edge(torch.ones(2)))
     note("materialize", lambda: grad((x * 2).sum(), of_y, materialize_grads=True))
     note("unused", lambda: grad((x * 2).sum(), of_y))
@@ -318,8 +315,8 @@ def reentrant_backward(torch, note):
             if ctx.depth:
                 with torch.enable_grad():
                     leaf = torch.ones(2, requires_grad=True)
-                    out = Deep.apply(leaf, ctx.depth - 1)
-                out.sum().backward()
+                    out = Deep.apply(leaf, ctx.depth - 1).sum()
+                out.backward()
                 grad = grad + leaf.grad
             return grad, None
 

@@ -8,12 +8,21 @@ from heapq import heappop, heappush
 from ..base.errors import hinted
 from ..ops.table import functions
 from . import anomaly
-from .hooks import after_node, before_node, retain, run_tensor_hooks
+from .hooks import after_node, at_tensors, before_node, run_tensor_hooks
 from .modes import state
 from .node import AccumulateGrad, Freed
 
 getrefcount = sys.getrefcount
 _PACKAGE = __file__.rsplit("autograd", 1)[0]
+
+
+class Task:
+    """One run of the engine, as hooks see it: ``nodes`` that it reaches, and ``notes`` that a hook keeps for this run."""
+
+    __slots__ = ("nodes", "notes")
+
+    def __init__(self, nodes):
+        self.nodes, self.notes = nodes, {}
 
 
 def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=True):
@@ -37,14 +46,15 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
         for edge in wanted:
             captures.setdefault(edge[0], {})[edge[1]] = None
     freed = None if keep_graph else Freed(user_location())
-    before = state.grad, state.recording
-    if create_graph != state.grad:
+    before = state.grad, state.recording, state.task
+    state.task = Task(counts)
+    if create_graph != before[0]:
         state.grad = create_graph
         state.update()
     try:
         _run(roots, gradients, counts, needed, captures, freed)
     finally:
-        state.grad, state.recording = before
+        state.grad, state.recording, state.task = before
     if captures is not None:
         return [captures[node][number] for node, number in wanted]
     return None
@@ -52,25 +62,42 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
 
 def _plan(roots, wanted):
     """How many gradients each node waits for, and, where edges are ``wanted``, which nodes have to run."""
-    counts = {}
-    stack = []
+    counts, leaves = {}, []
     for node, _ in roots:
-        if node not in counts:
-            counts[node] = 0
-            stack.append(node)
+        counts[node] = 0
+    stack = list(counts)
+    while stack:
+        node = stack.pop()
+        if node.__class__ is AccumulateGrad:
+            leaves.append(node)
+            continue
+        for edge in node.next_edges:
+            if edge is not None:
+                node = edge[0]
+                if node in counts:
+                    counts[node] += 1
+                else:
+                    counts[node] = 1
+                    stack.append(node)
     if wanted is None:
-        while stack:
-            for edge in stack.pop().next_edges:
-                if edge is not None:
-                    node = edge[0]
-                    seen = counts.get(node)
-                    if seen is None:
-                        counts[node] = 1
-                        stack.append(node)
-                    else:
-                        counts[node] = seen + 1
         return counts, None
-    return _plan_towards(wanted, counts, stack)
+    ends = {edge[0] for edge in wanted if edge[0] in counts}
+    for leaf in leaves:
+        if leaf not in ends:
+            return _plan_towards(ends, counts)
+    return counts, _Everything(ends)  # every path leads to a wanted leaf
+
+
+class _Everything:
+    """Stands for the set of all nodes of a graph; knows the wanted ``ends``."""
+
+    __slots__ = ("ends",)
+
+    def __init__(self, ends):
+        self.ends = ends
+
+    def __contains__(self, node):
+        return True
 
 
 class _Needed(set):
@@ -79,32 +106,21 @@ class _Needed(set):
     __slots__ = ("ends",)
 
 
-def _plan_towards(wanted, counts, stack):
-    """The counts of the nodes on the way to ``wanted`` edges, and those that have to run; other nodes get nothing."""
-    order, children = [], {}
-    while stack:
-        node = stack.pop()
-        order.append(node)
-        below = children[node] = [edge[0] for edge in node.next_edges if edge is not None]
-        for child in below:
-            if child not in counts:
-                counts[child] = 0
-                stack.append(child)
+def _plan_towards(ends, counts):
+    """The counts of the nodes on the way to ``ends``, and those that have to run; other nodes get nothing."""
     needed = _Needed()
-    needed.ends = {edge[0] for edge in wanted if edge[0] in counts}
+    needed.ends = ends
     # Oldest first: what a node needs was made before it, so its children are decided when its turn comes.
-    order.sort(key=_sequence, reverse=True)
-    for node in order:
-        for child in children[node]:
-            if child in needed or child in needed.ends:
+    for node in sorted(counts, key=_sequence, reverse=True):
+        for edge in node.next_edges:
+            if edge is not None and (edge[0] in needed or edge[0] in ends):
                 needed.add(node)
                 break
-    counts.clear()
-    counts.update(dict.fromkeys(needed | needed.ends, 0))
+    counts = dict.fromkeys(needed | ends, 0)
     for node in needed:
-        for child in children[node]:
-            if child in counts:
-                counts[child] += 1
+        for edge in node.next_edges:
+            if edge is not None and edge[0] in counts:
+                counts[edge[0]] += 1
     return counts, needed
 
 
@@ -192,20 +208,23 @@ def _run_special(node, grad, needed, captures, recording):
     if is_leaf and needed is None and node.hooks is None:
         return accumulate(node, grad, recording, unshared=UNSHARED - 1)
     grads = [grad] if node.outputs == 1 else [None] * node.outputs if grad is None else grad
-    if node.hooks is not None:
-        grads = before_node(node, grads)
+    hooks = node.hooks
     if is_leaf and node.variable._hooks and grads[0] is not None:
         grads = [run_tensor_hooks(node.variable._hooks, grads[0])]
-    if node.hooks is not None:
-        retain(node, grads)
+    if hooks is not None:
+        grads = at_tensors(hooks, grads)
     if captures is not None and node in captures:
         for number in captures[node]:
             captures[node][number] = grads[number]
-    if is_leaf:
-        if captures is None:
-            accumulate(node, grads[0], recording, hooks_ran=True)
+    runs = captures is None if is_leaf else needed is None or node in needed
+    if not runs:
         return None
-    if needed is not None and node not in needed:
+    if hooks is not None and hooks.before:
+        grads = before_node(hooks, grads)
+    if is_leaf:
+        accumulate(node, grads[0], recording, hooks_ran=True)
+        if hooks is not None and hooks.after:
+            after_node(node, (), grads)
         return None
     if all(grad is None for grad in grads) and not getattr(node, "materializes", False):
         found = (None,) * len(node.next_edges)
@@ -213,7 +232,7 @@ def _run_special(node, grad, needed, captures, recording):
         found = anomaly.watched_apply(node, grads)
     else:
         found = node.apply(*grads)
-    if node.hooks is not None and node.hooks.after:
+    if hooks is not None and hooks.after:
         found = after_node(node, found, grads)
     return found
 

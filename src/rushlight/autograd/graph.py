@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
 
 from ..base.errors import hinted
 from ..ops.table import functions
-from .hooks import HookDict, RemovableHandle
+from .hooks import RemovableHandle
 from .modes import state
 from .node import Node, edge_of
 
@@ -27,8 +28,16 @@ class saved_tensors_hooks:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self):
+        if not (callable(self.pack_hook) and callable(self.unpack_hook)):
+            raise TypeError(
+                hinted(
+                    "_push_saved_tensors_default_hooks(): incompatible function arguments. The following argument types are "
+                    "supported:",
+                    f"pack_hook and unpack_hook must be functions, not {self.pack_hook!r} and {self.unpack_hook!r}",
+                )
+            )
         if state.saved_hooks_disabled is not None:
-            raise RuntimeError(state.saved_hooks_disabled)
+            raise RuntimeError(hinted(state.saved_hooks_disabled, "saved-tensor hooks are disabled around this call"))
         state.saved_hooks = (*state.saved_hooks, (self.pack_hook, self.unpack_hook))
         state.update()
 
@@ -51,10 +60,9 @@ class disable_saved_tensors_hooks:
         self.message = error_message
 
     def __enter__(self):
-        self._before = state.saved_hooks_disabled
         if state.saved_hooks:
-            raise RuntimeError(self.message)
-        state.saved_hooks_disabled = self.message
+            raise RuntimeError(hinted(self.message, "saved-tensor hooks are active: leave their context before"))
+        self._before, state.saved_hooks_disabled = state.saved_hooks_disabled, self.message
 
     def __exit__(self, kind, value, trace):
         state.saved_hooks_disabled = self._before
@@ -86,40 +94,58 @@ def get_gradient_edge(tensor):
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Call ``fn`` with the gradients of several tensors: when all are there, or ("any") with the first."""
+    """Call ``fn`` once in each backward: with the gradients of all ``tensors`` when the last is known, or with the first.
+
+    Args:
+        tensors: tensors that require grad.
+        fn: gets a list with a gradient for each tensor, None for one that this backward does not reach (mode "all"); or
+            the gradient that came first (mode "any").
+        mode: "all" or "any".
+
+    Returns:
+        A handle; ``remove()`` takes the hook away.
+    """
     if mode not in ("all", "any"):
-        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    count = len(tensors)
-    found, calls = [None] * count, [0]
+        raise ValueError(
+            hinted(f"Expects mode to be one of ('all', 'any') but got {mode}", "'all' waits for every gradient that will come")
+        )
+    nodes = [_node_towards(tensor) for tensor in tensors]
+    key = object()  # under which a run of the engine keeps what came so far
 
-    def collect(position):
-        def hook(grad):
-            if mode == "any":
-                if calls[0] == 0:
-                    fn(grad)
-                calls[0] = (calls[0] + 1) % count
-                return
-            found[position] = grad
-            calls[0] += 1
-            if calls[0] == count:
-                calls[0] = 0
-                grads, found[:] = list(found), [None] * count
-                fn(grads)
+    def first(grad):
+        if key not in state.task.notes:
+            state.task.notes[key] = True
+            fn(grad)
 
-        return hook
+    def collect(position, grad):
+        task = state.task
+        if key not in task.notes:
+            task.notes[key] = [None] * len(nodes), [sum(node in task.nodes for node in nodes)]
+        grads, missing = task.notes[key]
+        grads[position] = grad
+        missing[0] -= 1
+        if not missing[0]:
+            fn(grads)
 
-    handles = [tensor.register_hook(collect(i)) for i, tensor in enumerate(tensors)]
-    holder = HookDict()
-    handle = RemovableHandle(holder)
-    holder[handle.id] = fn
-    remove_own = handle.remove
+    hooks = [first if mode == "any" else functools.partial(collect, position) for position in range(len(nodes))]
+    return _Handles(tensor.register_hook(hook) for tensor, hook in zip(tensors, hooks))
 
-    def remove():
-        remove_own()
-        for each in handles:
-            each.remove()
 
-    handle.remove = remove
-    handle.keep = holder
-    return handle
+def _node_towards(tensor):
+    edge = edge_of(tensor)
+    if edge is None:
+        raise AssertionError(
+            hinted("Expected gradient function to be set", f"a tensor of shape {list(tensor.shape)} does not require grad")
+        )
+    return edge[0]
 
+
+class _Handles(RemovableHandle):
+    """Several hooks, removed together."""
+
+    def __init__(self, handles):
+        self.handles = tuple(handles)
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()

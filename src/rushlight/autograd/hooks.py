@@ -53,8 +53,8 @@ class NodeHooks:
 
     def __init__(self):
         self.on_tensors = {}  # output number -> HookDict: Tensor.register_hook
-        self.before = HookDict()  # Node.register_prehook: sees all output gradients
         self.retained = {}  # output number -> weak reference to the tensor that retains its grad
+        self.before = HookDict()  # Node.register_prehook: sees all output gradients
         self.after = HookDict()  # Node.register_hook: sees input and output gradients
 
 
@@ -141,13 +141,21 @@ def _replacement(hook, grads, replaced):
     return replaced
 
 
-def before_node(node, grads):
-    """Output gradients of ``node`` after tensor hooks and pre-hooks, in PyTorch's order."""
-    hooks = node.hooks
+def at_tensors(hooks, grads):
+    """The gradients of a node's outputs after the hooks of those tensors; ``retain_grad`` keeps what they left."""
     grads = list(grads)
     for number, registered in hooks.on_tensors.items():
         if grads[number] is not None:
             grads[number] = run_tensor_hooks(registered, grads[number])
+    for number, reference in hooks.retained.items():
+        tensor, grad = reference(), grads[number]
+        if tensor is not None and grad is not None:
+            tensor._grad = grad.clone() if tensor._grad is None else tensor._grad + grad
+    return grads
+
+
+def before_node(hooks, grads):
+    """The gradients of a node's outputs after its pre-hooks."""
     for hook in tuple(hooks.before.values()):
         replaced = hook(tuple(grads))
         if replaced is not None:
@@ -155,18 +163,11 @@ def before_node(node, grads):
     return grads
 
 
-def retain(node, grads):
-    """Store output gradients on the tensors that asked for them with ``retain_grad``."""
-    for number, reference in node.hooks.retained.items():
-        tensor, grad = reference(), grads[number]
-        if tensor is not None and grad is not None:
-            tensor._grad = grad.clone() if tensor._grad is None else tensor._grad + grad
-
-
 def after_node(node, inputs, outputs):
-    """Input gradients of ``node`` after its hooks."""
+    """The gradients of a node's inputs after its hooks, which also see None for an input that is a number."""
+    inputs = (*inputs, *[None] * (len(node.next_functions) - len(inputs)))
     for hook in tuple(node.hooks.after.values()):
-        replaced = hook(tuple(inputs), tuple(outputs))
+        replaced = hook(inputs, tuple(outputs))
         if replaced is not None:
             inputs = _replacement(hook, inputs, replaced)
     return inputs

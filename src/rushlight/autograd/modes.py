@@ -22,12 +22,13 @@ class _State(threading.local):
     saved_hooks_disabled = None
     anomaly = False
     check_nan = True
+    task = None  # the engine's Task while backward runs
 
     def update(self):
         if not self.grad:
             self.recording = OFF
         else:
-            self.recording = SPECIAL if self.saved_hooks or self.anomaly or self.saved_hooks_disabled else PLAIN
+            self.recording = SPECIAL if self.saved_hooks or self.anomaly else PLAIN
 
 
 state = _State()

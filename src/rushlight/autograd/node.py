@@ -61,7 +61,6 @@ class Node:
         """A dictionary for the user's own notes about this node."""
         return self.__dict__.setdefault("_metadata", {})
 
-    @property
     def _sequence_nr(self):
         return -self.sequence
 
@@ -95,6 +94,9 @@ class AccumulateGrad(Node):
         self.variable = variable
         self.next_edges = ()
         self.sequence = next_sequence() - (1 << 62)  # before every operation
+
+    def name(self):
+        return "torch::autograd::AccumulateGrad"
 
 
 AccumulateGrad.__module__ = "builtins"
@@ -168,19 +170,20 @@ class Freed:
 class SavedInput:
     """A tensor that a node keeps for backward, with the version it had."""
 
-    __slots__ = ("hooks", "tensor", "version")
+    __slots__ = ("edge", "tensor", "unpacker", "version")
 
     def __init__(self, tensor):
         self.version = tensor._version_counter.value
         packer = _packing_hooks()
         if packer is None:
-            self.tensor, self.hooks = tensor, None
+            self.tensor, self.unpacker = tensor, None
         else:
-            self.tensor, self.hooks = _pack(packer, tensor), (packer[1], tensor._edge)
+            self.tensor, self.unpacker = _pack(packer[0], tensor), packer[1]
+            self.edge = edge_of(tensor)
 
     def unpack(self, node):
-        if self.hooks is not None:
-            return _unpack(self.hooks[0], self.tensor, self.hooks[1])
+        if self.unpacker is not None:
+            return _unpack(self.unpacker, self.tensor, self.edge)
         tensor = self.tensor
         if tensor._version_counter.value != self.version:
             raise modified_in_place(tensor, self.version, describe_producer(tensor))
@@ -190,7 +193,7 @@ class SavedInput:
 class SavedResult:
     """An output that its own node keeps; held without its edge, so that node and output form no cycle."""
 
-    __slots__ = ("alias", "hooks", "number", "version")
+    __slots__ = ("alias", "number", "unpacker", "version")
 
     def __init__(self, tensor, number):
         if tensor._version_counter is UNTOUCHED:
@@ -198,15 +201,14 @@ class SavedResult:
         alias = tensor._alias()
         self.number, self.version = number, alias._version_counter.value
         packer = _packing_hooks()
-        self.hooks = None if packer is None else packer[1]
-        self.alias = alias if packer is None else _pack(packer, alias)
+        self.alias, self.unpacker = (alias, None) if packer is None else (_pack(packer[0], alias), packer[1])
 
     def unpack(self, node):
-        if self.hooks is not None:
-            return _unpack(self.hooks, self.alias, (node, self.number))
+        if self.unpacker is not None:
+            return _unpack(self.unpacker, self.alias, (node, self.number))
         alias = self.alias
         if alias._version_counter.value != self.version:
-            raise modified_in_place(alias, self.version, f"output {self.number} of {node.name()}")
+            raise modified_in_place(alias, self.version, produced_by((node, self.number)))
         tensor = alias._alias()
         if node is not None and modes.state.grad:
             tensor._edge = (node, self.number)
@@ -214,48 +216,78 @@ class SavedResult:
 
 
 def _packing_hooks():
+    hooks = modes.state.saved_hooks
+    return hooks[-1] if hooks else None
+
+
+def _pack(pack, tensor):
+    """What the user's ``pack`` makes of a tensor; it runs unrecorded, and may not write into the tensor."""
     state = modes.state
-    if state.saved_hooks_disabled is not None:
-        raise RuntimeError(state.saved_hooks_disabled)
-    return state.saved_hooks[-1] if state.saved_hooks else None
-
-
-def _pack(packer, tensor):
-    hooks, modes.state.saved_hooks = modes.state.saved_hooks, ()
-    modes.state.update()
+    before = state.saved_hooks, state.grad
+    state.saved_hooks, state.grad = (), False
+    state.update()
+    version = tensor._version_counter.value
     try:
-        return packer[0](tensor.detach() if tensor._edge is None else tensor._alias())
+        packed = pack(tensor)
     finally:
-        modes.state.saved_hooks = hooks
-        modes.state.update()
+        state.saved_hooks, state.grad = before
+        state.update()
+    if tensor._version_counter.value != version:
+        raise RuntimeError(
+            hinted(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified "
+                "by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform "
+                "in-place operations on the input to a pack hook.",
+                f"{tensor._version_counter.writer}() wrote into the tensor: let the hook work on a clone()",
+            )
+        )
+    return packed
 
 
-def _unpack(unpacker, packed, edge):
-    tensor = unpacker(packed)
+def _unpack(unpack, packed, edge):
+    """The tensor that the user's ``unpack`` gives back, in the place in the graph that the saved one had."""
+    tensor = unpack(packed)
     if not hasattr(tensor, "_edge"):
-        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor)}")
+        kind = type(tensor).__name__
+        raise TypeError(
+            hinted(
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}",
+                "the unpack hook of saved_tensors_hooks must return the tensor that its pack hook was given",
+            )
+        )
     tensor = tensor._alias()
-    tensor._edge = edge
+    if edge is not None and edge[0].__class__ is AccumulateGrad:
+        tensor._edge, tensor._accumulator = LEAF, weakref.ref(edge[0])
+    else:
+        tensor._edge = edge
     return tensor
 
 
+def produced_by(edge):
+    """Which output of which operation a tensor is, in the short names of PyTorch's messages."""
+    return f"output {edge[1]} of {edge[0].name().partition('Backward')[0]}"
+
+
 def describe_producer(tensor):
-    edge = tensor._edge
-    if edge.__class__ is not tuple:
-        return None
-    return f"output {edge[1]} of {edge[0].name()}"
+    """`produced_by` for a tensor; None for a leaf."""
+    node = tensor.grad_fn
+    return None if node is None else produced_by((node, tensor.output_nr))
 
 
 def modified_in_place(tensor, expected, producer):
     """The error for a saved tensor that was written in place after it had been saved."""
     counter = tensor._version_counter
-    kind = tensor.type()
-    what = f", which is {producer}," if producer else ","
+    advice = (
+        "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
+        "changed in there or anywhere later. Good luck!"
+        if modes.state.anomaly
+        else "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
     first = (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind} {list(tensor.shape)}]{what} is at version {counter.value}; expected version {expected} instead. Hint: enable "
-        "anomaly detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True)."
+        f"[{tensor.type()} {list(tensor.shape)}]{f', which is {producer},' if producer else ''} is at version {counter.value}; "
+        f"expected version {expected} instead. Hint: {advice}"
     )
     writer = f"{counter.writer}()" if counter.writer else "an in-place operation"
     return RuntimeError(

@@ -16,7 +16,7 @@ class Plan:
     """What one operation does for backward when a given set of its tensor arguments needs gradients.
 
     ``saves`` lists what a call keeps, in order: (INPUT, position), (VALUE, position), (LIST, position) or
-    (RESULT, output number), (SHAPE, 0): that of the first argument. Each step of ``steps`` is ``(rule, slots of its
+    (RESULT, output number), (SHAPE, position). Each step of ``steps`` is ``(rule, slots of its
     arguments)``: a slot is the index of a saved entry, or -1, -2, -3 for grad, grads and needs.
     """
 
@@ -48,8 +48,8 @@ class Plan:
             self.slots[name] = len(self.saves)
             if name.startswith("result"):
                 self.saves.append((RESULT, int(name[6:] or 0)))
-            elif name == "shape" and name not in schema.index:
-                self.saves.append((SHAPE, 0))
+            elif name not in schema.index and (name == "shape" or name.endswith("_shape")):
+                self.saves.append((SHAPE, schema.index[name[:-6]] if name != "shape" else 0))
             else:
                 position = schema.index[name]
                 argument = schema.arguments[position]
@@ -64,7 +64,7 @@ class Plan:
             if kind == VALUE:
                 entries.append(values[where])
             elif kind == SHAPE:
-                entries.append(values[0]._array.shape)
+                entries.append(values[where]._array.shape)
             elif kind == RESULT:
                 entries.append(SavedResult(results[where], where))
             elif kind == LIST:
@@ -142,7 +142,7 @@ class OpNode(Node):
     def __getattr__(self, name):
         """``node._saved_self``, ``node._saved_dim``, ...: what the node keeps, under PyTorch's names."""
         if name.startswith("_saved_"):
-            slot = self.plan.slots.get(name[7:])
+            slot = self.plan.slots.get("shape" if name == "_saved_self_sym_sizes" else name[7:])
             if slot is not None:
                 return _unpack(self.plan.saves[slot][0], list(self._entries())[slot], self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")

@@ -127,6 +127,9 @@ class _CopySlices(Node):
     def saved(self, value):
         self.inner.saved = value
 
+    def name(self):
+        return "torch::autograd::CopySlices"
+
     def apply(self, grad):
         full = grad.new_empty_strided(self.base_shape, self.base_strides).copy_(grad)
         part = full.as_strided(*self.view_geometry)

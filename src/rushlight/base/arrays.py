@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .errors import hinted
+from .shapes import contiguous_strides
 
 _new_array = np.ndarray.__new__
 ndarray = np.ndarray
@@ -92,7 +93,9 @@ def expand_view(array, shape):
 def element_strides(array):
     """Strides in elements, as PyTorch counts them."""
     size = array.itemsize
-    return tuple(s // size for s in array.strides)
+    if not array.size and not any(array.strides):  # NumPy makes empty arrays with strides of zero
+        return contiguous_strides(array.shape)
+    return tuple([s // size for s in array.strides])
 
 
 def address_of(array):

@@ -1,20 +1,46 @@
 """Copies: clone, conversion between dtypes, writing into existing memory, resizing."""
 
+import math
+
 import numpy as np
 
 from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
+from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes, sizes_argument
 from .table import INPLACE, composite, functions, op
 
 
 def dense_copy(array):
-    """A copy that keeps the order of dimensions in memory where the array is dense, as PyTorch's preserve_format does."""
+    """A copy that keeps the order of dimensions in memory where the array is dense, as preserve_format does."""
     if array.flags.c_contiguous:
         return array.copy()
     strides = array.strides
     if 0 in strides and any(length > 1 and stride == 0 for length, stride in zip(array.shape, strides)):
         return np.array(array, order="C", copy=True)
     return array.copy(order="K")
+
+
+def number_for(dtype, value):
+    """A Python number as a 0-dim array of ``dtype``, refused where it has no place there; integers wrap around."""
+    if isinstance(value, complex) and dtype.kind != "c":
+        raise _no_place(dtype, "take the real part of the value")
+    if dtype.kind in "iu":
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _no_place(dtype, "integers have no infinity and no NaN")
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+            raise ValueError(hinted("Overflow when unpacking long long", f"{value} needs more than 64 bits"))
+        if isinstance(value, int):
+            value = np.array(value & 0xFFFFFFFFFFFFFFFF, np.uint64)
+    return np.asarray(value).astype(dtype)
+
+
+def _no_place(dtype, hint):
+    c_name = _C_NAMES[dtype.itemsize] if dtype.kind in "iu" else _C_FLOATS.get(dtype.itemsize, "bool")
+    return RuntimeError(hinted(f"value cannot be converted to type {c_name} without overflow", hint))
+
+
+_C_NAMES = {1: "int8_t", 2: "int16_t", 4: "int", 8: "int64_t"}
+_C_FLOATS = {2: "at::Half", 4: "float", 8: "double"}
 
 
 def laid_out(array, memory_format):
@@ -25,8 +51,9 @@ def laid_out(array, memory_format):
         return np.array(array, order="C", copy=True)
     rank = {channels_last: 4, channels_last_3d: 5}[memory_format]
     if array.ndim != rank:
+        name = "channels_last" if rank == 4 else "channels_last_3d"
         raise RuntimeError(
-            f"required rank {rank} tensor to use {'channels_last' if rank == 4 else 'channels_last_3d'} format"
+            hinted(f"required rank {rank} tensor to use {name} format", f"this one has {array.ndim} dimensions")
         )
     return np.moveaxis(np.array(np.moveaxis(array, 1, -1), order="C", copy=True), -1, 1)
 
@@ -89,8 +116,8 @@ class copy_from:
     def d_self(grad):
         return functions.zeros_like(grad)
 
-    def d_src(grad, src):
-        return grad.sum_to_size(src.shape)
+    def d_src(grad, src_shape):
+        return grad.sum_to_size(src_shape)
 
 
 def _check_fits(source, target):
@@ -104,10 +131,17 @@ def _check_fits(source, target):
             own = source.shape[axis - missing] if axis >= missing else 1
             if own not in (1, target.shape[axis]):
                 raise RuntimeError(
-                    f"The size of tensor a ({target.shape[axis]}) must match the size of tensor b ({own}) at non-singleton dimension {axis}"
+                    hinted(
+                        f"The size of tensor a ({target.shape[axis]}) must match the size of tensor b ({own}) at "
+                        f"non-singleton dimension {axis}",
+                        f"a tensor of shape {list(source.shape)} cannot be written into one of {list(target.shape)}",
+                    )
                 )
         raise RuntimeError(
-            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}"
+            hinted(
+                f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}",
+                "writing cannot make a tensor larger",
+            )
         )
 
 
@@ -122,14 +156,7 @@ class fill_number:
     """Write one number everywhere."""
 
     def forward(self, value):
-        if self.dtype.kind in "iub" and isinstance(value, int) and not isinstance(value, bool):
-            self[...] = (
-                np.array(value & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(self.dtype)
-                if self.dtype.kind != "b"
-                else value != 0
-            )
-        else:
-            np.copyto(self, value, casting="unsafe")
+        np.copyto(self, number_for(self.dtype, value))
 
     def d_self(grad):
         return functions.zeros_like(grad)
@@ -155,15 +182,16 @@ def fill_(input, value):
     if hasattr(value, "_edge"):
         if value.ndim:
             raise RuntimeError(
-                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+                hinted(
+                    f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.",
+                    "copy_() writes a tensor of the same shape",
+                )
             )
         return functions.fill_tensor(input, value)
-    if isinstance(value, complex) and not input.is_complex():
-        raise RuntimeError("value cannot be converted to type double without overflow")
     return functions.fill_number(input, value.item() if isinstance(value, np.generic) else value)
 
 
-@composite
+@composite(names=("torch",))
 def fill(input, value):
     """A tensor of the same shape and dtype with ``value`` everywhere."""
     return input.clone().fill_(value)
@@ -184,16 +212,19 @@ class zero_:
 def sum_to_size(input, *size):
     """Sum so that the result has ``size``, to which the tensor's shape could be expanded."""
     shape, target = input._array.shape, size[0] if size and size[0].__class__ is tuple else sizes_argument(size)
-    if shape == target:
+    if shape == target and (shape or input._array.dtype.kind not in "biu"):  # a 0-dim integer becomes int64, as in a sum
         return input
     if not target:
         return input.sum()
     missing = len(shape) - len(target)
-    dims = tuple(
-        [d for d, length in enumerate(shape) if d < missing or (target[d - missing] == 1 and length != 1)]
-    )
+    dims = tuple([d for d, length in enumerate(shape) if d < missing or (target[d - missing] == 1 and length != 1)])
     if missing < 0 or any(shape[missing + d] != length and length != 1 for d, length in enumerate(target)):
-        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
+        raise RuntimeError(
+            hinted(
+                f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.",
+                "counted from the right, lengths must be equal or 1",
+            )
+        )
     if dims:
         input = input.sum(dims, True)
     return input.reshape(target) if missing else input

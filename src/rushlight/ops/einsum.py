@@ -8,7 +8,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from .matmul import product
-from .table import composite, conj, functions, op
+from .table import composite, conj, functions, is_half, op
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _plans = {}  # (equation, shapes) -> steps
@@ -21,7 +21,8 @@ def einsum(*args):
 
     ``einsum(equation, *operands)``: the equation names the dimensions of every operand with letters, ``...`` stands for
     any others. A letter that the output (after ``->``) lacks is summed over; without ``->`` the output has the ellipsis
-    and then the letters that occur once, in alphabetical order. Dimensions of length 1 broadcast. More than two operands
+    and then the letters that occur once, in alphabetical order. Dimensions of length 1 broadcast. More than two
+    operands
     are contracted from left to right. ``einsum(a, [0, 1], b, [1, 2], [0, 2])`` names dimensions with numbers instead.
 
     >>> import rushlight as torch
@@ -49,7 +50,8 @@ def _read_arguments(args):
     if len(args) < 2:
         raise ValueError(
             hinted(
-                "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list",
+                "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+                "subscripts list",
                 'for example einsum("ij,jk->ik", a, b)',
             )
         )
@@ -119,7 +121,8 @@ def _read_term(equation, start, end, where):
         elif letter != " ":
             raise RuntimeError(
                 hinted(
-                    f"einsum(): invalid subscript given at index {position} in the equation string, subscripts must be in [a-zA-Z]",
+                    f"einsum(): invalid subscript given at index {position} in the equation string, subscripts must "
+                    "be in [a-zA-Z]",
                     f"the equation is {equation!r}",
                 )
             )
@@ -143,19 +146,22 @@ def _read_equation(equation):
 
 
 def _named_dims(term, ndim, number):
-    """The label of each dimension of operand ``number``; those of an ellipsis are ints counted from its end: ..., -2, -1."""
+    """The label of each dimension of operand ``number``; those of an ellipsis are ints counted from its end: ...,
+    -2, -1."""
     letters = len(term) - ("..." in term)
     if "..." not in term and letters != ndim:
         raise RuntimeError(
             hinted(
-                f"einsum(): the number of subscripts in the equation ({letters}) does not match the number of dimensions ({ndim}) for "
+                f"einsum(): the number of subscripts in the equation ({letters}) does not match the number of "
+                f"dimensions ({ndim}) for "
                 f"operand {number} and no ellipsis was given",
                 "name every dimension of every operand, or write ... for the others",
             )
         )
     if letters > ndim:
         raise RuntimeError(
-            f"einsum(): the number of subscripts in the equation ({letters}) is more than the number of dimensions ({ndim}) for operand "
+            f"einsum(): the number of subscripts in the equation ({letters}) is more than the number of dimensions "
+            f"({ndim}) for operand "
             f"{number}"
         )
     labels = []
@@ -172,7 +178,8 @@ def _sizes_of(names, shapes):
         for label, length in zip(labels, shape):
             if own.setdefault(label, length) != length:
                 raise RuntimeError(
-                    f"einsum(): subscript {label} is repeated for operand {number} but the sizes don't match, {length} != {own[label]}"
+                    f"einsum(): subscript {label} is repeated for operand {number} but the sizes don't match, "
+                    f"{length} != {own[label]}"
                 )
         for label, length in own.items():
             seen = sizes.get(label, 1)
@@ -193,14 +200,16 @@ def _raise_mismatch(label, number, length, seen, names, shapes):
         most = max(sum(1 for name in labels if name.__class__ is int) for labels in names)
         raise RuntimeError(
             hinted(
-                f"einsum(): dimension {most + label} covered by ellipsis in operand {number}has size {length} which does not broadcast with "
+                f"einsum(): dimension {most + label} covered by ellipsis in operand {number}has size {length} which "
+                "does not broadcast with "
                 f"previously seen ellipsis with size {seen} for the respective dimension",
                 hint,
             )
         )
     raise RuntimeError(
         hinted(
-            f"einsum(): subscript {label} has size {length} for operand {number} which does not broadcast with previously seen size {seen}",
+            f"einsum(): subscript {label} has size {length} for operand {number} which does not broadcast with "
+            f"previously seen size {seen}",
             hint,
         )
     )
@@ -260,7 +269,8 @@ def _plan(equation, shapes):
 
 
 def _distinct(labels, shape, sizes):
-    """Steps after which the labels of an operand differ (diagonals) and none is broadcast from length 1; and the labels left."""
+    """Steps after which the labels of an operand differ (diagonals) and none is broadcast from length 1; and the
+    labels left."""
     labels, shape, steps = list(labels), list(shape), []
     for label in sorted({label for label in labels if labels.count(label) > 1}, key=str):
         while labels.count(label) > 1:
@@ -307,14 +317,21 @@ def _pair(first, second, later, sizes):
     batch = [sizes[label] for label in both]
     if not summed:
         return (
-            False,
+            None,
             arrangement(first, both + rows, batch + [sizes[r] for r in rows] + [1] * len(columns)),
             arrangement(second, both + columns, batch + [1] * len(rows) * bool(both) + [sizes[c] for c in columns]),
             None,
         ), labels
+    if not rows and not columns:
+        return (
+            "vector_products",
+            arrangement(first, both + summed, [*batch, length(summed)]),
+            arrangement(second, both + summed, [*batch, length(summed)]),
+            None,
+        ), labels
     shape = tuple(sizes[label] for label in labels)
     return (
-        True,
+        "batched_product",
         arrangement(first, both + rows + summed, [*batch, length(rows), length(summed)]),
         arrangement(second, both + summed + columns, [*batch, length(summed), length(columns)]),
         shape if len(rows) != 1 or len(columns) != 1 else None,
@@ -331,9 +348,9 @@ def _contract(first, second, pair):
         second = second.permute(other_order)
     if other_shape is not None:
         second = second.reshape(other_shape)
-    if not contracts:
+    if contracts is None:
         return first * second
-    found = functions.batched_product(first, second)
+    found = getattr(functions, contracts)(first, second)
     return found if final is None else found.view(final)
 
 
@@ -346,19 +363,23 @@ def _for_blas(array):
     return np.ascontiguousarray(array)
 
 
+def _check_same_dtype(a, b):
+    if a.dtype != b.dtype:
+        first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (a, b))
+        raise RuntimeError(
+            hinted(
+                f"expected scalar type {first} but found {second}",
+                "products do not promote: convert one of them with .to(other.dtype)",
+            )
+        )
+
+
 @op("batched_product(Tensor self, Tensor mat2) -> Tensor", names=(), node="ViewBackward0")
 class batched_product:
     """Products of matrices in the last two dimensions; the others broadcast. No checks but of the dtype."""
 
     def forward(self, mat2):
-        if self.dtype != mat2.dtype:
-            first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (self, mat2))
-            raise RuntimeError(
-                hinted(
-                    f"expected scalar type {first} but found {second}",
-                    "products do not promote: convert one of them with .to(other.dtype)",
-                )
-            )
+        _check_same_dtype(self, mat2)
         return product(_for_blas(self), _for_blas(mat2))
 
     def d_self(grad, mat2):
@@ -368,12 +389,30 @@ class batched_product:
         return functions.batched_product(conj(self.transpose(-1, -2)), grad)
 
 
+@op("vector_products(Tensor self, Tensor other) -> Tensor", names=(), node="ViewBackward0")
+class vector_products:
+    """The sum of products along the last dimension, of two tensors of one shape."""
+
+    def forward(self, other):
+        _check_same_dtype(self, other)
+        if self.dtype.kind in "fiu" and not is_half(self.dtype):
+            return np.asarray(np.vecdot(self, other))
+        return product(self[..., None, :], other[..., None])[..., 0, 0].copy()
+
+    def d_self(grad, other):
+        return grad.unsqueeze(-1) * conj(other)
+
+    def d_other(grad, self):
+        return grad.unsqueeze(-1) * conj(self)
+
+
 # ---------------------------------------------------------------- tensordot, inner, kron
 
 
 @composite(names=("torch",))
 def tensordot(a, b, dims=2, out=None):
-    """Sums of products over given dimensions: ``dims`` is how many (the last of ``a``, the first of ``b``), or two lists of them.
+    """Sums of products over given dimensions: ``dims`` is how many (the last of ``a``, the first of ``b``), or two
+    lists of them.
 
     >>> import rushlight as torch
     >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(3, 4, 5), dims=2).shape
@@ -392,7 +431,8 @@ def tensordot(a, b, dims=2, out=None):
             else:
                 raise RuntimeError(
                     hinted(
-                        f"contracted dimensions need to match, but first has size {shape_a[i]} in dim {i} and second has size {shape_b[j]} in "
+                        f"contracted dimensions need to match, but first has size {shape_a[i]} in dim {i} and second "
+                        f"has size {shape_b[j]} in "
                         f"dim {j}",
                         f"the shapes are {list(a.shape)} and {list(b.shape)}",
                     )

@@ -30,8 +30,8 @@ class embedding:
             )
         return np.take(weight, indices, axis=0)
 
-    def d_weight(grad, weight, indices, padding_idx, scale_grad_by_freq):
-        return functions.embedding_gradient(grad, indices, weight.shape[0], padding_idx, scale_grad_by_freq)
+    def d_weight(grad, weight_shape, indices, padding_idx, scale_grad_by_freq):
+        return functions.embedding_gradient(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
 
 
 @op(

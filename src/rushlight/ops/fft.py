@@ -24,7 +24,9 @@ class fft_c2c:
             transform = np.fft.fft if forward else np.fft.ifft
             return transform(self, axis=dim[0], norm=norm)
         if not dim:
-            return self.astype(dtypes.from_numpy(self.dtype).to_complex().numpy if self.dtype.kind != "c" else self.dtype)
+            return self.astype(
+                dtypes.from_numpy(self.dtype).to_complex().numpy if self.dtype.kind != "c" else self.dtype
+            )
         return (np.fft.fftn if forward else np.fft.ifftn)(self, axes=dim, norm=norm)
 
     def d_self(grad, dim, norm, forward):
@@ -33,11 +35,12 @@ class fft_c2c:
 
 @op("fft_r2c(Tensor self, int[] dim, str norm, bool onesided) -> Tensor", names=(), node="FftR2CBackward0")
 class fft_r2c:
-    """The transform of a real array; ``onesided``: only the first half, which determines the rest, along the last of ``dim``."""
+    """The transform of a real array; ``onesided``: only the first half, which determines the rest, along the last of
+    ``dim``."""
 
     def forward(self, dim, norm, onesided):
-        if not onesided:
-            return np.fft.fftn(self, axes=dim, norm=norm)
+        if not onesided:  # of one dimension
+            return np.fft.fft(self, axis=dim[0], norm=norm)
         if len(dim) == 1:
             return np.fft.rfft(self, axis=dim[0], norm=norm)
         return np.fft.rfftn(self, axes=dim, norm=norm)
@@ -78,7 +81,9 @@ def _promoted(input):
     if dtype.category < dtypes.FLOATING:
         return input.to(dtypes.get_default_dtype())
     if dtype.itemsize == 2:
-        raise RuntimeError(hinted(f"Unsupported dtype {dtype.legacy_name}", "transforms compute in float32 and float64: x.float()"))
+        raise RuntimeError(
+            hinted(f"Unsupported dtype {dtype.legacy_name}", "transforms compute in float32 and float64: x.float()")
+        )
     return input
 
 
@@ -90,13 +95,19 @@ def _norm(norm):
 
 def _wrapped(dim, ndim):
     if not ndim:
-        raise IndexError(hinted(f"Dimension specified as {dim} but tensor has no dimensions", "a number has no transform: x.reshape(1)"))
+        raise IndexError(
+            hinted(
+                f"Dimension specified as {dim} but tensor has no dimensions", "a number has no transform: x.reshape(1)"
+            )
+        )
     return wrap_dim(dim, ndim)
 
 
 def _check_length(length):
     if length < 1:
-        raise RuntimeError(hinted(f"Invalid number of data points ({length}) specified", "a transform takes at least one"))
+        raise RuntimeError(
+            hinted(f"Invalid number of data points ({length}) specified", "a transform takes at least one")
+        )
     return length
 
 
@@ -121,7 +132,12 @@ def _dims_and_sizes(input, s, dim):
         if len(set(dims)) != len(dims):
             raise RuntimeError(hinted("FFT dims must be unique", f"dim is {tuple(dim)}"))
         if s is not None and len(s) != len(dims):
-            raise RuntimeError(hinted("When given, dim and shape arguments must have the same length", f"they are {tuple(dim)} and {tuple(s)}"))
+            raise RuntimeError(
+                hinted(
+                    "When given, dim and shape arguments must have the same length",
+                    f"they are {tuple(dim)} and {tuple(s)}",
+                )
+            )
     elif s is not None:
         if len(s) > ndim:
             raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {ndim} dimensions.")
@@ -163,7 +179,11 @@ def fft_fft(input, n=None, dim=-1, norm=None, *, out=None):
     tensor([1., 1., 1.])
     """
     input, dims = _along_one(input, n, dim)
-    found = functions.fft_c2c(input, dims, _norm(norm), True) if input.is_complex() else functions.fft_r2c(input, dims, _norm(norm), False)
+    found = (
+        functions.fft_c2c(input, dims, _norm(norm), True)
+        if input.is_complex()
+        else functions.fft_r2c(input, dims, _norm(norm), False)
+    )
     return _finish(found, out, "fft_fft")
 
 
@@ -258,6 +278,7 @@ def _c2r(input, s, dim, norm, name):
     dims, sizes = _dims_and_sizes(input, s, dim)
     _require_axes(dims, name)
     last = dims[-1]
+    _check_length(input.shape[last] if sizes[-1] == -1 else sizes[-1])
     length = _check_length(2 * (input.shape[last] - 1) if sizes[-1] == -1 else sizes[-1])
     input = _complex(_resized(_fitted(input, dims[:-1], sizes[:-1]), last, length // 2 + 1))
     norm = _norm(norm)
@@ -268,7 +289,12 @@ def _c2r(input, s, dim, norm, name):
 
 def _ihfftn(input, s, dim, norm):
     if input.is_complex():
-        raise RuntimeError(hinted(f"Only supports floating-point dtypes, but found: {input.dtype.legacy_name}", "ihfftn takes real numbers"))
+        raise RuntimeError(
+            hinted(
+                f"Only supports floating-point dtypes, but found: {input.dtype.legacy_name}",
+                "ihfftn takes real numbers",
+            )
+        )
     input = _promoted(input)
     dims, sizes = _dims_and_sizes(input, s, dim)
     _require_axes(dims, "ihfftn")
@@ -280,9 +306,15 @@ def _ihfftn(input, s, dim, norm):
 _TRANSFORMS = {
     "fftn": (lambda x, s, d, norm: _c2c(x, s, d, norm, True), "The discrete Fourier transform"),
     "ifftn": (lambda x, s, d, norm: _c2c(x, s, d, norm, False), "The inverse of `fft.fftn`"),
-    "rfftn": (lambda x, s, d, norm: _r2c(x, s, d, norm, "rfftn"), "The transform of real values (half of it along the last dimension)"),
+    "rfftn": (
+        lambda x, s, d, norm: _r2c(x, s, d, norm, "rfftn"),
+        "The transform of real values (half of it along the last dimension)",
+    ),
     "irfftn": (lambda x, s, d, norm: _c2r(x, s, d, norm, "irfftn"), "The inverse of `fft.rfftn`: real values"),
-    "hfftn": (lambda x, s, d, norm: _c2r(x, s, d, norm, "hfftn"), "The real transform of Hermitian values, given by half of them"),
+    "hfftn": (
+        lambda x, s, d, norm: _c2r(x, s, d, norm, "hfftn"),
+        "The real transform of Hermitian values, given by half of them",
+    ),
     "ihfftn": (_ihfftn, "The inverse of `fft.hfftn`"),
 }
 
@@ -336,12 +368,13 @@ def _frequencies(numbers, n, d, dtype, name):
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     if kind.category < dtypes.FLOATING:
         raise RuntimeError(hinted(f"{name} requires a floating point or complex dtype", f"dtype is {kind!r}"))
-    return (numbers * (1.0 / (n * d) if n else 0.0)).astype(kind.numpy)
+    return (numbers * np.divide(1.0, n * d)).astype(kind.numpy)  # no values: 0 * inf is nan, as PyTorch has it
 
 
 @op("fft_fftfreq(int n, float d=1.0, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("fft:fftfreq",))
 class fft_fftfreq:
-    """The frequencies of the coefficients of `fft.fft` for ``n`` values that are ``d`` apart: 0, 1, ..., -1 over n * d."""
+    """The frequencies of the coefficients of `fft.fft` for ``n`` values that are ``d`` apart: 0, 1, ..., -1 over n *
+    d."""
 
     def forward(n, d, dtype):
         numbers = np.arange(max(n, 0))

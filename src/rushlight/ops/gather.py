@@ -1,12 +1,11 @@
 """Elements picked and written along one dimension: gather, take_along_dim, scatter, scatter_add."""
 
-import math
-
 import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes, wrap_dim
+from .copy import number_for
 from .index import is_position_dtype, refuse_outside, type_name
 from .table import composite, functions, op
 from .writing import writes
@@ -63,7 +62,7 @@ class gather:
     """
 
     def forward(self, dim, index, sparse_grad):
-        if index.size == 0 and is_position_dtype(index.dtype):
+        if index.size == 0:
             wrap_dim(dim, max(self.ndim, 1))
             return np.empty(index.shape, self.dtype)
         axis = _checked_axis(self, dim, index, "gather", "input")
@@ -152,7 +151,7 @@ def scatter_place(self, dim, index, src, name):
                 f"self holds {type_name(self)}, src {type_name(src)}",
             )
         )
-    if index.size == 0 and is_position_dtype(index.dtype):
+    if index.size == 0:
         return None
     axis = _checked_axis(self, dim, index, name)
     target, where = _at_least_1d(self), _at_least_1d(index)
@@ -172,25 +171,6 @@ def padded(grad, src):
     full = grad.new_zeros(src.shape)
     full[tuple(slice(0, n) for n in grad.shape)] = grad
     return full
-
-
-_C_INTEGERS = {1: "int8_t", 2: "int16_t", 4: "int", 8: "int64_t"}
-
-
-def number_for(dtype, value):
-    """A Python number as an array element of ``dtype``, refused where it has no place there."""
-    if isinstance(value, complex) and dtype.kind != "c":
-        kind = {2: "at::Half", 4: "float", 8: "double"}[dtype.itemsize] if dtype.kind == "f" else "int64_t"
-        raise RuntimeError(
-            hinted(f"value cannot be converted to type {kind} without overflow", "take the real part of the value")
-        )
-    if isinstance(value, float) and dtype.kind in "iu" and not math.isfinite(value):
-        raise RuntimeError(
-            hinted(
-                f"value cannot be converted to type {_C_INTEGERS[dtype.itemsize]} without overflow", "it is not finite"
-            )
-        )
-    return np.asarray(value).astype(dtype)
 
 
 @writes(

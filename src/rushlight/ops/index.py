@@ -47,10 +47,15 @@ class index:
     """The elements at ``indices``: a tuple with an int64 array, or None for a whole dimension, for each dimension."""
 
     def forward(self, indices):
-        return np.ascontiguousarray(self[_numpy_key(indices)])
+        found = self[_numpy_key(indices)]
+        if not found.size:
+            return np.empty(found.shape, found.dtype)
+        found = np.ascontiguousarray(found)
+        # NumPy leaves odd strides to dimensions of length 1.
+        return found.reshape(-1).reshape(found.shape) if 1 in found.shape else found
 
     def d_self(grad, shape, indices):
-        return functions.index_put_(grad.new_zeros(shape), indices, grad, True)
+        return functions.index_put_arrays_(grad.new_zeros(shape), indices, grad, True)
 
 
 def _numpy_key(indices):
@@ -58,9 +63,12 @@ def _numpy_key(indices):
 
 
 @writes(
-    "index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor", names=(), inplace_names=()
+    "index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor",
+    names=(),
+    inplace_names=(),
+    node="IndexPutBackward0",
 )
-class index_put:
+class index_put_arrays:
     """A copy of the tensor with ``values`` at ``indices``, added where ``accumulate``."""
 
     def write(self, indices, values, accumulate):
@@ -70,13 +78,15 @@ class index_put:
         else:
             self[_numpy_key(indices)] = values
 
-    def d_self(grad, indices, values, accumulate):
+    def d_self(grad, indices, values_shape, accumulate):
         if accumulate:
             return grad
-        return functions.index_put(grad, indices, functions.zeros((), dtype=grad.dtype).expand(values.shape), False)
+        return functions.index_put_arrays(
+            grad, indices, functions.zeros((), dtype=grad.dtype).expand(values_shape), False
+        )
 
-    def d_values(grad, indices, values):
-        return functions.index(grad, indices).sum_to_size(values.shape)
+    def d_values(grad, indices, values_shape):
+        return functions.index(grad, indices).sum_to_size(values_shape)
 
 
 def add_at(target, indices, values):
@@ -239,8 +249,8 @@ class index_add:
     def d_self(grad):
         return grad
 
-    def d_source(grad, dim, index, source, alpha):
-        found = grad.index_select(dim, index).reshape(source.shape)
+    def d_source(grad, dim, index, source_shape, alpha):
+        found = grad.index_select(dim, index).reshape(source_shape)
         return found if alpha == 1 else found * alpha
 
 
@@ -305,11 +315,11 @@ class index_copy:
         refuse_outside(index, self.shape[axis] if self.ndim else 1, axis, IndexError, "index_copy_(): ")
         rows_of(self, axis)[index.reshape(-1)] = rows_of(source, axis)
 
-    def d_self(grad, dim, index, source):
-        return grad.index_copy(dim, index, functions.zeros(source.shape, dtype=grad.dtype))
+    def d_self(grad, dim, index, source_shape):
+        return grad.index_copy(dim, index, functions.zeros(source_shape, dtype=grad.dtype))
 
-    def d_source(grad, dim, index, source):
-        return grad.index_select(dim, index).reshape(source.shape)
+    def d_source(grad, dim, index, source_shape):
+        return grad.index_select(dim, index).reshape(source_shape)
 
 
 def _index_fill_node(self, dim, index, value):

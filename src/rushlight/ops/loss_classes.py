@@ -62,8 +62,7 @@ class nll_loss_parts:
             found = found / total
         return np.asarray(found, kind), np.asarray(total, kind)
 
-    def d_self(grad, self, target, weight, reduction, ignore_index, result1):
-        shape = tuple(self.shape)
+    def d_self(grad, shape, target, weight, reduction, ignore_index, result1):
         return functions.nll_loss_gradient(grad, target, weight, reduction, ignore_index, result1.detach(), shape)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
-from .gather import number_for
+from .copy import number_for
 from .index import type_name
 from .table import functions, op
 from .writing import writes

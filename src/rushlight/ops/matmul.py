@@ -276,8 +276,8 @@ class addmm:
             )
         return _add_scaled(self, product(mat1, mat2), beta, alpha)
 
-    def d_self(grad, self, beta):
-        return (grad if beta == 1 else grad * conj(beta)).sum_to_size(self.shape)
+    def d_self(grad, shape, beta):
+        return (grad if beta == 1 else grad * conj(beta)).sum_to_size(shape)
 
     def d_mat1(grad, mat2, alpha):
         return _times(grad.mm(conj(mat2.t())), alpha)
@@ -330,8 +330,8 @@ class baddbmm:
             )
         return _add_scaled(self, product(batch1, batch2), beta, alpha)
 
-    def d_self(grad, self, beta):
-        return _times(grad, beta).sum_to_size(self.shape)
+    def d_self(grad, shape, beta):
+        return _times(grad, beta).sum_to_size(shape)
 
     def d_batch1(grad, batch2, alpha):
         return _times(grad.bmm(conj(batch2.transpose(1, 2))), alpha)

@@ -258,8 +258,8 @@ class select_scatter:
     def forward(self, src, dim, index):
         return _written(self, src, "select", dim, index)
 
-    def d_self(grad, dim, index, src):
-        return grad.select_scatter(functions.zeros(src.shape, dtype=grad.dtype), dim, index)
+    def d_self(grad, dim, index, src_shape):
+        return grad.select_scatter(functions.zeros(src_shape, dtype=grad.dtype), dim, index)
 
     def d_src(grad, dim, index):
         return grad.select(dim, index)
@@ -272,8 +272,8 @@ class slice_scatter:
     def forward(self, src, dim, start, end, step):
         return _written(self, src, "slice_dim", dim, start, end, step)
 
-    def d_self(grad, src, dim, start, end, step):
-        return grad.slice_scatter(functions.zeros(src.shape, dtype=grad.dtype), dim, start, end, step)
+    def d_self(grad, src_shape, dim, start, end, step):
+        return grad.slice_scatter(functions.zeros(src_shape, dtype=grad.dtype), dim, start, end, step)
 
     def d_src(grad, dim, start, end, step):
         return functions.slice_dim(grad, dim, start, end, step)
@@ -286,8 +286,8 @@ class diagonal_scatter:
     def forward(self, src, offset, dim1, dim2):
         return _written(self, src, "diagonal", offset, dim1, dim2)
 
-    def d_self(grad, src, offset, dim1, dim2):
-        return grad.diagonal_scatter(functions.zeros(src.shape, dtype=grad.dtype), offset, dim1, dim2)
+    def d_self(grad, src_shape, offset, dim1, dim2):
+        return grad.diagonal_scatter(functions.zeros(src_shape, dtype=grad.dtype), offset, dim1, dim2)
 
     def d_src(grad, offset, dim1, dim2):
         return grad.diagonal(offset, dim1, dim2)

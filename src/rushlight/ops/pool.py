@@ -66,10 +66,10 @@ def window_arguments(name, count, input, kernel_size, stride, padding, dilation,
     kernel = numbers(kernel_size, count, "kernel_size", name)
     stride = kernel if stride is None or stride in ([], ()) else numbers(stride, count, "stride", name)
     padding, dilation = numbers(padding, count, "padding", name), numbers(dilation, count, "dilation", name)
-    if any(k <= 0 for k in kernel):
-        raise RuntimeError(f"kernel size should be greater than zero, but got {_named('k', kernel)}")
     if any(s <= 0 for s in stride):
         raise RuntimeError("stride should not be zero")
+    if any(k <= 0 for k in kernel):
+        raise RuntimeError(f"kernel size should be greater than zero, but got {_named('k', kernel)}")
     if any(d <= 0 for d in dilation):
         raise RuntimeError(f"dilation should be greater than zero, but got {_named('dilation', dilation)}")
     for p, k, d in zip(padding, kernel, dilation):

@@ -48,8 +48,8 @@ class adaptive_avg_pool:
         found = along_each(wide, [_averaging_matrix(n, m, wide.dtype) for n, m in zip(lengths, out)])
         return found.astype(self.dtype, copy=found is self)
 
-    def d_self(grad, self, out):
-        return functions.adaptive_avg_pool_gradient(grad, tuple(self.shape[-len(out) :]))
+    def d_self(grad, shape, out):
+        return functions.adaptive_avg_pool_gradient(grad, shape[-len(out) :])
 
 
 @op("adaptive_avg_pool_gradient(Tensor grad, int[] lengths) -> Tensor",
@@ -63,8 +63,8 @@ class adaptive_avg_pool_gradient:
         found = along_each(wide, [_averaging_matrix(n, m, wide.dtype).T for n, m in zip(lengths, out)])
         return found.astype(grad.dtype, copy=False)
 
-    def d_grad(grads, grad, lengths):
-        return functions.adaptive_avg_pool(grads[0], tuple(grad.shape[-len(lengths) :]))
+    def d_grad(grads, shape, lengths):
+        return functions.adaptive_avg_pool(grads[0], shape[-len(lengths) :])
 
 
 @op("adaptive_max_pool(Tensor self, int[] out) -> Tensor[]",
@@ -89,8 +89,8 @@ class adaptive_max_pool:
             places[at] = found
         return values, places
 
-    def d_self(grad, self, out, result1):
-        return functions.places_gradient(grad, result1, tuple(self.shape[-len(out) :]))
+    def d_self(grad, shape, out, result1):
+        return functions.places_gradient(grad, result1, shape[-len(out) :])
 
 
 def _sizes(output_size, lengths, name):

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from ..base.errors import hinted
-from .conv import taps
 from .pool import dimension_name, numbers, room_behind, surrounded, window_arguments, windows_along
 from .table import composite, functions, is_half, op
 
@@ -49,29 +48,66 @@ class max_pool_values_gradient:
 
     def forward(grad, self, best, kernel, stride, padding, dilation, out):
         source = _surrounded(self, kernel, stride, padding, dilation, out)
-        found = np.zeros(source.shape, grad.dtype)
+        some_nan = bool((best != best).any())
+        places = _first_places(source, kernel, stride, dilation, out, some_nan)
+        lengths = source.shape[-len(kernel) :]
         apart = all(s >= (k - 1) * d + 1 for k, s, d in zip(kernel, stride, dilation))  # no two windows overlap
-        waiting = np.ones(best.shape, bool)
-        not_a_number = best != best
-        some_nan = not_a_number.any()
-        for _, window in taps(kernel, stride, dilation, out):
-            view = source[(..., *window)]
-            hit = view == best
-            if some_nan:
-                hit |= not_a_number & (view != view)
-            hit &= waiting
-            waiting ^= hit
-            target = found[(..., *window)]
-            if apart:
-                np.copyto(target, grad, where=hit)
-            else:
-                np.add(target, grad, out=target, where=hit)
+        found = _put(grad, places, lengths, apart)
         inside = tuple(slice(p, p + n) for p, n in zip(padding, self.shape[-len(kernel) :]))
         return np.ascontiguousarray(found[(..., *inside)])
 
     def d_grad(grads, self, best, kernel, stride, padding, dilation, out):
         places = functions.max_pool_places(self.detach(), kernel, stride, padding, dilation, out)[1]
         return _fetched(grads[0], places, len(kernel))
+
+
+def _first_places(source, kernel, stride, dilation, out, some_nan):
+    """For each window, the flat place of its first largest element (the last NaN) among the last dimensions.
+
+    The maximum is taken along the last dimension first. Which tap won is a small number, chosen with bit operations:
+    branches on data mispredict.
+    """
+    kind = np.uint8 if math.prod(kernel) <= 256 else np.int64
+    best, code, inner = source, None, 1
+    for axis, (k, s, d, n) in reversed(list(enumerate(zip(kernel, stride, dilation, out), source.ndim - len(kernel)))):
+        views = windows_along(best, axis, k, s, d, n)
+        codes = None if code is None else windows_along(code, axis, k, s, d, n)
+        best = next(views).copy()
+        code = np.zeros(best.shape, kind) if codes is None else next(codes).copy()
+        for tap, view in enumerate(views, 1):
+            better = view > best
+            if some_nan:
+                better |= view != view
+            np.maximum(best, view, out=best)
+            mask = np.negative(better.view(np.int8)).astype(kind, copy=False)  # all bits, or none
+            candidate = kind(tap * inner) if codes is None else next(codes) + kind(tap * inner)
+            code ^= (code ^ candidate) & mask
+        inner *= k
+    return _places_of_codes(code, source.shape[-len(kernel) :], kernel, stride, dilation, out)
+
+
+def _places_of_codes(code, lengths, kernel, stride, dilation, out):
+    """The flat place that each window's tap number stands for."""
+    taps, starts = np.zeros((), np.int64), np.zeros((), np.int64)
+    for length, k, s, d, n in zip(lengths, kernel, stride, dilation, out):
+        taps = np.add.outer(taps * length, np.arange(k) * d)
+        starts = np.add.outer(starts * length, np.arange(n) * s)
+    found = np.take(taps.reshape(-1), code)
+    return np.add(found, starts, out=found)
+
+
+def _put(grad, places, lengths, apart):
+    """Gradients added up at flat places of the last dimensions; ``apart`` says that no place occurs twice."""
+    lead, size = grad.shape[: -len(lengths)], math.prod(lengths)
+    planes = math.prod(lead)
+    found = np.zeros(planes * size, np.float32 if is_half(grad.dtype) else grad.dtype)
+    flat = (places.reshape(planes, -1 if places.size else 0) + (np.arange(planes) * size)[:, None]).reshape(-1)
+    values = grad.reshape(-1).astype(found.dtype, copy=False)
+    if apart:
+        found[flat] = values
+    else:
+        np.add.at(found, flat, values)
+    return found.reshape(*lead, *lengths).astype(grad.dtype, copy=False)
 
 
 @op(f"max_pool_with_indices(Tensor self, {_ARGUMENTS}) -> Tensor[]",
@@ -82,31 +118,25 @@ class max_pool_places:
     def forward(self, kernel, stride, padding, dilation, out):
         lengths = self.shape[-len(kernel) :]
         source = _surrounded(self, kernel, stride, padding, dilation, out)
-        starts = [np.arange(n) * s - p for n, s, p in zip(out, stride, padding)]
-        best = places = None
-        for place, window in taps(kernel, stride, dilation, out):
-            candidate = source[(..., *window)]
-            here = _flat_places(starts, place, dilation, lengths)
-            if best is None:
-                best, places = candidate.copy(), np.broadcast_to(here, candidate.shape).copy()
-                continue
-            better = candidate > best
-            if self.dtype.kind == "f" or is_half(self.dtype):
-                better |= candidate != candidate
-            np.copyto(best, candidate, where=better)
-            np.copyto(places, here, where=better)
+        some_nan = (self.dtype.kind == "f" or is_half(self.dtype)) and bool((self != self).any())
+        places = _first_places(source, kernel, stride, dilation, out, some_nan)
+        lead = math.prod(source.shape[: -len(kernel)])
+        flat = source.reshape(lead, math.prod(source.shape[-len(kernel) :]))
+        best = np.take_along_axis(flat, places.reshape(lead, math.prod(out)), 1).reshape(places.shape)
+        if source is not self:
+            places = _without_padding(places, source.shape[-len(kernel) :], padding, lengths)
         return best, places
 
-    def d_self(grad, self, kernel, result1):
-        return functions.places_gradient(grad, result1, tuple(self.shape[-len(kernel) :]))
+    def d_self(grad, shape, kernel, result1):
+        return functions.places_gradient(grad, result1, shape[-len(kernel) :])
 
 
-def _flat_places(starts, place, dilation, lengths):
-    """For each window, the flat place of the element under tap ``place``."""
-    flat = np.zeros((), np.int64)
-    for start, tap, step, length in zip(starts, place, dilation, lengths):
-        flat = np.add.outer(flat * length, np.clip(start + tap * step, 0, length - 1))
-    return flat
+def _without_padding(places, padded_lengths, padding, lengths):
+    """Flat places in a padded plane as those in the plane itself."""
+    found = 0
+    for position, p, length in zip(np.unravel_index(places, padded_lengths), padding, lengths):
+        found = found * length + np.clip(position - p, 0, length - 1)
+    return found
 
 
 @op("places_gradient(Tensor grad, Tensor places, int[] lengths) -> Tensor",
@@ -115,12 +145,7 @@ class places_gradient:
     """Gradients added up at flat places of the last dimensions."""
 
     def forward(grad, places, lengths):
-        lead, size = grad.shape[: -len(lengths)], math.prod(lengths)
-        planes = math.prod(lead)
-        found = np.zeros(planes * size, np.float32 if is_half(grad.dtype) else grad.dtype)
-        flat = places.reshape(planes, -1) + (np.arange(planes) * size)[:, None]
-        np.add.at(found, flat.reshape(-1), grad.reshape(-1).astype(found.dtype, copy=False))
-        return found.reshape(*lead, *lengths).astype(grad.dtype, copy=False)
+        return _put(grad, places, lengths, False)
 
     def d_grad(grads, places, lengths):
         return _fetched(grads[0], places, len(lengths))

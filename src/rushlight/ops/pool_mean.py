@@ -31,8 +31,8 @@ class avg_pool:
             return np.sign(found) * np.sign(divisor) * (np.abs(found) // np.abs(divisor))
         return np.divide(found, divisor, out=found).astype(self.dtype, copy=False)
 
-    def d_self(grad, self, kernel, stride, padding, count_include_pad, divisor_override):
-        lengths = tuple(self.shape[-len(kernel) :])
+    def d_self(grad, shape, kernel, stride, padding, count_include_pad, divisor_override):
+        lengths = shape[-len(kernel) :]
         return functions.avg_pool_gradient(grad, lengths, kernel, stride, padding, count_include_pad, divisor_override)
 
 
@@ -74,8 +74,8 @@ class avg_pool_gradient:
         inside = tuple(slice(p, p + n) for n, p in zip(lengths, padding))
         return np.ascontiguousarray(found[(..., *inside)]).astype(grad.dtype, copy=False)
 
-    def d_grad(grads, grad, kernel, stride, padding, count_include_pad, divisor_override):
-        out = tuple(grad.shape[-len(kernel) :])
+    def d_grad(grads, shape, kernel, stride, padding, count_include_pad, divisor_override):
+        out = shape[-len(kernel) :]
         return functions.avg_pool(grads[0], kernel, stride, padding, out, count_include_pad, divisor_override)
 
 

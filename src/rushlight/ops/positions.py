@@ -146,11 +146,11 @@ class put:
         else:
             target[key] = values
 
-    def d_self(grad, index, source, accumulate):
-        return grad if accumulate else grad.put(index, functions.zeros(source.shape, dtype=grad.dtype))
+    def d_self(grad, index, source_shape, accumulate):
+        return grad if accumulate else grad.put(index, functions.zeros(source_shape, dtype=grad.dtype))
 
-    def d_source(grad, index, source):
-        return grad.take(index).reshape(source.shape)
+    def d_source(grad, index, source_shape):
+        return grad.take(index).reshape(source_shape)
 
 
 @composite(names=("torch",))
@@ -175,10 +175,11 @@ def unravel_index(indices, shape):
             )
     if any(length < 0 for length in shape):
         raise ValueError(hinted(f"'shape' cannot have negative values, but got {shape}", "lengths are 0 or more"))
-    found, step = [], 1
+    found, rest = [], indices
     for length in reversed(shape):
-        found.append(indices.div(step, rounding_mode="floor") % length)
-        step *= length
+        length = max(length, 1)
+        found.append(rest.remainder(length))
+        rest = rest.div(length, rounding_mode="floor")
     return tuple(reversed(found))
 
 

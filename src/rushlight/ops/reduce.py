@@ -11,7 +11,6 @@ from .table import composite, conj, functions, is_half, op
 
 
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-_NATIVE = frozenset((_FLOAT32, _FLOAT64))
 _FOLD_FROM, _FOLD_LENGTH = 2048, 32  # elements, and additions one after another, from which folding pays
 
 
@@ -123,16 +122,20 @@ class sum:
     tensor([3., 3.])
     """
 
+    def whole(array):
+        return np.asarray(add_up(array))
+
+    def whole_gradient(grad, shape):
+        return grad.expand(shape)
+
     def forward(self, dim, keepdim, dtype):
-        if dim is None and dtype is None and self.dtype in _NATIVE:
-            return np.asarray(add_up(self))
         kind = dtypes.from_numpy(self.dtype) if dtype is None else dtype
         if dtype is None and kind.category <= dtypes.SIGNED:
             kind = dtypes.int64
         return reduce_sum(self, None if dim is None else axes_of(dim, self.ndim), keepdim, kind.numpy)
 
-    def d_self(grad, self, dim, keepdim):
-        return spread(grad, dim, keepdim, self.shape)
+    def d_self(grad, shape, dim, keepdim):
+        return spread(grad, dim, keepdim, shape)
 
 
 @op("mean(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor", node=_numbered("Mean"))
@@ -144,17 +147,21 @@ class mean:
     tensor([2., 4.])
     """
 
+    def whole(array):
+        return np.asarray(add_up(array) / array.dtype.type(array.size))
+
+    def whole_gradient(grad, shape):
+        return grad.expand(shape) / math.prod(shape)
+
     def forward(self, dim, keepdim, dtype):
-        if dim is None and dtype is None and self.dtype in _NATIVE:
-            return np.asarray(add_up(self) / self.dtype.type(self.size))
         kind = require_floating("mean", self, dtype)
         axes = axes_of(dim, self.ndim)
         wide = np.dtype(accumulator(kind))
         total = reduce_sum(self, axes, keepdim, wide)
         return (total / wide.type(count_of(self.shape, axes or None))).astype(kind, copy=False)
 
-    def d_self(grad, self, dim, keepdim):
-        return spread(grad, dim, keepdim, self.shape) / count_of(self.shape, dim)
+    def d_self(grad, shape, dim, keepdim):
+        return spread(grad, dim, keepdim, shape) / count_of(shape, dim)
 
 
 @op("nansum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor")

@@ -13,7 +13,9 @@ _NO_INVERSE_WINDOW = (
     "A window was not provided. A rectangular window will be applied."
     "Please provide the same window used by stft to make the inversion lossless."
 )
-_SUPPRESS = "To suppress this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
+_SUPPRESS = (
+    "To suppress this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
+)
 _warned = set()
 
 
@@ -63,7 +65,8 @@ def stft(
         hop_length: distance between the frames, n_fft // 4 by default.
         win_length: length of the window (default n_fft), which is centred in the frame.
         window: the weights of a frame; ones by default.
-        center: pad the signal by n_fft // 2 on both sides (as ``pad_mode`` says), so that frame t is centred at t * hop_length.
+        center: pad the signal by n_fft // 2 on both sides (as ``pad_mode`` says), so that frame t is centred at t *
+            hop_length.
         normalized: divide by the square root of n_fft.
         onesided: only n_fft // 2 + 1 frequencies; by default for real input and window.
         return_complex: False gives real pairs in a last dimension of length 2 (deprecated in PyTorch).
@@ -87,14 +90,16 @@ def stft(
     if return_complex is None and not complex_numbers:
         raise RuntimeError(
             hinted(
-                "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True "
+                "stft requires the return_complex parameter be given for real inputs, and will further require that "
+                "return_complex=True "
                 "in a future PyTorch release.",
                 "pass return_complex=True",
             )
         )
     if return_complex is False:
         warnings.warn(
-            "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for all inputs, "
+            "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex "
+            "tensors for all inputs, "
             "and return_complex=False will raise an error.",
             UserWarning,
             stacklevel=2,
@@ -102,7 +107,9 @@ def stft(
     onesided = not complex_numbers if onesided is None else onesided
     if onesided and complex_numbers:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
-    found = _frames_transformed(input, n_fft, hop, win, window, "ortho" if normalized else "backward", onesided, align_to_window)
+    found = _frames_transformed(
+        input, n_fft, hop, win, window, "ortho" if normalized else "backward", onesided, align_to_window
+    )
     return functions.view_as_real(found) if return_complex is False else found
 
 
@@ -112,7 +119,9 @@ def _check_forward(input, n_fft, hop, win, window, normalized, onesided, return_
         normalized=normalized, onesided=onesided, return_complex=return_complex, align_to_window=align_to_window,
     )  # fmt: skip
     if not (input.is_floating_point() or input.is_complex()):
-        raise RuntimeError(hinted(f"{call} : expected a tensor of floating point or complex values", "convert it with .float()"))
+        raise RuntimeError(
+            hinted(f"{call} : expected a tensor of floating point or complex values", "convert it with .float()")
+        )
     if input.ndim not in (1, 2):
         raise RuntimeError(hinted(f"{call} : expected a 1D or 2D tensor", "fold the other dimensions into the batch"))
     length = input.shape[-1]
@@ -124,7 +133,8 @@ def _check_forward(input, n_fft, hop, win, window, normalized, onesided, return_
         raise RuntimeError(f"{call} : expected 0 < win_length <= n_fft, but got win_length={win}")
     if window is not None and (window.ndim != 1 or window.shape[0] != win):
         raise RuntimeError(
-            f"{call} : expected a 1D window tensor of size equal to win_length={win}, but got window with size {list(window.shape)}"
+            f"{call} : expected a 1D window tensor of size equal to win_length={win}, but got window with size "
+            f"{list(window.shape)}"
         )
 
 
@@ -158,7 +168,8 @@ def istft(
     length=None,
     return_complex=False,
 ):
-    """The signal whose `stft` is given, found in least squares: (B, frequencies, frames) or without B gives (B, L) or (L).
+    """The signal whose `stft` is given, found in least squares: (B, frequencies, frames) or without B gives (B, L)
+    or (L).
 
     The arguments are those of the `stft`; ``length`` cuts the signal or fills it with zeros.
 
@@ -195,12 +206,18 @@ def istft(
     signal, weights = signal[..., start:end], weights[start:end]
     least = float(weights.detach().abs().min()) if weights.numel() else 0.0
     if not least > 1e-11:
-        raise RuntimeError(hinted(f"{call} window overlap add min: 1", f"some samples have no weight (least: {least}): overlap the windows more"))
+        raise RuntimeError(
+            hinted(
+                f"{call} window overlap add min: 1",
+                f"some samples have no weight (least: {least}): overlap the windows more",
+            )
+        )
     found = signal / weights
     missing = end - start - found.shape[-1]
     if missing > 0:
         warnings.warn(
-            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please check your "
+            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
+            "tail. Please check your "
             "center and hop_length settings.",
             UserWarning,
             stacklevel=2,
@@ -226,12 +243,14 @@ def _check_inverse(call, input, n_fft, hop, win, window, onesided, return_comple
     onesided = frequencies != n_fft if onesided is None else onesided
     if onesided and frequencies != n_fft // 2 + 1:
         raise RuntimeError(
-            f"{call} : expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + 1 when onesided=True, "
+            f"{call} : expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + 1 "
+            "when onesided=True, "
             f"but got {frequencies}"
         )
     if not onesided and frequencies != n_fft:
         raise RuntimeError(
-            f"{call} : expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when onesided=False, but got "
+            f"{call} : expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when "
+            "onesided=False, but got "
             f"{frequencies}"
         )
     if not 0 < hop <= win:

@@ -22,7 +22,7 @@ What a record may hold:
 - ``d_NAME(...)``: the gradient of tensor argument NAME. Its parameters are taken by name: ``grad`` (of output 0),
   ``grads`` (a tuple, one for each output, None where nothing flowed), any argument of the schema, ``result``,
   ``result0``, ``result1``, ... (an argument of the schema called ``grad`` hides the first: such rules use ``grads``),
-  ``shape`` (of the first argument, where the rule needs no more of it). Naming a tensor is what saves it. Everything is a Tensor (or a plain value): write with
+  ``shape`` (of the first argument), ``NAME_shape`` (of tensor argument NAME), where the rule needs no more of it. Naming a tensor is what saves it. Everything is a Tensor (or a plain value): write with
   operators, methods and ``functions``, so that derivatives of any order follow. Elementwise rules may return a
   gradient of the broadcast shape: it is summed to the operand's shape;
 - ``gradients(...)``: instead of several ``d_NAME``: one rule that returns a tuple with the gradient of each tensor
@@ -33,6 +33,8 @@ What a record may hold:
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
+- ``whole(array)`` and ``whole_gradient(grad, shape)``: (reductions) the result over all elements of a float32 or float64
+  array, as a 0-dim array, and its gradient: the short path of a call without arguments;
 - ``samples()``: a few calls, for tests: yields ``(args, kwargs)`` with NumPy arrays in place of tensors.
 """
 
@@ -96,6 +98,7 @@ class Op:
         self.with_number = body.get("with_number")
         self.untracked = body.get("untracked", False)
         self.samples = body.get("samples")
+        self.whole, self.whole_gradient = body.get("whole"), body.get("whole_gradient")
         self.gradients = body.get("gradients")
         self.plans = {}  # which tensor arguments need gradients, as bits -> autograd's Plan
         self.derivatives = {key[2:]: rule for key, rule in body.items() if key.startswith("d_")}

@@ -8,9 +8,12 @@ from .table import CREATE, op
 
 
 def _window(name, length, periodic, dtype, formula):
-    """``formula(t, steps)`` at the integers t; a periodic window is the symmetric one of one more value, without the last."""
+    """``formula(t, steps)`` at the integers t; a periodic window is the symmetric one of one more value, without the
+    last."""
     if length < 0:
-        raise RuntimeError(hinted(f"{name} requires non-negative window_length, got window_length={length}", "a length is 0 or more"))
+        raise RuntimeError(
+            hinted(f"{name} requires non-negative window_length, got window_length={length}", "a length is 0 or more")
+        )
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     if kind.category < dtypes.FLOATING:
         raise RuntimeError(hinted(f"{name} expects floating point dtypes, got: {kind!r}", "windows are fractions"))
@@ -44,7 +47,11 @@ def _triangle(t, steps):
     return 1 - np.abs(2 * t / steps - 1)
 
 
-@op("bartlett_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
+@op(
+    "bartlett_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor",
+    kind=CREATE,
+    names=("torch",),
+)
 class bartlett_window:
     """A triangle from 0 to 1 and back; with ``periodic`` (the default) to be repeated, else symmetric."""
 
@@ -65,7 +72,12 @@ class hann_window:
         return _window("hann_window", window_length, periodic, dtype, cosines((0.5, 0.5)))
 
 
-@op("hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
+@op(
+    "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, dtype? dtype=None) "
+    "-> Tensor",
+    kind=CREATE,
+    names=("torch",),
+)
 class hamming_window:
     """Hamming's window: ``alpha - beta * cos``."""
 
@@ -73,7 +85,11 @@ class hamming_window:
         return _window("hamming_window", window_length, periodic, dtype, cosines((alpha, beta)))
 
 
-@op("blackman_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
+@op(
+    "blackman_window(int window_length, bool periodic=True, *, dtype? dtype=None) -> Tensor",
+    kind=CREATE,
+    names=("torch",),
+)
 class blackman_window:
     """Blackman's window: 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
 
@@ -81,7 +97,11 @@ class blackman_window:
         return _window("blackman_window", window_length, periodic, dtype, cosines((0.42, 0.5, 0.08)))
 
 
-@op("kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
+@op(
+    "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, dtype? dtype=None) -> Tensor",
+    kind=CREATE,
+    names=("torch",),
+)
 class kaiser_window:
     """Kaiser's window; a larger ``beta`` makes it narrower."""
 

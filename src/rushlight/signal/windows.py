@@ -1,6 +1,7 @@
 """``torch.signal.windows``: window functions of length M, symmetric unless ``sym`` is False.
 
-All take ``dtype`` (float32 or float64; the default dtype where None), ``device`` and ``requires_grad``. With ``sym=False`` the
+All take ``dtype`` (float32 or float64; the default dtype where None), ``device`` and ``requires_grad``. With
+``sym=False`` the
 window is one period of a repeating one, as spectral analysis uses it.
 
 >>> import rushlight as torch
@@ -16,7 +17,8 @@ from ..base import dtypes
 from ..base.device import strided
 from ..base.errors import hinted
 from ..ops.table import functions
-from ..ops.windows import cosines, half_sine, kaiser as kaiser_formula
+from ..ops.windows import cosines, half_sine
+from ..ops.windows import kaiser as kaiser_formula
 
 __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser", "nuttall"]  # fmt: skip
 
@@ -28,7 +30,9 @@ def _make(name, M, formula, sym, dtype, layout, device, requires_grad):
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
     dtype = dtypes.get_default_dtype() if dtype is None else dtype
     if dtype not in (dtypes.float32, dtypes.float64):
-        raise ValueError(hinted(f"{name} expects float32 or float64 dtypes, got: {dtype!r}", "convert the window afterwards"))
+        raise ValueError(
+            hinted(f"{name} expects float32 or float64 dtypes, got: {dtype!r}", "convert the window afterwards")
+        )
     return functions.signal_window(M, formula, sym, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -80,7 +84,9 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=strided, device=None, r
 
 def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """``alpha - (1 - alpha) * cos``."""
-    return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return general_cosine(
+        M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
 def hamming(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
@@ -90,7 +96,9 @@ def hamming(M, *, sym=True, dtype=None, layout=strided, device=None, requires_gr
 
 def hann(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """Hann's window: one wave of a raised cosine."""
-    return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return general_hamming(
+        M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
 def blackman(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
@@ -101,7 +109,9 @@ def blackman(M, *, sym=True, dtype=None, layout=strided, device=None, requires_g
 def nuttall(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """Nuttall's minimal four-term window."""
     coefficients = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
-    return general_cosine(M, a=coefficients, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return general_cosine(
+        M, a=coefficients, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
 def bartlett(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):

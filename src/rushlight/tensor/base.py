@@ -186,6 +186,11 @@ class Tensor:
         node, number = edge_of(self)
         return add_hook(hooks_of(node).on_tensors.setdefault(number, HookDict()), hook)
 
+    @property
+    def _backward_hooks(self):
+        """The tensor hooks of a leaf, by the id of their handles; None where there are none."""
+        return self._hooks
+
     def register_post_accumulate_grad_hook(self, hook):
         """Call ``hook(tensor)`` on a leaf after its ``grad`` was accumulated."""
         leaves.check_hookable(self)
@@ -348,7 +353,7 @@ class Tensor:
     def _text(self, prefix, contents=None):
         try:
             node = self.grad_fn
-            name = None if node is None else node.name()
+            name = None if node is None else type(node).__name__
         except RuntimeError:  # a view whose history an in-place write made invalid
             name = "Invalid"
         return format_tensor(

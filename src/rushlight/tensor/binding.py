@@ -44,7 +44,7 @@ _INPLACE_OPERATORS = {
 def bind_all():
     """Make every operation of the table callable under its names."""
     for op in TABLE.values():
-        function = _FACTORIES[op.kind](op)
+        function = fast.reduction(op) if op.whole is not None else _FACTORIES[op.kind](op)
         _publish(op.name, op.names, function)
         if op.inplace:
             _publish_inplace(op.name, op.names, dispatch.inplace_form(op))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..autograd.modes import state
 from ..base import dtypes
 from ..base.device import check_device, preserve_format
 from ..base.device import device as Device
@@ -208,7 +209,7 @@ def numpy(self, *, force=False):
 
     ``force=True`` also takes tensors that require grad (detached).
     """
-    if self.requires_grad and not force:
+    if self.requires_grad and state.grad and not force:
         raise RuntimeError(
             hinted(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",

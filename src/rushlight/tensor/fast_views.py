@@ -24,7 +24,7 @@ def view(op):
     schema = schema_of(op)
     rest = schema.arguments[1:]
     several = schema.returns.strip() != "Tensor"
-    track = _tracker(op, _ManyViewsNode if several else _ViewNode)
+    track = tracker(op, _ManyViewsNode if several else _ViewNode)
     if track is None:
         return short(op)
     finish = link_several if several else link
@@ -165,7 +165,7 @@ class _ManyViewsNode(_ViewNode):
         return super().apply(grads)
 
 
-def _tracker(op, base):
+def tracker(op, base=_ViewNode):
     """A function that makes the node of a call, of a class with the operation's name."""
     names = tuple(a.name for a in schema_of(op).arguments[1:])
     rule = op.derivatives["self"]

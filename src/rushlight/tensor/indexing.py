@@ -1,4 +1,4 @@
-"""``x[key]`` and ``x[key] = value``: views for numbers, slices, None and ``...``; copies for tensors, lists and masks."""
+"""``x[key]`` and ``x[key] = value``: views for numbers, slices, None and ``...``; copies for tensors and masks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..ops.table import TABLE, functions
 from .base import Tensor, method
+from .binding import NAMESPACES
 from .creation import array_from, type_name
 from .dispatch import INTERPOSERS, PLAIN_CLASSES
 from .fast_views import link, tracker
@@ -41,6 +42,8 @@ def __getitem__(self, key):
     view, indices = _split_key(self, key)
     if indices is None:
         return functions.alias(view) if view is self else view
+    if len(indices) > 1:
+        index_shape(view, indices)  # refuses what does not broadcast
     return functions.index(view, indices)
 
 
@@ -91,7 +94,10 @@ def __setitem__(self, key, value):
         kind = value.__class__
         name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
         raise TypeError(
-            hinted(f"can't assign a {name} to a {type_name(self.dtype)}", "assign a tensor or a number: torch.tensor(value)")
+            hinted(
+                f"can't assign a {name} to a {type_name(self.dtype)}",
+                "assign a tensor or a number: torch.tensor(value)",
+            )
         )
 
 
@@ -112,7 +118,7 @@ def _put(view, indices, value):
     place = index_shape(view, indices)
     value = _without_leading_ones(value, len(place))
     _check_fits(value, place)
-    functions.index_put_(view, indices, value, False)
+    functions.index_put_arrays_(view, indices, value, False)
 
 
 def _check_fits(value, place):
@@ -227,8 +233,8 @@ def _dims_used(part):
 def _scalar_error():
     raise IndexError(
         hinted(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
-            "tensor to a number",
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+            "0-dim tensor to a number",
             "a 0-dim tensor has no dimension to index",
         )
     )
@@ -309,8 +315,6 @@ def _advanced(view, dim, part, indices, whole):
     array = _index_array(part)
     if array.dtype.kind == "b" or array.dtype == np.uint8:
         if array.dtype.kind != "b":
-            if array.ndim == 0:
-                return _select(view, dim, int(array), dim, whole), dim
             warnings.warn(
                 "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
                 UserWarning,
@@ -346,8 +350,8 @@ def _masked(view, dim, mask, indices):
         if shape[dim + offset] != length:
             raise IndexError(
                 hinted(
-                    f"The shape of the mask {list(mask.shape)} at index {offset} does not match the shape of the indexed "
-                    f"tensor {list(shape)} at index {dim + offset}",
+                    f"The shape of the mask {list(mask.shape)} at index {offset} does not match the shape of the "
+                    f"indexed tensor {list(shape)} at index {dim + offset}",
                     "a mask must have the lengths of the dimensions that it covers",
                 )
             )
@@ -433,7 +437,8 @@ def _index_put(self, indices, values, accumulate, name):
         raise RuntimeError(hinted(f"{name}(): at least one index is needed", "fill_() and copy_() write everywhere"))
     arrays = _index_arrays(self, indices)
     _check_fits(values, index_shape(self, arrays))
-    return getattr(functions, name)(self, arrays, values, accumulate)
+    put = functions.index_put_arrays_ if name.endswith("_") else functions.index_put_arrays
+    return put(self, arrays, values, accumulate)
 
 
 @internal
@@ -445,11 +450,14 @@ def index_put(self, indices, values, accumulate=False):
     >>> torch.zeros(3).index_put((torch.tensor([0, 0]),), torch.tensor(1.0), accumulate=True)
     tensor([2., 0., 0.])
     """
-    return _index_put(self, indices, values, accumulate, "index_put_arrays")
+    return _index_put(self, indices, values, accumulate, "index_put")
 
 
 @internal
 @method
 def index_put_(self, indices, values, accumulate=False):
     """Write ``values`` at ``indices``, a tuple of index tensors; add where ``accumulate``, repeated places included."""
-    return _index_put(self, indices, values, accumulate, "index_put_arrays_")
+    return _index_put(self, indices, values, accumulate, "index_put_")
+
+
+NAMESPACES["torch"].update(index_put=index_put, index_put_=index_put_)

@@ -1,5 +1,7 @@
 """Activations as ``nn.functional`` has them, with ``inplace``."""
 
+import warnings
+
 from ..table import composite, functions
 
 
@@ -150,3 +152,27 @@ def sigmoid(input):
 def tanh(input):
     """The hyperbolic tangent of each element."""
     return functions.tanh(input)
+
+
+@functional
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """A random sample of the relaxed one-hot distribution of ``logits`` (Jang et al.; Maddison et al., 2016).
+
+    Args:
+        tau (float): temperature, above 0; small ones come close to one-hot. Default: 1
+        hard (bool): return one-hot vectors that have the gradient of the soft ones. Default: ``False``
+        eps: without effect, deprecated as in PyTorch.
+        dim (int): the dimension of the classes. Default: -1
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.gumbel_softmax(torch.zeros(2, 3), hard=True).sum(-1)
+    tensor([1., 1.])
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    noise = -functions.empty_like(logits).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    chosen = functions.zeros_like(logits).scatter_(dim, soft.max(dim, keepdim=True)[1], 1.0)
+    return chosen - soft.detach() + soft

@@ -63,7 +63,11 @@ def check_floating(value, name, low_precision=True):
             )
         )
     if not low_precision and dtype.itemsize == 2:
-        raise RuntimeError(hinted(f"{name}: Low precision dtypes not supported. Got {dtype.legacy_name}", "convert it first: A.float()"))
+        raise RuntimeError(
+            hinted(
+                f"{name}: Low precision dtypes not supported. Got {dtype.legacy_name}", "convert it first: A.float()"
+            )
+        )
 
 
 def check_kernel(value, kernel):
@@ -71,7 +75,10 @@ def check_kernel(value, kernel):
     dtype = dtypes.from_numpy(array_of(value).dtype)
     if dtype.category < dtypes.FLOATING or dtype.itemsize == 2:
         raise NotImplementedError(
-            hinted(f"\"{kernel}\" not implemented for '{dtype.legacy_name}'", "it takes float32, float64 and complex numbers")
+            hinted(
+                f"\"{kernel}\" not implemented for '{dtype.legacy_name}'",
+                "it takes float32, float64 and complex numbers",
+            )
         )
 
 
@@ -81,7 +88,8 @@ def check_same_dtype(a, b, name):
         first, second = legacy_name(a), legacy_name(b)
         raise RuntimeError(
             hinted(
-                f"{name}: Expected A and B to have the same dtype, but found A of type {first} and B of type {second} instead",
+                f"{name}: Expected A and B to have the same dtype, but found A of type {first} and B of type {second} "
+                "instead",
                 "convert one of them with .to(other.dtype)",
             )
         )
@@ -103,7 +111,8 @@ def herm(array):
 
 
 def solve_arrays(a, b):
-    """``np.linalg.solve`` for matrices ``b`` alone, whatever the number of dimensions; inf and nan where ``a`` is singular."""
+    """``np.linalg.solve`` for matrices ``b`` alone, whatever the number of dimensions; inf and nan where ``a`` is
+    singular."""
     try:
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
@@ -124,7 +133,8 @@ def finish(found, out, name):
 
 
 def with_names(name, fields, names, parts=None):
-    """Decorates a composite that returns a tuple: the public function of these ``names``, with a named result and ``out=``."""
+    """Decorates a composite that returns a tuple: the public function of these ``names``, with a named result and
+    ``out=``."""
     result = named_result(name, fields)
 
     def register(function):

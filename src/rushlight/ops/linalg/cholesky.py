@@ -71,7 +71,8 @@ def _raise_indefinite(info, name):
     if failure is not None:
         raise LinAlgError(
             hinted(
-                f"{name}: {failure[0]}The factorization could not be completed because the input is not positive-definite (the leading minor "
+                f"{name}: {failure[0]}The factorization could not be completed because the input is not "
+                "positive-definite (the leading minor "
                 f"of order {failure[1]} is not positive-definite).",
                 "a covariance matrix often becomes so with a little added to its diagonal: A + 1e-6 * torch.eye(n)",
             )
@@ -91,7 +92,8 @@ def linalg_cholesky_ex(A, *, upper=False, check_errors=False):
 
 @composite(names=("linalg:cholesky",))
 def linalg_cholesky(A, *, upper=False, out=None):
-    """The lower triangular L with ``A = L @ L.mH`` of Hermitian positive-definite matrices (..., n, n); with ``upper`` U = L.mH.
+    """The lower triangular L with ``A = L @ L.mH`` of Hermitian positive-definite matrices (..., n, n); with
+    ``upper`` U = L.mH.
 
     One triangle of A is read, the lower one unless ``upper``.
 
@@ -148,20 +150,25 @@ class cholesky_solution:
 
 @composite
 def cholesky_solve(input, L, upper=False, *, out=None):
-    """X with ``(L @ L.mH) @ X = input``, of a Cholesky factor L (..., n, n) and input (..., n, k); batches broadcast."""
+    """X with ``(L @ L.mH) @ X = input``, of a Cholesky factor L (..., n, n) and input (..., n, k); batches
+    broadcast."""
     for value, name in ((input, "b"), (L, "u")):
         if value.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {value.ndim} dimensions instead")
     if L.shape[-1] != L.shape[-2]:
-        raise RuntimeError(f"A must be batches of square matrices, but they are {L.shape[-2]} by {L.shape[-1]} matrices")
+        raise RuntimeError(
+            f"A must be batches of square matrices, but they are {L.shape[-2]} by {L.shape[-1]} matrices"
+        )
     if L.shape[-1] != input.shape[-2]:
         raise RuntimeError(
-            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b matrix is "
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each "
+            "b matrix is "
             f"{input.shape[-2]} by {input.shape[-1]}"
         )
     if input.dtype is not L.dtype:
         raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {legacy_name(input)} and A of type {legacy_name(L)} instead."
+            f"Expected b and A to have the same dtype, but found b of type {legacy_name(input)} and A of type "
+            f"{legacy_name(L)} instead."
         )
     return finish(functions.cholesky_solution(input, L, upper), out, "cholesky_solve")
 
@@ -179,7 +186,8 @@ class cholesky_inverse_of:
             info = np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0)
             failure = first_failure(info)
             raise LinAlgError(
-                f"cholesky_inverse: {failure[0]}The diagonal element {failure[1]} is zero, the inversion could not be completed because the "
+                f"cholesky_inverse: {failure[0]}The diagonal element {failure[1]} is zero, the inversion could not be "
+                "completed because the "
                 "input matrix is singular."
             )
         inverse = lu_arrays.solve_triangular(lower, np.eye(size, dtype=self.dtype), False, False)

@@ -10,12 +10,15 @@ from .checks import LinAlgError, check_kernel, check_square, finish, legacy_name
 
 @op("linalg_eigh(Tensor A, str UPLO, bool vectors) -> Tensor[]", names=(), node="LinalgEighBackward0")
 class eigh_parts:
-    """Eigenvalues (real, ascending) and eigenvectors of Hermitian matrices; without ``vectors`` the latter are empty."""
+    """Eigenvalues (real, ascending) and eigenvectors of Hermitian matrices; without ``vectors`` the latter are
+    empty."""
 
     def forward(A, UPLO, vectors):
         check_square(A, "linalg.eigh")
         if UPLO.upper() not in ("L", "U"):
-            raise RuntimeError(hinted(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}", "it names the triangle that is read"))
+            raise RuntimeError(
+                hinted(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}", "it names the triangle that is read")
+            )
         check_kernel(A, "linalg_eigh_cpu")
         try:
             if vectors:
@@ -24,7 +27,8 @@ class eigh_parts:
         except np.linalg.LinAlgError:
             raise LinAlgError(
                 hinted(
-                    "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
+                    "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has "
+                    "too many repeated "
                     f"eigenvalues (error code: {2 if vectors else 1}).",
                     "look for nan, inf or huge elements in the input",
                 )
@@ -54,10 +58,13 @@ def _eigh_gradient(g_L, g_V, L, V):
 
 def _check_phase(across, name):
     """Refuse losses that depend on the free phases of complex eigenvectors."""
-    if across.is_complex() and float(across.detach().diagonal(0, -2, -1).imag.abs().sum()) > 1e-2 * max(1, across.numel() ** 0.5):
+    if across.is_complex() and float(across.detach().diagonal(0, -2, -1).imag.abs().sum()) > 1e-2 * max(
+        1, across.numel() ** 0.5
+    ):
         raise RuntimeError(
             hinted(
-                f"{name}: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function "
+                f"{name}: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. The "
+                "specified loss function "
                 "depends on this quantity, so it is ill-defined.",
                 "use the vectors only in ways in which the phase cancels, such as their absolute values",
             )
@@ -66,7 +73,8 @@ def _check_phase(across, name):
 
 @with_names("linalg_eigh", "eigenvalues eigenvectors", ("linalg:eigh",))
 def linalg_eigh(A, UPLO="L"):
-    """Eigenvalues (ascending) and orthonormal eigenvectors (columns) of Hermitian matrices (..., n, n), of which one triangle is read.
+    """Eigenvalues (ascending) and orthonormal eigenvectors (columns) of Hermitian matrices (..., n, n), of which one
+    triangle is read.
 
     >>> import rushlight as torch
     >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
@@ -92,7 +100,9 @@ class eig_parts:
         check_square(A, "linalg.eig" if vectors else "linalg.eigvals")
         kind = dtypes.from_numpy(A.dtype)
         if kind.category < dtypes.FLOATING:
-            raise RuntimeError(hinted(f"Unknown Complex ScalarType for {legacy_name(A)}", "convert the matrix first: A.float()"))
+            raise RuntimeError(
+                hinted(f"Unknown Complex ScalarType for {legacy_name(A)}", "convert the matrix first: A.float()")
+            )
         check_kernel(A, "linalg_eig_out_cpu")
         if not np.isfinite(A).all():
             raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
@@ -111,7 +121,8 @@ class eig_parts:
 
 
 def _eig_gradient(g_L, g_V, L, V):
-    """Eigenvectors have norm 1, which takes from ``V^H gV`` what points along each of them (Boeddeker and others 2017)."""
+    """Eigenvectors have norm 1, which takes from ``V^H gV`` what points along each of them (Boeddeker and others
+    2017)."""
     turned = conj(V.mT)
     if g_V is None:
         return None if g_L is None else functions.linalg_solve(turned, g_L.unsqueeze(-1) * turned)

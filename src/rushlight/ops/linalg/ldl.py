@@ -108,12 +108,15 @@ def linalg_ldl_factor_ex(A, *, hermitian=False, check_errors=False):
 
 
 def _raise_zero(info, name):
-    raise RuntimeError(f"{name}: the diagonal block {int(info[info != 0].flat[0])} of D is zero: the matrix is singular")
+    raise RuntimeError(
+        f"{name}: the diagonal block {int(info[info != 0].flat[0])} of D is zero: the matrix is singular"
+    )
 
 
 @with_names("linalg_ldl_factor", "LD pivots", ("linalg:ldl_factor",))
 def linalg_ldl_factor(A, *, hermitian=False):
-    """``A = P L D L^T P^T`` (L^H where ``hermitian``) packed in one matrix, with the exchanges as LAPACK's sytrf counts them.
+    """``A = P L D L^T P^T`` (L^H where ``hermitian``) packed in one matrix, with the exchanges as LAPACK's sytrf
+    counts them.
 
     Only the lower triangle is read. No derivative, as in PyTorch.
     """

@@ -13,7 +13,11 @@ from .solve import _check_fit
 
 def _check(A, name):
     if A.ndim < 2:
-        raise RuntimeError(hinted(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead", "pass a matrix"))
+        raise RuntimeError(
+            hinted(
+                f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead", "pass a matrix"
+            )
+        )
     check_kernel(A, "lu_cpu")
 
 
@@ -47,7 +51,11 @@ def lu_gradient(g_L, g_U, P, L, U):
         if g_L is not None:
             second = second - conj(L[..., k:, :].mT) @ lower
         top = solve(L_turned, first.tril(-1) + second.triu(), upper=True, unitriangular=True)
-        found = functions.cat([top, lower], -2) if g_L is not None else functions.cat([top, functions.zeros((*L.shape[:-2], m - k, k), dtype=L.dtype)], -2)
+        found = (
+            functions.cat([top, lower], -2)
+            if g_L is not None
+            else functions.cat([top, functions.zeros((*L.shape[:-2], m - k, k), dtype=L.dtype)], -2)
+        )
         return P @ solve(U_turned, found, upper=False, left=False)
     if m < n and g_U is not None:  # A = L [U1 U2]: U2 = L^-1 A2
         right = g_U[..., k:]
@@ -71,8 +79,10 @@ def _raise_singular(info, name):
     if failure is not None:
         raise RuntimeError(
             hinted(
-                f"{name}: {failure[0]}U[{failure[1]},{failure[1]}] is zero and using it on lu_solve would result in a division by zero. If you "
-                "still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+                f"{name}: {failure[0]}U[{failure[1]},{failure[1]}] is zero and using it on lu_solve would result in a "
+                "division by zero. If you "
+                "still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+                "linalg.lu_factor_ex(A, pivot)",
                 "the matrix is singular",
             )
         )
@@ -180,7 +190,11 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     return P, L, U
 
 
-@op("linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, bool left, bool adjoint) -> Tensor", names=(), node="LinalgLuSolveBackward0")
+@op(
+    "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, bool left, bool adjoint) -> Tensor",
+    names=(),
+    node="LinalgLuSolveBackward0",
+)
 class lu_solution:
     """X with A X = B (X A = B; A^H for A) of a factored A."""
 

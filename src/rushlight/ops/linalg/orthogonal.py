@@ -4,7 +4,7 @@ import numpy as np
 
 from ...base.errors import hinted
 from ..table import composite, conj, functions, op
-from .checks import check_floating, check_kernel, check_matrix, finish, herm, with_names
+from .checks import check_floating, check_kernel, check_matrix, finish, with_names
 
 _MODES = ("reduced", "complete", "r")
 
@@ -17,7 +17,9 @@ class qr_parts:
         check_matrix(A, "linalg.qr")
         check_floating(A, "linalg.qr")
         if mode not in _MODES:
-            raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+            raise RuntimeError(
+                f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+            )
         check_kernel(A, "geqrf_cpu")
         if mode == "r":
             return np.empty(0, A.dtype), np.linalg.qr(A, "r").astype(A.dtype, copy=False)
@@ -34,7 +36,8 @@ def _qr_gradient(g_Q, g_R, Q, R, mode):
         return None
     if mode == "r":
         raise RuntimeError(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you "
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
+            "mode='reduced') if you "
             "are going to differentiate through linalg.qr."
         )
     m, n = Q.shape[-2], R.shape[-1]
@@ -120,22 +123,29 @@ def _reflectors(packed):
 
 @composite(names=("linalg:householder_product", "torch:orgqr", "Tensor:orgqr"))
 def linalg_householder_product(A, tau, *, out=None):
-    """The first n columns of the product of reflectors ``I - tau_i v_i v_i^H``, whose vectors are the columns of A (..., m, n)."""
+    """The first n columns of the product of reflectors ``I - tau_i v_i v_i^H``, whose vectors are the columns of A
+    (..., m, n)."""
     name = "torch.linalg.householder_product"
     if A.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     if A.shape[-2] < A.shape[-1]:
         raise RuntimeError(
-            hinted(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]", f"the shape is {list(A.shape)}")
+            hinted(
+                f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]",
+                f"the shape is {list(A.shape)}",
+            )
         )
     if A.shape[-1] < tau.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if A.ndim - tau.ndim != 1:
         raise RuntimeError(
-            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is equal to {A.ndim}"
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and "
+            f"input.ndim is equal to {A.ndim}"
         )
     if tau.shape[:-1] != A.shape[:-2]:
-        raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}")
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
+        )
     if tau.dtype is not A.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype!r} does not match input dtype {A.dtype!r}")
     check_kernel(A, "orgqr_cpu")
@@ -143,7 +153,9 @@ def linalg_householder_product(A, tau, *, out=None):
     found = functions.eye(*A.shape[-2:], dtype=A.dtype).expand(A.shape)
     if tau.shape[-1] == 0:  # no reflector: the identity, which still is a function of A
         found = found + A.masked_fill(A == A, 0)
-    return finish(_apply(vectors, tau, found, range(tau.shape[-1] - 1, -1, -1), False), out, "linalg_householder_product")
+    return finish(
+        _apply(vectors, tau, found, range(tau.shape[-1] - 1, -1, -1), False), out, "linalg_householder_product"
+    )
 
 
 def _apply(vectors, tau, found, order, conjugated):
@@ -157,7 +169,8 @@ def _apply(vectors, tau, found, order, conjugated):
 
 @composite
 def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
-    """Q times ``other`` (``other`` times Q where ``left`` is False; Q^H where ``transpose``), of the whole Q that `geqrf` packs."""
+    """Q times ``other`` (``other`` times Q where ``left`` is False; Q^H where ``transpose``), of the whole Q that
+    `geqrf` packs."""
     length = other.shape[-2 if left else -1]
     if length < tau.shape[-1]:
         raise RuntimeError(

@@ -1,5 +1,5 @@
-"""Products and powers of matrices and vectors: cross, vecdot, multi_dot, matrix powers and exponentials, Vandermonde."""
-
+"""Products and powers of matrices and vectors: cross, vecdot, multi_dot, matrix powers and exponentials,
+Vandermonde."""
 
 import numpy as np
 
@@ -8,7 +8,6 @@ from ...base.errors import hinted
 from ...base.shapes import broadcast_shapes, wrap_dim
 from ..table import composite, conj, functions, op
 from .checks import check_floating, check_square, finish
-
 
 # ---------------------------------------------------------------- vectors
 
@@ -42,12 +41,16 @@ def linalg_cross(input, other, *, dim=-1, out=None):
     """
     if input.ndim != other.ndim:
         raise RuntimeError(
-            hinted("linalg.cross: inputs must have the same number of dimensions.", f"the shapes are {list(input.shape)} and {list(other.shape)}")
+            hinted(
+                "linalg.cross: inputs must have the same number of dimensions.",
+                f"the shapes are {list(input.shape)} and {list(other.shape)}",
+            )
         )
     place = wrap_dim(dim, input.ndim)
     if input.shape[place] != 3 or other.shape[place] != 3:
         raise RuntimeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[place]} and {other.shape[place]}"
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[place]} and "
+            f"{other.shape[place]}"
         )
     shape = broadcast_shapes(tuple(input.shape), tuple(other.shape))
     dtype = dtypes.promote_types(input.dtype, other.dtype)
@@ -69,7 +72,7 @@ def cross(input, other, dim=None, *, out=None):
 def linalg_vecdot(x, y, *, dim=-1, out=None):
     """Sums of ``conj(x) * y`` along ``dim``; other dimensions broadcast."""
     check_floating(x, "linalg.vecdot")
-    if x.ndim == 1 and y.ndim == 1 and x.shape == y.shape or x.ndim == y.ndim == 1:
+    if (x.ndim == 1 and y.ndim == 1 and x.shape == y.shape) or x.ndim == y.ndim == 1:
         wrap_dim(dim, 1)
         return finish(functions.vdot(x, y), out, "linalg_vecdot")
     return finish((conj(x) * y).sum(dim), out, "linalg_vecdot")
@@ -87,7 +90,9 @@ def linalg_vander(x, *, N=None):
     x = functions.atleast_1d(x)
     count = x.shape[-1] if N is None else N
     if count <= 1:
-        raise RuntimeError(hinted("N must be greater than 1.", "it is the number of powers, by default the length of x"))
+        raise RuntimeError(
+            hinted("N must be greater than 1.", "it is the number of powers, by default the length of x")
+        )
     if x.dtype is dtypes.bool_:
         x = x.to(dtypes.int64)
     powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
@@ -118,7 +123,8 @@ def vander(x, N=None, increasing=False):
 
 @composite(names=("linalg:multi_dot",))
 def linalg_multi_dot(tensors, *, out=None):
-    """The product of two or more matrices in the order that takes the fewest multiplications; the first and last may be vectors.
+    """The product of two or more matrices in the order that takes the fewest multiplications; the first and last may
+    be vectors.
 
     >>> import rushlight as torch
     >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4)])
@@ -138,7 +144,8 @@ def linalg_multi_dot(tensors, *, out=None):
             names = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
             first, other = (names.get(t.dtype.name, t.dtype.name) for t in (tensors[0], tensor))
             raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {first} and tensor {place} {other}"
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {first} and tensor {place} "
+                f"{other}"
             )
     row, column = tensors[0].ndim == 1, tensors[-1].ndim == 1
     tensors[0] = tensors[0].unsqueeze(0) if row else tensors[0]
@@ -158,7 +165,8 @@ def linalg_multi_dot(tensors, *, out=None):
 
 
 def _in_best_order(matrices):
-    """Matrix chain multiplication: the split of every stretch that costs least, found from short stretches to long ones."""
+    """Matrix chain multiplication: the split of every stretch that costs least, found from short stretches to long
+    ones."""
     count = len(matrices)
     sizes = [matrices[0].shape[0], *[m.shape[1] for m in matrices]]
     cost = {(i, i): (0, i) for i in range(count)}

@@ -7,7 +7,16 @@ import numpy as np
 from ...base import dtypes
 from ...base.errors import hinted
 from ..table import composite, conj, functions, op
-from .checks import LinAlgError, check_floating, check_kernel, check_matrix, check_square, finish, legacy_name, with_names
+from .checks import (
+    LinAlgError,
+    check_floating,
+    check_kernel,
+    check_matrix,
+    check_square,
+    finish,
+    legacy_name,
+    with_names,
+)
 from .solve import pinv_gradient
 
 
@@ -89,7 +98,8 @@ def _phase(across, along, S):
     if float(total.detach().abs().sum()) > 1e-2 * max(1.0, float((S * 0 + 1).sum())):
         raise RuntimeError(
             hinted(
-                "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The specified "
+                "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i "
+                "phi}. The specified "
                 "loss function depends on this phase term, making it ill-defined.",
                 "use the vectors only in products in which the phase cancels, as U @ Vh does",
             )
@@ -120,7 +130,9 @@ def linalg_svdvals(A, *, driver=None, out=None):
 def svd(input, some=True, compute_uv=True):
     """The older form of `linalg.svd`: gives V, not its conjugate transpose, and by default the thin decomposition."""
     if input.ndim < 2:
-        raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead")
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead"
+        )
     if not compute_uv:
         batch, m, n = input.shape[:-2], input.shape[-2], input.shape[-1]
         zeros = [functions.zeros((*batch, length, length), dtype=input.dtype) for length in (m, n)]
@@ -146,7 +158,11 @@ def _limits(A, atol, rtol, largest):
     return relative.clamp(min=atol)
 
 
-@op("linalg_pinv(Tensor A, Tensor? atol, Tensor? rtol, float cut_atol, float cut_rtol, bool hermitian) -> Tensor", names=(), node="LinalgPinvBackward0")
+@op(
+    "linalg_pinv(Tensor A, Tensor? atol, Tensor? rtol, float cut_atol, float cut_rtol, bool hermitian) -> Tensor",
+    names=(),
+    node="LinalgPinvBackward0",
+)
 class pinv_parts:
     """Pseudo-inverses; singular values up to max(atol, rtol * the largest) count as zero."""
 
@@ -161,7 +177,7 @@ class pinv_parts:
         else:
             U, S, turned = _converge(lambda: np.linalg.svd(A, False), A, "linalg.svd", "singular values")
         limit = np.maximum(atol, rtol * S.max(-1, keepdims=True))
-        inverse = np.where(S > limit, 1 / S, 0).astype(A.dtype)
+        inverse = np.where(limit < S, 1 / S, 0).astype(A.dtype)
         found = turned.conj().swapaxes(-1, -2) @ (inverse[..., None] * U.conj().swapaxes(-1, -2))
         return np.ascontiguousarray(found.astype(A.dtype, copy=False))
 
@@ -183,7 +199,8 @@ def linalg_pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=Non
     if A.ndim < 2 or A.dtype.category < dtypes.FLOATING or A.dtype.itemsize == 2:
         raise RuntimeError(
             hinted(
-                f"linalg.pinv({legacy_name(A)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat or "
+                f"linalg.pinv({legacy_name(A)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of "
+                "float, double, cfloat or "
                 "cdouble types",
                 "convert it with .float(), or add a dimension",
             )
@@ -211,7 +228,10 @@ def linalg_matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, ou
     """How many singular values of each matrix exceed ``max(atol, rtol * largest)``; ``tol`` is another name of atol."""
     if A.ndim < 2:
         raise RuntimeError(
-            hinted("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.", f"its shape is {list(A.shape)}")
+            hinted(
+                "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.",
+                f"its shape is {list(A.shape)}",
+            )
         )
     if A.dtype.category < dtypes.FLOATING or A.dtype.itemsize == 2:
         raise RuntimeError("This function doesn't handle types other than float and double")
@@ -222,14 +242,17 @@ def linalg_matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, ou
     if tol is not None:
         atol, rtol = tol, 0.0
     limit = _limits(A, atol, rtol, S.amax(-1))
-    return finish((S > limit.unsqueeze(-1)).sum(-1), out, "linalg_matrix_rank")
+    return finish((limit.unsqueeze(-1) < S).sum(-1), out, "linalg_matrix_rank")
 
 
 @composite(names=("linalg:cond",))
 def linalg_cond(A, p=None, *, out=None):
-    """The condition number of matrices in the norm ``p``: None and 2 (largest over smallest singular value), -2, "fro", "nuc", inf, 1, ..."""
+    """The condition number of matrices in the norm ``p``: None and 2 (largest over smallest singular value), -2,
+    "fro", "nuc", inf, 1, ..."""
     if A.ndim < 2:
-        raise RuntimeError(hinted("linalg.cond: The input tensor must have at least 2 dimensions.", f"its shape is {list(A.shape)}"))
+        raise RuntimeError(
+            hinted("linalg.cond: The input tensor must have at least 2 dimensions.", f"its shape is {list(A.shape)}")
+        )
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if p is None or p in (2, -2):
@@ -279,7 +302,8 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
 @composite(names=("torch",))
 def pca_lowrank(A, q=None, center=True, niter=2):
-    """`svd_lowrank` of A with the mean of each column subtracted (unless ``center`` is False): principal components in V."""
+    """`svd_lowrank` of A with the mean of each column subtracted (unless ``center`` is False): principal components
+    in V."""
     m, n = A.shape[-2:]
     if q is None:
         q = min(6, m, n)

@@ -115,7 +115,11 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False):
 # ---------------------------------------------------------------- triangular systems
 
 
-@op("linalg_solve_triangular(Tensor A, Tensor B, bool upper, bool unitriangular) -> Tensor", names=(), node="LinalgSolveTriangularBackward0")
+@op(
+    "linalg_solve_triangular(Tensor A, Tensor B, bool upper, bool unitriangular) -> Tensor",
+    names=(),
+    node="LinalgSolveTriangularBackward0",
+)
 class triangular_parts:
     """X with A X = B, of triangular A; batch shapes broadcast."""
 
@@ -184,7 +188,12 @@ class lstsq_parts:
         if driver != "gelsy" and m > n and (driver == "gels" or (ranks == n).all()):
             residuals = np.square(np.abs(B - A @ solution)).sum(-2)
         none = np.zeros(0, np.int64)
-        return solution, residuals, none if driver == "gels" else ranks, values if driver in ("gelsd", "gelss") else np.zeros(0, real)
+        return (
+            solution,
+            residuals,
+            none if driver == "gels" else ranks,
+            values if driver in ("gelsd", "gelss") else np.zeros(0, real),
+        )
 
     def gradients(grads, A, B, needs):
         g_solution, g_residuals = grads[0], grads[1]
@@ -219,7 +228,8 @@ def pinv_gradient(grad, A, inverse):
 def linalg_lstsq(A, B, rcond=None, *, driver=None):
     """The X that makes ``A @ X`` closest to B, of A (..., m, n) and B (..., m, k) or (..., m).
 
-    ``driver`` says which parts of the result PyTorch's LAPACK routine of that name fills: gels residuals, gelsy (default)
+    ``driver`` says which parts of the result PyTorch's LAPACK routine of that name fills: gels residuals, gelsy
+    (default)
     ranks, gelsd and gelss residuals, ranks and singular values; the solution is computed the same way for all.
 
     >>> import rushlight as torch
@@ -233,10 +243,13 @@ def linalg_lstsq(A, B, rcond=None, *, driver=None):
         raise RuntimeError(f"{name}: other must have at least 1 dimension.")
     if A.dtype is not B.dtype:
         raise RuntimeError(
-            f"{name}: Expected input and other to have the same dtype, but got input's dtype {legacy_name(A)} and other's dtype {legacy_name(B)}"
+            f"{name}: Expected input and other to have the same dtype, but got input's dtype {legacy_name(A)} and "
+            f"other's dtype {legacy_name(B)}"
         )
     if not 0 <= A.ndim - B.ndim <= 1:
-        raise RuntimeError(f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1")
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
     vector = B.ndim == A.ndim - 1
     B = B.unsqueeze(-1) if vector else B
     if A.shape[-2] != B.shape[-2]:
@@ -282,7 +295,8 @@ def linalg_tensorsolve(A, B, dims=None, *, out=None):
     if math.prod(inner) != B.numel() or math.prod(A.shape[: B.ndim]) != B.numel():
         raise RuntimeError(
             hinted(
-                "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
+                "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+                "prod(self.shape[:other.ndim]), but got "
                 f"{math.prod(inner)} != {B.numel()}",
                 f"the shapes are {list(A.shape)} and {list(B.shape)}",
             )

@@ -1,0 +1,166 @@
+"""Windows of images as columns of a matrix, and back: unfold and fold; and channels moved into space: shuffles."""
+
+import math
+
+import numpy as np
+
+from ..base.errors import hinted
+from .conv import output_lengths, repeated, taps
+from .pool import surrounded
+from .table import composite, functions, op, widened
+
+
+def _unfold_arguments(kernel_size, dilation, padding, stride):
+    names = ("kernel_size", "dilation", "padding", "stride")
+    return (repeated(v, 2, n, "unfold") for v, n in zip((kernel_size, dilation, padding, stride), names))
+
+
+@op(
+    "im2col(Tensor self, int[] kernel, int[] dilation, int[] padding, int[] stride) -> Tensor",
+    names=(),
+    node="Im2ColBackward0",
+)
+class im2col:
+    """Windows of (samples, channels, height, width) as columns (samples, channels x kernel, windows)."""
+
+    def forward(self, kernel, dilation, padding, stride):
+        *samples, channels, height, width = self.shape
+        out = output_lengths((height, width), kernel, stride, padding, dilation)
+        if any(n <= 0 for n in out):
+            raise RuntimeError(
+                f"Given input with spatial size ({height}, {width}), kernel_size={tuple(kernel)}, "
+                f"dilation={tuple(dilation)}, padding={tuple(padding)}, calculated shape of the array of sliding blocks as "
+                f"{tuple(out)}, but its components must be at least one."
+            )
+        source = surrounded(self, padding, padding, 0)
+        found = np.empty((*samples, channels, *kernel, *out), self.dtype)
+        for place, window in taps(kernel, stride, dilation, out):
+            found[(..., *place, slice(None), slice(None))] = source[(..., *window)]
+        return found.reshape(*samples, channels * math.prod(kernel), math.prod(out))
+
+    def d_self(grad, shape, kernel, dilation, padding, stride):
+        return functions.col2im(grad, shape[-2:], kernel, dilation, padding, stride)
+
+
+@op(
+    "col2im(Tensor self, int[] lengths, int[] kernel, int[] dilation, int[] padding, int[] stride) -> Tensor",
+    names=(),
+    node="Col2ImBackward0",
+)
+class col2im:
+    """Columns added up at the places of their windows: the gradient of `im2col`."""
+
+    def forward(self, lengths, kernel, dilation, padding, stride):
+        *samples, rows, _ = self.shape
+        out = output_lengths(lengths, kernel, stride, padding, dilation)
+        channels = rows // math.prod(kernel)
+        columns = widened(self).reshape(*samples, channels, *kernel, *out)
+        found = np.zeros((*samples, channels, *(n + 2 * p for n, p in zip(lengths, padding))), columns.dtype)
+        for place, window in taps(kernel, stride, dilation, out):
+            found[(..., *window)] += columns[(..., *place, slice(None), slice(None))]
+        inside = tuple(slice(p, p + n) for n, p in zip(lengths, padding))
+        return np.ascontiguousarray(found[(..., *inside)]).astype(self.dtype, copy=False)
+
+    def d_self(grad, kernel, dilation, padding, stride):
+        return functions.im2col(grad, kernel, dilation, padding, stride)
+
+
+@composite(names=("nn.functional:unfold",))
+def unfold_windows(input, kernel_size, dilation=1, padding=0, stride=1):
+    """Sliding windows of (samples, channels, height, width) as columns (samples, channels x kernel, windows)."""
+    kernel, dilation, padding, stride = _unfold_arguments(kernel_size, dilation, padding, stride)
+    if input.ndim < 3:
+        raise IndexError(
+            hinted(
+                f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got 2)",
+                "unfold takes (samples, channels, height, width) or (channels, height, width)",
+            )
+        )
+    if input.ndim > 4 or 0 in input.shape[-3:]:
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
+            f"but got: {list(input.shape)}"
+        )
+    return functions.im2col(input, kernel, dilation, padding, stride)
+
+
+@composite(names=("nn.functional",))
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Columns of windows added up to an image of ``output_size``: the reverse of `unfold`, overlaps summed."""
+    kernel, dilation, padding, stride = _unfold_arguments(kernel_size, dilation, padding, stride)
+    lengths = repeated(output_size, 2, "output_size", "fold")
+    if input.ndim not in (2, 3):
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
+            f"input, but got: {list(input.shape)}"
+        )
+    rows, columns = input.shape[-2:]
+    if rows % math.prod(kernel):
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={rows} and kernel_size={tuple(kernel)}."
+        )
+    out = output_lengths(lengths, kernel, stride, padding, dilation)
+    windows = math.prod(out)
+    if columns != windows:
+        raise RuntimeError(
+            f"Given output_size={tuple(lengths)}, kernel_size={tuple(kernel)}, dilation={tuple(dilation)}, "
+            f"padding={tuple(padding)}, stride={tuple(stride)}, expected size of input's dimension 2 to match the calculated "
+            f"number of sliding blocks {' * '.join(map(str, out))} = {windows}, but got input.size(2)={columns}."
+        )
+    return functions.col2im(input, lengths, kernel, dilation, padding, stride)
+
+
+# ---------------------------------------------------------------- shuffles
+
+
+@composite(names=("nn.functional", "torch"))
+def pixel_shuffle(input, upscale_factor):
+    """(..., C r^2, H, W) as (..., C, H r, W r): channels moved into space (Shi et al., 2016)."""
+    r = upscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
+    *lead, channels, height, width = input.shape
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    if channels % (r * r):
+        raise RuntimeError(
+            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+            f"input.size(-3)={channels} is not divisible by {r * r}"
+        )
+    found = input.reshape(math.prod(lead), channels // (r * r), r, r, height, width).permute(0, 1, 4, 2, 5, 3)
+    return found.reshape(*lead, channels // (r * r), height * r, width * r)
+
+
+@composite(names=("nn.functional", "torch"))
+def pixel_unshuffle(input, downscale_factor):
+    """(..., C, H r, W r) as (..., C r^2, H, W): the reverse of `pixel_shuffle`."""
+    r = downscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    *lead, channels, height, width = input.shape
+    if height % r or width % r:
+        name, length = ("height", height) if height % r else ("width", width)
+        raise RuntimeError(
+            f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({-2 if height % r else -1})={length} is "
+            f"not divisible by {r}"
+        )
+    found = input.reshape(math.prod(lead), channels, height // r, r, width // r, r).permute(0, 1, 3, 5, 2, 4)
+    return found.reshape(*lead, channels * r * r, height // r, width // r)
+
+
+@composite(names=("nn.functional", "torch"))
+def channel_shuffle(input, groups):
+    """Channels dealt out anew across ``groups`` (Zhang et al., 2018)."""
+    if input.shape[1] % groups:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {input.shape[1]} channels and {groups} groups."
+        )
+    shape = tuple(input.shape)
+    return input.reshape(shape[0], groups, shape[1] // groups, *shape[2:]).transpose(1, 2).reshape(shape)

@@ -1,0 +1,176 @@
+"""Padding: constants, reflections, repeated edges and circles around a tensor."""
+
+import numpy as np
+
+from ..base.errors import hinted
+from .table import composite, functions, op, widened
+
+
+@op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", names=("torch",))
+class constant_pad_nd:
+    """``value`` put around the tensor; negative padding cuts. ``pad`` counts from the last dimension: (before, after, ...)."""
+
+    def forward(self, pad, value):
+        if len(pad) % 2:
+            raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+        if len(pad) // 2 > self.ndim:
+            raise RuntimeError(
+                "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+                f"{len(pad)} while the input has {self.ndim} dimensions."
+            )
+        sides = _sides(pad, self.ndim)
+        shape = tuple(n + b + a for n, (b, a) in zip(self.shape, sides))
+        if any(n < 0 for n in shape):
+            raise RuntimeError(
+                hinted(
+                    "narrow(): length must be non-negative.",
+                    f"the padding {list(pad)} cuts more than the shape {list(self.shape)} has",
+                )
+            )
+        found = np.full(shape, value, self.dtype)
+        source = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(self.shape, sides))
+        target = tuple(slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, sides))
+        found[target] = self[source]
+        return found
+
+    def d_self(grad, pad):
+        return functions.constant_pad_nd(grad, [-p for p in pad], 0)
+
+
+def _sides(pad, ndim):
+    """(before, after) of every dimension, from PyTorch's order, which starts at the last."""
+    sides = [(0, 0)] * ndim
+    for number in range(len(pad) // 2):
+        sides[ndim - 1 - number] = (pad[2 * number], pad[2 * number + 1])
+    return sides
+
+
+def _places(length, before, after, mode):
+    """For each element of the padded dimension, the place that it copies."""
+    places = np.arange(-before, length + after)
+    if mode == "replicate":
+        return np.clip(places, 0, length - 1)
+    if mode == "circular":
+        return places % max(length, 1)
+    period = max(2 * (length - 1), 1)
+    places = np.abs(places) % period
+    return np.where(places >= length, period - places, places)
+
+
+def _node_name(self, pad, mode):
+    if mode == "circular":
+        return "CopySlices"  # PyTorch fills a circle by writing into slices
+    return f"{'ReflectionPad' if mode == 'reflect' else 'ReplicationPad'}{len(pad) // 2}DBackward0"
+
+
+@op("pad(Tensor self, int[] pad, str mode) -> Tensor", names=(), node=_node_name)
+class pad_by_places:
+    """The tensor continued by its own elements: reflected, replicated or in a circle."""
+
+    def forward(self, pad, mode):
+        found = self
+        for axis, (before, after) in enumerate(_sides(pad, self.ndim)):
+            if before or after:
+                found = np.take(found, _places(self.shape[axis], before, after, mode), axis)
+        return np.array(found, order="C")
+
+    def d_self(grad, shape, pad, mode):
+        return functions.pad_by_places_gradient(grad, shape, pad, mode)
+
+
+@op("pad_gradient(Tensor self, int[] shape, int[] pad, str mode) -> Tensor", names=(), node="PadBackwardBackward0")
+class pad_by_places_gradient:
+    """Gradients added up where `pad_by_places` copied from."""
+
+    def forward(self, shape, pad, mode):
+        found = widened(self)
+        for axis, (before, after) in enumerate(_sides(pad, self.ndim)):
+            if before or after:
+                summed = np.zeros((shape[axis], *found.shape[:axis], *found.shape[axis + 1 :]), found.dtype)
+                np.add.at(summed, _places(shape[axis], before, after, mode), np.moveaxis(found, axis, 0))
+                found = np.moveaxis(summed, 0, axis)
+        return np.array(found, self.dtype, order="C")
+
+    def d_self(grad, pad, mode):
+        return functions.pad_by_places(grad, pad, mode)
+
+
+@composite(names=("nn.functional",))
+def pad(input, pad, mode="constant", value=None):
+    """``input`` made larger at its ends: (before, after) of the last dimension, of the one before, ...
+
+    Modes: "constant" (``value``), "reflect", "replicate", "circular". Negative numbers cut.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.pad(torch.tensor([1, 2]), (1, 0))
+    tensor([0, 1, 2])
+    """
+    pad = [_whole(p, position) for position, p in enumerate(pad)]
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) // 2 > input.ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(pad)} and input of dimension {input.ndim}"
+        )
+    if mode == "constant":
+        return functions.constant_pad_nd(input, pad, 0 if value is None else value)
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    _check_own(input, pad, mode)
+    if mode == "circular" and any(p < 0 for p in pad):
+        input = functions.constant_pad_nd(input, [min(p, 0) for p in pad], 0)
+        pad = [max(p, 0) for p in pad]
+    return functions.pad_by_places(input, pad, mode)
+
+
+def _whole(value, position):
+    if isinstance(value, float):
+        raise TypeError(
+            f"pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type float at pos {position}"
+        )
+    return int(value)
+
+
+_COMBINATIONS = """
+Supported combinations for non-constant padding:
+  - 2D or 3D input: padding size = 2 (pads last dimension)
+  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)
+  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"""
+
+
+def _check_own(input, pad, mode):
+    """PyTorch's refusals of paddings by the tensor's own elements."""
+    count, shape = len(pad) // 2, list(input.shape)
+    if count not in (1, 2, 3) or input.ndim not in (count + 1, count + 2):
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {input.ndim}D input tensor.{_COMBINATIONS}"
+        )
+    if mode != "circular" and 0 in shape[-count - 1 :]:
+        raise RuntimeError(
+            f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            f"dimensions for input, but got: {shape}"
+        )
+    for number in range(count):
+        dim = input.ndim - 1 - number
+        length, before, after = shape[dim], *pad[2 * number : 2 * number + 2]
+        if mode == "reflect" and (before >= length or after >= length):
+            raise RuntimeError(
+                hinted(
+                    f"Argument #{4 + 2 * number}: Padding size should be less than the corresponding input dimension, but "
+                    f"got: padding ({before}, {after}) at dimension {dim} of input {shape}",
+                    "a reflection cannot be longer than what it reflects",
+                )
+            )
+        if mode == "circular":
+            if before > length or after > length:
+                raise RuntimeError("Padding value causes wrapping around more than once.")
+            if length + before + after < 0:
+                raise RuntimeError("Negative padding value is resulting in an empty dimension")
+        elif length + before + after < 1:
+            axis = "WHD"[number]
+            raise RuntimeError(
+                f"input ({axis}: {length}) is too small. Calculated output {axis}: {length + before + after}"
+            )
