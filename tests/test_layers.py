@@ -20,7 +20,9 @@ def imports_of(path):
     """(absolute module, is inside a function) for each import of Rushlight's own modules in a file."""
     package = path.relative_to(ROOT.parent).with_suffix("").parts[:-1]
     tree = ast.parse(path.read_text())
-    inside = {id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) for n in ast.walk(f)}
+    inside = {
+        id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) for n in ast.walk(f)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             if node.level:
@@ -56,7 +58,9 @@ def test_imports_go_up_only(path):
         room = room_of(module)
         if room is not None:
             assert ORDER.index(room) <= own, f"{path} imports {module}, which lies below {relative[0]}"
-            assert not inside or relative[0] == "cli" or room == relative[0], f"{path} imports {module} inside a function"
+            assert not inside or relative[0] == "cli" or room == relative[0], (
+                f"{path} imports {module} inside a function"
+            )
 
 
 def test_no_cycles_within_rooms():
@@ -74,7 +78,7 @@ def test_no_cycles_within_rooms():
     def visit(name):
         if name in done:
             return
-        assert name not in active, f"import cycle: {' -> '.join([*active[active.index(name):], name])}"
+        assert name not in active, f"import cycle: {' -> '.join([*active[active.index(name) :], name])}"
         active.append(name)
         for other in sorted(graph[name]):
             visit(other)
@@ -105,5 +109,15 @@ def test_import_is_light():
 
     code = "import sys, rushlight; print(*sorted(m for m in sys.modules if not m.startswith(('numpy', '_'))))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    for heavy in ("torch", "PIL", "tqdm", "llvmlite", "multiprocessing.pool", "urllib.request", "asyncio", "unittest", "rushlight.nn"):
+    for heavy in (
+        "torch",
+        "PIL",
+        "tqdm",
+        "llvmlite",
+        "multiprocessing.pool",
+        "urllib.request",
+        "asyncio",
+        "unittest",
+        "rushlight.nn",
+    ):
         assert heavy not in loaded, f"import rushlight loads {heavy}"

@@ -61,15 +61,25 @@ half, float, double, short, int, long = float16, float32, float64, int16, int32,
 cfloat, cdouble = complex64, complex128
 newaxis = None
 
+from .base.settings import get_float32_matmul_precision, set_float32_matmul_precision
+
 globals().update(_NAMESPACES["torch"])
 globals().update(_TYPED)
 
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(
-    ("accelerator", "backends", "cli", "compat", "cuda", "draw", "fft", "linalg", "mps", "nn", "optim", "serialization",
+    ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cuda", "distributed", "draw", "jit", "multiprocessing", "fft", "linalg", "mps", "nn", "optim", "serialization",
      "signal", "special", "testing", "types", "utils", "version", "vision")
 )  # fmt: skip
-_LAZY_NAMES = {"save": "serialization", "load": "serialization"}
+_LAZY_NAMES = {
+    "save": "serialization",
+    "load": "serialization",
+    "are_deterministic_algorithms_enabled": "deterministic",
+    "get_deterministic_debug_mode": "deterministic",
+    "is_deterministic_algorithms_warn_only_enabled": "deterministic",
+    "set_deterministic_debug_mode": "deterministic",
+    "use_deterministic_algorithms": "deterministic",
+}
 
 
 def __getattr__(name):
@@ -79,7 +89,9 @@ def __getattr__(name):
         found = getattr(_importlib.import_module("." + _LAZY_NAMES[name], __name__), name)
         globals()[name] = found
         return found
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise AttributeError(
+        f"module '{__name__}' has no attribute '{name}'\nhint: Rushlight {__version__} does not have torch.{name}"
+    )
 
 
 def __dir__():

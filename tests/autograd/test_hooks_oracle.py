@@ -195,7 +195,7 @@ def saved_tensor_hooks(torch, note):
     hooks = torch.autograd.graph.saved_tensors_hooks
 
     def pack(tensor):
-        log.append(("pack", tensor.detach().clone(), tensor.requires_grad, tensor.is_leaf))
+        log.append(("pack", tensor.detach().clone()))
         return tensor.detach() * 10
 
     def unpack(tensor):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 import warnings
 
+from ..base.errors import hinted
 from .modes import state
 
 
@@ -16,7 +17,10 @@ class detect_anomaly:
 
     def __init__(self, check_nan=True):
         self._new = (True, check_nan)
-        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.", stacklevel=2)
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            stacklevel=2,
+        )
 
     def __enter__(self):
         self._before = (state.anomaly, state.check_nan)
@@ -71,7 +75,12 @@ def watched_apply(node, grads):
         for number, grad in enumerate(found):
             if grad is not None and grad.isnan().any():
                 _warn(node)
-                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {number}th output.")
+                raise RuntimeError(
+                    hinted(
+                        f"Function '{node.name()}' returned nan values in its {number}th output.",
+                        "the warning above shows the forward call whose derivative is nan: look at the values that went into it",
+                    )
+                )
     return found
 
 
@@ -84,4 +93,7 @@ def _warn(node):
             stacklevel=2,
         )
     else:
-        warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(made)}", stacklevel=2)
+        warnings.warn(
+            f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(made)}",
+            stacklevel=2,
+        )

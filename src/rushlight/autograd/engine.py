@@ -139,7 +139,9 @@ def _run(roots, gradients, counts, needed, captures, freed):
     for node in {root[0]: None for root in roots}:
         if counts.get(node) == 0:
             heappush(ready, (node.sequence, node))
-    following = following_grad = None  # the node that became ready last mostly is the next: it need not go through the heap
+    following = following_grad = (
+        None  # the node that became ready last mostly is the next: it need not go through the heap
+    )
     while True:
         if following is not None:
             node, grad, following = following, following_grad, None

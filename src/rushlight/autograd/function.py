@@ -131,7 +131,9 @@ class _FunctionMeta(type):
 
     def __init__(cls, name, bases, members):
         super().__init__(name, bases, members)
-        cls._node_class = type(name + "Backward", (FunctionNode,), {"_function": cls, "__module__": "torch.autograd.function"})
+        cls._node_class = type(
+            name + "Backward", (FunctionNode,), {"_function": cls, "__module__": "torch.autograd.function"}
+        )
 
 
 class Function(metaclass=_FunctionMeta):
@@ -185,7 +187,9 @@ class Function(metaclass=_FunctionMeta):
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     @staticmethod
     def vmap(info, in_dims, *args):
@@ -237,7 +241,9 @@ def _meta_of_output(out):
 def _check_outputs(cls, outputs):
     for out in outputs:
         if isinstance(out, (tuple, list)) and any(hasattr(item, "_edge") for item in out):
-            raise TypeError(f"{cls.__name__}Backward.forward: expected Tensor or tuple of Tensor (got {type(out).__name__}) for return value")
+            raise TypeError(
+                f"{cls.__name__}Backward.forward: expected Tensor or tuple of Tensor (got {type(out).__name__}) for return value"
+            )
 
 
 def _attach(ctx, number, out, args, recording):
@@ -264,7 +270,11 @@ def _attach(ctx, number, out, args, recording):
         edge = out._edge
         if edge is LEAF:
             raise RuntimeError("a leaf that requires grad cannot be the output of a custom Function")
-        out._edge = View(out._base, (ctx, number), out._version_counter.value, CUSTOM_FUNCTION) if edge.__class__ is View else (ctx, number)
+        out._edge = (
+            View(out._base, (ctx, number), out._version_counter.value, CUSTOM_FUNCTION)
+            if edge.__class__ is View
+            else (ctx, number)
+        )
     elif any(out is n for n in ctx._non_differentiable):
         out._edge = None
     return out
@@ -293,7 +303,10 @@ def once_differentiable(function):
             return found
         many = isinstance(found, tuple)
         results = found if many else (found,)
-        marked = tuple(_NotTwice.apply(r, *[g for g in grads if hasattr(g, "_edge")]) if hasattr(r, "_edge") else r for r in results)
+        marked = tuple(
+            _NotTwice.apply(r, *[g for g in grads if hasattr(g, "_edge")]) if hasattr(r, "_edge") else r
+            for r in results
+        )
         return marked if many else marked[0]
 
     return wrapper

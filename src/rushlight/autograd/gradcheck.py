@@ -50,7 +50,7 @@ def _numerical(func, inputs, position, eps):
 def _analytical(output, tensor, retain):
     """Gradients of every element of an output (real, and imaginary if complex) with respect to one input."""
     found = []
-    start = functions.zeros_like(output.detach())
+    start = functions.zeros(output.shape, dtype=output.dtype)  # contiguous, so that `flat` is a view of it
     flat = start.reshape(-1)
     for direction in _steps(output):
         for element in range(flat.numel()):
@@ -168,10 +168,20 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
         found = _differentiable(func(*values))
         tracked = [(o, f) for o, f in zip(found, flows) if o.requires_grad]
         gradients = grad(
-            [o for o, _ in tracked], [values[i] for i in wanted], [f for _, f in tracked], create_graph=True, allow_unused=True
+            [o for o, _ in tracked],
+            [values[i] for i in wanted],
+            [f for _, f in tracked],
+            create_graph=True,
+            allow_unused=True,
         )
         return tuple(g for g in gradients if g is not None)
 
     return gradcheck(
-        first_derivatives, (*inputs, *starts), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol
+        first_derivatives,
+        (*inputs, *starts),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
     )

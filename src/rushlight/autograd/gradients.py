@@ -55,7 +55,11 @@ def _root_gradient(output, gradient, position):
     """The gradient to start from: the given one, checked, or one for an output of a single element."""
     is_tensor = hasattr(output, "_edge")
     if gradient is None:
-        return _implicit_gradient(output) if is_tensor else _refuse_implicit("a gradient edge has no shape: pass its gradient")
+        return (
+            _implicit_gradient(output)
+            if is_tensor
+            else _refuse_implicit("a gradient edge has no shape: pass its gradient")
+        )
     if not hasattr(gradient, "_edge"):
         raise TypeError(
             hinted(

@@ -9,7 +9,8 @@ from ..base.errors import hinted
 from ..ops.table import functions
 from .hooks import RemovableHandle
 from .modes import state
-from .node import Node, edge_of
+from .node import Node as Node
+from .node import edge_of
 
 
 class saved_tensors_hooks:
@@ -107,7 +108,10 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     """
     if mode not in ("all", "any"):
         raise ValueError(
-            hinted(f"Expects mode to be one of ('all', 'any') but got {mode}", "'all' waits for every gradient that will come")
+            hinted(
+                f"Expects mode to be one of ('all', 'any') but got {mode}",
+                "'all' waits for every gradient that will come",
+            )
         )
     nodes = [_node_towards(tensor) for tensor in tensors]
     key = object()  # under which a run of the engine keeps what came so far
@@ -135,7 +139,9 @@ def _node_towards(tensor):
     edge = edge_of(tensor)
     if edge is None:
         raise AssertionError(
-            hinted("Expected gradient function to be set", f"a tensor of shape {list(tensor.shape)} does not require grad")
+            hinted(
+                "Expected gradient function to be set", f"a tensor of shape {list(tensor.shape)} does not require grad"
+            )
         )
     return edge[0]
 

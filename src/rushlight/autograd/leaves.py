@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..base import dtypes
 from ..base.errors import hinted
 from ..ops.table import functions
-from .node import LEAF
+from .node import LEAF, edge_of
 from .views import View
 
 # The C++ names of element types, which PyTorch's error for a gradient of another dtype shows.
@@ -20,7 +20,7 @@ _C_NAMES = {
 def set_requires_grad(tensor, value, refusal="only Tensors of floating point dtype can require gradients"):
     """Make ``tensor`` a leaf that requires grad, or one that does not; ``refusal`` is the error for other dtypes."""
     if value:
-        if tensor.requires_grad:
+        if edge_of(tensor) is not None:
             return
         if not dtypes.is_differentiable(tensor._array.dtype):
             raise RuntimeError(
@@ -81,7 +81,9 @@ def check_data(tensor, value):
     """Refuse to assign ``value`` to ``tensor.data`` unless it can be the tensor's memory."""
     if not hasattr(value, "_edge"):
         raise TypeError(
-            hinted(f"Variable data has to be a tensor, but got {type(value).__name__}", "convert it with torch.as_tensor")
+            hinted(
+                f"Variable data has to be a tensor, but got {type(value).__name__}", "convert it with torch.as_tensor"
+            )
         )
     if tensor._edge is not None and tensor.requires_grad and not dtypes.is_differentiable(value._array.dtype):
         raise RuntimeError(

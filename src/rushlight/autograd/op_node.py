@@ -5,7 +5,16 @@ from __future__ import annotations
 from ..base.errors import hinted
 from ..ops.table import functions
 from . import anomaly, modes
-from .node import Node, SavedInput, SavedResult, describe_producer, edge_of, modified_in_place, next_sequence, node_class
+from .node import (
+    Node,
+    SavedInput,
+    SavedResult,
+    describe_producer,
+    edge_of,
+    modified_in_place,
+    next_sequence,
+    node_class,
+)
 
 INPUT, LIST, VALUE, RESULT, SHAPE = range(5)
 _PLAIN_KINDS = (VALUE, SHAPE)
@@ -34,7 +43,9 @@ class Plan:
         self.keeps_tensors = any(kind not in _PLAIN_KINDS for kind, _ in self.saves)
         wanted_steps = [(place, step) for place, step in enumerate(self.steps) if step is not None]
         # The common case, one gradient of one input: (its place, rule, slots).
-        self.single = (wanted_steps[0][0], *wanted_steps[0][1]) if len(wanted_steps) == 1 and not schema.has_lists else None
+        self.single = (
+            (wanted_steps[0][0], *wanted_steps[0][1]) if len(wanted_steps) == 1 and not schema.has_lists else None
+        )
         self.sees_all = self.joint is not None or any(-2 in step[1] for step in self.steps if step is not None)
 
     def _arguments(self, rule, schema):
@@ -64,7 +75,8 @@ class Plan:
             if kind == VALUE:
                 entries.append(values[where])
             elif kind == SHAPE:
-                entries.append(values[where]._array.shape)
+                value = values[where]
+                entries.append([t._array.shape for t in value] if value.__class__ is list else value._array.shape)
             elif kind == RESULT:
                 entries.append(SavedResult(results[where], where))
             elif kind == LIST:
@@ -121,7 +133,9 @@ class OpNode(Node):
             return found
         if plan.joint is not None:
             return self._fitted(plan.op.gradients(*[values[slot] for slot in plan.joint]))
-        return self._fitted([None if step is None else step[0](*[values[slot] for slot in step[1]]) for step in plan.steps])
+        return self._fitted(
+            [None if step is None else step[0](*[values[slot] for slot in step[1]]) for step in plan.steps]
+        )
 
     def _fitted(self, found):
         """Gradients with the shape and dtype of the inputs they belong to, one for each edge."""
@@ -220,7 +234,9 @@ def _refuse(op, results):
     if op.untracked or not any(r._array.dtype.kind in "fc" for r in results):
         return None
     raise RuntimeError(
-        hinted(f"the derivative for '{op.name}' is not implemented.", "detach() the inputs if no gradient is wanted here")
+        hinted(
+            f"the derivative for '{op.name}' is not implemented.", "detach() the inputs if no gradient is wanted here"
+        )
     )
 
 

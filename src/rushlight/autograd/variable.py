@@ -1,7 +1,5 @@
 """``Variable``: PyTorch's old name for a tensor that is part of a graph."""
 
-from ..ops.table import functions
-
 
 class _VariableMeta(type):
     def __instancecheck__(cls, instance):

@@ -1,5 +1,7 @@
 """cuDNN's switches: accepted, without effect on the CPU."""
 
+import contextlib
+
 enabled = False
 benchmark = False
 deterministic = False
@@ -14,3 +16,17 @@ def is_available():
 def version():
     """The version of cuDNN: none."""
     return None
+
+
+@contextlib.contextmanager
+def flags(
+    enabled=False,
+    benchmark=False,
+    benchmark_limit=10,
+    deterministic=False,
+    allow_tf32=True,
+    fp32_precision="none",
+    depthwise_kernel="auto",
+):
+    """A block with other switches of cuDNN: accepted, without effect on the CPU."""
+    yield

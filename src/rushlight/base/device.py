@@ -32,13 +32,13 @@ class device:
                 raise RuntimeError(f"Invalid device string: '{type}'")
             if match[2] is not None:
                 if index is not None:
-                    raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+                    raise RuntimeError(
+                        f"type (string) must not include an index because index was passed explicitly: {type}"
+                    )
                 index = int(match[2])
             type = match[1]
             if type not in _TYPES:
-                raise RuntimeError(
-                    f"Expected one of {', '.join(_TYPES)} device type at start of device string: {type}"
-                )
+                raise RuntimeError(f"Expected one of {', '.join(_TYPES)} device type at start of device string: {type}")
         else:
             raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
         object.__setattr__(self, "type", type)
@@ -54,10 +54,20 @@ class device:
         return hash((self.type, self.index))
 
     def __repr__(self):
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        return (
+            f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        )
 
     def __str__(self):
         return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __enter__(self):
+        """``with torch.device("cpu"):`` makes tensors on this device, the only one in this version."""
+        check_device(self)
+        return self
+
+    def __exit__(self, kind, value, trace):
+        return None
 
     def __reduce__(self):
         return device, (self.type,) if self.index is None else (self.type, self.index)
@@ -75,7 +85,10 @@ def check_device(value):
         return CPU
     if wanted.type == "cuda":
         raise AssertionError(
-            hinted("Torch not compiled with CUDA enabled", "this version computes on the CPU; ask torch.cuda.is_available() first")
+            hinted(
+                "Torch not compiled with CUDA enabled",
+                "this version computes on the CPU; ask torch.cuda.is_available() first",
+            )
         )
     if wanted.type == "mps":
         raise RuntimeError(hinted("PyTorch is not linked with support for mps devices", "use the device 'cpu'"))
@@ -116,7 +129,10 @@ contiguous_format = memory_format("torch.contiguous_format")
 preserve_format = memory_format("torch.preserve_format")
 channels_last = memory_format("torch.channels_last")
 channels_last_3d = memory_format("torch.channels_last_3d")
-_CONSTANTS = {c.name: c for c in (strided, sparse_coo, sparse_csr, contiguous_format, preserve_format, channels_last, channels_last_3d)}
+_CONSTANTS = {
+    c.name: c
+    for c in (strided, sparse_coo, sparse_csr, contiguous_format, preserve_format, channels_last, channels_last_3d)
+}
 
 
 def _constant(name):

@@ -20,7 +20,16 @@ class DType:
     (2, True, torch.int64)
     """
 
-    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "legacy_name", "name", "_numpy")
+    __slots__ = (
+        "_numpy",
+        "category",
+        "is_complex",
+        "is_floating_point",
+        "is_signed",
+        "itemsize",
+        "legacy_name",
+        "name",
+    )
 
     def __init__(self, name, category, itemsize, legacy_name):
         self.name, self.category, self.itemsize, self.legacy_name = name, category, itemsize, legacy_name
@@ -131,11 +140,9 @@ def set_default_dtype(dtype):
     """Set the floating type of new tensors made from Python floats: a floating ``torch.dtype``."""
     global _default
     if not isinstance(dtype, DType):
-        raise TypeError(f"invalid dtype object: only floating-point types are supported as the default type")
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not dtype.is_floating_point:
-        raise TypeError(
-            "only floating-point types are supported as the default type"
-        )
+        raise TypeError("only floating-point types are supported as the default type")
     _default = dtype
 
 
@@ -261,7 +268,9 @@ class finfo:
     def __init__(self, type=None):
         dtype = _default if type is None else type
         if not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype!r}'")
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype!r}'"
+            )
         real = dtype.to_real()
         if real is bfloat16:
             import ml_dtypes

@@ -114,53 +114,68 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
 # ---------------------------------------------------------------- shuffles
 
 
-@composite(names=("nn.functional", "torch"))
-def pixel_shuffle(input, upscale_factor):
+@op("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", names=("nn.functional", "torch"))
+class pixel_shuffle:
     """(..., C r^2, H, W) as (..., C, H r, W r): channels moved into space (Shi et al., 2016)."""
-    r = upscale_factor
-    if input.ndim < 3:
-        raise RuntimeError(
-            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
-        )
-    *lead, channels, height, width = input.shape
-    if r <= 0:
-        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
-    if channels % (r * r):
-        raise RuntimeError(
-            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
-            f"input.size(-3)={channels} is not divisible by {r * r}"
-        )
-    found = input.reshape(math.prod(lead), channels // (r * r), r, r, height, width).permute(0, 1, 4, 2, 5, 3)
-    return found.reshape(*lead, channels // (r * r), height * r, width * r)
+
+    def forward(self, upscale_factor):
+        r = upscale_factor
+        _check_shuffle("pixel_shuffle", "upscale_factor", self.ndim, r)
+        *lead, channels, height, width = self.shape
+        if channels % (r * r):
+            raise RuntimeError(
+                "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+                f"but input.size(-3)={channels} is not divisible by {r * r}"
+            )
+        found = self.reshape(math.prod(lead), channels // (r * r), r, r, height, width).transpose(0, 1, 4, 2, 5, 3)
+        return np.array(found, order="C").reshape(*lead, channels // (r * r), height * r, width * r)
+
+    def d_self(grad, upscale_factor):
+        return functions.pixel_unshuffle(grad, upscale_factor)
 
 
-@composite(names=("nn.functional", "torch"))
-def pixel_unshuffle(input, downscale_factor):
+@op("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", names=("nn.functional", "torch"))
+class pixel_unshuffle:
     """(..., C, H r, W r) as (..., C r^2, H, W): the reverse of `pixel_shuffle`."""
-    r = downscale_factor
-    if input.ndim < 3:
-        raise RuntimeError(
-            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
-        )
-    if r <= 0:
-        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
-    *lead, channels, height, width = input.shape
-    if height % r or width % r:
-        name, length = ("height", height) if height % r else ("width", width)
-        raise RuntimeError(
-            f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({-2 if height % r else -1})={length} is "
-            f"not divisible by {r}"
-        )
-    found = input.reshape(math.prod(lead), channels, height // r, r, width // r, r).permute(0, 1, 3, 5, 2, 4)
-    return found.reshape(*lead, channels * r * r, height // r, width // r)
+
+    def forward(self, downscale_factor):
+        r = downscale_factor
+        _check_shuffle("pixel_unshuffle", "downscale_factor", self.ndim, r)
+        *lead, channels, height, width = self.shape
+        for name, length, dim in (("height", height, -2), ("width", width, -1)):
+            if length % r:
+                raise RuntimeError(
+                    f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={length} is "
+                    f"not divisible by {r}"
+                )
+        found = self.reshape(math.prod(lead), channels, height // r, r, width // r, r).transpose(0, 1, 3, 5, 2, 4)
+        return np.array(found, order="C").reshape(*lead, channels * r * r, height // r, width // r)
+
+    def d_self(grad, downscale_factor):
+        return functions.pixel_shuffle(grad, downscale_factor)
 
 
-@composite(names=("nn.functional", "torch"))
-def channel_shuffle(input, groups):
+def _check_shuffle(name, argument, ndim, factor):
+    if ndim < 3:
+        raise RuntimeError(
+            f"{name} expects input to have at least 3 dimensions, but got input with {ndim} dimension(s)"
+        )
+    if factor <= 0:
+        raise RuntimeError(f"{name} expects a positive {argument}, but got {factor}")
+
+
+@op("channel_shuffle(Tensor self, int groups) -> Tensor", names=("nn.functional", "torch"))
+class channel_shuffle:
     """Channels dealt out anew across ``groups`` (Zhang et al., 2018)."""
-    if input.shape[1] % groups:
-        raise RuntimeError(
-            f"Number of channels must be divisible by groups. Got {input.shape[1]} channels and {groups} groups."
-        )
-    shape = tuple(input.shape)
-    return input.reshape(shape[0], groups, shape[1] // groups, *shape[2:]).transpose(1, 2).reshape(shape)
+
+    def forward(self, groups):
+        samples, channels, *lengths = self.shape
+        if channels % groups:
+            raise RuntimeError(
+                f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
+            )
+        found = self.reshape(samples, groups, channels // groups, *lengths).swapaxes(1, 2)
+        return np.array(found, order="C").reshape(self.shape)
+
+    def d_self(grad, shape, groups):
+        return functions.channel_shuffle(grad, shape[1] // groups)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.arrays import strided_view
+from ..base.device import channels_last, check_device, contiguous_format, preserve_format
 from ..base.errors import hinted
 from ..base.shapes import sizes_argument
 from .table import CREATE, composite, functions, op
@@ -16,13 +17,16 @@ def default_kind(dtype):
     return (dtypes.get_default_dtype() if dtype is None else dtype).numpy
 
 
-def checked_shape(size):
-    """``size``, refused where a length is negative."""
+def checked_shape(size, name=None):
+    """``size``, refused where a length is negative; ``name`` is a function that says so in words of its own."""
     for length in size:
         if length < 0:
             raise RuntimeError(
                 hinted(
-                    f"Trying to create tensor with negative dimension {length}: {list(size)}", "lengths are 0 or more"
+                    f"{name}: Dimension size must be non-negative."
+                    if name
+                    else f"Trying to create tensor with negative dimension {length}: {list(size)}",
+                    f"the size is {list(size)}; lengths are 0 or more",
                 )
             )
     return size
@@ -39,7 +43,7 @@ class zeros:
     """
 
     def forward(size, dtype):
-        return np.zeros(checked_shape(size), default_kind(dtype))
+        return np.zeros(checked_shape(size, "zeros"), default_kind(dtype))
 
 
 @op("ones(int[]* size, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -73,52 +77,101 @@ class empty_strided:
 
     def forward(size, stride, dtype):
         kind = default_kind(dtype)
-        if 0 in size:
-            return np.empty(size, kind)
-        memory = np.empty(1 + sum((n - 1) * s for n, s in zip(size, stride)), kind)
+        if len(size) != len(stride):
+            raise RuntimeError(
+                hinted(
+                    f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})",
+                    "every dimension has one of each",
+                )
+            )
+        checked_shape(size)
+        if any(s < 0 for s in stride):
+            raise RuntimeError(
+                hinted(
+                    f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}",
+                    "strides are 0 or more",
+                )
+            )
+        memory = np.empty(0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride)), kind)
         return strided_view(memory, tuple(size), tuple(s * kind.itemsize for s in stride))
 
 
 @composite(names=("torch",))
-def arange(
-    start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
-):
-    """Numbers from ``start`` (0 where only the end is given) up to, not including, ``end``, in steps of ``step``.
+def arange(*bounds, start=None, end=None, step=1, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+           pin_memory=False):  # fmt: skip
+    """Numbers from ``start`` up to, not including, ``end``, in steps of ``step``.
+
+    ``arange(end)``, ``arange(start, end)`` or ``arange(start, end, step)``. Whole numbers give int64, others the default
+    floating dtype.
 
     >>> import rushlight as torch
     >>> torch.arange(1, 2, 0.5)
     tensor([1.0000, 1.5000])
     """
+    if len(bounds) > 3:
+        raise TypeError(
+            hinted(
+                f"arange() takes 3 positional arguments but {len(bounds)} were given",
+                "the call takes (start, end, step)",
+            )
+        )
+    if len(bounds) == 1 and end is None:
+        end = bounds[0]
+    elif bounds:
+        start, end, step = (*bounds, *(start, end, step)[len(bounds) :])
     if end is None:
-        start, end = 0, start
+        raise TypeError(hinted('arange() missing 1 required positional arguments: "end"', "name where to stop"))
+    for position, (name, value) in enumerate((("end", end), ("start", start), ("step", step))):
+        if isinstance(value, str):
+            raise TypeError(
+                hinted(
+                    f"arange(): argument '{name}' (position {position + 1}) must be Number, not str", "give a number"
+                )
+            )
     return functions.arange_values(
-        start,
-        end,
-        step,
-        dtype=dtype,
-        out=out,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-        pin_memory=pin_memory,
-    )
+        0 if start is None else start, end, step, dtype=dtype, out=out, layout=layout, device=device,
+        requires_grad=requires_grad, pin_memory=pin_memory,
+    )  # fmt: skip
 
 
-@op("arange(Scalar start, Scalar end, Scalar step, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=())
+def _real_bounds(*values):
+    for value in values:
+        if isinstance(value, complex):
+            raise RuntimeError(
+                hinted("value cannot be converted to type double without overflow", "ranges are of real numbers")
+            )
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise RuntimeError(
+                hinted("value cannot be converted to type int64_t without overflow", f"{value} needs more than 64 bits")
+            )
+
+
+@op(
+    "arange(Scalar start, Scalar end, Scalar step, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=(),
+)  # fmt: skip
 class arange_values:
     """`arange` with all of its numbers."""
 
     def forward(start, end, step, dtype):
-        if step == 0:
-            raise RuntimeError("step must be nonzero")
-        if not all(math.isfinite(v) for v in (start, end)):
-            raise RuntimeError(f"unsupported range: {start} -> {end}")
-        if (end - start) * step < 0:
-            raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+        _real_bounds(start, end, step)
         if dtype is None:
             whole = all(isinstance(v, int) for v in (start, end, step))
             dtype = dtypes.int64 if whole else dtypes.get_default_dtype()
-        if dtype.category <= dtypes.SIGNED:
+        if dtype is dtypes.bool_ or dtype.is_complex:
+            raise NotImplementedError(
+                hinted(f"\"arange_cpu\" not implemented for '{dtype.legacy_name}'", "ranges are of real numbers")
+            )
+        if not all(math.isfinite(v) for v in (start, end)):
+            raise RuntimeError(hinted(f"unsupported range: {start} -> {end}", "both ends have to be finite"))
+        integral = dtype.category <= dtypes.SIGNED
+        if step == 0 or (integral and int(step) == 0):
+            error = RuntimeError if step == 0 else ValueError
+            raise error(hinted("step must be nonzero", "a step of 0 never arrives"))
+        if (end - start) * step < 0:
+            raise RuntimeError(
+                hinted("upper bound and lower bound inconsistent with step sign", f"from {start} to {end} by {step}")
+            )
+        if integral:
             start, step, end = int(start), int(step), int(end)
             count = -(-(end - start) // step)
             return (start + step * np.arange(count)).astype(dtype.numpy)
@@ -175,9 +228,24 @@ class logspace:
     """``steps`` numbers from ``base ** start`` to ``base ** end``, whose logarithms are equally far apart."""
 
     def forward(start, end, steps, base, dtype):
+        if steps < 0:
+            raise RuntimeError(hinted("number of steps must be non-negative", f"it is {steps}"))
         kind = default_kind(dtype)
-        exponents = np.linspace(start, end, steps) if steps != 1 else np.array([float(start)])
-        return np.power(base, exponents).astype(kind)
+        if isinstance(start, complex) or isinstance(end, complex) or kind.kind == "c":
+            step = (end - start) / max(steps - 1, 1)
+            return np.power(base, start + step * np.arange(steps)).astype(kind)
+        index = np.arange(steps)
+        if kind.kind in "iu":
+            # Integers step in float32 and their powers are cut, as in PyTorch.
+            step = np.float32((end - start) / max(steps - 1, 1))
+            below, above = start + step * index, end - step * (steps - index - 1)
+            with np.errstate(all="ignore"):
+                return np.power(np.float64(base), np.where(index < steps // 2, below, above)).astype(kind)
+        step = (end - start) / max(steps - 1, 1)
+        exponents = np.where(
+            index < max(steps // 2, steps == 1), start + step * index, end - step * (steps - index - 1)
+        )
+        return np.power(np.float64(base), exponents).astype(kind)
 
 
 @op("eye(int n, int? m=None, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -186,44 +254,93 @@ class eye:
 
     def forward(n, m, dtype):
         if n < 0:
-            raise RuntimeError(f"n must be greater or equal to 0, got {n}")
+            raise RuntimeError(hinted(f"n must be greater or equal to 0, got {n}", "n counts the rows"))
+        if m is not None and m < 0:
+            raise RuntimeError(hinted(f"m must be greater or equal to 0, got {m}", "m counts the columns"))
         return np.eye(n, m, dtype=default_kind(dtype))
 
 
-def _like(name, make, doc):
-    def like(input, *args, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, **options):
-        made = make(input, *args, dtype=dtype or input.dtype, device=device, **options)
-        if memory_format is None and not input._array.flags.c_contiguous:
-            made = _with_layout_of(input, made)
-        return functions.require_grad(made) if requires_grad else made
-
-    like.__name__ = like.__qualname__ = name
-    like.__doc__ = doc
-    return composite(like, names=("torch",))
-
-
-def _with_layout_of(input, made):
-    """``made`` with its dimensions in memory in the order of those of ``input``, where that is dense."""
+def _like(input, make, dtype, device, requires_grad, memory_format):
+    """A tensor made by ``make(shape, NumPy dtype)`` in the shape, and order in memory, of ``input``."""
+    if not hasattr(input, "_edge"):
+        raise TypeError(
+            hinted(
+                f"{make.__name__}_like(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}",
+                "torch.as_tensor() makes one",
+            )
+        )
+    check_device(device)
     array = input._array
-    order = sorted(range(array.ndim), key=lambda d: (-abs(array.strides[d]), d))
-    if 0 in array.strides:
-        return made
-    back = sorted(range(array.ndim), key=order.__getitem__)
-    return made.permute(order).contiguous().permute(back).detach()
+    kind = (dtype or input.dtype).numpy
+    if memory_format in (None, preserve_format):
+        order, back = _memory_order(array)
+    else:
+        order, back = _format_order(array, memory_format)
+    made = make([array.shape[d] for d in order], kind) if order is not None else make(array.shape, kind)
+    found = functions.wrap(made if order is None else made.transpose(back))
+    return found.requires_grad_(True) if requires_grad else found
 
 
-zeros_like = _like(
-    "zeros_like", lambda x, **o: functions.zeros(x.shape, **o), "Zeros of the shape and dtype of ``input``."
-)
-ones_like = _like("ones_like", lambda x, **o: functions.ones(x.shape, **o), "Ones of the shape and dtype of ``input``.")
-empty_like = _like(
-    "empty_like", lambda x, **o: functions.empty(x.shape, **o), "Uninitialised, of the shape and dtype of ``input``."
-)
-full_like = _like(
-    "full_like",
-    lambda x, fill_value, **o: functions.full(x.shape, fill_value, **o),
-    "``fill_value`` in the shape and dtype of ``input``.",
-)
+def _memory_order(array):
+    """The dimensions of a dense array from the outermost in memory inwards, and the way back; (None, None) for row order."""
+    if array.flags.c_contiguous or (0 in array.strides and array.size > 1):
+        return None, None
+    order = sorted(range(array.ndim), key=lambda d: (-array.strides[d], d))
+    return order, sorted(range(array.ndim), key=order.__getitem__)
+
+
+def _format_order(array, memory_format):
+    if memory_format is contiguous_format:
+        return None, None
+    rank = 4 if memory_format is channels_last else 5
+    if array.ndim != rank:
+        name = "channels_last" if rank == 4 else "channels_last_3d"
+        raise RuntimeError(
+            hinted(f"required rank {rank} tensor to use {name} format", f"this one has {array.ndim} dimensions")
+        )
+    order = [0, *range(2, rank), 1]
+    return order, sorted(range(rank), key=order.__getitem__)
+
+
+@composite(names=("torch",))
+def zeros_like(
+    input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None
+):
+    """Zeros of the shape and dtype of ``input``."""
+    return _like(input, np.zeros, dtype, device, requires_grad, memory_format)
+
+
+@composite(names=("torch",))
+def ones_like(
+    input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None
+):
+    """Ones of the shape and dtype of ``input``."""
+    return _like(input, np.ones, dtype, device, requires_grad, memory_format)
+
+
+@composite(names=("torch",))
+def empty_like(
+    input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None
+):
+    """A tensor of the shape and dtype of ``input`` whose elements are not set to anything."""
+    return _like(input, np.empty, dtype, device, requires_grad, memory_format)
+
+
+@composite(names=("torch",))
+def full_like(
+    input,
+    fill_value,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+    memory_format=None,
+):
+    """``fill_value`` in the shape and dtype of ``input``."""
+    made = _like(input, np.empty, dtype, device, False, memory_format).fill_(fill_value)
+    return made.requires_grad_(True) if requires_grad else made
 
 
 def _new(name, make, doc):
@@ -271,10 +388,21 @@ def new_tensor(input, data, *, dtype=None, device=None, requires_grad=False):
 
 
 @composite(names=("torch",))
-def empty_permuted(size, physical_layout, *, dtype=None, **options):
+def empty_permuted(size, physical_layout, *, dtype=None, requires_grad=False, **options):
     """Uninitialised, with dimensions in memory in the order ``physical_layout``."""
+    if len(physical_layout) != len(size):
+        raise RuntimeError(
+            hinted(
+                f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+                f"{len(size)} is not equal to len(physical_layout) = {len(physical_layout)}",
+                "name every dimension once",
+            )
+        )
+    if len(set(physical_layout)) != len(physical_layout):
+        raise RuntimeError(hinted("Duplicate dim not allowed", f"the layout is {list(physical_layout)}"))
     made = functions.empty([size[d] for d in physical_layout], dtype=dtype, **options)
-    return made.permute(sorted(range(len(size)), key=list(physical_layout).__getitem__)).detach()
+    made = made.permute(sorted(range(len(size)), key=list(physical_layout).__getitem__)).detach()
+    return made.requires_grad_(True) if requires_grad else made
 
 
 @composite(names=("torch",))
@@ -283,11 +411,18 @@ def scalar_tensor(s, *, dtype=None, **options):
     return functions.full((), s, dtype=dtype or dtypes.get_default_dtype(), **options)
 
 
+def _check_counts(row, col):
+    for name, count in (("row", row), ("col", col)):
+        if count < 0:
+            raise RuntimeError(hinted(f"{name} must be non-negative, got{count}", "it counts lines of the matrix"))
+
+
 @op("tril_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
 class tril_indices:
     """Row and column numbers of the lower triangle of a row x col matrix, as a 2 x N tensor."""
 
     def forward(row, col, offset, dtype):
+        _check_counts(row, col)
         return np.stack(np.nonzero(np.tri(row, col, offset, dtype=bool))).astype((dtype or dtypes.int64).numpy)
 
 
@@ -296,4 +431,5 @@ class triu_indices:
     """Row and column numbers of the upper triangle of a row x col matrix, as a 2 x N tensor."""
 
     def forward(row, col, offset, dtype):
+        _check_counts(row, col)
         return np.stack(np.nonzero(~np.tri(row, col, offset - 1, dtype=bool))).astype((dtype or dtypes.int64).numpy)

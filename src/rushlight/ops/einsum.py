@@ -1,4 +1,4 @@
-"""Contractions named by subscripts: einsum, tensordot, inner, kron."""
+"""einsum: contractions whose dimensions are named by letters."""
 
 import math
 
@@ -6,7 +6,6 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.shapes import wrap_dim
 from .matmul import product
 from .table import composite, conj, functions, is_half, op
 
@@ -404,109 +403,3 @@ class vector_products:
 
     def d_other(grad, self):
         return grad.unsqueeze(-1) * conj(self)
-
-
-# ---------------------------------------------------------------- tensordot, inner, kron
-
-
-@composite(names=("torch",))
-def tensordot(a, b, dims=2, out=None):
-    """Sums of products over given dimensions: ``dims`` is how many (the last of ``a``, the first of ``b``), or two
-    lists of them.
-
-    >>> import rushlight as torch
-    >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(3, 4, 5), dims=2).shape
-    torch.Size([2, 5])
-    """
-    first, second = _tensordot_dims(a, b, dims)
-    shape_a, shape_b = list(a.shape), list(b.shape)
-    for i, j in zip(first, second):
-        if shape_a[i] != shape_b[j]:
-            if shape_a[i] == 1:
-                b = b.sum(j, keepdim=True, dtype=b.dtype)
-                shape_b[j] = 1
-            elif shape_b[j] == 1:
-                a = a.sum(i, keepdim=True, dtype=a.dtype)
-                shape_a[i] = 1
-            else:
-                raise RuntimeError(
-                    hinted(
-                        f"contracted dimensions need to match, but first has size {shape_a[i]} in dim {i} and second "
-                        f"has size {shape_b[j]} in "
-                        f"dim {j}",
-                        f"the shapes are {list(a.shape)} and {list(b.shape)}",
-                    )
-                )
-    first = [wrap_dim(d, a.ndim) for d in first]
-    rows = [d for d in range(a.ndim) if d not in first]
-    columns = [d for d in range(b.ndim) if d not in second]
-    length = math.prod(shape_a[d] for d in first)
-    left = a.permute(*rows, *first).reshape(math.prod(shape_a[d] for d in rows), length)
-    right = b.permute(*second, *columns).reshape(length, math.prod(shape_b[d] for d in columns))
-    found = functions.mm(left, right).view([*(shape_a[d] for d in rows), *(shape_b[d] for d in columns)])
-    return found if out is None else functions.write_outputs(found, out, "tensordot")
-
-
-def _tensordot_dims(a, b, dims):
-    if hasattr(dims, "_edge"):
-        dims = int(dims.item()) if dims.numel() == 1 else dims.tolist()
-    if isinstance(dims, int):
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(a.ndim, b.ndim):
-            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        return list(range(-dims, 0)), list(range(dims))
-    first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
-    if len(first) != len(second):
-        raise RuntimeError("both dimension lists should have same length")
-    wrapped = []
-    for own, ndim in ((first, a.ndim), (second, b.ndim)):
-        own = [wrap_dim(d, ndim) for d in own]
-        for d in own:
-            if own.count(d) > 1:
-                raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-        wrapped.append(own)
-    return wrapped
-
-
-@composite
-def inner(input, other, *, out=None):
-    """Sums of products over the last dimension of both; a 0-dim tensor multiplies.
-
-    >>> import rushlight as torch
-    >>> torch.inner(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor(11.)
-    """
-    if input.ndim == 0 or other.ndim == 0:
-        found = input * other
-    elif input.ndim == 1 and other.ndim == 1 and input.shape == other.shape:
-        found = input.dot(other)
-    else:
-        if input.shape[-1] != other.shape[-1]:
-            raise RuntimeError(
-                hinted(
-                    "inner() the last dimension must match on both input tensors but got shapes "
-                    f"{list(input.shape)} and {list(other.shape)}",
-                    f"the last lengths are {input.shape[-1]} and {other.shape[-1]}",
-                )
-            )
-        found = tensordot(input, other, [[-1], [-1]])
-    return found if out is None else functions.write_outputs(found, out, "inner")
-
-
-@composite
-def kron(input, other, *, out=None):
-    """The Kronecker product: every element of ``input`` times the whole of ``other``.
-
-    >>> import rushlight as torch
-    >>> torch.kron(torch.eye(2), torch.ones(1, 2))
-    tensor([[1., 1., 0., 0.],
-            [0., 0., 1., 1.]])
-    """
-    ndim = max(input.ndim, other.ndim)
-    first = (1,) * (ndim - input.ndim) + tuple(input.shape)
-    second = (1,) * (ndim - other.ndim) + tuple(other.shape)
-    spread = input.reshape([n for length in first for n in (length, 1)])
-    tile = other.reshape([n for length in second for n in (1, length)])
-    found = (spread * tile).reshape([m * n for m, n in zip(first, second)])
-    return found if out is None else functions.write_outputs(found, out, "kron")

@@ -328,7 +328,8 @@ def _register_many():
                 return _finish(_transform(input, s, dim, norm), out, "fft_" + _name)
 
             call.__name__ = call.__qualname__ = "fft_" + public
-            call.__doc__ = f"{doc}, in {'the last two dimensions' if suffix == '2' else 'all dimensions'} or those of ``dim``, cut or filled to the lengths ``s``."
+            where = "the last two dimensions" if suffix == "2" else "all dimensions"
+            call.__doc__ = f"{doc}, in {where} or those of ``dim``, cut or filled to the lengths ``s``."
             composite(call, names=(f"fft:{public}",))
 
 

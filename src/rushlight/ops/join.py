@@ -48,10 +48,10 @@ class cat:
         _check_joinable(kept, tensors, dim)
         return np.concatenate(kept, axis=dim, dtype=kind, casting="unsafe")
 
-    def d_tensors(grad, tensors, dim):
-        lengths = [0 if tuple(t.shape) == (0,) else t.shape[dim] for t in tensors]
+    def d_tensors(grad, tensors_shape, dim):
+        lengths = [0 if shape == (0,) else shape[dim] for shape in tensors_shape]
         parts = functions.split_with_sizes(grad, lengths, dim)
-        return [p.reshape(t.shape) if tuple(t.shape) == (0,) else p for p, t in zip(parts, tensors)]
+        return [part.reshape(shape) if shape == (0,) else part for part, shape in zip(parts, tensors_shape)]
 
 
 def _check_joinable(kept, tensors, dim):
@@ -230,7 +230,7 @@ class roll:
     """Elements moved along dimensions by ``shifts``; what leaves at one end comes in at the other."""
 
     def forward(self, shifts, dims):
-        if not dims and len(shifts) != 1 or dims and len(dims) != len(shifts):
+        if (not dims and len(shifts) != 1) or (dims and len(dims) != len(shifts)):
             raise RuntimeError(
                 hinted(
                     f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}",

@@ -103,7 +103,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
     """A vector norm, or with two dims (or a matrix and an ``ord``) a matrix norm."""
     dims = (dim,) if isinstance(dim, int) else dim
-    if ord is not None and (dims is None and A.ndim == 2 or dims is not None and len(dims) == 2):
+    if ord is not None and ((dims is None and A.ndim == 2) or (dims is not None and len(dims) == 2)):
         return functions.linalg_matrix_norm(A, ord, dims or (-2, -1), keepdim, dtype=dtype)
     if ord is not None and dims is None and A.ndim != 1:
         raise RuntimeError(

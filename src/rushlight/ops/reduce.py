@@ -9,7 +9,6 @@ from ..base.errors import hinted
 from ..base.shapes import wrap_dims
 from .table import composite, conj, functions, is_half, op
 
-
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _FOLD_FROM, _FOLD_LENGTH = 2048, 32  # elements, and additions one after another, from which folding pays
 

@@ -11,7 +11,6 @@ from .reduce import add_up
 from .rowwise import by_rows
 from .table import composite, functions, is_half, op, widened
 
-
 _NATIVE = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
 

@@ -1,13 +1,15 @@
-"""Sorting and searching: sort, topk, unique, searchsorted, histograms."""
+"""Sorting and searching: sort, topk, unique, isin, searchsorted, bucketize."""
+
+import math
 
 import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
-from .extrema import _at_positions
+from .extrema import at_positions
 from .results import named_result
-from .table import composite, functions, op
+from .table import composite, functions, op, widened
 
 
 def sorted_positions(array, axis, descending):
@@ -25,15 +27,15 @@ class sort_pair:
 
     def forward(self, dim, descending, stable):
         if self.dtype.kind == "c":
-            raise RuntimeError("Sort currently does not support complex dtypes on CPU")
+            raise RuntimeError(" Sort does not support complex dtypes on CPU")
         axis = wrap_dim(dim, self.ndim)
         if self.ndim == 0:
             return self.copy(), np.zeros((), np.int64)
         positions = np.ascontiguousarray(sorted_positions(self, axis, descending))
         return np.take_along_axis(self, positions, axis), positions
 
-    def d_self(grad, self, dim, result1):
-        return _at_positions(grad, self, dim, True, result1)
+    def d_self(grad, shape, dim, result1):
+        return at_positions(grad, shape, dim, True, result1)
 
 
 _SORT, _TOPK = named_result("sort", "values indices"), named_result("topk", "values indices")
@@ -63,11 +65,28 @@ def msort(input):
     return functions.sort_pair(input, 0, False, False)[0]
 
 
+def _leading_positions(array, count, axis, largest):
+    """Positions of the ``count`` largest or smallest elements, in order; a few of many are found by partition."""
+    length = array.shape[axis]
+    if count == 0 or length < 4 * count:
+        return np.ascontiguousarray(sorted_positions(array, axis, largest).take(range(count), axis))
+    cut = length - count if largest else count - 1
+    wide = widened(array)
+    parts = np.argpartition(wide, cut, axis)
+    some = parts.take(range(cut, length) if largest else range(count), axis)
+    some.sort(axis)  # equal elements then stay in their order
+    order = sorted_positions(np.take_along_axis(wide, some, axis), axis, largest)
+    return np.ascontiguousarray(np.take_along_axis(some, order, axis))
+
+
 @op("topk(Tensor self, int k, int dim, bool largest, bool sorted) -> Tensor[]", names=(), node="TopkBackward0")
 class topk_pair:
     """The k largest (or smallest) elements along one dimension, and where they are."""
 
     def forward(self, k, dim, largest, sorted):
+        if self.dtype.kind in "cb":
+            name = " topk does not support complex" if self.dtype.kind == "c" else "topk does not support bool"
+            raise RuntimeError(f"{name} dtypes on CPU")
         axis = wrap_dim(dim, self.ndim)
         if not 0 <= k <= (self.shape[axis] if self.ndim else 1):
             raise RuntimeError(
@@ -78,12 +97,11 @@ class topk_pair:
             )
         if self.ndim == 0:
             return self.copy(), np.zeros((), np.int64)
-        positions = sorted_positions(self, axis, largest)
-        positions = np.ascontiguousarray(np.take(positions, np.arange(k), axis=axis))
+        positions = _leading_positions(self, k, axis, largest)
         return np.take_along_axis(self, positions, axis), positions
 
-    def d_self(grad, self, dim, result1):
-        return _at_positions(grad, self, dim, True, result1)
+    def d_self(grad, shape, dim, result1):
+        return at_positions(grad, shape, dim, True, result1)
 
 
 @composite
@@ -178,35 +196,50 @@ class search_positions:
     """Where values would be put into sorted rows to keep them sorted."""
 
     def forward(sorted_sequence, self, out_int32, right):
-        side = "right" if right else "left"
+        side, kind = "right" if right else "left", np.int32 if out_int32 else np.int64
+        sorted_sequence, self = widened(sorted_sequence), widened(self)
         if sorted_sequence.ndim == 1:
-            found = np.searchsorted(sorted_sequence, self, side)
-        else:
-            rows = sorted_sequence.reshape(-1, sorted_sequence.shape[-1])
-            values = self.reshape(rows.shape[0], -1)
-            found = (
-                np.stack([np.searchsorted(r, v, side) for r, v in zip(rows, values)]).reshape(self.shape)
-                if rows.size or values.size
-                else np.zeros(self.shape)
-            )
-        return np.asarray(found).astype(np.int32 if out_int32 else np.int64)
+            return np.asarray(np.searchsorted(sorted_sequence, self, side)).astype(kind)
+        count = math.prod(sorted_sequence.shape[:-1])
+        rows, values = (a.reshape(count, a.shape[-1]) for a in (sorted_sequence, self))
+        found = np.empty(values.shape, kind)
+        for row, value, places in zip(rows, values, found):
+            places[:] = np.searchsorted(row, value, side)
+        return found.reshape(self.shape)
 
 
 @composite(names=("torch",))
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
-    """Where each value of ``input`` would be put into ``sorted_sequence`` (its last dimension) to keep it sorted."""
-    if not hasattr(input, "_edge"):
-        input = functions.tensor(input, dtype=sorted_sequence.dtype)
+    """Where each value of ``input`` would be put into ``sorted_sequence`` (its last dimension) to keep it sorted.
+
+    >>> import rushlight as torch
+    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]))
+    tensor([1, 2])
+    """
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
         raise RuntimeError(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
+    if not hasattr(input, "_edge"):
+        input = functions.tensor(input)
     if sorter is not None:
+        if sorter.dtype is not dtypes.int64:
+            raise RuntimeError(
+                "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype " + sorter.dtype.legacy_name
+            )
         sorted_sequence = sorted_sequence.gather(-1, sorter)
+    if input.ndim == 0 and sorted_sequence.ndim != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({sorted_sequence.ndim}) and input value's dim(0) numel(1)"
+        )
     if sorted_sequence.ndim != 1 and tuple(sorted_sequence.shape[:-1]) != tuple(input.shape[:-1]):
         raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
-            f"value tensor must match, but we got boundaries tensor {list(sorted_sequence.shape)} and input value tensor {list(input.shape)}"
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
+            f"and input value tensor must match, but we got boundaries tensor {list(sorted_sequence.shape)} and input value "
+            f"tensor {list(input.shape)}"
         )
     return functions.search_positions(sorted_sequence, input, out_int32=out_int32, right=right or side == "right")
 
@@ -214,58 +247,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 @composite(names=("torch",))
 def bucketize(input, boundaries, *, out_int32=False, right=False):
     """The number of the interval between ``boundaries`` (sorted, 1-dim) that each value falls into."""
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     if not hasattr(input, "_edge"):
         input = functions.tensor(input)
     return functions.search_positions(boundaries, input, out_int32=out_int32, right=right)
-
-
-@op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor")
-class bincount:
-    """How often each non-negative integer occurs, or the sum of the weights where it does."""
-
-    def forward(self, weights, minlength):
-        if self.ndim != 1 or self.dtype.kind not in "iu" or (self.size and int(self.min()) < 0):
-            raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-        if minlength < 0:
-            raise RuntimeError("minlength should be >= 0")
-        if weights is not None and weights.shape != self.shape:
-            raise RuntimeError("weights should be 1-d and have the same length as input")
-        found = np.bincount(self.astype(np.int64), weights, minlength)
-        if weights is None:
-            return found.astype(np.int64)
-        return found.astype(np.float32 if weights.dtype == np.float32 else np.float64)
-
-
-@op("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor")
-class histc:
-    """How many elements fall into each of ``bins`` equal intervals between ``min`` and ``max``; 0, 0 takes the data's own."""
-
-    def forward(self, bins, min, max):
-        if bins <= 0:
-            raise RuntimeError("bins must be > 0")
-        low, high = float(min), float(max)
-        if low == high and self.size:
-            low, high = float(self.min()), float(self.max())
-        if low == high:
-            low, high = low - 1, high + 1
-        if not (np.isfinite(low) and np.isfinite(high)):
-            raise RuntimeError(f"range of [{low:g}, {high:g}] is not finite")
-        if low > high:
-            raise RuntimeError("max must be larger than min")
-        inside = self[(self >= low) & (self <= high)].astype(np.float64)
-        places = np.minimum(((inside - low) / (high - low) * bins).astype(np.int64), bins - 1)
-        return np.bincount(places, minlength=bins).astype(self.dtype)
-
-
-@composite
-def histogram(input, bins, *, range=None, weight=None, density=False):
-    """``(counts, edges)`` of a histogram with so many equal intervals, or the given edges."""
-    values = input._array.reshape(-1)
-    edges = bins._array if hasattr(bins, "_edge") else int(bins)
-    hist, edges = np.histogram(
-        values, edges, range, weights=None if weight is None else weight._array.reshape(-1), density=density
-    )
-    kind = values.dtype
-    return named_result("histogram", "hist bin_edges")(
-        functions.from_numpy(hist.astype(kind)), functions.from_numpy(edges.astype(kind))
-    )

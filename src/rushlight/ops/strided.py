@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from ..base.arrays import element_strides, storage_bytes, strided_view
+from ..base.arrays import storage_bytes, strided_view
 from ..base.errors import hinted
-from .table import VIEW, composite, functions, op
+from .table import VIEW, functions, op
 
 
 def window(array, shape, strides, offset=0):

@@ -20,7 +20,10 @@ from ..ops.table import functions
 from ..ops.windows import cosines, half_sine
 from ..ops.windows import kaiser as kaiser_formula
 
-__all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser", "nuttall"]  # fmt: skip
+__all__ = [
+    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
+    "kaiser", "nuttall",
+]  # fmt: skip
 
 
 def _make(name, M, formula, sym, dtype, layout, device, requires_grad):

@@ -3,10 +3,10 @@
 from ..base.memory import keep_freed_memory
 from ..ops import families
 from ..ops.table import functions
-from . import base, binding, conversion, creation, indexing, internals
+from . import base, binding, conversion, creation, indexing, inplace_views, internals, legacy
 from .base import Tensor, wrap
 from .binding import NAMESPACES
-from .creation import TYPED
+from .legacy import TYPED
 
 binding.bind_all()
 keep_freed_memory()

@@ -10,10 +10,9 @@ import warnings
 import numpy as np
 
 from ..autograd import gradients, leaves
-from ..autograd.hooks import HookDict, RemovableHandle, add_hook, hooks_of
-from ..autograd.modes import state
+from ..autograd.hooks import HookDict, add_hook, hooks_of
 from ..autograd.node import LEAF, UNTOUCHED, edge_of
-from ..autograd.views import View
+from ..autograd.views import NO_GRAD
 from ..base import dtypes
 from ..base.arrays import address_of, element_strides, storage_bytes
 from ..base.device import CPU, strided
@@ -82,15 +81,15 @@ class Tensor:
         edge = self._edge
         if edge is None:
             return False
-        return edge is LEAF or edge.__class__ is tuple or edge.resolve(self) is not None
+        if edge is LEAF or edge.__class__ is tuple:
+            return True
+        return edge.base.requires_grad if edge.made == NO_GRAD else edge.resolve(self) is not None
 
     @requires_grad.setter
     def requires_grad(self, value):
         if not isinstance(value, bool):
             raise RuntimeError(hinted("requires_grad must be a bool", f"got {type(value).__name__}"))
-        leaves.set_requires_grad(
-            self, value, "only Tensors of floating point and complex dtype can require gradients"
-        )
+        leaves.set_requires_grad(self, value, "only Tensors of floating point and complex dtype can require gradients")
 
     def requires_grad_(self, requires_grad=True):
         """Set ``requires_grad`` in place and return the tensor."""
@@ -98,7 +97,8 @@ class Tensor:
             kind = type(requires_grad).__name__
             raise TypeError(
                 hinted(
-                    f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}", "pass True or False"
+                    f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}",
+                    "pass True or False",
                 )
             )
         leaves.set_requires_grad(self, requires_grad)
@@ -385,9 +385,7 @@ class Tensor:
     def __contains__(self, element):
         if isinstance(element, (Tensor, int, float, complex)):
             return bool((element == self).any().item())
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __dir__(self):
         return sorted(set(super().__dir__()))
@@ -455,5 +453,3 @@ def method(function=None, *, name=None):
         return function
 
     return attach if function is None else attach(function)
-
-

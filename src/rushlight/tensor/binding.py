@@ -73,8 +73,15 @@ def _publish(name, places, function):
 
 def _publish_inplace(name, places, function):
     aliases = [place.partition(":") for place in places]
-    _publish(name + "_", [f"{where}:{alias}_" if alias else where for where, _, alias in aliases
-                            if where in ("torch", "Tensor") and not alias.startswith("__")], function)
+    _publish(
+        name + "_",
+        [
+            f"{where}:{alias}_" if alias else where
+            for where, _, alias in aliases
+            if where in ("torch", "Tensor") and not alias.startswith("__")
+        ],
+        function,
+    )
 
 
 def _composite_inplace(entry):

@@ -11,8 +11,9 @@ from ..base.device import device as Device
 from ..base.errors import hinted
 from ..ops.table import functions
 from .base import Tensor, method, wrap
-from .creation import TYPED, type_name
+from .creation import type_name
 from .internals import internal
+from .legacy import TYPED
 
 _FROM_PYTHON = {float: dtypes.float32, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex64}
 
@@ -50,7 +51,9 @@ def _read_to(self, args, kwargs):
     copy, memory_format = kwargs.pop("copy", False), kwargs.pop("memory_format", None)
     other = kwargs.pop("other", None)
     if kwargs:
-        raise TypeError(f"to() received an invalid combination of arguments - got unexpected keyword '{next(iter(kwargs))}'")
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got unexpected keyword '{next(iter(kwargs))}'"
+        )
     flags = []
     for value in args:
         if isinstance(value, dtypes.DType):
@@ -183,7 +186,7 @@ def __float__(self):
     value = _one_element(self, "float()")
     if isinstance(value, complex):
         if value.imag:
-            raise RuntimeError(f"value cannot be converted to type double without overflow")
+            raise RuntimeError("value cannot be converted to type double without overflow")
         value = value.real
     return float(value)
 

@@ -1,4 +1,4 @@
-"""Tensors from data: nested lists, numbers, NumPy arrays, other tensors; PyTorch's legacy constructors."""
+"""Tensors from data: nested lists, numbers, NumPy arrays, buffers, other tensors."""
 
 from __future__ import annotations
 
@@ -10,108 +10,208 @@ from ..autograd.leaves import require_grad
 from ..base import dtypes
 from ..base.device import check_device
 from ..base.errors import hinted
-from ..base.size import Size
-from ..ops.table import functions
 from .base import Tensor, wrap
 from .internals import internal
 
-_KINDS = {"b": dtypes.bool_, "i": dtypes.int64, "u": dtypes.int64}
+_PYTHON_KINDS = (bool, int, float, complex)
+_PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
+_MISSING = object()
 
 
-def _first_leaf(data):
-    while isinstance(data, (list, tuple)) and data:
+def type_name(dtype):
+    """``torch.FloatTensor`` and so on: the legacy name of a tensor type."""
+    return f"torch.{dtype.legacy_name}Tensor"
+
+
+def as_dtype(value, function):
+    """The DType meant by a ``dtype`` argument of ``function``: one itself, None, or a Python type."""
+    if value is None or isinstance(value, dtypes.DType):
+        return value
+    found = _PYTHON_DTYPES.get(value) if isinstance(value, type) else None
+    if found is None:
+        raise TypeError(
+            hinted(
+                f"{function}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}",
+                "dtypes are torch.float32, torch.int64, ...",
+            )
+        )
+    return found
+
+
+# ---------------------------------------------------------------- nested sequences
+
+
+def _is_sequence(value):
+    return isinstance(value, (list, tuple)) or (
+        hasattr(value, "__len__")
+        and hasattr(value, "__getitem__")
+        and not isinstance(value, (Tensor, np.generic, dict, str, bytes))
+        and not (isinstance(value, np.ndarray) and value.ndim == 0)
+    )
+
+
+def _shape_of(data):
+    """The shape of nested sequences, read off their first items."""
+    shape = []
+    while _is_sequence(data):
+        shape.append(len(data))
+        if not shape[-1]:
+            break
         data = data[0]
-    return data
+        if isinstance(data, (str, bytes)) and len(data) and shape:
+            kind = type(data).__name__
+            first = f"too many dimensions '{kind}'" if isinstance(data, str) else f"new(): invalid data type '{kind}'"
+            error = ValueError if isinstance(data, str) else TypeError
+            raise error(hinted(first, "tensors hold numbers"))
+    return tuple(shape)
 
 
-def _plain(data):
-    """Nested sequences with tensors and arrays inside replaced by lists and numbers."""
-    if isinstance(data, Tensor):
-        return data.tolist() if data.ndim else data.item()
-    if isinstance(data, np.ndarray):
-        return data.tolist()
-    if isinstance(data, (list, tuple, range)):
-        return [_plain(item) for item in data]
-    if hasattr(data, "__array__") and not isinstance(data, np.generic):
-        return np.asarray(data).tolist()
-    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
-        return [_plain(data[i]) for i in range(len(data))]
-    return data
+def _leaves(data, depth, found):
+    """Every item at ``depth`` of nested sequences, appended to ``found``; deeper ones count as they are met."""
+    if depth == 1:
+        found.extend(data)
+        return found
+    for item in data:
+        if not _is_sequence(item):
+            _dtype_of_leaf(item)
+            raise TypeError(hinted("not a sequence", "every list at the same depth must hold lists, or none of them"))
+        _leaves(item, depth - 1, found)
+    return found
 
 
-def _check_rectangular(data, depth=0):
+def _check_lengths(data, shape, level=0):
     """PyTorch's error where sequences at one depth differ in length."""
-    if not isinstance(data, list) or not data:
-        return
-    if any(isinstance(item, list) for item in data):
-        length = len(data[0]) if isinstance(data[0], list) else None
+    if len(data) != shape[level]:
+        raise ValueError(
+            hinted(
+                f"expected sequence of length {shape[level]} at dim {level} (got {len(data)})",
+                "every list at the same depth must have the same length",
+            )
+        )
+    if level + 1 < len(shape):
         for item in data:
-            if not isinstance(item, list):
-                raise TypeError("not a sequence")
-            if length is not None and len(item) != length:
+            _check_lengths(item, shape, level + 1)
+
+
+def _dtype_of_leaf(value):
+    """The dtype that PyTorch infers from one item."""
+    if isinstance(value, Tensor):
+        return value.dtype
+    if isinstance(value, (np.generic, np.ndarray)):
+        return dtypes.from_numpy(value.dtype)
+    if isinstance(value, _PYTHON_KINDS):
+        return dtypes.of_scalar(value)
+    if isinstance(value, (str, bytes)):
+        raise TypeError(hinted(f"new(): invalid data type '{type(value).__name__}'", "tensors hold numbers"))
+    if _is_sequence(value):
+        inner = [_dtype_of_leaf(item) for item in value]
+        return _promoted(inner) if inner else dtypes.get_default_dtype()
+    kind = "torch.dtype" if isinstance(value, dtypes.DType) else type(value).__name__
+    raise RuntimeError(hinted(f"Could not infer dtype of {kind}", "tensors hold numbers"))
+
+
+def _promoted(found):
+    result = found[0]
+    for dtype in found[1:]:
+        result = dtypes.promote_types(result, dtype)
+    return result
+
+
+def _inferred(leaves):
+    """The dtype of a list of items: that of the highest of them."""
+    kinds = set(map(type, leaves))
+    if kinds <= _PLAIN:
+        for kind in (complex, float, int, bool):
+            if kind in kinds:
+                return dtypes.of_scalar(kind())
+        return dtypes.get_default_dtype()
+    return _promoted([_dtype_of_leaf(item) for item in leaves])
+
+
+_PLAIN = frozenset(_PYTHON_KINDS)
+
+
+def _number(value, dtype):
+    """An item as a Python number that ``dtype`` can take."""
+    if isinstance(value, (Tensor, np.ndarray)):
+        if value.size != 1 if isinstance(value, np.ndarray) else value.numel() != 1:
+            if dtype.is_floating_point or dtype.is_complex:
                 raise ValueError(
-                    hinted(
-                        f"expected sequence of length {length} at dim {depth + 1} (got {len(item)})",
-                        "every list at the same depth must have the same length",
-                    )
+                    hinted("only one element tensors can be converted to Python scalars", "torch.stack() joins tensors")
                 )
-        for item in data:
-            _check_rectangular(item, depth + 1)
+            raise TypeError(
+                hinted(
+                    "only integer tensors of a single element can be converted to an index",
+                    "torch.stack() joins tensors",
+                )
+            )
+        return value.item()
+    if isinstance(value, np.generic):
+        return value.item()
+    if not isinstance(value, _PYTHON_KINDS):
+        kind = type(value).__name__
+        raise TypeError(
+            f"must be real number, not {kind}"
+            if dtype.is_floating_point
+            else f"'{kind}' object cannot be interpreted as an integer"
+        )
+    return value
+
+
+def _fitted(array, dtype):
+    """An array of Python numbers in ``dtype``; what does not fit is refused, as far as PyTorch refuses it."""
+    kind, goal = array.dtype.kind, dtype.numpy
+    if kind == "O" or (kind == "u" and goal.kind == "i"):
+        if goal.kind in "iu":
+            raise ValueError(hinted("Overflow when unpacking long long", "integers have at most 64 bits"))
+        return array.astype(np.float64).astype(goal)
+    if kind == "c" and goal.kind != "c":
+        raise TypeError(hinted("must be real number, not complex", "ask for a complex dtype, or take the real part"))
+    if goal.kind in "iu" and kind in "iuf" and array.size:
+        info = np.iinfo(goal)
+        lowest = -int(info.max) if goal.kind == "u" else int(info.min)
+        low, high = array.min(), array.max()
+        if not (lowest <= low.item() and high.item() <= int(info.max)) or (
+            kind == "f" and not np.isfinite(array).all()
+        ):
+            raise RuntimeError(
+                hinted(
+                    f"value cannot be converted to type {dtype.name} without overflow",
+                    f"{dtype!r} holds {info.min} to {info.max}",
+                )
+            )
+    with np.errstate(all="ignore"):
+        return array.astype(goal, copy=False)
 
 
 def array_from(data, dtype):
     """A fresh array of ``data``, in ``dtype`` or the one PyTorch infers: bool, int64, the default float, its complex."""
     if isinstance(data, Tensor):
-        return data._array.astype((dtype or data.dtype).numpy, copy=True)
-    if isinstance(data, (np.ndarray, np.generic)):
-        own = dtypes.from_numpy(data.dtype)
-        return np.array(data, dtype=(dtype or own).numpy, copy=True, order="C")
-    if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
-        return array_from(np.asarray(data), dtype)
-    leaf = _first_leaf(data)
-    numpy_leaf = isinstance(leaf, (np.generic, np.ndarray))
-    tensor_leaf = isinstance(leaf, Tensor)
-    plain = data if isinstance(data, (int, float, complex)) else _plain(data)
-    try:
-        array = np.array(plain)
-    except ValueError:
-        _check_rectangular(plain)
-        raise
-    if array.dtype.kind in "OUSVM" or (array.dtype.kind == "u" and dtype is None):
-        _refuse(plain, array)
-    if dtype is None:
-        if array.size == 0 and not (numpy_leaf or tensor_leaf):
-            dtype = dtypes.get_default_dtype()
-        elif numpy_leaf:
-            dtype = dtypes.from_numpy(np.asarray(leaf).dtype)
-        elif tensor_leaf:
-            dtype = leaf.dtype if array.dtype.kind == leaf._array.dtype.kind else None
-    if dtype is None:
-        kind = array.dtype.kind
-        dtype = _KINDS.get(kind) or (dtypes.get_default_dtype() if kind == "f" else dtypes.get_default_dtype().to_complex())
-    with np.errstate(all="ignore"):
-        if array.dtype.kind == "c" and not dtype.is_complex:
-            raise TypeError("must be real number, not complex")
-        return array.astype(dtype.numpy, copy=False)
-
-
-def _refuse(plain, array):
-    """The error for data that holds something other than numbers."""
-    leaf, path = plain, 0
-    while isinstance(leaf, list) and leaf:
-        leaf = next((item for item in leaf if isinstance(item, list) or not isinstance(item, (int, float, complex))), leaf[0])
-        path += 1
-    if isinstance(leaf, int):
-        raise RuntimeError("Overflow when unpacking long long")
-    if isinstance(leaf, str):
-        raise ValueError("too many dimensions 'str'")
-    if leaf is None:
-        raise RuntimeError("Could not infer dtype of NoneType")
-    raise RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
+        return data._array.astype((dtype or data.dtype).numpy, order="C", copy=True)
+    if isinstance(data, np.ndarray):
+        _check_numpy(data)
+        with np.errstate(all="ignore"):
+            return np.array(data).astype((dtype or dtypes.from_numpy(data.dtype)).numpy, order="C")
+    if isinstance(data, (str, bytes)):
+        raise TypeError(hinted(f"new(): invalid data type '{type(data).__name__}'", "tensors hold numbers"))
+    if not _is_sequence(data):
+        wanted = dtype or _dtype_of_leaf(data)
+        _dtype_of_leaf(data)
+        return _fitted(np.array(_number(data, wanted)), wanted)
+    shape = _shape_of(data)
+    if 0 in shape:
+        return np.empty(shape, (dtype or dtypes.get_default_dtype()).numpy)
+    leaves = _leaves(data, len(shape), [])
+    inferred = _inferred(leaves)
+    _check_lengths(data, shape)
+    wanted = dtype or inferred
+    if not set(map(type, leaves)) <= _PLAIN:
+        leaves = [_number(item, wanted) for item in leaves]
+    return _fitted(np.array(leaves), wanted).reshape(shape)
 
 
 @internal
-def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+def tensor(data=_MISSING, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A new tensor that copies ``data``: numbers, nested sequences of them, NumPy arrays or tensors.
 
     Args:
@@ -125,6 +225,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
+    if data is _MISSING:
+        raise TypeError(hinted('tensor() missing 1 required positional arguments: "data"', "give a number or a list"))
+    dtype = as_dtype(dtype, "tensor")
     check_device(device)
     if isinstance(data, Tensor):
         warnings.warn(
@@ -137,38 +240,72 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     return require_grad(made) if requires_grad else made
 
 
-@internal
-def from_numpy(ndarray):
-    """A tensor on the memory of a NumPy array: a change of one shows in the other."""
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    dtypes.from_numpy(ndarray.dtype)
-    if any(stride < 0 for stride in ndarray.strides):
+# ---------------------------------------------------------------- shared memory
+
+
+def _check_numpy(array):
+    """Refuse arrays whose memory a tensor cannot describe."""
+    if not array.dtype.isnative:
         raise ValueError(
             hinted(
-                "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
-                "supported. (You can probably work around this by making a copy of your array  with array.copy().) ",
+                "given numpy array has byte order different from the native byte order. Conversion between byte "
+                "orders is currently not supported.",
+                "convert it: array.astype(array.dtype.newbyteorder('='))",
+            )
+        )
+    dtypes.from_numpy(array.dtype)
+    if any(stride < 0 for stride in array.strides):
+        raise ValueError(
+            hinted(
+                "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+                "currently supported. (You can probably work around this by making a copy of your array  with "
+                "array.copy().) ",
                 "reversed arrays such as a[::-1] have negative strides",
             )
         )
+
+
+@internal
+def from_numpy(ndarray):
+    """A tensor on the memory of a NumPy array: a change of one shows in the other.
+
+    >>> import numpy
+    >>> import rushlight as torch
+    >>> a = numpy.zeros(2)
+    >>> torch.from_numpy(a).fill_(1), a
+    (tensor([1., 1.], dtype=torch.float64), array([1., 1.]))
+    """
+    if not isinstance(ndarray, np.ndarray):
+        kind = type(ndarray)
+        name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+        raise TypeError(hinted(f"expected np.ndarray (got {name})", "torch.as_tensor() takes numbers and lists too"))
+    _check_numpy(ndarray)
     if any(stride % ndarray.itemsize for stride in ndarray.strides):
         raise ValueError(
-            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
+            hinted(
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+                "reallocate the memory.",
+                "fields of structured arrays have such strides",
+            )
         )
     if not ndarray.flags.writeable:
-        warnings.warn(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this "
-            "tensor will result in undefined behavior. You may want to copy the array to protect its data or make it writable "
-            "before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
-            UserWarning,
-            stacklevel=2,
+        _warn_read_only(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
+            "writing to this tensor will result in undefined behavior. You may want to copy the array to protect its "
+            "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
+            "the rest of this program."
         )
     return wrap(ndarray.view(np.ndarray) if type(ndarray) is not np.ndarray else ndarray[...])
+
+
+def _warn_read_only(text):
+    warnings.warn(text, UserWarning, stacklevel=3)
 
 
 @internal
 def as_tensor(data, dtype=None, device=None):
     """``data`` as a tensor, without a copy where it is a tensor or a NumPy array of the wanted dtype."""
+    dtype = as_dtype(dtype, "as_tensor")
     check_device(device)
     if isinstance(data, Tensor):
         return data if dtype is None or data.dtype is dtype else data.to(dtype)
@@ -178,118 +315,104 @@ def as_tensor(data, dtype=None, device=None):
     return wrap(array_from(data, dtype))
 
 
+def _cannot_alias(made, dtype):
+    return ValueError(
+        hinted(
+            f"can't alias tensor with dtype '{made.dtype.legacy_name}' into dtype '{dtype.legacy_name}'.",
+            "leave copy=False away, or the dtype",
+        )
+    )
+
+
 @internal
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """``obj`` as a tensor: shares memory with tensors, NumPy arrays and buffers unless ``copy`` or the dtype forbids it."""
-    if isinstance(obj, (Tensor, np.ndarray)):
-        made = as_tensor(obj, dtype, device)
-        shared = made is obj or (isinstance(obj, np.ndarray) and np.shares_memory(made._array, obj))
-        if copy is False and not shared and made.numel():
-            raise ValueError("can't alias tensor with dtype different from the one given")
-        made = made.clone() if copy and shared else made
-        made = made.detach() if isinstance(obj, Tensor) and not requires_grad and made._edge is not None and copy else made
+    """``obj`` as a tensor: shares memory with tensors, NumPy arrays and buffers unless ``copy`` or the dtype forbids.
+
+    Args:
+        copy: True always copies, False refuses what it would have to copy, None copies where needed.
+        requires_grad: whether the result requires grad; a tensor in a graph is detached otherwise.
+    """
+    dtype = as_dtype(dtype, "asarray")
+    check_device(device)
+    if isinstance(obj, (Tensor, np.ndarray)) or (hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic)):
+        source = (
+            obj if isinstance(obj, Tensor) else as_tensor(obj if isinstance(obj, np.ndarray) else np.from_dlpack(obj))
+        )
+        if dtype is not None and source.dtype is not dtype:
+            if copy is False:
+                raise _cannot_alias(source, dtype)
+            made = source.to(dtype)
+        else:
+            made = source.clone() if copy else source
+        if made.requires_grad and not requires_grad:
+            made = made.detach()
+        elif requires_grad and not made.requires_grad:
+            made = made.detach() if made is obj else made
     elif isinstance(obj, (bytes, bytearray, memoryview)):
         made = frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())
         made = made.clone() if copy else made
     else:
         if copy is False:
-            raise ValueError("can't alias arbitrary sequence into a tensor.")
+            raise ValueError(hinted("can't alias arbitrary sequence into a tensor.", "its numbers have to be copied"))
         made = wrap(array_from(obj, dtype))
     return require_grad(made) if requires_grad else made
 
 
 @internal
-def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    """A 1-dim tensor on the memory of an object with Python's buffer interface."""
-    size = len(memoryview(buffer).cast("B"))
+def frombuffer(buffer, *, dtype=None, count=-1, offset=0, requires_grad=False):
+    """A 1-dim tensor on the memory of an object with Python's buffer interface.
+
+    Args:
+        dtype: how its bytes are read.
+        count: how many elements; -1 for all that follow ``offset``.
+        offset: how many bytes to leave out first.
+
+    >>> import rushlight as torch
+    >>> torch.frombuffer(bytearray(b"ab"), dtype=torch.uint8)
+    tensor([97, 98], dtype=torch.uint8)
+    """
+    if dtype is None:
+        raise TypeError(hinted('frombuffer() missing 1 required positional arguments: "dtype"', "bytes have no type"))
+    try:
+        size = memoryview(buffer).nbytes
+    except TypeError:
+        raise ValueError(
+            hinted("object does not implement Python buffer protocol.", f"it is a {type(buffer).__name__}")
+        ) from None
     if size == 0 or count == 0:
-        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+        raise ValueError(
+            hinted(f"both buffer length ({size}) and count ({count}) must not be 0", "torch.empty(0) is empty")
+        )
     if not 0 <= offset < size:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+        raise ValueError(
+            hinted(
+                f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1",
+                "it says where the first element starts",
+            )
+        )
     if count < 0 and (size - offset) % dtype.itemsize:
         raise ValueError(
-            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({dtype.itemsize})"
+            hinted(
+                f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element "
+                f"size ({dtype.itemsize})",
+                "count= reads a part of the buffer",
+            )
         )
     if count > 0 and offset + count * dtype.itemsize > size:
         raise ValueError(
-            f"requested buffer length ({count} * {dtype.itemsize} bytes) after offset ({offset} bytes) must not be greater than "
-            f"actual buffer length ({size} bytes)"
+            hinted(
+                f"requested buffer length ({count} * {dtype.itemsize} bytes) after offset ({offset} bytes) must not be "
+                f"greater than actual buffer length ({size} bytes)",
+                "count=-1 reads what is there",
+            )
         )
     array = np.frombuffer(buffer, dtype.numpy, count, offset)
     if not array.flags.writeable:
-        warnings.warn(
-            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the "
-            "underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or "
-            "make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
-            "program.",
-            UserWarning,
-            stacklevel=2,
+        _warn_read_only(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
+            "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the "
+            "buffer to protect its data or make it writable before converting it to a tensor. This type of warning "
+            "will be suppressed for the rest of this program."
         )
     made = wrap(array)
     return require_grad(made) if requires_grad else made
-
-
-# ---------------------------------------------------------------- legacy constructors
-
-
-def _legacy(dtype, args, kwargs, name):
-    """``torch.Tensor(...)`` and the typed forms: sizes give uninitialised memory, one sequence is copied."""
-    check_device(kwargs.pop("device", None))
-    if kwargs:
-        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    if not args:
-        return np.empty(0, dtype.numpy)
-    if all(isinstance(a, (int, np.integer)) and not isinstance(a, bool) for a in args):
-        return np.empty(tuple(int(a) for a in args), dtype.numpy)
-    if len(args) != 1:
-        raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
-    data = args[0]
-    if isinstance(data, Size):
-        return np.empty(tuple(data), dtype.numpy)
-    if isinstance(data, Tensor):
-        if data.dtype is not dtype:
-            raise TypeError(
-                f"expected {type_name(dtype)} (got {type_name(data.dtype)})"
-            )
-        return data._array
-    if isinstance(data, (str, bytes, float, complex, bool)) or not (hasattr(data, "__len__") or hasattr(data, "__iter__")):
-        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
-    return array_from(list(data) if not isinstance(data, np.ndarray) else data, dtype)
-
-
-@internal
-def legacy_constructor(cls, args, kwargs):
-    """What ``Tensor(...)`` makes for class ``cls``, in the default dtype."""
-    made = object.__new__(cls)
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        made._array = args[0]._array
-        return made
-    made._array = _legacy(dtypes.get_default_dtype(), args, kwargs, "Tensor")
-    return made
-
-
-def type_name(dtype):
-    """``torch.FloatTensor`` and so on: the legacy name of a tensor type."""
-    return f"torch.{dtype.legacy_name}Tensor"
-
-
-class _TypedConstructor(type):
-    """The type of ``torch.FloatTensor`` and its like: calling makes a tensor, isinstance asks for the dtype."""
-
-    def __call__(cls, *args, **kwargs):
-        return wrap(_legacy(cls.dtype, args, kwargs, cls.__name__))
-
-    def __instancecheck__(cls, instance):
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
-
-    def __repr__(cls):
-        return f"<class '{type_name(cls.dtype)}'>"
-
-
-TYPED = {
-    f"{dtype.legacy_name}Tensor": _TypedConstructor(
-        f"{dtype.legacy_name}Tensor", (), {"dtype": dtype, "__module__": "torch", "__doc__": f"Legacy constructor of {dtype!r} tensors."}
-    )
-    for dtype in dtypes.ALL
-    if not dtype.is_complex and dtype.legacy_name[:4] != "UInt"
-}

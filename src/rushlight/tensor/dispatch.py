@@ -23,7 +23,6 @@ from ..base.shapes import broadcast_shapes
 from ..base.size import Size
 from ..ops import table
 from ..ops.schema import OPTIONAL_TENSOR_CLASSES, TENSOR_CLASSES, Schema
-from ..ops.table import functions
 from ..ops.tensor_math import tensor_math
 from .base import Tensor, quiet, wrap
 from .elementwise import elementwise_result
@@ -175,7 +174,9 @@ def named(call, op, name=None):
     operation's types in turn; a copy for each operation keeps them apart, and shows its name in tracebacks and profiles.
     """
     name = name or op.name
-    made = FunctionType(call.__code__.replace(co_name=name), call.__globals__, name, call.__defaults__, call.__closure__)
+    made = FunctionType(
+        call.__code__.replace(co_name=name), call.__globals__, name, call.__defaults__, call.__closure__
+    )
     made.__kwdefaults__ = call.__kwdefaults__
     made.__doc__ = op.doc
     made.op = op
@@ -256,7 +257,7 @@ def refuse_dtypes(op, arrays):
         if array.__class__ is ndarray:
             dtype = dtypes.from_numpy(array.dtype)
             if dtype.name in op.refuse:
-                raise NotImplementedError(f'"{op.kernel}" not implemented for \'{dtype.legacy_name}\'')
+                raise NotImplementedError(f"\"{op.kernel}\" not implemented for '{dtype.legacy_name}'")
             return
 
 
@@ -275,7 +276,12 @@ def link_views(op, schema, values, results, multiple):
             node.set_outputs(len(results))
     made = None if state.grad else NO_GRAD
     for number, result in enumerate(results):
-        link_view(source, result, None if node is None else (node, number), MULTI_OUTPUT if multiple and made is None else made)
+        link_view(
+            source,
+            result,
+            None if node is None else (node, number),
+            MULTI_OUTPUT if multiple and made is None else made,
+        )
 
 
 def link_view(source, result, edge, made=None):
@@ -291,21 +297,6 @@ def link_view(source, result, edge, made=None):
         if parent.__class__ is View and parent.made is not None and made is None:
             made = parent.made
         result._edge = View(result._base, edge, counter.value, made)
-
-
-def as_strided_edge(base, base_edge, geometry):
-    """The edge of a view of ``base`` with this geometry, whose gradient goes on along ``base_edge``."""
-    alias = wrap(base._array)
-    alias._edge = base_edge
-    before, state.grad = state.grad, True
-    state.update()
-    try:
-        shape, strides, offset = geometry
-        view = functions.as_strided(alias, shape, strides, base.storage_offset() + offset)
-    finally:
-        state.grad = before
-        state.update()
-    return view._edge.edge
 
 
 # ---------------------------------------------------------------- in place and out=
@@ -350,7 +341,7 @@ def inplace_form(op):
 def run_inplace(op, schema, values, name):
     """Run an operation and write its result into its first argument, with PyTorch's refusals."""
     self = values[0]
-    check_inplace(self, name)
+    check_inplace(self, name, values)
     target = self._array
     recorded = state.recording and _any_edge(schema, values)
     original = None
@@ -428,7 +419,9 @@ def write_result(target, array, name):
         target._resize_for_out(array.shape)
     source, goal = dtypes.from_numpy(array.dtype), target.dtype
     if not dtypes.can_cast(source, goal):
-        raise RuntimeError(f"result type {source.legacy_name} can't be cast to the desired output type {goal.legacy_name}")
+        raise RuntimeError(
+            f"result type {source.legacy_name} can't be cast to the desired output type {goal.legacy_name}"
+        )
     quiet.run(copy_unsafe, target._array, array)
     bump(target, name)
 
@@ -440,7 +433,7 @@ def inplace_only(op):
         schema = op.__dict__.get("parsed") or schema_of(op)
         values = schema.bind(args, kwargs)
         self = values[0]
-        check_inplace(self, op.name)
+        check_inplace(self, op.name, values)
         recorded = state.recording and _any_edge(schema, values)
         original = None
         if recorded and _rule_names_self(op):
@@ -509,7 +502,11 @@ def torch_function(function, args, kwargs):
         if kind in PLAIN_CLASSES or kind in kinds:
             continue
         method = getattr(kind, "__torch_function__", None)
-        if method is not None and method is not Tensor.__torch_function__ and method.__func__ is not Tensor.__torch_function__.__func__:
+        if (
+            method is not None
+            and method is not Tensor.__torch_function__
+            and method.__func__ is not Tensor.__torch_function__.__func__
+        ):
             kinds.append(kind)
             overloaded.append(value)
     for value in overloaded:

@@ -19,6 +19,7 @@ from ..autograd.node import (
     modified_in_place,
     next_sequence,
     node_class,
+    produced_by,
 )
 from ..base import dtypes
 from ..ops import table
@@ -348,7 +349,7 @@ def _tracked_unary(op):
                 raise modified_in_place(value, version, describe_producer(value))
             if keeps_result:
                 if kept._version_counter.value != kept_version:
-                    raise modified_in_place(kept, kept_version, f"output 0 of {self.name()}")
+                    raise modified_in_place(kept, kept_version, produced_by((self, 0)))
                 if state.grad:
                     kept = kept._alias()
                     kept._edge = (self, 0)

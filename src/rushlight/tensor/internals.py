@@ -11,7 +11,7 @@ from ..base import dtypes, shapes
 from ..ops.table import functions
 from ..random import generator as random_generator
 from . import dispatch
-from .base import Tensor, wrap
+from .base import wrap
 
 
 def internal(function):
@@ -22,7 +22,6 @@ def internal(function):
 internal(wrap)
 random_generator.use_tensors(wrap, lambda state: state._array)
 functions.wrap_dim = shapes.wrap_dim
-functions.as_strided_edge = dispatch.as_strided_edge
 functions.bump_version = dispatch.bump
 functions.finfo = dtypes.finfo
 functions.is_grad_enabled = is_grad_enabled
@@ -79,11 +78,15 @@ def differentiate_gradient(formula, inputs, grad, outer):
         result = formula(*leaves[1:])
         first = gradients.grad(result, variables, leaves[0], create_graph=True, allow_unused=True)
         present = iter(first)
-        pairs = [(g, o) for leaf, o in zip(leaves[1:], outer) for g in ([next(present)] if leaf is not None else [None])]
+        pairs = [
+            (g, o) for leaf, o in zip(leaves[1:], outer) for g in ([next(present)] if leaf is not None else [None])
+        ]
         pairs = [(g, o) for g, o in pairs if g is not None and o is not None and g.requires_grad]
         wanted = [t for t in leaves if t is not None]
         found = iter(
-            gradients.grad([g for g, _ in pairs], wanted, [o for _, o in pairs], create_graph=create_graph, allow_unused=True)
+            gradients.grad(
+                [g for g, _ in pairs], wanted, [o for _, o in pairs], create_graph=create_graph, allow_unused=True
+            )
         )
     return tuple(None if t is None else next(found) for t in leaves)
 

@@ -33,7 +33,11 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
 def _compare(actual, expected, options, msg, where):
     if isinstance(expected, dict) and isinstance(actual, dict):
         if actual.keys() != expected.keys():
-            _fail(f"The keys of the mappings do not match:{sorted(map(str, actual))} != {sorted(map(str, expected))}", msg, where)
+            _fail(
+                f"The keys of the mappings do not match:{sorted(map(str, actual))} != {sorted(map(str, expected))}",
+                msg,
+                where,
+            )
         for key in expected:
             _compare(actual[key], expected[key], options, msg, f"{where}[{key!r}]")
     elif isinstance(expected, (list, tuple)) and isinstance(actual, (list, tuple)):
@@ -50,7 +54,9 @@ def _compare_tensors(actual, expected, options, msg, where, numbers):
     if actual.shape != expected.shape:
         _fail(f"The values for attribute 'shape' do not match: {actual.shape} != {expected.shape}.", msg, where)
     if options["check_stride"] and actual.stride() != expected.stride():
-        _fail(f"The values for attribute 'stride()' do not match: {actual.stride()} != {expected.stride()}.", msg, where)
+        _fail(
+            f"The values for attribute 'stride()' do not match: {actual.stride()} != {expected.stride()}.", msg, where
+        )
     if options["check_dtype"] and not numbers and actual.dtype is not expected.dtype:
         _fail(f"The values for attribute 'dtype' do not match: {actual.dtype} != {expected.dtype}.", msg, where)
     rtol, atol = options["rtol"], options["atol"]
@@ -118,12 +124,16 @@ def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=F
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
     if low is not None and high is not None and low >= high:
-        raise ValueError(hinted(f"make_tensor: low must be less than high, but got {low} >= {high}", "high itself is never drawn"))
+        raise ValueError(
+            hinted(f"make_tensor: low must be less than high, but got {low} >= {high}", "high itself is never drawn")
+        )
     if dtype is dtypes.bool_:
         made = functions.randint(0, 2, shape, dtype=dtype)
     elif dtype.category <= dtypes.SIGNED:
         lowest = 0 if dtype.category == dtypes.UNSIGNED else -9
-        made = functions.randint(math.floor(lowest if low is None else low), math.ceil(10 if high is None else high), shape, dtype=dtype)
+        made = functions.randint(
+            math.floor(lowest if low is None else low), math.ceil(10 if high is None else high), shape, dtype=dtype
+        )
     else:
         first, last = (-9 if low is None else low), (9 if high is None else high)
         real = dtype.to_real()

@@ -2,7 +2,7 @@
 
 import importlib
 
-_MODULES = ("data",)
+_MODULES = ("checkpoint", "data", "dlpack", "hooks")
 
 
 def __getattr__(name):

@@ -1,6 +1,7 @@
 """``torch.nn.functional``: the layers' functions without their parameters."""
 
 from ...tensor import NAMESPACES as _NAMESPACES
+from .. import grad
 from .attention import multi_head_attention_forward, scaled_dot_product_attention
 
 globals().update(_NAMESPACES["nn.functional"])

@@ -12,12 +12,6 @@ from .prune_methods import (
     PruningContainer,
     RandomStructured,
     RandomUnstructured,
-    _compute_norm,
-    _compute_nparams_toprune,
-    _validate_pruning_amount,
-    _validate_pruning_amount_init,
-    _validate_pruning_dim,
-    _validate_structured_pruning,
     unwrapped,
 )
 

@@ -132,14 +132,14 @@ def finish(found, out, name):
     return found if out is None else functions.write_outputs(found, out, name)
 
 
-def with_names(name, fields, names, parts=None):
+def with_names(name, fields, names):
     """Decorates a composite that returns a tuple: the public function of these ``names``, with a named result and
     ``out=``."""
-    result = named_result(name, fields)
 
     def register(function):
         def call(*args, out=None, **kwargs):
-            return finish(result(*function(*args, **kwargs)), out, name)
+            # The type is made by the first call: making one costs more than registering an operation.
+            return finish(named_result(name, fields)(*function(*args, **kwargs)), out, name)
 
         call.__name__ = call.__qualname__ = function.__name__
         call.__doc__ = function.__doc__

@@ -107,11 +107,9 @@ def linalg_cholesky(A, *, upper=False, out=None):
     return finish(L, out, "linalg_cholesky")
 
 
-@op("cholesky(Tensor A, bool upper) -> Tensor", names=())
+@op("cholesky(Tensor A, bool upper) -> Tensor", names=(), node="CholeskyBackward0")
 class cholesky_factor:
     """The factor alone, of an older node name."""
-
-    node_name = "CholeskyBackward0"
 
     def forward(A, upper):
         factor, info = cholesky_parts.forward(A, upper)

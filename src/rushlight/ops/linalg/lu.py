@@ -215,7 +215,7 @@ class lu_solution:
         g_B = functions.lu_solution(LU, pivots, grad, left, not adjoint)
         if not needs[0]:
             return None, None, g_B
-        P, L, U = functions.lu_unpack(LU.detach() if not LU.requires_grad else LU, pivots)
+        P, L, U = functions.lu_unpack(LU, pivots)
         # the gradient of A, then from A = P L U those of its factors
         g_A = -(g_B @ conj(result.mT)) if left else -(conj(result.mT) @ g_B)
         g_A = conj(g_A.mT) if adjoint else g_A

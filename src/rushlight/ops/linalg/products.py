@@ -72,7 +72,7 @@ def cross(input, other, dim=None, *, out=None):
 def linalg_vecdot(x, y, *, dim=-1, out=None):
     """Sums of ``conj(x) * y`` along ``dim``; other dimensions broadcast."""
     check_floating(x, "linalg.vecdot")
-    if (x.ndim == 1 and y.ndim == 1 and x.shape == y.shape) or x.ndim == y.ndim == 1:
+    if x.ndim == 1 and y.ndim == 1:
         wrap_dim(dim, 1)
         return finish(functions.vdot(x, y), out, "linalg_vecdot")
     return finish((conj(x) * y).sum(dim), out, "linalg_vecdot")
@@ -269,7 +269,7 @@ class matrix_exp_parts:
         return _exponential(self)
 
     def d_self(grad, self):
-        # exp of [[A^H, G], [0, A^H]] has the derivative in the direction G in its upper right block (Najfeld and Havel 1995).
+        # Upper right in exp [[A^H, G], [0, A^H]]: the derivative in the direction G (Najfeld and Havel 1995).
         turned = conj(self.mT)
         upper = functions.cat([turned, grad], -1)
         lower = functions.cat([functions.zeros_like(grad), turned], -1)

@@ -28,7 +28,10 @@ def _converge(routine, A, name, words):
         if not np.isfinite(A).all() and name == "linalg.svd":
             message = f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
         else:
-            message = f"{name}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated {words} (error code: 1)."
+            message = (
+                f"{name}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+                f"repeated {words} (error code: 1)."
+            )
         raise LinAlgError(hinted(message, "look for nan, inf or huge elements in the input")) from None
 
 
@@ -144,18 +147,22 @@ def svd(input, some=True, compute_uv=True):
 # ---------------------------------------------------------------- pseudo-inverse, rank, condition
 
 
+def _relative(A, atol, rtol):
+    """``rtol``, by default 0 where an ``atol`` above 0 is given and eps * max(m, n) where not."""
+    if rtol is not None:
+        return rtol
+    default = float(np.finfo(A.real._array.dtype).eps) * max(A.shape[-2:])
+    if hasattr(atol, "_edge"):
+        return functions.where(atol > 0, 0.0, default)
+    return 0.0 if atol is not None and atol > 0 else default
+
+
 def _limits(A, atol, rtol, largest):
-    """The size below which a singular value counts as zero."""
-    if rtol is None:
-        given = atol is not None and (not hasattr(atol, "_edge") and atol > 0)
-        rtol = 0.0 if given else float(np.finfo(A.real._array.dtype).eps) * max(A.shape[-2:])
-        if hasattr(atol, "_edge"):
-            rtol = functions.where(atol > 0, 0.0, float(np.finfo(A.real._array.dtype).eps) * max(A.shape[-2:]))
-    atol = 0.0 if atol is None else atol
-    relative = rtol * largest
+    """The size up to which a singular value counts as zero."""
+    relative = _relative(A, atol, rtol) * largest
     if hasattr(atol, "_edge"):
         return functions.maximum(atol.to(relative.dtype), relative)
-    return relative.clamp(min=atol)
+    return relative.clamp(min=0.0 if atol is None else atol)
 
 
 @op(
@@ -207,12 +214,8 @@ def linalg_pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=Non
         )
     if hermitian:
         check_square(A, "linalg.eigh")
-    default = float(np.finfo(A.real._array.dtype).eps) * max(A.shape[-2:])
+    rtol = _relative(A, atol, rtol)
     tensors = [x if hasattr(x, "_edge") else None for x in (atol, rtol)]
-    if rtol is None:
-        if tensors[0] is not None:
-            tensors[1] = functions.where(atol > 0, 0.0, default)
-        rtol = 0.0 if atol is not None and tensors[0] is None and atol > 0 else default
     numbers = [0.0 if x is None or hasattr(x, "_edge") else float(x) for x in (atol, rtol)]
     return finish(functions.pinv_parts(A, *tensors, *numbers, hermitian), out, "linalg_pinv")
 

@@ -1,6 +1,7 @@
 """``torch.cuda`` of a build without CUDA: asking is answered, using raises."""
 
-from .base.device import check_device
+from . import amp
+from ..base.device import check_device
 
 
 def is_available():
@@ -44,7 +45,25 @@ def _refused(name):
     return function
 
 
-current_device, set_device, synchronize, get_device_name, get_device_properties, memory_allocated, max_memory_allocated, init = (
+(
+    current_device,
+    set_device,
+    synchronize,
+    get_device_name,
+    get_device_properties,
+    memory_allocated,
+    max_memory_allocated,
+    init,
+) = (
     _refused(n)
-    for n in ("current_device", "set_device", "synchronize", "get_device_name", "get_device_properties", "memory_allocated", "max_memory_allocated", "init")
+    for n in (
+        "current_device",
+        "set_device",
+        "synchronize",
+        "get_device_name",
+        "get_device_properties",
+        "memory_allocated",
+        "max_memory_allocated",
+        "init",
+    )
 )

@@ -1,0 +1,173 @@
+"""Histograms and counts: bincount, histc, histogram, histogramdd."""
+
+import math
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.errors import hinted
+from .results import named_result
+from .table import composite, functions, op
+
+
+@op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor")
+class bincount:
+    """How often each non-negative integer occurs, or the sum of the weights where it does.
+
+    >>> import rushlight as torch
+    >>> torch.bincount(torch.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+
+    def forward(self, weights, minlength):
+        if minlength < 0:
+            raise RuntimeError("minlength should be >= 0")
+        if self.dtype.kind not in "iu":
+            name = dtypes.from_numpy(self.dtype).legacy_name
+            raise NotImplementedError(
+                hinted(f"\"bincount_cpu\" not implemented for '{name}'", "bincount counts integers")
+            )
+        if self.ndim != 1 or (self.size and int(self.min()) < 0):
+            raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+        if weights is not None and weights.shape != self.shape:
+            raise RuntimeError("weights should be 1-d and have the same length as input")
+        found = np.bincount(self.astype(np.int64), None if weights is None else weights.astype(np.float64), minlength)
+        if weights is None:
+            return found.astype(np.int64)
+        return found.astype(np.float32 if weights.dtype == np.float32 else np.float64)
+
+
+@op("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor")
+class histc:
+    """How many elements fall into each of ``bins`` equal intervals between ``min`` and ``max``; 0, 0 takes the data's own."""
+
+    def forward(self, bins, min, max):
+        if self.dtype.kind in "iubc":
+            name = dtypes.from_numpy(self.dtype).legacy_name
+            raise NotImplementedError(hinted(f"\"histogram_cpu\" not implemented for '{name}'", "use x.float()"))
+        if bins <= 0:
+            raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+        values = self.reshape(-1)  # half precision stays: PyTorch rounds every step too
+        low, high = float(min), float(max)
+        if low == high and values.size:
+            low, high = float(values.min()), float(values.max())
+        if low == high:
+            low, high = low - 1, high + 1
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
+        if low > high:
+            raise RuntimeError("torch.histc: max must be larger than min")
+        kind = values.dtype.type
+        inside = values[(values >= low) & (values <= high)]
+        places = ((inside - kind(low)) * kind(bins) / (kind(high) - kind(low))).astype(np.int64)
+        return np.bincount(np.minimum(places, bins - 1), minlength=bins).astype(self.dtype)
+
+
+def _edges_of(values, bins, bounds):
+    """The edges of ``bins`` equal intervals over the data, or over ``bounds``."""
+    if bounds is not None:
+        low, high = bounds
+        if low > high:
+            raise RuntimeError(
+                f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension 0"
+            )
+    else:
+        low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return np.linspace(low, high, bins + 1).astype(values.dtype)
+
+
+@op("histogramdd(Tensor self, Tensor[] edges, Tensor? weight, bool density) -> Tensor", names=())
+class histogram_counts:
+    """How many rows of (rows, dimensions) fall into each cell between ``edges``, or their weights' sum."""
+
+    untracked = True
+
+    def forward(self, edges, weight, density):
+        shape = tuple(edge.size - 1 for edge in edges)
+        inside = np.ones(self.shape[0], bool)
+        cells = np.zeros(self.shape[0], np.int64)
+        for column, edge in zip(self.T, edges):
+            place = np.searchsorted(edge, column, "right") - 1
+            place[column == edge[-1]] -= 1  # the last interval has both its ends
+            inside &= (column >= edge[0]) & (column <= edge[-1])
+            cells = cells * (edge.size - 1) + place
+        weights = None if weight is None else weight.reshape(-1)[inside].astype(np.float64)
+        found = np.bincount(cells[inside], weights, math.prod(shape)).reshape(shape).astype(np.float64)
+        if density:
+            found /= found.sum()
+            for axis, edge in enumerate(edges):
+                found /= np.diff(edge).reshape((-1,) + (1,) * (len(shape) - 1 - axis))
+        return found.astype(self.dtype)
+
+
+def _histogram(input, bins, bounds, weight, density):
+    """(counts, edges of each dimension) of the rows in ``input``'s last dimension."""
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise NotImplementedError(
+            hinted(f"\"histogramdd\" not implemented for '{input.dtype.legacy_name}'", "convert the tensor: x.float()")
+        )
+    dims = input.shape[-1]
+    if weight is not None and tuple(weight.shape) != tuple(input.shape[:-1]):
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding "
+            f"its innermost dimension, but got input with shape {list(input.shape)} and weight with shape "
+            f"{list(weight.shape)}"
+        )
+    if bounds is not None and len(bounds) != 2 * dims:
+        raise RuntimeError(
+            f"torch.histogramdd: for a {dims}-dimensional histogram range should have {2 * dims} elements, but got "
+            f"{len(bounds)}"
+        )
+    rows = input.detach().reshape(-1, dims)
+    edges = []
+    for dim, (column, bin) in enumerate(zip(rows.unbind(1), bins)):
+        if hasattr(bin, "_edge"):
+            if bin.dtype is not input.dtype:
+                given, wanted = (
+                    {"float32": "float", "float64": "double"}.get(d.name, d.name) for d in (bin.dtype, input.dtype)
+                )
+                raise RuntimeError(
+                    "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                    f"{wanted} and bins for dimension {dim} with dtype {given}"
+                )
+            edges.append(bin.detach().clone())
+        else:
+            if bin <= 0:
+                raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bin} for dimension {dim}")
+            limits = None if bounds is None else bounds[2 * dim : 2 * dim + 2]
+            edges.append(functions.from_numpy(_edges_of(column._array, bin, limits)))
+    return functions.histogram_counts(rows, edges, weight, density), edges
+
+
+_HISTOGRAM, _HISTOGRAMDD = (named_result(name, "hist bin_edges") for name in ("histogram", "histogramdd"))
+
+
+@composite
+def histogram(input, bins, *, range=None, weight=None, density=False):
+    """``(counts, edges)`` of a histogram with ``bins`` equal intervals, or with the given edges.
+
+    >>> import rushlight as torch
+    >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 2.0)).hist
+    tensor([0., 3.])
+    """
+    weight = None if weight is None else weight.reshape(-1)
+    counts, edges = _histogram(input.reshape(-1, 1), [bins], range, weight, density)
+    return _HISTOGRAM(counts, edges[0])
+
+
+@composite(names=("torch",))
+def histogramdd(input, bins, range=None, weight=None, density=False):
+    """``(counts, edges of each dimension)`` of points, whose coordinates lie along the last dimension."""
+    if input.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    dims = input.shape[-1]
+    if not isinstance(bins, (tuple, list)):
+        bins = [bins] * dims
+    if len(bins) != dims:
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    counts, edges = _histogram(input, bins, range, weight, density)
+    return _HISTOGRAMDD(counts, tuple(edges))

@@ -1,0 +1,244 @@
+"""Order statistics: median, kthvalue, mode and quantiles."""
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.errors import hinted
+from ..base.shapes import wrap_dim
+from .extrema import at_positions, refuse, take_positions
+from .results import named_result
+from .table import composite, functions, is_half, op, widened
+
+
+def _with_dimension(values, positions, axis, keepdim, ndim):
+    if keepdim and ndim:
+        return np.expand_dims(values, axis), np.expand_dims(positions, axis)
+    return values, positions
+
+
+def _checked_axis(name, array, dim):
+    axis = wrap_dim(dim, array.ndim)
+    if array.ndim and array.shape[axis] == 0:
+        raise IndexError(
+            hinted(
+                f"{name}(): Expected reduction dim {axis} to have non-zero size.",
+                f"the shape {list(array.shape)} has no elements along dimension {axis}",
+            )
+        )
+    return axis
+
+
+# ---------------------------------------------------------------- medians
+
+
+def _middle(array, axis, ignore_nan):
+    """The lower median along ``axis`` and its position; a NaN is the median unless ignored."""
+    if array.ndim == 0:
+        return array.copy(), np.zeros((), np.int64)
+    wide = widened(array)
+    length = array.shape[axis]
+    nan = np.isnan(wide) if wide.dtype.kind == "f" else None
+    if nan is None or not nan.any():
+        cut = (length - 1) // 2
+        positions = np.argpartition(wide, cut, axis).take(cut, axis)
+    elif ignore_nan:
+        order = np.argsort(wide, axis=axis, kind="stable")  # NaN sorts last
+        middle = np.maximum(length - nan.sum(axis=axis, keepdims=True) - 1, 0) // 2
+        positions = np.take_along_axis(order, middle, axis).squeeze(axis)
+    else:
+        cut = (length - 1) // 2
+        positions = np.argpartition(wide, cut, axis).take(cut, axis)
+        positions = np.where(nan.any(axis=axis), np.argmax(nan, axis=axis), positions)
+    return np.asarray(take_positions(array, positions, axis)), np.asarray(positions)
+
+
+def _median(name, ignore_nan):
+    class along:
+        def forward(self, dim, keepdim):
+            refuse(self, "median_out", "cb")
+            axis = _checked_axis("median", self, dim)
+            return _with_dimension(*_middle(self, axis, ignore_nan), axis, keepdim, self.ndim)
+
+        def d_self(grad, shape, dim, keepdim, result1):
+            return at_positions(grad, shape, dim, keepdim, result1)
+
+    along.__name__, along.__doc__ = f"{name}_dim", f"The {name} along one dimension, and where it is."
+    op(
+        f"{name}(Tensor self, int dim, bool keepdim=False) -> Tensor[]",
+        names=(),
+        node=f"{name.capitalize()}Backward1",
+    )(along)
+
+    class whole:
+        def forward(self):
+            refuse(self, "median_cpu", "cb")
+            if self.size == 0:
+                floating = self.dtype.kind == "f" or is_half(self.dtype)
+                return np.full((), np.nan if floating else np.iinfo(self.dtype).min, self.dtype)
+            return _middle(self.reshape(-1), 0, ignore_nan)[0]
+
+        def d_self(grad, self, result):
+            hit = (self == result) | (self.isnan() & result.isnan())
+            return functions.where(hit, grad / hit.sum(), functions.zeros((), dtype=grad.dtype))
+
+    whole.__name__, whole.__doc__ = f"{name}_all", f"The {name} of all elements."
+    op(f"{name}(Tensor self) -> Tensor", names=(), node=f"{name.capitalize()}Backward0")(whole)
+    result = named_result(name, "values indices")
+
+    def call(input, dim=None, keepdim=False, *, out=None):
+        if dim is None:
+            found = getattr(functions, f"{name}_all")(input)
+        else:
+            found = result(*getattr(functions, f"{name}_dim")(input, dim, keepdim))
+        return found if out is None else functions.write_outputs(found, out, name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = "The middle element (the lower of two); with ``dim`` also where it is." + (
+        " NaN is ignored." if ignore_nan else ""
+    )
+    return composite(call)
+
+
+median, nanmedian = _median("median", False), _median("nanmedian", True)
+
+
+# ---------------------------------------------------------------- k-th smallest and most frequent
+
+
+@op("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> Tensor[]", names=(), node="KthvalueBackward0")
+class kthvalue_pair:
+    """The k-th smallest element along one dimension (k counts from 1), and where it is."""
+
+    def forward(self, k, dim, keepdim):
+        refuse(self, "kthvalue_cpu", "cb")
+        axis = _checked_axis("kthvalue", self, dim)
+        length = self.shape[axis] if self.ndim else 1
+        if not 1 <= k <= length:
+            raise RuntimeError(
+                hinted(
+                    f"kthvalue(): selected number k out of range for dimension {axis}",
+                    f"k is {k}, the dimension has {length} elements",
+                )
+            )
+        if self.ndim == 0:
+            return self.copy(), np.zeros((), np.int64)
+        positions = np.argpartition(widened(self), k - 1, axis).take(k - 1, axis)
+        return _with_dimension(take_positions(self, positions, axis), positions, axis, keepdim, self.ndim)
+
+    def d_self(grad, shape, dim, keepdim, result1):
+        return at_positions(grad, shape, dim, keepdim, result1)
+
+
+@composite
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+    """The k-th smallest element along ``dim`` and where it is."""
+    found = named_result("kthvalue", "values indices")(*functions.kthvalue_pair(input, k, dim, keepdim))
+    return found if out is None else functions.write_outputs(found, out, "kthvalue")
+
+
+@op("mode(Tensor self, int dim=-1, bool keepdim=False) -> Tensor[]", names=(), node="ModeBackward0")
+class mode_pair:
+    """The most frequent element along one dimension (the smallest of equals), and its last position."""
+
+    def forward(self, dim, keepdim):
+        refuse(self, "mode_cpu")
+        axis = _checked_axis("mode", self, dim)
+        if self.ndim == 0:
+            return self.copy(), np.zeros((), np.int64)
+        order = np.argsort(widened(self), axis=axis, kind="stable")
+        ordered = np.moveaxis(np.take_along_axis(self, order, axis), axis, -1)
+        places = np.arange(ordered.shape[-1])
+        starts = np.zeros(ordered.shape, np.int64)  # where the run of equal elements began that each one is in
+        starts[..., 1:] = np.where(ordered[..., 1:] != ordered[..., :-1], places[1:], 0)
+        longest = (places - np.maximum.accumulate(starts, axis=-1)).argmax(axis=-1)
+        positions = np.take_along_axis(np.moveaxis(order, axis, -1), longest[..., None], -1)[..., 0]
+        return _with_dimension(take_positions(self, positions, axis), positions, axis, keepdim, self.ndim)
+
+    def d_self(grad, shape, dim, keepdim, result1):
+        return at_positions(grad, shape, dim, keepdim, result1)
+
+
+@composite
+def mode(input, dim=-1, keepdim=False, *, out=None):
+    """The most frequent element along ``dim`` and where it is."""
+    found = named_result("mode", "values indices")(*functions.mode_pair(input, dim, keepdim))
+    return found if out is None else functions.write_outputs(found, out, "mode")
+
+
+# ---------------------------------------------------------------- quantiles
+
+
+def _quantile(name, ignore_nan):
+    def call(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+        _check_quantile(name, input, q, interpolation)
+        q = q if hasattr(q, "_edge") else functions.tensor(q, dtype=input.dtype)
+        flat = input.reshape(-1) if dim is None else input
+        axis = wrap_dim(0 if dim is None else dim, flat.ndim)
+        flat = flat if flat.ndim else flat.reshape(1)
+        ordered = functions.sort_pair(flat, axis, False, True)[0].movedim(axis, -1)
+        found = _interpolated(ordered, q.reshape(-1), interpolation, ignore_nan)
+        if keepdim:
+            found = found.reshape((q.numel(), *((1,) * input.ndim))) if dim is None else found.unsqueeze(axis + 1)
+        found = found if q.ndim else found.squeeze(0)
+        return found if out is None else functions.write_outputs(found, out, name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = "The ``q``-quantiles over ``dim`` or all, between neighbours by ``interpolation``." + (
+        " NaN is ignored." if ignore_nan else ""
+    )
+    return composite(call)
+
+
+def _check_quantile(name, input, q, interpolation):
+    if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
+    if not hasattr(q, "_edge") and not 0 <= q <= 1:
+        raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+    if input.numel() == 0:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(
+            hinted(f"{name}() input tensor must be either float or double dtype", "convert the tensor first: x.float()")
+        )
+    if hasattr(q, "_edge"):
+        if q.ndim > 1:
+            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        if q.dtype is not input.dtype:
+            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        if ((q < 0) | (q > 1)).any():
+            raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+
+
+def _interpolated(ordered, q, interpolation, ignore_nan):
+    """Quantiles of the last dimension of a sorted tensor, stacked in a new first dimension."""
+    length = ordered.shape[-1]
+    nan = ordered.isnan()
+    if ignore_nan:
+        last = (length - 1 - nan.sum(-1)).clamp(min=0).to(q.dtype)
+        rank = q.reshape((-1,) + (1,) * last.ndim) * last
+        broken = None
+    else:
+        rank = (q * (length - 1)).reshape((-1,) + (1,) * (ordered.ndim - 1)).expand((q.numel(), *ordered.shape[:-1]))
+        broken = nan.any(-1)
+    if interpolation == "lower":
+        rank = rank.floor()
+    elif interpolation == "higher":
+        rank = rank.ceil()
+    elif interpolation == "nearest":
+        rank = rank.round()
+    below = rank.floor()
+    weight = functions.full_like(rank, 0.5) * (rank != below) if interpolation == "midpoint" else rank - below
+    low = ordered.unsqueeze(0).expand((q.numel(), *ordered.shape)).gather(-1, below.long().unsqueeze(-1)).squeeze(-1)
+    high = (
+        ordered.unsqueeze(0)
+        .expand((q.numel(), *ordered.shape))
+        .gather(-1, rank.ceil().long().unsqueeze(-1))
+        .squeeze(-1)
+    )
+    found = low.lerp(high, weight)
+    return found if broken is None else found.masked_fill(broken, float("nan"))
+
+
+quantile, nanquantile = _quantile("quantile", False), _quantile("nanquantile", True)

@@ -1,0 +1,125 @@
+"""PyTorch's legacy constructors: ``torch.Tensor(...)``, ``torch.FloatTensor(...)``, ``tensor.new(...)``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.device import check_device
+from ..base.errors import hinted
+from ..base.size import Size
+from .base import Tensor, method, wrap
+from .creation import array_from, type_name
+from .internals import internal
+
+
+def _combination(args, kwargs):
+    given = ", ".join([type(a).__name__ for a in args] + [f"{k}={_shown(v)}, " for k, v in kwargs.items()])
+    return TypeError(
+        hinted(
+            f"new() received an invalid combination of arguments - got ({given}), but expected one of:",
+            "the legacy constructors take lengths, or one sequence of numbers; torch.tensor(data) and "
+            "torch.empty(2, 3) are clearer",
+        )
+    )
+
+
+def _shown(value):
+    return "torch.dtype" if isinstance(value, dtypes.DType) else type(value).__name__
+
+
+def _sized(shape, dtype):
+    for length in shape:
+        if length < 0:
+            raise RuntimeError(
+                hinted(
+                    f"Trying to create tensor with negative dimension {length}: {list(shape)}", "lengths are 0 or more"
+                )
+            )
+    return np.empty(shape, dtype.numpy)
+
+
+def legacy_array(dtype, args, kwargs):
+    """The array of a legacy constructor: of lengths uninitialised, of a sequence copied, of a tensor shared."""
+    kwargs = dict(kwargs)
+    check_device(kwargs.pop("device", None))
+    if kwargs:
+        raise _combination(args, kwargs)
+    if not args:
+        return np.empty(0, dtype.numpy)
+    if all(isinstance(a, (int, np.integer)) and not isinstance(a, bool) for a in args):
+        return _sized(tuple(int(a) for a in args), dtype)
+    if len(args) != 1:
+        raise _combination(args, kwargs)
+    data = args[0]
+    if isinstance(data, Size):
+        return _sized(tuple(data), dtype)
+    if isinstance(data, Tensor):
+        if data.dtype is not dtype:
+            raise TypeError(
+                hinted(f"expected {type_name(dtype)} (got {type_name(data.dtype)})", "data.to() converts a tensor")
+            )
+        return data._array
+    if isinstance(data, (str, bytes)):
+        raise TypeError(hinted(f"new(): invalid data type '{type(data).__name__}'", "tensors hold numbers"))
+    if isinstance(data, (float, complex, bool)) or not (hasattr(data, "__len__") or hasattr(data, "__iter__")):
+        raise TypeError(
+            hinted(f"new(): data must be a sequence (got {type(data).__name__})", "torch.tensor() takes single numbers")
+        )
+    return array_from(data if isinstance(data, (np.ndarray, list, tuple)) else list(data), dtype)
+
+
+@internal
+def legacy_constructor(cls, args, kwargs):
+    """What ``Tensor(...)`` makes for class ``cls``, in the default dtype; a tensor is shared whatever its dtype."""
+    made = object.__new__(cls)
+    if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+        made._array = args[0]._array
+    else:
+        made._array = legacy_array(dtypes.get_default_dtype(), args, kwargs)
+    return made
+
+
+@method
+def new(self, *args, **kwargs):
+    """A tensor of this tensor's dtype, made as by the legacy constructors: ``x.new(2, 3)``, ``x.new([1, 2])``."""
+    return wrap(legacy_array(self.dtype, args, kwargs))
+
+
+class _TypedConstructor(type):
+    """The type of ``torch.FloatTensor`` and its like: calling makes a tensor, isinstance asks for the dtype."""
+
+    def __call__(cls, *args, **kwargs):
+        return wrap(legacy_array(cls.dtype, args, kwargs))
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+
+    def __repr__(cls):
+        return f"<class '{type_name(cls.dtype)}'>"
+
+
+def _typed(dtype):
+    doc = f"Legacy constructor of {dtype!r} tensors."
+    return _TypedConstructor(f"{dtype.legacy_name}Tensor", (), {"dtype": dtype, "__module__": "torch", "__doc__": doc})
+
+
+TYPED = {
+    f"{dtype.legacy_name}Tensor": _typed(dtype)
+    for dtype in dtypes.ALL
+    if not dtype.is_complex and dtype.legacy_name[:4] != "UInt"
+}
+
+
+@internal
+def set_default_tensor_type(t):
+    """Set the default dtype to that of a legacy tensor type, such as ``torch.DoubleTensor`` or its name."""
+    kind = TYPED.get(t.removeprefix("torch.")) if isinstance(t, str) else t
+    if kind not in TYPED.values():
+        raise TypeError(
+            hinted(
+                "invalid type object: only floating-point types are supported as the default type",
+                "torch.set_default_dtype() takes a dtype",
+            )
+        )
+    dtypes.set_default_dtype(kind.dtype)
