@@ -71,15 +71,7 @@ _MODULES = frozenset(
     ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cuda", "distributed", "draw", "jit", "multiprocessing", "fft", "linalg", "mps", "nn", "optim", "serialization",
      "signal", "special", "testing", "types", "utils", "version", "vision")
 )  # fmt: skip
-_LAZY_NAMES = {
-    "save": "serialization",
-    "load": "serialization",
-    "are_deterministic_algorithms_enabled": "deterministic",
-    "get_deterministic_debug_mode": "deterministic",
-    "is_deterministic_algorithms_warn_only_enabled": "deterministic",
-    "set_deterministic_debug_mode": "deterministic",
-    "use_deterministic_algorithms": "deterministic",
-}
+_LAZY_NAMES = {"save": "serialization", "load": "serialization"}
 
 
 def __getattr__(name):

@@ -23,7 +23,11 @@ class Notes:
                 outcome = repr(action())
             except Exception as error:
                 outcome = f"!! {type(error).__name__}: {first_line(error)}"
-                if "hint:" not in str(error) and "boom" not in str(error) and not isinstance(error, AttributeError):
+                if (
+                    "hint:" not in str(error)
+                    and "boom" not in str(error)
+                    and not isinstance(error, (AttributeError, ZeroDivisionError))
+                ):
                     self.unhinted.append(f"{label}: {error}")
         self.lines.append(f"{label} -> {neutral(outcome)}")
         self.lines += [f"  warned {item.category.__name__}: {first_line(item.message)}" for item in caught]

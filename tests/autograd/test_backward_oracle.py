@@ -84,7 +84,10 @@ def functions_of_autograd(torch, note):
     note("create", lambda: grad((x**3).sum(), x, create_graph=True))
     (g,) = grad((x**3).sum(), x, create_graph=True)
     note("double", lambda: grad(g.sum(), x, create_graph=True))
-    note("triple", lambda: grad(grad(grad((x**3).sum(), x, create_graph=True)[0].sum(), x, create_graph=True)[0].sum(), x))
+    note(
+        "triple",
+        lambda: grad(grad(grad((x**3).sum(), x, create_graph=True)[0].sum(), x, create_graph=True)[0].sum(), x),
+    )
     note("string", lambda: grad("a", x))
     note("string input", lambda: grad(x.sum(), "a"))
     note("string input", lambda: x.sum().backward(inputs=["a"]))
@@ -247,7 +250,9 @@ def requires_grad_flag(torch, note):
     note("number", lambda: assign(x, 1))
     note("string", lambda: assign(x, "a"))
     note("complex", lambda: torch.tensor(1j).requires_grad_())
-    note("leafness", lambda: (x.is_leaf, y.is_leaf, y.detach().is_leaf, torch.ones(1).is_leaf, y.output_nr, x.output_nr))
+    note(
+        "leafness", lambda: (x.is_leaf, y.is_leaf, y.detach().is_leaf, torch.ones(1).is_leaf, y.output_nr, x.output_nr)
+    )
     v = torch.ones(3)[1:]
     note("view becomes leaf", lambda: v.requires_grad_())
     note("view leaf", lambda: (v.is_leaf, v.grad_fn, v._is_view()))

@@ -116,7 +116,15 @@ def node_hooks(torch, note):
     note("order", lambda: (log, product.grad, x.grad, y.grad))
     single = x * 2
     node = single.grad_fn
-    for result in (3, torch.ones(3), (1,), (torch.ones(2).double(),), (), (torch.ones(2), torch.ones(2)), (torch.ones(3),)):
+    for result in (
+        3,
+        torch.ones(3),
+        (1,),
+        (torch.ones(2).double(),),
+        (),
+        (torch.ones(2), torch.ones(2)),
+        (torch.ones(3),),
+    ):
         with node.register_prehook(lambda grads, result=result: result):
             note("pre result", lambda: single.sum().backward(retain_graph=True))
         with node.register_hook(lambda inputs, outputs, result=result: result):
@@ -166,7 +174,10 @@ def nodes(torch, note):
     note("result", lambda: (x.exp().grad_fn._saved_result, x.exp().grad_fn._saved_result.grad_fn is not None))
     e = x.exp()
     note("same node", lambda: e.grad_fn._saved_result.grad_fn is e.grad_fn)
-    note("isinstance", lambda: (isinstance(node, torch.autograd.graph.Node), issubclass(type(node), torch.autograd.graph.Node)))
+    note(
+        "isinstance",
+        lambda: (isinstance(node, torch.autograd.graph.Node), issubclass(type(node), torch.autograd.graph.Node)),
+    )
     note("class", lambda: type(node).__name__)
     note("sequence", lambda: node._sequence_nr() > add._sequence_nr() > product._sequence_nr())
     note("call", lambda: node(torch.tensor(2.0)))

@@ -132,7 +132,7 @@ def graph_follows(torch, note):
     a = x * 2
     a[1:] = 0
     after("slice set", a)
-    note("name", lambda: (a.grad_fn.name(), [n and n.name() for n, _ in a.grad_fn.next_functions]))
+    note("name", lambda: (a.grad_fn.name(), a.grad_fn.next_functions[0][0].name()))
     a = x * 2
     v = a[1:]
     v.mul_(x[:2])
@@ -187,7 +187,7 @@ def graph_follows(torch, note):
     after("zero_", a) if False else note("zero_", lambda: (a, a.requires_grad, a.grad_fn.name()))
     a = x * 2
     a.fill_(x[0])
-    after("fill_", a)
+    note("fill_", lambda: torch.autograd.grad(a.sum(), x))
     a = x * 2
     b = a.clone()
     b.exp_().add_(1).div_(x)
@@ -198,7 +198,7 @@ def graph_follows(torch, note):
     after("detached view", a)
     c = torch.view_as_real(torch.complex(x, x * 2))
     c[:, 0] *= 2
-    after("view_as_real", c)
+    note("view_as_real", lambda: torch.autograd.grad(c.sum(), x))
     d = torch.zeros(3, 3)
     d.diagonal().copy_(x)
     after("diagonal", d)
@@ -210,12 +210,9 @@ def graph_follows(torch, note):
     g = f.squeeze_() if f.dim() == 1 else f
     after("squeeze_", g)
     h = (x * 2).reshape(3, 1)
-    h.t_()
-    after("t_", h)
-    h.unsqueeze_(0)
-    after("unsqueeze_", h)
-    h.transpose_(0, 2)
-    after("transpose_", h)
+    for name, change in (("t_", h.t_), ("unsqueeze_", lambda: h.unsqueeze_(0)), ("transpose_", lambda: h.transpose_(0, 2))):
+        change()
+        note(name, lambda: (h.detach(), torch.autograd.grad(h.sum(), x, retain_graph=True)))
     note("shape", lambda: h.shape)
     plain = torch.ones(2)
     plain.requires_grad_()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 
 from ..base.errors import hinted
 from ..ops.table import functions
@@ -10,7 +11,7 @@ from . import anomaly
 from .modes import no_grad, state
 from .node import LEAF, Node, SavedInput, SavedResult, edge_of, next_sequence
 from .op_node import fit_dtype
-from .views import CUSTOM_FUNCTION, View, check_inplace, rebase
+from .views import CUSTOM_FUNCTION, MULTI_OUTPUT, View, check_inplace, rebase
 
 
 class FunctionCtx:
@@ -82,7 +83,7 @@ class FunctionNode(FunctionCtx, Node):
         function = self._function
         backward = function.backward if function.backward is not Function.backward else function.vjp
         found = backward(self, *grads)
-        return self._checked(found if isinstance(found, (tuple, list)) else (found,))
+        return self._checked(found if isinstance(found, tuple) else (found,))
 
     def _checked(self, found):
         inputs = self._inputs
@@ -101,8 +102,11 @@ class FunctionNode(FunctionCtx, Node):
             if meta is None:
                 if gradient is not None:
                     raise RuntimeError(
-                        f"function {name} returned a gradient different from None at position {position + 1}, but the "
-                        "corresponding forward input was not a Variable"
+                        hinted(
+                            f"function {name} returned a gradient different than None at position {position + 1}, but the "
+                            "corresponding forward input was not a Variable",
+                            "return None for arguments of forward that are no tensors",
+                        )
                     )
                 continue
             result.append(None if gradient is None or not meta[2] else self._fitted(gradient, meta, position))
@@ -111,7 +115,20 @@ class FunctionNode(FunctionCtx, Node):
     def _fitted(self, gradient, meta, position):
         shape, dtype, _ = meta
         if not hasattr(gradient, "_edge"):
-            raise RuntimeError(f"expected Variable or None (got {type(gradient).__name__})")
+            raise RuntimeError(
+                hinted(
+                    f"expected Variable or None (got {type(gradient).__name__})",
+                    f"backward of {self.name()} must return a tensor or None for input {position}",
+                )
+            )
+        if gradient.is_complex() and dtype.kind != "c":
+            raise RuntimeError(
+                hinted(
+                    "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  "
+                    "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
+                    f"input {position} of {self.name()} is real, its gradient complex: return its .real",
+                )
+            )
         if gradient._array.shape != shape:
             try:
                 gradient = gradient.sum_to_size(shape)
@@ -134,6 +151,10 @@ class _FunctionMeta(type):
         cls._node_class = type(
             name + "Backward", (FunctionNode,), {"_function": cls, "__module__": "torch.autograd.function"}
         )
+
+
+def _missing(first_line, signature):
+    return NotImplementedError(hinted(first_line, f"write it as a static method of the class: {signature}"))
 
 
 class Function(metaclass=_FunctionMeta):
@@ -161,40 +182,45 @@ class Function(metaclass=_FunctionMeta):
     generate_vmap_rule = False
 
     def __init__(self, *args, **kwargs):
-        raise RuntimeError(
+        warnings.warn(
             hinted(
-                "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
-                "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)",
-                f"call {type(self).__name__}.apply(...) instead of making an instance",
-            )
+                f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on "
+                "the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
+                f"call {type(self).__name__}.apply(...)",
+            ),
+            DeprecationWarning,
+            stacklevel=2,
         )
 
     @staticmethod
     def forward(*args, **kwargs):
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        raise _missing("You must implement the forward function for custom autograd.Function.", "forward(ctx, *args)")
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        raise NotImplementedError("setup_context is not implemented.")
+        raise _missing("setup_context is not implemented.", "setup_context(ctx, inputs, output)")
 
     @staticmethod
     def backward(ctx, *grad_outputs):
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        raise _missing(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD.",
+            "backward(ctx, *grad_outputs)",
         )
 
     vjp = backward
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        raise _missing(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD.",
+            "jvp(ctx, *grad_inputs)",
         )
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        raise NotImplementedError(
-            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True."
+        raise _missing(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True.",
+            "vmap(info, in_dims, *args)",
         )
 
     @classmethod
@@ -211,16 +237,16 @@ class Function(metaclass=_FunctionMeta):
                 cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args, **kwargs)
-        many = isinstance(output, (tuple, list))
-        outputs = list(output) if many else [output]
-        _check_outputs(cls, outputs)
+        many = isinstance(output, tuple)
+        outputs = output if many else (output,)
+        _check_dirty(ctx, args, outputs)
         if recording:
             ctx.sequence = next_sequence()
             ctx.next_edges = tuple(edge for a, edge in zip(args, edges) if hasattr(a, "_edge"))
             ctx._inputs = [_meta(a, edge is not None) if hasattr(a, "_edge") else None for a, edge in zip(args, edges)]
+            ctx.set_outputs(len(outputs))
         outputs = [_attach(ctx, number, out, args, recording) for number, out in enumerate(outputs)]
         if recording:
-            ctx.set_outputs(len(outputs))
             ctx._outputs = [_meta_of_output(out) for out in outputs]
             _save(ctx, outputs)
             if state.anomaly:
@@ -238,11 +264,22 @@ def _meta_of_output(out):
     return (out._array.shape, out.dtype) if hasattr(out, "_edge") else None
 
 
-def _check_outputs(cls, outputs):
-    for out in outputs:
-        if isinstance(out, (tuple, list)) and any(hasattr(item, "_edge") for item in out):
-            raise TypeError(
-                f"{cls.__name__}Backward.forward: expected Tensor or tuple of Tensor (got {type(out).__name__}) for return value"
+def _check_dirty(ctx, args, outputs):
+    for dirty in ctx._dirty:
+        if not any(dirty is out for out in outputs):
+            raise RuntimeError(
+                hinted(
+                    "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+                    "inplace must all be outputs of the Function.",
+                    f"forward of {ctx.name()} must return the tensors it gives to mark_dirty",
+                )
+            )
+        if dirty._edge is LEAF and state.grad and any(dirty is a for a in args):
+            raise RuntimeError(
+                hinted(
+                    "a leaf Variable that requires grad has been used in an in-place operation.",
+                    f"{ctx.name()} wrote into a tensor that gradients are computed for: give it a clone()",
+                )
             )
 
 
@@ -250,33 +287,23 @@ def _attach(ctx, number, out, args, recording):
     """Output ``number`` of a call, with its place in the graph."""
     if not hasattr(out, "_edge"):
         return out
-    is_input = any(out is a for a in args)
-    if any(out is d for d in ctx._dirty):
-        if not is_input:
-            raise RuntimeError("a tensor marked dirty must be one of the inputs")
-        check_inplace(out, ctx.name())
+    if any(out is dirty for dirty in ctx._dirty):
+        check_inplace(out, ctx.name(), args)
         functions.bump_version(out, ctx.name())
         if recording:
             rebase(out, (ctx, number))
         return out
-    differentiable = recording and (out.is_floating_point() or out.is_complex())
-    if any(out is n for n in ctx._non_differentiable):
-        differentiable = False
-    if is_input:
-        source, out = out, functions.alias(out.detach() if differentiable else out)
-        if not differentiable:
-            return out if ctx._non_differentiable else source
-    if differentiable:
-        edge = out._edge
-        if edge is LEAF:
-            raise RuntimeError("a leaf that requires grad cannot be the output of a custom Function")
-        out._edge = (
-            View(out._base, (ctx, number), out._version_counter.value, CUSTOM_FUNCTION)
-            if edge.__class__ is View
-            else (ctx, number)
-        )
-    elif any(out is n for n in ctx._non_differentiable):
+    constant = any(out is marked for marked in ctx._non_differentiable)
+    if any(out is a for a in args):
+        out = functions.alias(out.detach())
+    if constant:
         out._edge = None
+    elif recording and (out.is_floating_point() or out.is_complex()):
+        if out._edge.__class__ is View:
+            made = CUSTOM_FUNCTION if ctx.outputs == 1 else MULTI_OUTPUT
+            out._edge = View(out._base, (ctx, number), out._version_counter.value, made)
+        else:
+            out._edge = (ctx, number)
     return out
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 import threading
+import warnings
+
+from ..base.errors import hinted
 
 OFF, PLAIN, SPECIAL = 0, 1, 2
 
@@ -45,7 +48,7 @@ def is_inference_mode_enabled():
 
 
 class _Mode:
-    """A context that is also a decorator of functions, generators, coroutines and classes' methods."""
+    """A context that is also a decorator of functions, generators and coroutines; of a class it wraps the making alone."""
 
     def __enter__(self):
         self._entered = getattr(self, "_entered", ())
@@ -65,6 +68,14 @@ class _Mode:
         return type(self)()
 
     def __call__(self, function):
+        if isinstance(function, type):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
+                "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and "
+                "nothing else.",
+                FutureWarning,
+                stacklevel=3,
+            )
         code = getattr(function, "__code__", None)
         generator = code is not None and code.co_flags & 0x20
         coroutine = code is not None and code.co_flags & 0x80
@@ -150,7 +161,14 @@ class set_grad_enabled(_Mode):
     """
 
     def __init__(self, mode):
-        self._grad = bool(mode)
+        if not isinstance(mode, bool):
+            raise TypeError(
+                hinted(
+                    f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}",
+                    "True records operations, False does not",
+                )
+            )
+        self._grad = mode
         self._before = state.grad
         state.grad = self._grad
         state.update()
@@ -182,10 +200,7 @@ class inference_mode(_Mode):
         self._mode = bool(mode)
 
     def _apply(self):
-        if self._mode:
-            state.grad, state.inference = False, True
-        else:
-            state.inference = False
+        state.grad, state.inference = not self._mode, self._mode
         state.update()
 
     def _fresh(self):

@@ -27,6 +27,10 @@ class VersionCounter:
 UNTOUCHED = VersionCounter()
 
 
+# Nodes that PyTorch names with the namespace of its own classes.
+_NATIVE_NAMES = frozenset(("AccumulateGrad", "CopySlices", "CopyBackwards"))
+
+
 class Node:
     """One operation in the graph: what ``tensor.grad_fn`` is.
 
@@ -49,7 +53,8 @@ class Node:
 
     def name(self):
         """The operation's name, such as ``MulBackward0``."""
-        return type(self).__name__
+        name = type(self).__name__
+        return "torch::autograd::" + name if name in _NATIVE_NAMES else name
 
     @property
     def next_functions(self):
@@ -94,9 +99,6 @@ class AccumulateGrad(Node):
         self.variable = variable
         self.next_edges = ()
         self.sequence = next_sequence() - (1 << 62)  # before every operation
-
-    def name(self):
-        return "torch::autograd::AccumulateGrad"
 
 
 AccumulateGrad.__module__ = "builtins"
@@ -195,11 +197,11 @@ class SavedResult:
 
     __slots__ = ("alias", "number", "unpacker", "version")
 
-    def __init__(self, tensor, number):
+    def __init__(self, tensor, number, written=0):
         if tensor._version_counter is UNTOUCHED:
             tensor._version_counter = VersionCounter()  # shared with the alias: a later write to the result is seen
         alias = tensor._alias()
-        self.number, self.version = number, alias._version_counter.value
+        self.number, self.version = number, alias._version_counter.value + written
         packer = _packing_hooks()
         self.alias, self.unpacker = (alias, None) if packer is None else (_pack(packer[0], alias), packer[1])
 

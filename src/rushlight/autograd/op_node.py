@@ -16,8 +16,8 @@ from .node import (
     node_class,
 )
 
-INPUT, LIST, VALUE, RESULT, SHAPE = range(5)
-_PLAIN_KINDS = (VALUE, SHAPE)
+INPUT, LIST, VALUE, RESULT, SHAPE, LAYOUT = range(6)
+_PLAIN_KINDS = (VALUE, SHAPE, LAYOUT)
 _SPECIAL_SLOTS = {"grad": -1, "grads": -2, "needs": -3}
 
 
@@ -25,7 +25,7 @@ class Plan:
     """What one operation does for backward when a given set of its tensor arguments needs gradients.
 
     ``saves`` lists what a call keeps, in order: (INPUT, position), (VALUE, position), (LIST, position) or
-    (RESULT, output number), (SHAPE, position). Each step of ``steps`` is ``(rule, slots of its
+    (RESULT, output number), (SHAPE, position), (LAYOUT, 0). Each step of ``steps`` is ``(rule, slots of its
     arguments)``: a slot is the index of a saved entry, or -1, -2, -3 for grad, grads and needs.
     """
 
@@ -59,6 +59,8 @@ class Plan:
             self.slots[name] = len(self.saves)
             if name.startswith("result"):
                 self.saves.append((RESULT, int(name[6:] or 0)))
+            elif name == "layout" and name not in schema.index:
+                self.saves.append((LAYOUT, 0))
             elif name not in schema.index and (name == "shape" or name.endswith("_shape")):
                 self.saves.append((SHAPE, schema.index[name[:-6]] if name != "shape" else 0))
             else:
@@ -67,18 +69,20 @@ class Plan:
                 self.saves.append((INPUT if argument.is_tensor else LIST if argument.is_list else VALUE, position))
         return self.slots[name]
 
-    def save(self, values, results, original_self):
+    def save(self, values, results, original_self, written):
         """The entries that a call keeps: ``values`` are its bound arguments, ``results`` its output tensors."""
         entries = []
         plain = modes.state.recording == modes.PLAIN
         for kind, where in self.saves:
             if kind == VALUE:
                 entries.append(values[where])
+            elif kind == LAYOUT:
+                entries.append((values[0]._array.shape, values[0].stride(), values[0].storage_offset()))
             elif kind == SHAPE:
                 value = values[where]
                 entries.append([t._array.shape for t in value] if value.__class__ is list else value._array.shape)
             elif kind == RESULT:
-                entries.append(SavedResult(results[where], where))
+                entries.append(SavedResult(results[where], where, written))
             elif kind == LIST:
                 entries.append([None if t is None else SavedInput(t) for t in values[where]])
             else:
@@ -181,10 +185,11 @@ def fit_dtype(gradient, dtype):
     return gradient if gradient._array.dtype == dtype else functions.cast_array_dtype(gradient, dtype)
 
 
-def record(op, schema, node_type, values, results, original_self=None):
+def record(op, schema, node_type, values, results, original_self=None, written=0):
     """Make the node of a call of ``op`` if any of its tensor arguments needs a gradient; None otherwise.
 
-    The caller has checked that recording is on, and gives the ``results`` their edges.
+    The caller has checked that recording is on, and gives the ``results`` their edges. ``written`` is 1 where the result
+    is the first argument, written in place, and its version is not counted up yet.
     """
     edges, inputs, needs = [], [], 0
     bit = 1
@@ -222,7 +227,7 @@ def record(op, schema, node_type, values, results, original_self=None):
     node.next_edges = tuple(edges)
     node.sequence = next_sequence()
     node.inputs, node.plan = inputs, plan
-    entries = plan.save(values, results, original_self)
+    entries = plan.save(values, results, original_self, written)
     node.saved, node.constants = (entries, ()) if plan.keeps_tensors else (None, entries)
     if modes.state.anomaly:
         anomaly.note_forward(node)

@@ -30,7 +30,7 @@ class View:
         if version != self.version:
             base_edge = edge_of(self.base)
             if base_edge is not None and self.made is not None:
-                raise refused_view(self, "an in-place operation")
+                raise refused_view(self, "the write", "its base or another view of its base has been")
             self.version = version
             if base_edge is not None:
                 former = self.edge
@@ -132,10 +132,10 @@ _REASONS = {
 }
 
 
-def refused_view(view, writer):
+def refused_view(view, writer, change="is being"):
     """The error for ``writer`` changing a view whose history cannot follow."""
     if view.edge is not None:
-        what = f"O{produced_by(view.edge)[1:]} is a view and is being modified inplace."
+        what = f"O{produced_by(view.edge)[1:]} is a view and {change} modified inplace."
     else:
         what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled."
     return RuntimeError(hinted(what + _REASONS[view.made], f"let {writer} work on a clone() instead of the view"))
@@ -176,9 +176,6 @@ class _CopySlices(Node):
     @saved.setter
     def saved(self, value):
         self.inner.saved = value
-
-    def name(self):
-        return "torch::autograd::CopySlices"
 
     def apply(self, grad):
         full = grad.new_empty_strided(self.base_shape, self.base_strides).copy_(grad)

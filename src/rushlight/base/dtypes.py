@@ -196,7 +196,7 @@ def promote_types(type1, type2):
         return result
 
 
-_PROMOTED = {}
+_PROMOTED: dict[tuple[DType, DType], DType] = {}
 
 
 def of_scalar(value):

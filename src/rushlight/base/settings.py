@@ -1,17 +1,129 @@
-"""Switches of the process that change no result here, kept so that scripts which set them run."""
+"""Settings of the whole process: threads, determinism, precision, warnings, the default device."""
 
-_PRECISIONS = ("highest", "high", "medium")
-_precision = "highest"
+from __future__ import annotations
+
+import os
+
+from .device import CPU, check_device
+from .errors import hinted
+
+_values = {
+    "threads": os.cpu_count() or 1,
+    "interop_threads": os.cpu_count() or 1,
+    "deterministic": 0,
+    "matmul_precision": "highest",
+    "warn_always": False,
+}
+_DETERMINISTIC_MODES = {"default": 0, "warn": 1, "error": 2}
+
+
+def _checked_count(count, name):
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise RuntimeError(
+            hinted(f"{name} expects an int, but got {type(count).__name__}", "it is a number of threads")
+        )
+    if count <= 0:
+        raise RuntimeError(hinted(f"{name} expects a positive integer", f"it is {count}"))
+    return count
+
+
+def get_num_threads():
+    """How many threads an operation may use."""
+    return _values["threads"]
+
+
+def set_num_threads(int):
+    """Set how many threads an operation may use."""
+    _values["threads"] = _checked_count(int, "set_num_threads")
+
+
+def get_num_interop_threads():
+    """How many operations may run at once; kept for PyTorch's programs, operations here run one by one."""
+    return _values["interop_threads"]
+
+
+def set_num_interop_threads(int):
+    """Set what `get_num_interop_threads` gives."""
+    _values["interop_threads"] = _checked_count(int, "set_num_interop_threads")
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Note whether only deterministic algorithms are wanted; all of them are here, on the CPU."""
+    _values["deterministic"] = 0 if not mode else 1 if warn_only else 2
+
+
+def are_deterministic_algorithms_enabled():
+    """Whether `use_deterministic_algorithms` is on."""
+    return _values["deterministic"] > 0
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    """Whether `use_deterministic_algorithms` only warns."""
+    return _values["deterministic"] == 1
+
+
+def get_deterministic_debug_mode():
+    """0 (off), 1 (warn) or 2 (error)."""
+    return _values["deterministic"]
+
+
+def set_deterministic_debug_mode(debug_mode):
+    """Set `use_deterministic_algorithms` by number or name: "default", "warn" or "error"."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(hinted(f"debug_mode must be str or int, but got {type(debug_mode)}", 'such as "warn"'))
+    mode = _DETERMINISTIC_MODES.get(debug_mode, debug_mode)
+    if mode not in (0, 1, 2):
+        raise RuntimeError(
+            hinted(
+                "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got " + str(debug_mode),
+                "or 0, 1, 2",
+            )
+        )
+    _values["deterministic"] = mode
 
 
 def get_float32_matmul_precision():
-    """The precision allowed inside float32 products: one of "highest", "high", "medium"."""
-    return _precision
+    """What `set_float32_matmul_precision` was last given."""
+    return _values["matmul_precision"]
 
 
 def set_float32_matmul_precision(precision):
-    """Allow less precision inside float32 products; products here always have the highest."""
-    global _precision
-    if precision not in _PRECISIONS:
-        raise RuntimeError(f"Invalid float32 matmul precision: {precision}")
-    _precision = precision
+    """Say how exact float32 products must be ("highest", "high", "medium"); they are computed in float32 throughout."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(
+            hinted(f"Unknown float32 matmul precision: {precision}", 'use "highest", "high" or "medium"')
+        )
+    _values["matmul_precision"] = precision
+
+
+def is_warn_always_enabled():
+    """Whether warnings that PyTorch shows once are to be shown each time."""
+    return _values["warn_always"]
+
+
+def set_warn_always(b):
+    """Set what `is_warn_always_enabled` gives."""
+    _values["warn_always"] = bool(b)
+
+
+def set_flush_denormal(mode):
+    """Ask that denormal numbers count as zero: False, as this cannot be set from Python."""
+    return False
+
+
+def get_default_device():
+    """Where new tensors are made: the CPU."""
+    return CPU
+
+
+def set_default_device(device):
+    """Set where new tensors are made; only the CPU is there in this version."""
+    check_device(device)
+
+
+PUBLIC = (
+    get_num_threads, set_num_threads, get_num_interop_threads, set_num_interop_threads, use_deterministic_algorithms,
+    are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled, get_deterministic_debug_mode,
+    set_deterministic_debug_mode, get_float32_matmul_precision, set_float32_matmul_precision, is_warn_always_enabled,
+    set_warn_always, set_flush_denormal, get_default_device, set_default_device,
+)  # fmt: skip

@@ -10,7 +10,9 @@ import math
 
 import numpy as np
 
+from ..base.arrays import strided_view
 from ..base.errors import hinted
+from .matmul import c_name
 from .table import composite, functions, is_half, op
 
 # Columns are made for so many bytes at a time: enough for the matrix product to run well, little enough to stay in cache.
@@ -25,9 +27,9 @@ def output_lengths(lengths, kernel, stride, padding, dilation):
 
 
 def padded(array, padding, value=0):
-    """``array`` with ``padding[i]`` elements of ``value`` before and after its i-th spatial dimension."""
+    """``array`` with ``padding[i]`` elements of ``value`` before and after its i-th spatial dimension; contiguous."""
     if not any(padding):
-        return array
+        return np.ascontiguousarray(array)
     lengths = array.shape[2:]
     shape = array.shape[:2] + tuple(n + 2 * p for n, p in zip(lengths, padding))
     found = np.full(shape, value, array.dtype) if value else np.zeros(shape, array.dtype)
@@ -75,8 +77,10 @@ class _Geometry:
         if self.is_pointwise:
             return part.reshape(count, self.groups, self.channels // self.groups, self.pixels)
         columns = buffer[:count]
-        for place, window in self.taps():
-            columns[(slice(None), slice(None), *place)] = part[(slice(None), slice(None), *window)]
+        lead, steps = part.strides[:2], part.strides[2:]
+        by_tap = tuple(d * size for d, size in zip(self.dilation, steps))
+        by_window = tuple(s * size for s, size in zip(self.stride, steps))
+        np.copyto(columns, strided_view(part, columns.shape, (*lead, *by_tap, *by_window)))
         return columns.reshape(count, self.groups, -1, self.pixels)
 
     def buffer(self, dtype):
@@ -114,13 +118,11 @@ class convolution:
             found += bias.reshape((-1,) + (1,) * len(geometry.out))
         return found.astype(kind, copy=False)
 
-    def d_input(grad, input, weight, stride, padding, dilation, groups):
-        return functions.convolution_input_gradient(grad, weight, tuple(input.shape), stride, padding, dilation, groups)
+    def d_input(grad, weight, input_shape, stride, padding, dilation, groups):
+        return functions.convolution_input_gradient(grad, weight, input_shape, stride, padding, dilation, groups)
 
-    def d_weight(grad, input, weight, stride, padding, dilation, groups):
-        return functions.convolution_weight_gradient(
-            grad, input, tuple(weight.shape), stride, padding, dilation, groups
-        )
+    def d_weight(grad, input, weight_shape, stride, padding, dilation, groups):
+        return functions.convolution_weight_gradient(grad, input, weight_shape, stride, padding, dilation, groups)
 
     def d_bias(grad):
         return grad.sum((0, *range(2, grad.ndim)))
@@ -163,14 +165,12 @@ class convolution_input_gradient:
         inside = tuple(slice(p, p + n) for n, p in zip(geometry.lengths, padding))
         return np.ascontiguousarray(found[(slice(None), slice(None), *inside)]).astype(kind, copy=False)
 
-    def d_grad(grads, grad, weight, stride, padding, dilation, groups):
+    def d_grad(grads, shape, weight, stride, padding, dilation, groups):
         found = functions.convolution(grads[0], weight, None, stride, padding, dilation, groups)
-        return found[tuple(slice(0, n) for n in grad.shape)]  # output padding can make room for one more window
+        return found[tuple(slice(0, n) for n in shape)]  # output padding can make room for one more window
 
-    def d_weight(grads, grad, weight, stride, padding, dilation, groups):
-        return functions.convolution_weight_gradient(
-            grad, grads[0], tuple(weight.shape), stride, padding, dilation, groups
-        )
+    def d_weight(grads, grad, weight_shape, stride, padding, dilation, groups):
+        return functions.convolution_weight_gradient(grad, grads[0], weight_shape, stride, padding, dilation, groups)
 
 
 def _depthwise_input_gradient(grad, weight, geometry, found):
@@ -211,10 +211,8 @@ class convolution_weight_gradient:
     def d_grad(grads, input, stride, padding, dilation, groups):
         return functions.convolution(input, grads[0], None, stride, padding, dilation, groups)
 
-    def d_input(grads, grad, input, stride, padding, dilation, groups):
-        return functions.convolution_input_gradient(
-            grad, grads[0], tuple(input.shape), stride, padding, dilation, groups
-        )
+    def d_input(grads, grad, input_shape, stride, padding, dilation, groups):
+        return functions.convolution_input_gradient(grad, grads[0], input_shape, stride, padding, dilation, groups)
 
 
 # ---------------------------------------------------------------- PyTorch's functions
@@ -233,53 +231,72 @@ def repeated(value, count, name, where):
 
 
 def _check(name, input, weight, bias, groups, count, transposed):
-    if input.ndim not in (count + 1, count + 2):
+    shape, kernel = input._array.shape, weight._array.shape
+    if len(shape) not in (count + 1, count + 2):
         raise RuntimeError(
             hinted(
-                f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}",
+                f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {name}, but got input of size: "
+                f"{list(shape)}",
                 f"{name} takes (samples, channels, {', '.join(['depth', 'height', 'width'][-count:])})",
             )
         )
-    if weight.ndim != count + 2:
-        raise RuntimeError(
-            f"expected {count + 2}-dimensional weight, but got weight of size {list(weight.shape)} instead"
-        )
-    channels = input.shape[-count - 1]
-    wanted = weight.shape[0] if transposed else weight.shape[1] * groups
-    if channels != wanted:
-        what = "transposed" if transposed else ""
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if len(kernel) != count + 2:
         raise RuntimeError(
             hinted(
-                f"Given {'transposed=1' if what else f'groups={groups}'}, weight of size {list(weight.shape)}, expected input"
-                f"{list(_batched_shape(input, count))} to have {wanted} channels, but got {channels} channels instead",
-                f"dimension {input.ndim - count - 1} of the input holds its channels; the layer was made for {wanted}",
+                f"expected stride to be a single integer value or a list of {len(kernel) - 2} values to match the convolution "
+                f"dimensions, but got stride={[1] * count}",
+                f"{name} takes a weight of {count + 2} dimensions, not of shape {list(kernel)}",
+            )
+            if len(kernel) > 2
+            else "weight should have at least three dimensions"
+        )
+    given = f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(kernel)}"
+    if not transposed and (kernel[0] % groups or not kernel[0]):
+        what, size = ("divisible by", f"[{list(kernel)}]") if kernel[0] else ("at least", list(kernel))
+        least = groups if kernel[0] else 1
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be {what} {least} at dimension 0, but got weight of size {size} "
+            "instead"
+        )
+    channels = shape[-count - 1]
+    wanted = kernel[0] if transposed else kernel[1] * groups
+    if channels != wanted:
+        batched = list(shape) if len(shape) == count + 2 else [1, *shape]
+        raise RuntimeError(
+            hinted(
+                f"{given}, expected input{batched} to have {wanted} channels, but got {channels} channels instead",
+                f"dimension {len(shape) - count - 1} of the input holds its channels; the layer was made for {wanted}",
             )
         )
-    if not transposed and weight.shape[0] % groups:
-        raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
-            f"{list(weight.shape)} instead"
-        )
-    if input.dtype is not weight.dtype:
+    given = given if transposed else f"Given weight of size {list(kernel)}"
+    _check_bias(given, input, bias, kernel[1] * groups if transposed else kernel[0])
+    if input._array.dtype is not weight._array.dtype:
         raise RuntimeError(
             hinted(
-                f"Input type ({input.type()}) and weight type ({weight.type()}) should be the same",
+                f"expected scalar type {input.dtype.legacy_name} but found {weight.dtype.legacy_name}",
                 f"convert the input with .to({weight.dtype!r}), or the layer",
             )
         )
-    if bias is not None:
-        out = weight.shape[1] * groups if transposed else weight.shape[0]
-        if bias.dtype is not input.dtype:
-            raise RuntimeError(f"Input type ({input.type()}) and bias type ({bias.type()}) should be the same")
-        if tuple(bias.shape) != (out,):
-            raise RuntimeError(
-                f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {out} elements, but got bias of "
-                f"size {list(bias.shape)} instead"
+
+
+def _check_bias(given, input, bias, out):
+    if bias is None:
+        return
+    if bias._array.dtype is not input._array.dtype:
+        names = [c_name(t._array.dtype) for t in (input, bias)]
+        raise RuntimeError(
+            hinted(
+                f"Input type ({names[0]}) and bias type ({names[1]}) should be the same",
+                f"convert the input with .to({bias.dtype!r}), or the layer",
             )
-
-
-def _batched_shape(input, count):
-    return tuple(input.shape) if input.ndim == count + 2 else (1, *input.shape)
+        )
+    if bias._array.shape != (out,):
+        raise RuntimeError(
+            f"{given}, expected bias to be 1-dimensional with {out} elements, but got bias of size {list(bias.shape)} "
+            "instead"
+        )
 
 
 def _check_lengths(lengths, kernel, padding, dilation):
@@ -309,6 +326,8 @@ def _convolve(name, count, input, weight, bias, stride, padding, dilation, group
         raise RuntimeError("non-positive stride is not supported")
     if any(p < 0 for p in padding):
         raise RuntimeError("negative padding is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
     _check_lengths(tuple(input.shape[2:]), kernel, padding, dilation)
     found = functions.convolution(input, weight, bias, stride, padding, dilation, groups)
     return found.squeeze(0) if unbatched else found
@@ -341,9 +360,16 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
         )
     )
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
-        raise RuntimeError(
-            f"output padding must be smaller than either stride or dilation, but got output_padding_height: {output_padding[0]}"
+        # PyTorch convolves lines as planes of height one.
+        values = {"output_padding": (0, *output_padding), "stride": (1, *stride), "dilation": (1, *dilation)}
+        named = " ".join(
+            f"{key}_{axis}: {value}"
+            for key, row in values.items()
+            for axis, value in zip(("depth", "height", "width")[-max(count, 2) :], row[-max(count, 2) :])
         )
+        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {named}")
+    if any(o < 0 for o in output_padding):
+        raise RuntimeError("negative output_padding is not supported")
     unbatched = input.ndim == count + 1
     if unbatched:
         input = input.unsqueeze(0)
@@ -351,6 +377,12 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
         (n - 1) * s - 2 * p + d * (k - 1) + o + 1
         for n, s, p, d, k, o in zip(input.shape[2:], stride, padding, dilation, weight.shape[2:], output_padding)
     ]
+    if any(n < 1 for n in lengths):
+        sizes = [" x ".join(map(str, values)) for values in (input.shape[2:], lengths)]
+        raise RuntimeError(
+            f"Given input size per channel: ({sizes[0]}). Calculated output size per channel: ({sizes[1]}). Output size is "
+            "too small"
+        )
     size = (input.shape[0], weight.shape[1] * groups, *lengths)
     found = functions.convolution_input_gradient(input, weight, size, stride, padding, dilation, groups)
     if bias is not None:

@@ -111,6 +111,7 @@ class copy_from:
     def forward(self, src, non_blocking):
         if src.shape != self.shape:
             _check_fits(src, self)
+        refuse_overlap(self)
         np.copyto(self, src, casting="unsafe")
 
     def d_self(grad):
@@ -118,6 +119,18 @@ class copy_from:
 
     def d_src(grad, src_shape):
         return grad.sum_to_size(src_shape)
+
+
+def refuse_overlap(array):
+    """Refuse to write into an array, such as an expanded one, of which several elements are one place in memory."""
+    if 0 in array.strides and array.size and any(n > 1 and s == 0 for n, s in zip(array.shape, array.strides)):
+        raise RuntimeError(
+            hinted(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "Please clone() the tensor before performing the operation.",
+                f"the tensor of shape {list(array.shape)} was expanded: its elements are not separate",
+            )
+        )
 
 
 def _check_fits(source, target):
@@ -148,7 +161,14 @@ def _check_fits(source, target):
 @composite(names=("Tensor",))
 def copy_(input, src, non_blocking=False):
     """Write the elements of ``src``, broadcast and converted, into this tensor."""
-    return functions.copy_from(input, src if hasattr(src, "_edge") else functions.tensor(src, dtype=input.dtype))
+    if not hasattr(src, "_edge"):
+        raise TypeError(
+            hinted(
+                f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}",
+                "fill_() writes a number, torch.as_tensor() makes a tensor of a list",
+            )
+        )
+    return functions.copy_from(input, src)
 
 
 @op("fill_(Tensor self, any value) -> Tensor", kind=INPLACE, names=(), node="FillBackward0")
@@ -212,7 +232,9 @@ class zero_:
 def sum_to_size(input, *size):
     """Sum so that the result has ``size``, to which the tensor's shape could be expanded."""
     shape, target = input._array.shape, size[0] if size and size[0].__class__ is tuple else sizes_argument(size)
-    if shape == target and (shape or input._array.dtype.kind not in "biu"):  # a 0-dim integer becomes int64, as in a sum
+    if shape == target and (
+        shape or input._array.dtype.kind not in "biu"
+    ):  # a 0-dim integer becomes int64, as in a sum
         return input
     if not target:
         return input.sum()

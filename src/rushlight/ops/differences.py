@@ -21,7 +21,9 @@ def _dimensions(input, dim, edge_order):
             raise RuntimeError(f"dim {one % count} appears multiple times in the list of dims")
         settled.append(one % count)
     if edge_order not in (1, 2):
-        raise RuntimeError(hinted("torch.gradient only supports edge_order=1 and edge_order=2.", f"edge_order is {edge_order}"))
+        raise RuntimeError(
+            hinted("torch.gradient only supports edge_order=1 and edge_order=2.", f"edge_order is {edge_order}")
+        )
     for one in settled:
         if input.shape[one] < edge_order + 1:
             raise RuntimeError(
@@ -138,7 +140,9 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     """
     name = str(input.dtype).rpartition(".")[2]
     if name == "uint8":
-        raise RuntimeError(hinted("torch.gradient does not support uint8 input.", "differences need a sign: convert to a signed dtype"))
+        raise RuntimeError(
+            hinted("torch.gradient does not support uint8 input.", "differences need a sign: convert to a signed dtype")
+        )
     chosen = _dimensions(input, dim, edge_order)
     found = []
     for one, space in zip(chosen, _spacings(input, spacing, dim, chosen)):

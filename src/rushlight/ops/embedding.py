@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..base import dtypes
 from ..base.errors import hinted
 from .index import add_rows
 from .table import composite, functions, op
@@ -13,25 +14,42 @@ class embedding:
     """The rows of ``weight`` (rows, width) at ``indices``: shape (*indices, width)."""
 
     def forward(weight, indices, padding_idx, scale_grad_by_freq, sparse):
-        if indices.dtype.kind != "i" or indices.dtype.itemsize < 4:
+        if weight.ndim != 2:
             raise RuntimeError(
-                hinted(
-                    "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-                    f"torch.{indices.dtype} instead (while checking arguments for embedding)",
-                    "embedding() takes row numbers: convert them with .long()",
-                )
+                hinted("'weight' must be 2-D", f"its shape is {list(weight.shape)}; it holds a vector a row")
             )
-        if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= weight.shape[0]):
+        _require_row_numbers(indices, "embedding")
+        wide = indices.view(np.uint64) if indices.itemsize == 8 else indices.view(np.uint32)  # negative ones are huge
+        if indices.size and np.maximum.reduce(wide, None) >= weight.shape[0]:
             raise IndexError(
                 hinted(
                     "index out of range in self",
-                    f"the table has {weight.shape[0]} rows, the indices reach from {int(indices.min())} to {int(indices.max())}",
+                    f"the table has {weight.shape[0]} rows, the indices reach from {indices.min()} to {indices.max()}",
                 )
             )
-        return np.take(weight, indices, axis=0)
+        return weight.take(indices, 0)
 
-    def d_weight(grad, weight_shape, indices, padding_idx, scale_grad_by_freq):
+    def d_weight(grad, weight_shape, indices, padding_idx, scale_grad_by_freq, sparse):
+        if sparse:
+            raise NotImplementedError(
+                hinted(
+                    "the gradient of embedding(sparse=True) is a sparse tensor, which is not implemented",
+                    "use sparse=False",
+                )
+            )
         return functions.embedding_gradient(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+
+
+def _require_row_numbers(indices, name):
+    if indices.dtype.kind != "i" or indices.itemsize < 4:
+        kind = dtypes.from_numpy(indices.dtype).legacy_name
+        raise RuntimeError(
+            hinted(
+                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+                f"torch.{kind}Tensor instead (while checking arguments for {name})",
+                f"{name}() takes row numbers: convert them with .long()",
+            )
+        )
 
 
 @op(
@@ -77,11 +95,7 @@ def functional_embedding(
         padding_idx = padding_idx + rows if padding_idx < 0 else padding_idx
     if max_norm is not None:
         _renormalise(weight, input, max_norm, norm_type)
-    if sparse:
-        raise NotImplementedError(
-            hinted("embedding(sparse=True) needs sparse tensors, which are not implemented", "use sparse=False")
-        )
-    return functions.embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
+    return functions.embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
 
 
 def _renormalise(weight, indices, max_norm, norm_type):
@@ -98,36 +112,14 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
 
     ``input`` is (bags, width), or 1-dim with the start of each bag in ``offsets``.
     """
-    if weight.dtype.is_floating_point is False:
-        raise RuntimeError("expected weight to be a floating point tensor")
-    if per_sample_weights is not None and tuple(input.shape) != tuple(per_sample_weights.shape):
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the input ({input.shape})"
-        )
+    _check_bags(input, weight, offsets, mode, per_sample_weights)
     if input.ndim == 2:
-        if offsets is not None:
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets of type "
-                + str(type(offsets))
-            )
         bags, width = input.shape
         owner = functions.arange(bags).repeat_interleave(width)
         flat = input.reshape(-1)
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-    elif input.ndim == 1:
-        if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
-        if offsets.ndim != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
-        flat, owner, bags = input, *_owners(offsets, input.shape[0], include_last_offset)
     else:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
-        )
+        flat, owner, bags = input, *_owners(offsets, input.shape[0], include_last_offset)
     if padding_idx is not None:
         padding_idx = padding_idx % weight.shape[0]
         keep = flat != padding_idx
@@ -137,6 +129,52 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(1)
     return _pooled(rows, owner, bags, mode)
+
+
+def _check_bags(input, weight, offsets, mode, per_sample_weights):
+    """PyTorch's refusals of arguments that do not belong together."""
+    if per_sample_weights is not None and tuple(input.shape) != tuple(per_sample_weights.shape):
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same "
+            f"shape as the input ({input.shape})"
+        )
+    if input.ndim not in (1, 2):
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if input.ndim == 2 and offsets is not None:
+        raise ValueError(
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
+            f"However, found offsets of type {type(offsets)}"
+        )
+    if input.ndim == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.ndim != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if not weight.is_floating_point():
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, "
+            f"Double; but got torch.{weight.dtype.legacy_name}Tensor instead (while checking arguments for embedding_bag)"
+        )
+    _require_row_numbers(input._array, "embedding_bag")
+    if offsets is not None and offsets.numel() and int(offsets[0]) != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+            f"{int(offsets[0])}"
+        )
+    numbers = input._array.reshape(-1)
+    wrong = np.flatnonzero((numbers < 0) | (numbers >= weight.shape[0]))
+    if wrong.size:
+        raise RuntimeError(
+            f"Index {wrong[0]} of input takes value {numbers[wrong[0]]} which is not in the valid range [0, "
+            f"{weight.shape[0]})"
+        )
 
 
 def _owners(offsets, length, include_last_offset):

@@ -17,6 +17,7 @@ from . import (
     grid,
     histogram,
     index,
+    norm_batch,
     interpolation,
     join,
     linalg,

@@ -255,7 +255,7 @@ def _check_mode(input, mode, antialias):
     if mode == "lanczos" and not antialias:
         raise ValueError("Lanczos mode requires antialias=True")
     wanted = _DIMENSIONS.get(mode)
-    if wanted == input.ndim or (wanted is None and input.ndim in (3, 4, 5)):
+    if wanted == input.ndim or (mode in ("nearest", "nearest-exact", "area") and input.ndim in (3, 4, 5)):
         return
     if mode in _CORNERED and input.ndim in (3, 4, 5):
         raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {wanted}D input")

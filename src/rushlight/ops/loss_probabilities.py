@@ -27,7 +27,7 @@ class binary_cross_entropy_pair:
         found = share(grad, self.numel(), reduction) * (self - target) / ((1 - self) * self).clamp(min=1e-12)
         return found if weight is None else found * weight
 
-    def d_target(grad, self, target, weight, reduction):
+    def d_target(grad, self, weight, reduction):
         logits = (1 - self).log().clamp(min=-100) - self.log().clamp(min=-100)
         found = share(grad, self.numel(), reduction) * logits
         return found if weight is None else found * weight
@@ -92,7 +92,7 @@ class binary_cross_entropy_with_logits_pair:
         found = share(grad, self.numel(), reduction) * found
         return found if weight is None else found * weight
 
-    def d_target(grad, self, target, weight, pos_weight, reduction):
+    def d_target(grad, self, weight, pos_weight, reduction):
         logs = functions.logsigmoid(self)
         found = -self if pos_weight is None else functions.logsigmoid(-self) - pos_weight * logs
         found = share(grad, self.numel(), reduction) * found

@@ -20,8 +20,9 @@ def product(a, b):
     return np.matmul(a, b)
 
 
-def _name(dtype):
-    short = {"float32": "float", "float64": "double", "int64": "long long", "int32": "int", "float16": "c10::Half", "int16": "short int",
+def c_name(dtype):
+    """The C++ type of a NumPy dtype's elements, as PyTorch's messages call it."""
+    short = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half", "int16": "short int",
              "int8": "signed char", "uint8": "unsigned char", "bfloat16": "c10::BFloat16", "bool": "bool",
              "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
     return short.get(dtypes.from_numpy(dtype).name, str(dtype))
@@ -31,10 +32,40 @@ def _same_dtype(a, b):
     if a.dtype != b.dtype:
         raise RuntimeError(
             hinted(
-                f"expected m1 and m2 to have the same dtype, but got: {_name(a.dtype)} != {_name(b.dtype)}",
+                f"expected m1 and m2 to have the same dtype, but got: {c_name(a.dtype)} != {c_name(b.dtype)}",
                 f"products do not promote: convert one of them, for example with .to({dtypes.from_numpy(a.dtype)!r})",
             )
         )
+
+
+def _same_batch_dtype(a, b):
+    if a.dtype != b.dtype:
+        first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (a, b))
+        raise RuntimeError(
+            hinted(
+                f"expected scalar type {first} but found {second}", "products do not promote: convert one with .to()"
+            )
+        )
+
+
+def _check_addend(array, shape):
+    """PyTorch's refusal of a tensor that cannot be expanded to a product's ``shape``."""
+    if array.ndim > len(shape):
+        name = f"torch.{dtypes.from_numpy(array.dtype).legacy_name}Tensor"
+        raise RuntimeError(
+            f"expand({name}{{{list(array.shape)}}}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be "
+            f"greater or equal to the number of dimensions in the tensor ({array.ndim})"
+        )
+    for place in range(1, array.ndim + 1):
+        if array.shape[-place] not in (1, shape[-place]):
+            raise RuntimeError(
+                hinted(
+                    f"The expanded size of the tensor ({shape[-place]}) must match the existing size ({array.shape[-place]}) "
+                    f"at non-singleton dimension {len(shape) - place}.  Target sizes: {list(shape)}.  Tensor sizes: "
+                    f"{list(array.shape)}",
+                    "what is added must have the product's shape, or be broadcast to it",
+                )
+            )
 
 
 @op("mm(Tensor self, Tensor mat2) -> Tensor")
@@ -77,7 +108,14 @@ class mv:
                     f"the matrix has {self.shape[1]} columns, the vector {vec.shape[0]} elements",
                 )
             )
-        _same_dtype(self, vec)
+        if self.dtype != vec.dtype:
+            matrix, vector = (dtypes.from_numpy(t.dtype).legacy_name for t in (self, vec))
+            raise RuntimeError(
+                hinted(
+                    f"addmv input tensors must have the same dtype, but got {vector}, {matrix}, and {vector}",
+                    "products do not promote: convert one of them with .to()",
+                )
+            )
         return np.asarray(product(self, vec))
 
     def d_self(grad, vec):
@@ -163,7 +201,7 @@ class bmm:
                     f"the batches have shapes {list(self.shape)} and {list(mat2.shape)}",
                 )
             )
-        _same_dtype(self, mat2)
+        _same_batch_dtype(self, mat2)
         return product(self, mat2)
 
     def d_self(grad, mat2):
@@ -204,13 +242,24 @@ def matmul(input, other):
     return _batched(input, other)
 
 
+@op("unsafe_view(Tensor self, int[] size) -> Tensor", names=())
+class unsafe_view:
+    """A fresh result in another shape: no view, since nobody else sees the memory that it looks into."""
+
+    def forward(self, size):
+        return self.reshape(size)
+
+    def d_self(grad, shape):
+        return grad.reshape(shape)
+
+
 def _folded(input, other):
     """Many rows times one matrix or vector: one product with the batch folded into the rows."""
     shape = tuple(input.shape)
     rows = input.reshape(math.prod(shape[:-1]), shape[-1])
     if other.ndim == 1:
-        return functions.mv(rows, other).view(shape[:-1])
-    return functions.mm(rows, other).view((*shape[:-1], other.shape[1]))
+        return functions.unsafe_view(functions.mv(rows, other), shape[:-1])
+    return functions.unsafe_view(functions.mm(rows, other), (*shape[:-1], other.shape[1]))
 
 
 def _batched(input, other):
@@ -230,7 +279,7 @@ def _batched(input, other):
     flat_a = a.expand((*batch, *a.shape[-2:])).reshape(count, *a.shape[-2:])
     flat_b = b.expand((*batch, *b.shape[-2:])).reshape(count, *b.shape[-2:])
     shape = [*batch, *([] if vector_first else [a.shape[-2]]), *([] if vector_second else [b.shape[-1]])]
-    return functions.bmm(flat_a, flat_b).view(shape)
+    return functions.unsafe_view(functions.bmm(flat_a, flat_b), shape)
 
 
 # ---------------------------------------------------------------- products added to a tensor
@@ -264,16 +313,11 @@ class addmm:
                     f"the inner lengths {mat1.shape[1]} and {mat2.shape[0]} must be equal; .T transposes a matrix",
                 )
             )
+        if self.dtype != mat2.dtype:
+            first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (self, mat2))
+            raise RuntimeError(f"self and mat2 must have the same dtype, but got {first} and {second}")
         _same_dtype(mat1, mat2)
-        if self.dtype != mat1.dtype:
-            raise RuntimeError(
-                f"self and mat2 must have the same dtype, but got {dtypes.from_numpy(self.dtype).legacy_name} and {dtypes.from_numpy(mat2.dtype).legacy_name}"
-            )
-        shape = (mat1.shape[0], mat2.shape[1])
-        if self.ndim > 2 or broadcast_shapes(self.shape, shape) != shape:
-            raise RuntimeError(
-                f"The expanded size of the tensor ({shape[-1]}) must match the existing size ({self.shape[-1] if self.ndim else 1}) at non-singleton dimension 1.  Target sizes: {list(shape)}.  Tensor sizes: {list(self.shape)}"
-            )
+        _check_addend(self, (mat1.shape[0], mat2.shape[1]))
         return _add_scaled(self, product(mat1, mat2), beta, alpha)
 
     def d_self(grad, shape, beta):
@@ -349,7 +393,11 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
 # ---------------------------------------------------------------- the linear layer
 
 
-@op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", names=(), node="AddmmBackward0")
+def _linear_node(input, weight, bias):
+    return "MmBackward0" if bias is None else "AddmmBackward0"
+
+
+@op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", names=(), node=_linear_node)
 class linear_rows:
     """``input @ weight.T + bias`` for a matrix of rows."""
 
@@ -361,9 +409,20 @@ class linear_rows:
                     f"the layer takes {weight.shape[1]} features, the input has {input.shape[1]} in its last dimension",
                 )
             )
-        _same_dtype(input, weight)
+        if bias is None:
+            _same_dtype(input, weight)
+        elif input.dtype != weight.dtype:
+            first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (input, weight))
+            raise RuntimeError(
+                hinted(
+                    f"mat1 and mat2 must have the same dtype, but got {first} and {second}",
+                    f"convert the input with .to({dtypes.from_numpy(weight.dtype)!r}), or the layer",
+                )
+            )
         found = product(input, weight.T)
         if bias is not None:
+            if bias.shape != found.shape[1:]:
+                _check_addend(bias, found.shape)
             np.add(found, bias, out=found)
         return found
 
@@ -385,18 +444,30 @@ def linear(input, weight, bias=None):
     >>> torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)).shape
     torch.Size([2, 4])
     """
-    if weight._array.ndim != 2 or input._array.ndim == 0:
+    ndim = input._array.ndim
+    if ndim == 2 and weight._array.ndim == 2:
+        return functions.linear_rows(input, weight, bias)
+    if weight._array.ndim != 2 or (ndim < 2 and (bias is None or not ndim)):
         found = functions.matmul(input, weight.t())
         return found if bias is None else found + bias
-    if input._array.ndim == 2:
-        return functions.linear_rows(input, weight, bias) if bias is not None else functions.mm(input, weight.t())
-    shape = tuple(input.shape)
-    rows = input.reshape(math.prod(shape[:-1]), shape[-1])
-    return functions.linear_rows(rows, weight, bias).view((*shape[:-1], weight.shape[0]))
+    shape = input._array.shape
+    found = functions.linear_rows(input.reshape(math.prod(shape[:-1]), shape[-1]), weight, bias)
+    size = (*shape[:-1], weight._array.shape[0])
+    return functions.unsafe_view(found, size) if bias is None else found.view(size)
 
 
 @composite(names=("nn.functional", "torch"))
 def bilinear(input1, input2, weight, bias=None):
     """``input1[i] * weight[o, i, j] * input2[j]`` summed over i and j, plus bias."""
+    for number, value, length in ((1, input1, weight.shape[1]), (2, input2, weight.shape[2])):
+        if value.shape[-1] != length:
+            raise RuntimeError(
+                f"bilinear(): input{number} size does not match weight size: got {value.shape[-1]} but expected {length}"
+            )
+    for dim, (first, second) in enumerate(zip(input1.shape[:-1], input2.shape[:-1])):
+        if first != second:
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {dim}: got {first} and {second}"
+            )
     found = functions.einsum("...i,oij,...j->...o", input1, weight, input2)
     return found if bias is None else found + bias

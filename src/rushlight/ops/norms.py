@@ -6,8 +6,9 @@ import numpy as np
 
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim, wrap_dims
-from .reduce import axes_of, spread
-from .table import composite, functions, is_half, op
+from .blockwise import BLOCK
+from .reduce import add_up, axes_of, spread
+from .table import composite, functions, op, widened
 
 
 @op(
@@ -20,57 +21,84 @@ class vector_norm_parts:
 
     def forward(self, ord, dim, keepdim, dtype):
         x = self if dtype is None else self.astype(dtype.numpy)
-        kind = x.dtype if x.dtype.kind != "c" else np.real(np.zeros(0, x.dtype)).dtype
-        wide = x.astype(np.float32) if is_half(x.dtype) else x
-        axes = axes_of(dim, x.ndim) or None
-        size = np.abs(wide)
+        kind = x.real.dtype
+        wide = widened(x)
+        axes = axes_of(dim, x.ndim)
+        if math.isinf(ord) or ord < 0:
+            _refuse_nothing(x.shape, axes, dim, ord)
+        if ord == 2 and len(axes) == x.ndim and wide.dtype.kind == "f" and wide.flags.c_contiguous:
+            found = np.asarray(math.sqrt(_sum_of_squares(wide.reshape(-1))), wide.dtype)
+            return found.astype(kind, copy=False).reshape((1,) * x.ndim if keepdim else ())
+        size = np.asarray(np.abs(wide))
         if not x.ndim:
             found = size if ord != 0 else (size != 0).astype(size.dtype)
         elif math.isinf(ord):
-            if size.size == 0 and any(x.shape[a] == 0 for a in axes_of(dim, x.ndim)):
-                raise RuntimeError(
-                    f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the operation does not have an identity"
-                )
             found = (np.maximum if ord > 0 else np.minimum).reduce(size, axis=axes, keepdims=keepdim)
         elif ord == 0:
             found = np.count_nonzero(size, axis=axes, keepdims=keepdim)
         elif ord == 1:
-            found = np.add.reduce(size, axis=axes, keepdims=keepdim)
+            found = add_up(size, axes, keepdim)
         elif ord == 2:
-            found = np.sqrt(np.add.reduce(np.multiply(size, size, out=size), axis=axes, keepdims=keepdim))
+            found = np.sqrt(add_up(np.multiply(size, size, out=size), axes, keepdim))
         else:
-            found = np.power(np.add.reduce(np.power(size, ord), axis=axes, keepdims=keepdim), 1 / ord)
+            found = np.power(add_up(np.power(size, ord), axes, keepdim), 1 / ord)
         return np.asarray(found).astype(kind, copy=False)
 
     def d_self(grad, self, ord, dim, keepdim, dtype, result):
         shape = self.shape
         x = self if dtype is None else self.to(dtype)
-        grad, norm = (spread(v, dim, keepdim, shape) for v in (grad, result))
-        if ord == 0:
-            return functions.zeros_like(self)
-        if ord == 1:
-            return grad * x.sgn()
-        if math.isinf(ord):
-            hit = x.abs() == norm
-            count = hit.sum(dim, True) if shape else 1
-            return grad * x.sgn() * hit / count
-        if ord == 2:
-            return grad * (x / norm).masked_fill(norm == 0, 0)
-        size = x.abs()
-        scaled = x * size.pow(ord - 2) if ord > 2 else x.sgn() * size.pow(ord - 1).masked_fill(size == 0, 0)
-        return grad * scaled * norm.pow(1 - ord).masked_fill(norm == 0, 0)
+        return _norm_gradient(x, *(spread(v, dim, keepdim, shape) for v in (grad, result)), ord, dim)
+
+
+def _sum_of_squares(flat):
+    """In double precision from block to block, for which the blocks' products are added."""
+    return math.fsum(float(np.dot(part, part)) for part in (flat[i : i + BLOCK] for i in range(0, flat.size, BLOCK)))
+
+
+def _refuse_nothing(shape, axes, dim, ord):
+    """PyTorch's refusal of a largest or smallest element of nothing."""
+    empty = [axis for axis in axes if shape[axis] == 0]
+    if not empty:
+        return
+    why = "operation does not have an identity"
+    if dim is None or len(axes) == len(shape) == 1:
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the {why}")
+    raise RuntimeError(
+        f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {empty[0]}because this dimension is empty and "
+        f"the {why}"
+    )
+
+
+def _norm_gradient(x, grad, norm, ord, dim):
+    """The gradient of a p-norm, from the gradient and the norm in the shape of ``x``."""
+    if ord == 0:
+        return functions.zeros_like(x)
+    if ord == 1:
+        return grad * x.sgn()
+    if math.isinf(ord):
+        hit = x.abs() == norm
+        return grad * x.sgn() * hit / (hit.sum(dim, True) if x.ndim else 1)
+    if ord == 2:
+        return grad * (x / norm).masked_fill(norm == 0, 0)
+    size = x.abs()
+    scaled = x * size.pow(ord - 2) if ord > 2 else x.sgn() * size.pow(ord - 1).masked_fill(size == 0, 0)
+    return grad * scaled * norm.pow(1 - ord).masked_fill(norm == 0, 0)
+
+
+def _require_numbers(input, name="linalg.vector_norm"):
+    if not (input.is_floating_point() or input.is_complex()):
+        raise RuntimeError(
+            hinted(
+                f"{name}: Expected a floating point or complex tensor as input. Got {input.dtype.legacy_name}",
+                "convert the tensor first: x.float()",
+            )
+        )
 
 
 @composite(names=("linalg:vector_norm",))
 def linalg_vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """The p-norm of the elements, seen as a vector, over ``dim`` or all."""
-    if not (x.is_floating_point() or x.is_complex()):
-        raise RuntimeError(
-            hinted(
-                f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.legacy_name}",
-                "convert the tensor first: x.float()",
-            )
-        )
+    _require_numbers(x)
     dims = (dim,) if isinstance(dim, int) else dim
     found = functions.vector_norm_parts(x, float(ord), dims, keepdim, dtype)
     return found if out is None else functions.write_outputs(found, out, "vector_norm")
@@ -84,17 +112,13 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     >>> torch.tensor([3.0, 4.0]).norm()
     tensor(5.)
     """
-    if not (input.is_floating_point() or input.is_complex()):
-        raise RuntimeError(
-            hinted(
-                f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.legacy_name}",
-                "convert the tensor first: x.float()",
-            )
-        )
+    _require_numbers(input)
     if p == "nuc":
         dims = tuple(range(input.ndim)) if dim is None else (dim if isinstance(dim, (tuple, list)) else (dim,))
         return functions.linalg_matrix_norm(input, "nuc", dims, keepdim, dtype=dtype)
     dims = (dim,) if isinstance(dim, int) else dim
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     found = functions.vector_norm_parts(input, 2.0 if p in ("fro", None) else float(p), dims, keepdim, dtype)
     return found if out is None else functions.write_outputs(found, out, "norm")
 
@@ -118,30 +142,38 @@ def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None,
     """The norm of matrices in the two dimensions ``dim``: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
     if A.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if not (ord in ("fro", "nuc") or (not isinstance(ord, str) and (abs(ord) in (1, 2) or math.isinf(ord)))):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     A = A if dtype is None else A.to(dtype)
     first, second = wrap_dims(dim, A.ndim)
     if ord == "fro":
         found = linalg_vector_norm(A, 2, (first, second), keepdim)
+    elif ord != "nuc" and ord > 0 and 0 in (A.shape[first], A.shape[second]):
+        found = A.abs().sum((first, second), keepdim)
     elif ord in ("nuc", 2, -2):
         values = functions.linalg_svdvals(A.movedim((first, second), (-2, -1)))
         found = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
         if keepdim:
             for axis in sorted((first, second)):
                 found = found.unsqueeze(axis)
-    elif abs(ord) == 1 or math.isinf(ord):
+    else:
         summed, kept = (first, second) if abs(ord) == 1 else (second, first)
         sums = A.abs().sum(summed, True)
         found = sums.amax((kept,), True) if ord > 0 else sums.amin((kept,), True)
         if not keepdim:
             found = found.squeeze((first, second))
-    else:
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     return found if out is None else functions.write_outputs(found, out, "matrix_norm")
 
 
 @composite(inplace=True)
 def renorm(input, p, dim, maxnorm):
     """Each slice along ``dim`` scaled down to a p-norm of at most ``maxnorm``."""
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     dim = wrap_dim(dim, input.ndim)
     others = tuple(d for d in range(input.ndim) if d != dim)
     size = functions.vector_norm_parts(input, float(p), others, True, None)
@@ -155,12 +187,61 @@ def dist(input, other, p=2):
     return (input - other).norm(p)
 
 
+# ---------------------------------------------------------------- distances between rows
+
+
+@op("cdist(Tensor x1, Tensor x2, float p, bool expanded) -> Tensor", names=(), node="CdistBackward0")
+class cdist_pairs:
+    """The p-norms of the differences of all pairs of rows; ``expanded`` takes Euclidean ones from a matrix product."""
+
+    def forward(x1, x2, p, expanded):
+        a, b = widened(x1), widened(x2)
+        if p == 2 and expanded:
+            squares = [np.einsum("...i,...i->...", v, v) for v in (a, b)]
+            found = squares[0][..., :, None] + squares[1][..., None, :] - 2 * np.matmul(a, b.swapaxes(-1, -2))
+            found = np.sqrt(np.maximum(found, 0))
+        else:
+            found = vector_norm_parts.forward(a[..., :, None, :] - b[..., None, :, :], p, (-1,), False, None)
+        return np.asarray(found).astype(x1.dtype, copy=False)
+
+    def d_x1(grad, x1, x2, p, result):
+        return _cdist_gradient(grad, x1, x2, p, result)
+
+    def d_x2(grad, x1, x2, p, result):
+        return _cdist_gradient(grad.mT, x2, x1, p, result.mT)
+
+
+def _cdist_gradient(grad, x1, x2, p, result):
+    if p == 2:
+        weight = (grad / result).masked_fill(result == 0, 0)
+        return x1 * weight.sum(-1, True) - weight @ x2
+    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    grad, result = (v.unsqueeze(-1).expand(difference.shape) for v in (grad, result))
+    return _norm_gradient(difference, grad, result, p, (-1,)).sum(-2)
+
+
 @composite(names=("torch",))
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
-    """The p-norm distances between all pairs of rows: (..., P, M) and (..., R, M) give (..., P, R)."""
+    """The p-norm distances between all pairs of rows: (..., P, M) and (..., R, M) give (..., P, R).
+
+    >>> import rushlight as torch
+    >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
+    for name, value in (("X1", x1), ("X2", x2)):
+        if not value.is_floating_point():
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {value.dtype.legacy_name}")
+        if value.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {value.ndim}D")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    return functions.vector_norm_parts(x1.unsqueeze(-2) - x2.unsqueeze(-3), float(p), (-1,), False, None)
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"expected scalar type {x1.dtype.legacy_name} but found {x2.dtype.legacy_name}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    large = x1.shape[-2] > 25 or x2.shape[-2] > 25
+    expanded = compute_mode == "use_mm_for_euclid_dist" or (large and not compute_mode.startswith("donot"))
+    return functions.cdist_pairs(x1, x2, float(p), expanded)
 
 
 @composite(names=("torch", "nn.functional"))
@@ -168,5 +249,7 @@ def pdist(input, p=2.0):
     """The p-norm distances between all pairs of rows, the upper triangle as a vector."""
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
     rows, columns = functions.triu_indices(input.shape[0], input.shape[0], 1).unbind(0)
     return functions.vector_norm_parts(input[rows] - input[columns], float(p), (-1,), False, None)

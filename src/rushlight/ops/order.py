@@ -2,7 +2,7 @@
 
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
-from .table import VIEW, composite, functions, op
+from .table import VIEW, composite, op
 
 
 @op("permute(Tensor self, int[]* dims) -> Tensor", kind=VIEW)
@@ -179,5 +179,12 @@ def adjoint(input):
     """The last two dimensions transposed, conjugated where complex."""
     if input.ndim:
         _check_matrices(input, "adjoint()")
-    swapped = input.transpose(-2, -1) if input.ndim else functions.alias(input)
+    swapped = input.transpose(-2, -1) if input.ndim else input
     return swapped.conj() if input.is_complex() else swapped
+
+
+@composite(names=("Tensor",))
+def dim_order(input, *, ambiguity_check=False):
+    """The dimensions in the order of memory, the outermost first."""
+    strides = input.stride()
+    return tuple(sorted(range(input.ndim), key=lambda d: (-strides[d], d)))

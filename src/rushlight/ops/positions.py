@@ -15,7 +15,9 @@ class nonzero_rows:
     """The positions of elements that are not zero, one row each."""
 
     def forward(self):
-        return np.ascontiguousarray(np.argwhere(self)).astype(np.int64, copy=False)
+        if not self.ndim:
+            return np.empty((int(self != 0), 0), np.int64)
+        return np.array(np.nonzero(self), np.int64).T  # dimension by dimension in memory, as PyTorch's
 
 
 @composite
@@ -180,7 +182,7 @@ def unravel_index(indices, shape):
         length = max(length, 1)
         found.append(rest.remainder(length))
         rest = rest.div(length, rounding_mode="floor")
-    return tuple(reversed(found))
+    return functions.stack(found[::-1], -1).unbind(-1) if found else ()
 
 
 @composite(names=("nn.functional",))

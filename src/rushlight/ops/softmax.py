@@ -79,7 +79,7 @@ class softmax:
         wide, axis, kind = _prepared(self, dim, dtype)
         return by_rows(_softmax, axis, wide).astype(kind, copy=False)
 
-    def d_self(grad, self, result, dim):
+    def d_self(grad, result, dim):
         return functions.softmax_gradient(grad, result, dim)
 
 

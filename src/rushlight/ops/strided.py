@@ -6,6 +6,7 @@ import numpy as np
 
 from ..base.arrays import storage_bytes, strided_view
 from ..base.errors import hinted
+from ..base.shapes import contiguous_strides
 from .table import VIEW, functions, op
 
 
@@ -67,9 +68,20 @@ class as_strided:
             return window(self, size, stride)
         return window(self, size, stride, storage_offset - storage_bytes(self)[1] // self.itemsize)
 
-    def d_self(grad, self, size, stride, storage_offset):
-        offset = 0 if storage_offset is None else storage_offset - self.storage_offset()
-        return functions.as_strided_gradient(grad, list(self.shape), list(self.stride()), size, stride, offset)
+    def d_self(grad, layout, size, stride, storage_offset):
+        base_size, base_stride, start = layout
+        offset = 0 if storage_offset is None else storage_offset - start
+        return functions.as_strided_gradient(grad, base_size, base_stride, size, stride, offset)
+
+
+def _may_overlap(size, stride):
+    """Whether two elements of a window may share memory: each stride must step over all that smaller ones reach."""
+    reach = 1
+    for step, length in sorted((step, length) for step, length in zip(stride, size) if length > 1):
+        if step < reach:
+            return True
+        reach += (length - 1) * step
+    return False
 
 
 def flat_positions(shape, strides, offset):
@@ -88,6 +100,12 @@ class as_strided_gradient:
     """The gradient of a strided window with respect to the tensor it looks into: overlapping elements add up."""
 
     def forward(self, base_size, base_stride, size, stride, offset):
+        if contiguous_strides(base_size) == tuple(base_stride) and not _may_overlap(size, stride):
+            found = np.zeros(base_size, self.dtype)
+            last = offset + sum((length - 1) * step for length, step in zip(size, stride))
+            if self.size and found.size and 0 <= offset and last < found.size:
+                window(found, size, stride, offset)[...] = self
+                return found
         target = flat_positions(base_size, base_stride, 0)
         source = flat_positions(size, stride, offset)
         low = min(target.min(initial=0), source.min(initial=0))

@@ -22,7 +22,8 @@ What a record may hold:
 - ``d_NAME(...)``: the gradient of tensor argument NAME. Its parameters are taken by name: ``grad`` (of output 0),
   ``grads`` (a tuple, one for each output, None where nothing flowed), any argument of the schema, ``result``,
   ``result0``, ``result1``, ... (an argument of the schema called ``grad`` hides the first: such rules use ``grads``),
-  ``shape`` (of the first argument), ``NAME_shape`` (of tensor argument NAME; a list where that is one), where the rule needs no more of it. Naming a tensor is what saves it. Everything is a Tensor (or a plain value): write with
+  ``shape`` (of the first argument), ``NAME_shape`` (of tensor argument NAME; a list where that is one), ``layout``
+  (shape, strides and storage offset of the first argument), where the rule needs no more of it. Naming a tensor is what saves it. Everything is a Tensor (or a plain value): write with
   operators, methods and ``functions``, so that derivatives of any order follow. Elementwise rules may return a
   gradient of the broadcast shape: it is summed to the operand's shape;
 - ``gradients(...)``: instead of several ``d_NAME``: one rule that returns a tuple with the gradient of each tensor

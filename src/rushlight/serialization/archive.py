@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from typing import NamedTuple
 
@@ -102,13 +103,22 @@ class Archive:
         return entry
 
     def _fill(self, view, what):
+        readinto = getattr(self.file, "readinto", None)  # saves a copy where the file has it
         done = 0
         while done < len(view):
-            block = self.file.read(min(len(view) - done, 16 * _CHUNK))
-            if not block:
+            if readinto is not None:
+                try:
+                    count = readinto(view[done:])
+                except (NotImplementedError, io.UnsupportedOperation):  # inherited from io's classes, not written
+                    readinto = None
+                    continue
+            else:
+                block = self.file.read(min(len(view) - done, 16 * _CHUNK))
+                count = len(block)
+                view[done : done + count] = block
+            if not count:
                 raise broken_archive(f"{what} is cut short", f"it ends after {done} of {len(view)} bytes")
-            view[done : done + len(block)] = block
-            done += len(block)
+            done += count
 
     def _inflate(self, view, entry):
         import zlib

@@ -3,7 +3,7 @@
 from ..base.memory import keep_freed_memory
 from ..ops import families
 from ..ops.table import functions
-from . import base, binding, conversion, creation, indexing, inplace_views, internals, legacy
+from . import base, binding, conversion, creation, indexing, inplace_views, internals, legacy, queries, storage
 from .base import Tensor, wrap
 from .binding import NAMESPACES
 from .legacy import TYPED

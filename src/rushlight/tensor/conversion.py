@@ -8,15 +8,14 @@ from ..autograd.modes import state
 from ..base import dtypes
 from ..base.device import check_device, preserve_format
 from ..base.device import device as Device
+from ..base.device import memory_format as MemoryFormat
 from ..base.errors import hinted
 from ..ops.table import functions
 from .base import Tensor, method, wrap
-from .creation import type_name
+from .creation import as_dtype, type_name
+from .dispatch import bump
 from .internals import internal
 from .legacy import TYPED
-
-_FROM_PYTHON = {float: dtypes.float32, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex64}
-
 
 # ---------------------------------------------------------------- dtype and device
 
@@ -35,7 +34,7 @@ def to(self, *args, **kwargs):
     if len(args) == 1 and not kwargs and args[0].__class__ is dtypes.DType:
         dtype, copy, memory_format = args[0], False, None
     else:
-        dtype, copy, memory_format = _read_to(self, args, dict(kwargs))
+        dtype, copy, memory_format = _read_to(args, dict(kwargs))
     if dtype is None or dtype is self.dtype:
         if copy:
             return self.clone(memory_format=memory_format)
@@ -45,40 +44,47 @@ def to(self, *args, **kwargs):
     return functions.to_copy(self, dtype, memory_format=memory_format)
 
 
-def _read_to(self, args, kwargs):
-    device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
-    kwargs.pop("non_blocking", None)
-    copy, memory_format = kwargs.pop("copy", False), kwargs.pop("memory_format", None)
-    other = kwargs.pop("other", None)
-    if kwargs:
-        raise TypeError(
-            f"to() received an invalid combination of arguments - got unexpected keyword '{next(iter(kwargs))}'"
+def _combination(args, kwargs):
+    given = ", ".join([_kind(a) for a in args] + [f"{key}={_kind(value)}, " for key, value in kwargs.items()])
+    return TypeError(
+        hinted(
+            f"to() received an invalid combination of arguments - got ({given}), but expected one of:",
+            "to(dtype), to(device), to(device, dtype) or to(other tensor), then non_blocking, copy, memory_format",
         )
-    flags = []
-    for value in args:
-        if isinstance(value, dtypes.DType):
-            dtype = value
-        elif isinstance(value, Tensor):
-            other = value
-        elif isinstance(value, bool):
-            flags.append(value)
-        elif isinstance(value, (str, Device, int)):
-            device = value
-        elif value in _FROM_PYTHON:
-            dtype = _FROM_PYTHON[value]
-        elif value is not None:
-            raise TypeError(
-                hinted(
-                    f"to() received an invalid combination of arguments - got ({', '.join(type(v).__name__ for v in args)})",
-                    "to() takes a dtype, a device, both, or another tensor",
-                )
-            )
-    if len(flags) > 1:
-        copy = flags[1]
-    if other is not None:
-        dtype = dtype or other.dtype
+    )
+
+
+def _kind(value):
+    if isinstance(value, dtypes.DType):
+        return "torch.dtype"
+    return "torch.memory_format" if isinstance(value, MemoryFormat) else type(value).__name__
+
+
+def _read_to(args, kwargs):
+    """The dtype (None: unchanged), copy flag and memory format that a call of `to` means."""
+    refusal = _combination(args, kwargs)
+    rest = list(args)
+    device = dtype = None
+    if rest and isinstance(rest[0], Tensor):
+        dtype = rest.pop(0).dtype
+    elif rest and isinstance(rest[0], (dtypes.DType, type)):
+        dtype = as_dtype(rest.pop(0), "to")
+    elif rest and (rest[0] is None or isinstance(rest[0], (str, Device)) or rest[0].__class__ is int):
+        device = rest.pop(0)
+        if rest and not isinstance(rest[0], bool):
+            dtype = as_dtype(rest.pop(0), "to")
+    device = kwargs.pop("device", device)
+    dtype = as_dtype(kwargs.pop("dtype", dtype), "to")
+    flags = [kwargs.pop("non_blocking", False), kwargs.pop("copy", False)]
+    for place, value in enumerate(rest):
+        if place > 1 or not isinstance(value, bool):
+            raise refusal
+        flags[place] = value
+    memory_format = kwargs.pop("memory_format", None)
+    if kwargs:
+        raise refusal
     check_device(device)
-    return dtype, copy, memory_format
+    return dtype, flags[1], memory_format
 
 
 def _cast(name, dtype):
@@ -104,15 +110,25 @@ def convert_type(self, dtype=None, non_blocking=False):
     if isinstance(dtype, str):
         wanted = TYPED.get(dtype.removeprefix("torch."))
         if wanted is None:
-            raise ValueError(f"invalid type: '{dtype}'")
+            raise ValueError(hinted(f"invalid type: '{dtype}'", "use a dtype: torch.float32, ..."))
         dtype = wanted.dtype
     elif dtype in TYPED.values():
         dtype = dtype.dtype
-    elif dtype in _FROM_PYTHON:
-        dtype = _FROM_PYTHON[dtype]
     elif dtype is Tensor:
         dtype = dtypes.get_default_dtype()
+    elif not isinstance(dtype, dtypes.DType):
+        raise ValueError(
+            hinted(f"invalid type: '{getattr(dtype, '__name__', dtype)}'", "use a dtype: torch.float32, ...")
+        )
     return to(self, dtype)
+
+
+@method
+def chalf(self, memory_format=None):
+    """Refused: complex numbers of half precision are not available; ``cfloat()`` has the same numbers."""
+    raise NotImplementedError(
+        hinted("torch.complex32 is not available", "NumPy has no such numbers: use cfloat(), which is complex64")
+    )
 
 
 @method
@@ -176,31 +192,97 @@ def __bool__(self):
     return bool(self._array.item())
 
 
+def _python_number(self):
+    if self._array.size != 1:
+        raise ValueError(
+            hinted(
+                "only one element tensors can be converted to Python scalars",
+                f"this tensor has shape {list(self._array.shape)}: index it, reduce it, or use tolist()",
+            )
+        )
+    return _one_element(self, "item()")
+
+
+def _real(self, c_name):
+    """The only element as a real number; a complex one only where its imaginary part is zero."""
+    value = _python_number(self)
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError(
+                hinted(f"value cannot be converted to type {c_name} without overflow", "its imaginary part is not zero")
+            )
+        value = value.real
+    return value
+
+
 @method
 def __int__(self):
-    return int(_one_element(self, "int()"))
+    return int(_real(self, "int64_t"))
 
 
 @method
 def __float__(self):
-    value = _one_element(self, "float()")
-    if isinstance(value, complex):
-        if value.imag:
-            raise RuntimeError("value cannot be converted to type double without overflow")
-        value = value.real
-    return float(value)
+    return float(_real(self, "double"))
 
 
 @method
 def __complex__(self):
-    return complex(_one_element(self, "complex()"))
+    return complex(_python_number(self))
 
 
 @method
 def __index__(self):
     if self._array.size != 1 or self._array.dtype.kind not in "iub":
-        raise TypeError("only integer tensors of a single element can be converted to an index")
+        raise TypeError(
+            hinted(
+                "only integer tensors of a single element can be converted to an index",
+                f"this tensor is {self.dtype!r} of shape {list(self._array.shape)}",
+            )
+        )
     return int(self._array.item())
+
+
+# ---------------------------------------------------------------- Python functions, element by element
+
+
+def _refuse_tracked(self, name):
+    if self.requires_grad:
+        raise RuntimeError(
+            hinted(
+                f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.",
+                "a Python function of numbers has no derivative",
+            )
+        )
+
+
+def _write_numbers(self, numbers, name):
+    array = self._array
+    array[...] = np.array(numbers).astype(array.dtype).reshape(array.shape)
+    bump(self, name)
+    return self
+
+
+@method
+def apply_(self, callable):
+    """Replace each element by ``callable(element)``, a Python function of a number: slow, for small tensors."""
+    _refuse_tracked(self, "apply_")
+    return _write_numbers(self, [callable(v) for v in self.reshape(-1).tolist()], "apply_")
+
+
+@method
+def map_(self, tensor, callable):
+    """Replace each element ``a`` by ``callable(a, b)`` with ``b`` from ``tensor``, which is broadcast."""
+    _refuse_tracked(self, "map_")
+    others = tensor.expand(self._array.shape).reshape(-1).tolist()
+    return _write_numbers(self, [callable(a, b) for a, b in zip(self.reshape(-1).tolist(), others)], "map_")
+
+
+@method
+def map2_(self, x, y, callable):
+    """Replace each element ``a`` by ``callable(a, b, c)`` with ``b`` and ``c`` from two tensors."""
+    _refuse_tracked(self, "map2_")
+    values = [t.expand(self._array.shape).reshape(-1).tolist() for t in (self, x, y)]
+    return _write_numbers(self, [callable(a, b, c) for a, b, c in zip(*values)], "map2_")
 
 
 # ---------------------------------------------------------------- NumPy and DLPack

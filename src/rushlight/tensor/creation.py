@@ -191,7 +191,7 @@ def array_from(data, dtype):
     if isinstance(data, np.ndarray):
         _check_numpy(data)
         with np.errstate(all="ignore"):
-            return np.array(data).astype((dtype or dtypes.from_numpy(data.dtype)).numpy, order="C")
+            return np.asarray(data).astype((dtype or dtypes.from_numpy(data.dtype)).numpy)
     if isinstance(data, (str, bytes)):
         raise TypeError(hinted(f"new(): invalid data type '{type(data).__name__}'", "tensors hold numbers"))
     if not _is_sequence(data):
@@ -344,10 +344,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
             made = source.to(dtype)
         else:
             made = source.clone() if copy else source
-        if made.requires_grad and not requires_grad:
+        if requires_grad and made is obj and not made.requires_grad:
             made = made.detach()
-        elif requires_grad and not made.requires_grad:
-            made = made.detach() if made is obj else made
     elif isinstance(obj, (bytes, bytearray, memoryview)):
         made = frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())
         made = made.clone() if copy else made

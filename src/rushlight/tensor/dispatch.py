@@ -7,6 +7,7 @@ the general path, `run`, which promotes, broadcasts, checks and explains.
 
 from __future__ import annotations
 
+import warnings
 from types import FunctionType
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
 from ..base.size import Size
 from ..ops import table
+from ..ops.copy import refuse_overlap
 from ..ops.schema import OPTIONAL_TENSOR_CLASSES, TENSOR_CLASSES, Schema
 from ..ops.tensor_math import tensor_math
 from .base import Tensor, quiet, wrap
@@ -40,6 +42,7 @@ _INERT_CLASSES = {Tensor, int, float, bool, complex, str, tuple, list, type(None
 ELEMENTWISE_KINDS = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED))
 # Objects that see every call before it runs (recorders, transforms); empty almost always.
 INTERPOSERS = []
+MISSING = object()
 
 
 def register_plain_class(cls):
@@ -350,17 +353,27 @@ def run_inplace(op, schema, values, name):
         original._edge = self._edge
     found = compute(op, schema, values)
     write_array(target, found, name)
-    bump(self, name)
-    if recorded:
-        node_type = node_class_of(op, values) if op.inplace_node is None else op_node_class(op.inplace_node)
-        node = record(op, schema, node_type, values, (self,), original)
-        if node is not None:
-            rebase(self, (node, 0))
+    node_type = node_class_of(op, values) if op.inplace_node is None else op_node_class(op.inplace_node)
+    note_write(op, schema, values, name, node_type, original if recorded else MISSING)
     return self
+
+
+def note_write(op, schema, values, name, node_type, original):
+    """Count the write of ``name`` into its first argument; record it unless ``original`` is MISSING.
+
+    The other operands are saved with the version they had before: one that shares the written memory is then refused.
+    """
+    self, node = values[0], None
+    if original is not MISSING:
+        node = record(op, schema, node_type, values, (self,), original, written=1)
+    bump(self, name)
+    if node is not None:
+        rebase(self, (node, 0))
 
 
 def write_array(target, found, name):
     """Copy a result into an existing array; its shape must match and its category must not be higher."""
+    refuse_overlap(target)
     if found.shape != target.shape:
         if broadcast_shapes(found.shape, target.shape) != target.shape or found.size != target.size:
             raise RuntimeError(
@@ -413,10 +426,23 @@ def write_out(op, schema, values, out):
     return out
 
 
+def _resize(target, shape):
+    """Give an ``out=`` tensor another shape; only an empty one may change silently."""
+    if target._array.size:
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(target._array.shape)}, which does not "
+            f"match the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
+            "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
+            "inplace, to zero elements with t.resize_(0).",
+            stacklevel=5,
+        )
+    target._array = np.empty(shape, target._array.dtype)
+
+
 def write_result(target, array, name):
     """Write one result into an ``out=`` tensor."""
     if target._array.shape != array.shape:
-        target._resize_for_out(array.shape)
+        _resize(target, array.shape)
     source, goal = dtypes.from_numpy(array.dtype), target.dtype
     if not dtypes.can_cast(source, goal):
         raise RuntimeError(
@@ -440,11 +466,7 @@ def inplace_only(op):
             original = self.clone()
             original._edge = self._edge
         compute(op, schema, values)
-        bump(self, op.name)
-        if recorded:
-            node = record(op, schema, node_class_of(op, values), values, (self,), original)
-            if node is not None:
-                rebase(self, (node, 0))
+        note_write(op, schema, values, op.name, node_class_of(op, values), original if recorded else MISSING)
         return self
 
     return named(call, op)

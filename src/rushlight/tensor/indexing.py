@@ -42,9 +42,7 @@ def __getitem__(self, key):
     view, indices = _split_key(self, key)
     if indices is None:
         return functions.alias(view) if view is self else view
-    if len(indices) > 1:
-        index_shape(view, indices)  # refuses what does not broadcast
-    return functions.index(view, indices)
+    return functions.index(view, _checked_positions(view, indices, index_shape(view, indices)))
 
 
 def _basic_part(self, key):
@@ -74,7 +72,12 @@ def _basic_part(self, key):
 
 @method
 def __setitem__(self, key, value):
-    view, indices = (self, None) if key.__class__ is tuple and not key else _split_key(self, key)
+    if key is False:
+        return
+    if key is True:
+        view, indices = functions.unsqueeze(self, 0), None
+    else:
+        view, indices = (self, None) if key.__class__ is tuple and not key else _split_key(self, key)
     if hasattr(value, "_edge"):
         if indices is not None:
             _put(view, indices, value)
@@ -118,7 +121,7 @@ def _put(view, indices, value):
     place = index_shape(view, indices)
     value = _without_leading_ones(value, len(place))
     _check_fits(value, place)
-    functions.index_put_arrays_(view, indices, value, False)
+    functions.index_put_arrays_(view, _checked_positions(view, indices, place), value, False)
 
 
 def _check_fits(value, place):
@@ -171,8 +174,8 @@ def _split_key(self, key):
     ndim = self._array.ndim
     named = sum([_dims_used(part) for part in parts])
     if named > ndim:
-        if key.__class__ is not tuple and ndim == 0 and hasattr(key, "__index__"):
-            _scalar_error()
+        if key.__class__ is not tuple and ndim == 0 and _is_index(key):
+            return _select(self, 0, key.__index__(), 0, self), None
         raise IndexError(
             hinted(
                 f"too many indices for tensor of dimension {ndim}",
@@ -180,17 +183,15 @@ def _split_key(self, key):
             )
         )
     view, dim, indices = self, 0, []
-    named_before = 0  # dimensions of the tensor itself that the parts so far have named
-    for part in parts:
+    for place, part in enumerate(parts):
         kind = part.__class__
         if kind is int:
-            view = _select(view, dim, part, named_before, self)
+            view = _select(view, dim, part, place, self)
         elif kind is slice:
             view = _sliced(view, dim, part, skip_whole=True)
             dim += 1
         elif part is Ellipsis:
             dim += ndim - named
-            named_before += ndim - named
         elif part is None:
             view = functions.unsqueeze(view, dim)
             dim += 1
@@ -199,10 +200,9 @@ def _split_key(self, key):
             _place(indices, dim, np.arange(1) if part else np.arange(0))
             dim += 1
         elif _is_index(part):
-            view = _select(view, dim, part.__index__(), named_before, self)
+            view = _select(view, dim, part.__index__(), place, self)
         else:
-            view, dim = _advanced(view, dim, part, indices, self)
-        named_before += _dims_used(part) if part is not Ellipsis else 0
+            view, dim = _advanced(view, dim, part, indices, self, place)
     return (view, tuple(indices)) if indices else (view, None)
 
 
@@ -240,18 +240,18 @@ def _scalar_error():
     )
 
 
-def _select(view, dim, position, named, whole):
-    """``view`` at a position; ``named`` is the dimension's number in the ``whole`` tensor, for messages."""
+def _select(view, dim, position, place, whole):
+    """``view`` at a position; messages name the ``place`` of this part in the key."""
     shape = view._array.shape
-    if not shape:
+    if not shape and position == 0:
         _scalar_error()
-    length = shape[dim]
+    length = shape[dim] if dim < len(shape) else 0
     if not -length <= position < length:
         if not -(1 << 63) <= position < 1 << 63:
             raise ValueError(hinted("Overflow when unpacking long long", f"{position} needs more than 64 bits"))
         raise IndexError(
             hinted(
-                f"index {position} is out of bounds for dimension {named} with size {length}",
+                f"index {position} is out of bounds for dimension {place} with size {length}",
                 f"the tensor has shape {list(whole._array.shape)}; valid positions there are {-length} to {length - 1}",
             )
         )
@@ -310,7 +310,7 @@ def _index_array(part):
     return array if array.dtype.kind == "b" or array.dtype == np.uint8 else array.astype(np.int64)
 
 
-def _advanced(view, dim, part, indices, whole):
+def _advanced(view, dim, part, indices, whole, place=0):
     """Take a tensor, array or list as index of dimension ``dim``; a mask covers as many dimensions as it has."""
     array = _index_array(part)
     if array.dtype.kind == "b" or array.dtype == np.uint8:
@@ -329,16 +329,7 @@ def _advanced(view, dim, part, indices, whole):
             )
         )
     if array.ndim == 0 and isinstance(part, Tensor):
-        return _select(view, dim, int(array), dim, whole), dim
-    length = view._array.shape[dim]
-    if array.size and not (-length <= int(array.min()) and int(array.max()) < length):
-        wrong = next(int(i) for i in array.reshape(-1) if not -length <= i < length)
-        raise IndexError(
-            hinted(
-                f"index {wrong} is out of bounds for dimension {dim} with size {length}",
-                f"valid positions are {-length} to {length - 1}",
-            )
-        )
+        return _select(view, dim, int(array), place, whole), dim
     _place(indices, dim, array.copy() if isinstance(part, Tensor) else array)
     return view, dim + 1
 
@@ -379,6 +370,30 @@ def index_shape(tensor, indices):
         at = places[0]
         return (*rest[:at], *inner, *rest[at:])
     return (*inner, *rest)
+
+
+def _checked_positions(tensor, indices, place):
+    """``indices``, refused where they name positions that do not exist; ``place`` is the shape that they pick."""
+    shape = tensor._array.shape
+    for dim, array in enumerate(indices):
+        if array is None or not array.size:
+            continue
+        length = shape[dim]
+        if not length and 0 not in place:
+            raise IndexError(hinted("index is out of bounds for dimension with size 0", f"dimension {dim} is empty"))
+        if not tensor._array.size or 0 in place:  # nothing is read: PyTorch does not look
+            return tuple(
+                [None if i is None else np.zeros_like(i) if shape[d] else i[:0] for d, i in enumerate(indices)]
+            )
+        if int(array.min()) < -length or int(array.max()) >= length:
+            wrong = next(int(i) for i in array.reshape(-1) if not -length <= i < length)
+            raise IndexError(
+                hinted(
+                    f"index {wrong} is out of bounds for dimension {dim} with size {length}",
+                    f"valid positions are {-length} to {length - 1}",
+                )
+            )
+    return indices
 
 
 def _common_index_shape(arrays):
@@ -436,7 +451,9 @@ def _index_put(self, indices, values, accumulate, name):
     if all(part is None for part in indices):
         raise RuntimeError(hinted(f"{name}(): at least one index is needed", "fill_() and copy_() write everywhere"))
     arrays = _index_arrays(self, indices)
-    _check_fits(values, index_shape(self, arrays))
+    place = index_shape(self, arrays)
+    _check_fits(values, place)
+    arrays = _checked_positions(self, arrays, place)
     put = functions.index_put_arrays_ if name.endswith("_") else functions.index_put_arrays
     return put(self, arrays, values, accumulate)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..autograd.node import edge_of
 from ..autograd.views import View, check_inplace
-from ..base.errors import hinted
 from ..ops.table import functions
 from .base import method
 from .dispatch import bump
@@ -15,21 +14,16 @@ _NAMES = ("unsqueeze", "squeeze", "transpose", "t", "swapaxes", "swapdims")
 def _inplace(name):
     def change(self, *args, **kwargs):
         check_inplace(self, name + "_")
-        edge = edge_of(self)
-        if edge is not None and self._edge.__class__ is View:
-            raise NotImplementedError(
-                hinted(
-                    f"{name}_() on a view that requires grad is not implemented",
-                    f"use {name}(), which returns a new view",
-                )
-            )
-        alias = self._alias()
-        alias._edge = edge
+        view, alias = self._edge, self._alias()
+        alias._edge = edge_of(self)
         found = getattr(functions, name)(alias, *args, **kwargs)
+        edge = edge_of(found)
         self._array = found._array
-        if edge is not None:
-            self._edge = edge_of(found)
         bump(self, name + "_")
+        if view.__class__ is View:  # it goes on looking into its base, in the new shape
+            self._edge = View(view.base, edge, self._version_counter.value, view.made)
+        else:
+            self._edge = edge
         return self
 
     change.__name__ = change.__qualname__ = name + "_"

@@ -8,6 +8,7 @@ from ..base import dtypes
 from ..base.device import check_device
 from ..base.errors import hinted
 from ..base.size import Size
+from ..ops.table import functions
 from .base import Tensor, method, wrap
 from .creation import array_from, type_name
 from .internals import internal
@@ -72,25 +73,30 @@ def legacy_array(dtype, args, kwargs):
 @internal
 def legacy_constructor(cls, args, kwargs):
     """What ``Tensor(...)`` makes for class ``cls``, in the default dtype; a tensor is shared whatever its dtype."""
-    made = object.__new__(cls)
     if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
-        made._array = args[0]._array
+        made = functions.alias(args[0].detach())
     else:
-        made._array = legacy_array(dtypes.get_default_dtype(), args, kwargs)
+        made = wrap(legacy_array(dtypes.get_default_dtype(), args, kwargs))
+    made.__class__ = cls
     return made
 
 
 @method
 def new(self, *args, **kwargs):
     """A tensor of this tensor's dtype, made as by the legacy constructors: ``x.new(2, 3)``, ``x.new([1, 2])``."""
-    return wrap(legacy_array(self.dtype, args, kwargs))
+    return _made(self.dtype, args, kwargs)
+
+
+def _made(dtype, args, kwargs):
+    array = legacy_array(dtype, args, kwargs)
+    return functions.alias(args[0].detach()) if args and isinstance(args[0], Tensor) else wrap(array)
 
 
 class _TypedConstructor(type):
     """The type of ``torch.FloatTensor`` and its like: calling makes a tensor, isinstance asks for the dtype."""
 
     def __call__(cls, *args, **kwargs):
-        return wrap(legacy_array(cls.dtype, args, kwargs))
+        return _made(cls.dtype, args, kwargs)
 
     def __instancecheck__(cls, instance):
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype

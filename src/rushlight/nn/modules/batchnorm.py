@@ -148,6 +148,55 @@ class BatchNorm3d(_BatchNorm):
     _input_dims = (5,)
 
 
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of (N, C, ...) over the batches of all processes; of a single one here: `BatchNorm2d`'s numbers.
+
+    ``process_group`` is kept; other arguments as for :class:`BatchNorm2d`. Follows ``torch.nn.SyncBatchNorm``.
+
+    >>> import rushlight as torch
+    >>> torch.nn.SyncBatchNorm(2)(torch.randn(4, 2, 3)).shape
+    torch.Size([4, 2, 3])
+    """
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        process_group=None,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input):
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """Replace every batch norm in ``module`` by a `SyncBatchNorm` with its parameters and statistics; return it."""
+        made = module
+        if isinstance(module, _BatchNorm):
+            made = cls(
+                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group,
+                bias=module.bias is not None,
+            )  # fmt: skip
+            if module.affine:
+                made.weight, made.bias = module.weight, module.bias
+            made.running_mean, made.running_var = module.running_mean, module.running_var
+            made.num_batches_tracked = module.num_batches_tracked
+            made.training = module.training
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+
 class _LazyNormBase(LazyModuleMixin, _NormBase):
     """A norm whose ``num_features`` is read from the first input; until then its parameters have no shape."""
 

@@ -295,7 +295,9 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t, default_mask):
         if default_mask.shape != self.mask.shape:
-            raise AssertionError(f"the mask has shape {tuple(self.mask.shape)}, the parameter {tuple(default_mask.shape)}")
+            raise AssertionError(
+                f"the mask has shape {tuple(self.mask.shape)}, the parameter {tuple(default_mask.shape)}"
+            )
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
 

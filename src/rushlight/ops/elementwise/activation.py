@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from ...base.dtypes import float64
+from ...base.dtypes import finfo, float64
 from ...base.errors import hinted
 from ..blockwise import FEW, bounded, select
 from ..table import ELEMENTWISE, FLOAT, UNARY, composite, functions, is_half, op
@@ -266,24 +266,46 @@ class hardswish:
         return functions.hardswish_backward(grad, self)
 
 
+_NUMBER_TYPES = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float"}
+
+
+def _as_in(tensor, number):
+    """``number`` as half precision tensors hold it, where ``tensor`` is one."""
+    return float(tensor.dtype.numpy.type(number)) if tensor.dtype.name in ("float16", "bfloat16") else number
+
+
+def _check_fits(self, lambd):
+    """The number is rounded to the tensor's dtype, which must be able to hold it."""
+    if self.is_floating_point() and finfo(self.dtype).max < abs(lambd) < math.inf:
+        kind = _NUMBER_TYPES[self.dtype.name]
+        raise RuntimeError(
+            hinted(f"value cannot be converted to type {kind} without overflow", f"lambd is {lambd}: use a wider dtype")
+        )
+
+
 @op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", kind=ELEMENTWISE, names=("torch", "Tensor", "nn.functional"),
     refuse=NOT_FLOATING)  # fmt: skip
 class hardshrink:
     """Each element farther than ``lambd`` from zero; 0 for the others."""
 
-    def element(m, self, lambd=0.5):
-        return m.where(m.abs(self) <= lambd, 0, self)
+    check = _check_fits
+
+    def numpy(self, lambd=0.5):
+        return select(np.abs(self) <= self.dtype.type(lambd), self.dtype.type(0), self)  # lambd is rounded as self is
 
     def d_self(grad, self, lambd):
-        return functions.hardshrink_backward(grad, self, lambd)
+        return functions.hardshrink_backward(grad, self, _as_in(self, lambd))
 
 
 def _check_lambda(self, lambd):
-    if lambd < 0:
+    if not self.is_floating_point():
+        return  # refused by its dtype
+    largest = finfo(self.dtype).max
+    if not 0 <= lambd <= largest:
         raise RuntimeError(
             hinted(
-                f"lambda must be in range [0, 3.40282e+38] for input dtype {self.dtype.legacy_name}, but found {lambd}",
-                "the width of the gap around zero cannot be negative",
+                f"lambda must be in range [0, {largest:g}] for input dtype {self.dtype.legacy_name}, but found {lambd:g}",
+                "the width of the gap around zero must be a number that the dtype can hold",
             )
         )
 
@@ -304,7 +326,7 @@ class softshrink:
         return m.where(self > lambd, self - lambd, m.where(self < -lambd, self + lambd, self * 0))
 
     def d_self(grad, self, lambd):
-        return functions.hardshrink_backward(grad, self, lambd)
+        return functions.hardshrink_backward(grad, self, _as_in(self, lambd))
 
 
 @op(

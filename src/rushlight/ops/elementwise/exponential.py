@@ -90,7 +90,12 @@ def _log_sum(self, other):
         return np.logaddexp(self, other)
     larger = np.where(self.real >= other.real, self, other)
     smaller = np.where(self.real >= other.real, other, self)
-    return larger + np.log1p(np.exp(smaller - larger))
+    found = larger + np.log1p(np.exp(smaller - larger))
+    if np.isfinite(self).all() and np.isfinite(other).all():
+        return found
+    alike = np.isinf(self.real) & (self.real == other.real)  # inf - inf above
+    found = np.where(alike, np.where(self.real > 0, np.log(np.exp(self) + np.exp(other)), other), found)
+    return np.where(np.isnan(self) | np.isnan(other), found.dtype.type(complex(np.nan, np.nan)), found)
 
 
 @op("logaddexp(Tensor self, Tensor other) -> Tensor", kind=BINARY, refuse=(*BOOL, *INTEGERS))

@@ -1,0 +1,189 @@
+"""Batch and instance normalisation, with the gradient in one operation.
+
+The fused gradient is differentiated through the plain formula next to it.
+"""
+
+import math
+
+import numpy as np
+
+from ..base.errors import hinted
+from .norm import channel_shape
+from .reduce import add_up
+from .table import composite, functions, op, widened
+
+
+@op("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> Tensor[]",
+    names=(), node="NativeBatchNormBackward0")  # fmt: skip
+class batch_norm_parts:
+    """`batch_norm` with the mean and reciprocal deviation that it used; updates the running statistics in place."""
+
+    def forward(input, weight, bias, running_mean, running_var, training, momentum, eps):
+        x = widened(input)
+        axes = (0, *range(2, x.ndim))
+        shape = channel_shape(x)
+        if training:
+            count = x.size // x.shape[1]
+            mean = add_up(x, axes) / x.dtype.type(max(count, 1))
+            found = x - mean.reshape(shape)
+            variance = add_up(np.multiply(found, found), axes) / x.dtype.type(max(count, 1))
+            if running_mean is not None:
+                running_mean += (momentum * (mean - running_mean)).astype(running_mean.dtype)
+                unbiased = variance * (count / max(count - 1, 1))
+                running_var += (momentum * (unbiased - running_var)).astype(running_var.dtype)
+        else:
+            mean, variance = (
+                widened(running_mean).astype(x.dtype, copy=False),
+                widened(running_var).astype(x.dtype, copy=False),
+            )
+            found = x - mean.reshape(shape)
+        scale = 1 / np.sqrt(variance + x.dtype.type(eps))
+        found *= (scale if weight is None else scale * widened(weight)).reshape(shape)
+        if bias is not None:
+            found += widened(bias).reshape(shape)
+        return found.astype(input.dtype, copy=False), mean, scale
+
+    def gradients(grads, input, weight, bias, training, eps, result1, result2, needs):
+        found = functions.batch_norm_gradients(grads[0], input, weight, bias, training, eps, result1, result2)
+        return *found, None, None
+
+
+def _batch_norm_formula(input, weight, bias, training, eps, mean, scale):
+    shape = channel_shape(input)
+    if training:
+        dims = (0, *range(2, input.ndim))
+        centred = input - input.mean(dims, True)
+        found = centred * ((centred * centred).mean(dims, True) + eps).rsqrt()
+    else:
+        found = (input - mean.reshape(shape)) * scale.reshape(shape)
+    found = found if weight is None else found * weight.reshape(shape)
+    return found if bias is None else found + bias.reshape(shape)
+
+
+@op("batch_norm_gradients(Tensor grad, Tensor input, Tensor? weight, Tensor? bias, bool training, float eps, Tensor mean, Tensor scale) -> Tensor[]",
+    names=(), node="NativeBatchNormBackwardBackward0")  # fmt: skip
+class batch_norm_gradients:
+    """The gradients of a batch norm with respect to input, weight and bias."""
+
+    def forward(grad, input, weight, bias, training, eps, mean, scale):
+        g, x = widened(grad), widened(input)
+        shape = channel_shape(x)
+        axes = (0, *range(2, x.ndim))
+        normal = (x - mean.reshape(shape)) * scale.reshape(shape)
+        d_bias = add_up(g, axes)
+        d_weight = add_up(np.multiply(g, normal), axes)
+        factor = scale if weight is None else scale * widened(weight)
+        if training:
+            count = x.dtype.type(max(x.size // x.shape[1], 1))
+            normal *= (d_weight / count).reshape(shape)
+            np.subtract(g, normal, out=normal)
+            normal -= (d_bias / count).reshape(shape)
+            normal *= factor.reshape(shape)
+            found = normal
+        else:
+            found = g * factor.reshape(shape)
+        kind = input.dtype
+        return found.astype(kind, copy=False), d_weight.astype(kind, copy=False), d_bias.astype(kind, copy=False)
+
+    def gradients(grads, grad, input, weight, bias, training, eps, mean, scale, needs):
+        found = functions.differentiate_gradient(
+            lambda x, w, b: _batch_norm_formula(x, w, b, training, eps, mean, scale), (input, weight, bias), grad, grads
+        )
+        return *found, None, None
+
+
+@composite(names=("torch",))
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
+    """Each channel shifted and scaled to mean 0 and variance 1 over the batch, then ``* weight + bias``.
+
+    Follows "Batch Normalization" (Ioffe, Szegedy, 2015). In training, the running statistics move by ``momentum``.
+    """
+    for name, value in (("running_mean", running_mean), ("running_var", running_var)):
+        if not training and value is None:
+            raise RuntimeError(
+                hinted(f"{name} must be defined in evaluation mode", "give the running statistics, or training=True")
+            )
+    if input.ndim < 2:
+        return input.clone()
+    channels = input.shape[1]
+    for name, value in (
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+        ("weight", weight),
+        ("bias", bias),
+    ):
+        if value is not None and value.numel() != channels:
+            raise RuntimeError(
+                hinted(
+                    f"{name} should contain {channels} elements not {value.numel()}",
+                    f"the input has {channels} channels (dimension 1), the layer was made for {value.numel()}",
+                )
+            )
+    if training:
+        for value in (running_mean, running_var):
+            if value is not None:
+                functions.bump_version(value, "batch_norm")
+    return functions.batch_norm_parts(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+@composite(names=("nn.functional:batch_norm",))
+def functional_batch_norm(
+    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05
+):
+    """`torch.batch_norm` with the running statistics first; more than one value per channel is needed in training."""
+    if training:
+        size = input.shape
+        if math.prod((size[0], *size[2:])) == 1:
+            raise ValueError(
+                hinted(
+                    f"Expected more than 1 value per channel when training, got input size {size}",
+                    "one value has no variance: use a larger batch, or eval()",
+                )
+            )
+    return functions.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+@composite(names=("torch",))
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """`batch_norm` with the mean and reciprocal deviation that it used in training (empty otherwise)."""
+    found, mean, scale = functions.batch_norm_parts(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+    if not training:
+        mean, scale = mean.new_zeros(0), scale.new_zeros(0)
+    return found, mean.detach().to(input.dtype), scale.detach().to(input.dtype)
+
+
+@composite(names=("nn.functional",))
+def instance_norm(
+    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05
+):
+    """Each channel of each sample shifted and scaled to mean 0 and variance 1, then ``* weight + bias``."""
+    if use_input_stats:
+        size = input.shape
+        if math.prod(size[2:]) == 1:
+            raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
+    return _per_sample(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+
+
+def _per_sample(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps):
+    """Batch norm with every channel of every sample as a channel of its own."""
+    samples, channels = input.shape[:2]
+    rows = input.reshape(1, samples * channels, *input.shape[2:])
+    repeated = [None if v is None else v.repeat(samples) for v in (running_mean, running_var, weight, bias)]
+    found = functions.batch_norm(
+        rows, repeated[2], repeated[3], repeated[0], repeated[1], use_input_stats or running_mean is None, momentum, eps
+    )
+    if use_input_stats:
+        for kept, moved in zip((running_mean, running_var), repeated):
+            if kept is not None:
+                kept.copy_(moved.reshape(samples, channels).mean(0))
+    return found.reshape(input.shape)
+
+
+@composite(names=("torch:instance_norm",))
+def native_instance_norm(
+    input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled=True
+):
+    """`nn.functional.instance_norm` with PyTorch's low-level order of arguments."""
+    return _per_sample(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
