@@ -40,7 +40,9 @@ class Plan:
             for position, wanted in zip(schema.tensor_positions, needs):
                 rule = op.derivatives.get(schema.arguments[position].name) if wanted else None
                 self.steps.append(None if rule is None else (rule, self._arguments(rule, schema)))
-        self.keeps_tensors = any(kind not in _PLAIN_KINDS for kind, _ in self.saves)
+        self.keeps_tensors = any(kind not in _PLAIN_KINDS for kind, _ in self.saves) or (
+            op.frees_values and bool(self.saves)
+        )
         wanted_steps = [(place, step) for place, step in enumerate(self.steps) if step is not None]
         # The common case, one gradient of one input: (its place, rule, slots).
         self.single = (

@@ -171,7 +171,7 @@ def copy_(input, src, non_blocking=False):
     return functions.copy_from(input, src)
 
 
-@op("fill_(Tensor self, any value) -> Tensor", kind=INPLACE, names=(), node="FillBackward0")
+@op("fill_(Tensor self, any value) -> Tensor", kind=INPLACE, names=(), node="FillBackward2")
 class fill_number:
     """Write one number everywhere."""
 
@@ -182,7 +182,7 @@ class fill_number:
         return functions.zeros_like(grad)
 
 
-@op("fill_(Tensor self, Tensor value) -> Tensor", kind=INPLACE, names=(), node="FillBackward1")
+@op("fill_(Tensor self, Tensor value) -> Tensor", kind=INPLACE, names=(), node="FillBackward3")
 class fill_tensor:
     """Write the value of a 0-dim tensor everywhere."""
 
@@ -211,10 +211,24 @@ def fill_(input, value):
     return functions.fill_number(input, value.item() if isinstance(value, np.generic) else value)
 
 
-@composite(names=("torch",))
-def fill(input, value):
-    """A tensor of the same shape and dtype with ``value`` everywhere."""
-    return input.clone().fill_(value)
+def _fill_node(self, value):
+    return "FillBackward1" if hasattr(value, "_edge") else "FillBackward0"
+
+
+@op("fill(Tensor self, Operand value) -> Tensor", names=("torch",), node=_fill_node)
+class fill:
+    """A tensor of the same shape and dtype with ``value`` (a number or 0-dim tensor) everywhere."""
+
+    def forward(self, value):
+        result = np.empty_like(self)
+        np.copyto(result, value if isinstance(value, np.ndarray) else number_for(self.dtype, value), casting="unsafe")
+        return result
+
+    def d_self(grad):
+        return functions.zeros_like(grad)
+
+    def d_value(grad):
+        return grad.sum()
 
 
 @op("zero_(Tensor self) -> Tensor", kind=INPLACE, names=("torch", "Tensor"))

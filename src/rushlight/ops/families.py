@@ -18,6 +18,7 @@ from . import (
     histogram,
     index,
     norm_batch,
+    integrals,
     interpolation,
     join,
     linalg,

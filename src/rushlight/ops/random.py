@@ -165,7 +165,16 @@ _filling("cauchy_", ", float median=0, float sigma=1", draw.cauchy_, "Fill with 
 _filling("geometric_", ", float p", draw.geometric_, "Fill with numbers of trials until success of probability ``p``.")
 
 
-@op("random_(Tensor self, int? from, int? to, *, Generator? generator=None) -> Tensor", kind=INPLACE, names=())
+def _random_node(self, low, high, generator):
+    return f"RandomBackward{2 if high is None else 0 if low else 1}"
+
+
+@op(
+    "random_(Tensor self, int? from, int? to, *, Generator? generator=None) -> Tensor",
+    kind=INPLACE,
+    names=(),
+    node=_random_node,
+)
 class random_between_:
     """Fill with integers in a range."""
 
@@ -178,7 +187,7 @@ class random_between_:
 
 @composite(names=("Tensor",))
 def random_(input, *args, generator=None, **bounds):
-    """Fill with integers: ``random_()`` of the whole range, ``random_(to)`` in [0, to), ``random_(from, to)`` in [from, to)."""
+    """Fill with integers: ``random_()`` of the whole range, ``random_(to)`` below ``to``, or ``random_(from, to)``."""
     low, high = bounds.get("from"), bounds.get("to")
     if len(args) == 2:
         low, high = args
@@ -189,7 +198,16 @@ def random_(input, *args, generator=None, **bounds):
     return functions.random_between_(input, low, high, generator=generator)
 
 
-@op("bernoulli_(Tensor self, any p=0.5, *, Generator? generator=None) -> Tensor", kind=INPLACE, names=("Tensor",))
+def _bernoulli_node(self, p, generator):
+    return "BernoulliBackward1" if hasattr(p, "_edge") else "BernoulliBackward2"
+
+
+@op(
+    "bernoulli_(Tensor self, any p=0.5, *, Generator? generator=None) -> Tensor",
+    kind=INPLACE,
+    names=("Tensor",),
+    node=_bernoulli_node,
+)
 class bernoulli_:
     """Fill with ones (probability ``p``, a number or a tensor) and zeros."""
 
@@ -232,12 +250,22 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, **options)
     return found if out is None else out.copy_(found)
 
 
-@op("normal(any mean, any std, *, Generator? generator=None) -> Tensor", names=())
+def _normal_node(mean, std, generator):
+    return f"NormalBackward{hasattr(mean, '_edge') + 2 * hasattr(std, '_edge')}"
+
+
+@op("normal(Operand mean, Operand std, *, Generator? generator=None) -> Tensor", names=(), node=_normal_node)
 class normal_each:
-    """Normal numbers with a mean and deviation for each element."""
+    """Normal numbers with a mean and deviation for each element; their gradients are zero."""
 
     def forward(mean, std, generator):
         return draw.normal(mean, std, generator)
+
+    def d_mean(mean):
+        return functions.zeros_like(mean)
+
+    def d_std(std):
+        return functions.zeros_like(std)
 
 
 @op("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor")

@@ -170,18 +170,27 @@ def diag(input, diagonal=0):
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
 
 
-@composite
-def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+@op("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
+class diag_embed:
     """The last dimension as diagonals of new planes ``dim1``, ``dim2``."""
-    ndim = input.ndim + 1
-    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
-    if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    size = input.shape[-1] + abs(offset)
-    shape = list(input.shape[:-1])
-    for place in sorted((first, second)):
-        shape.insert(place, size)
-    return functions.zeros(shape, dtype=input.dtype).diagonal_scatter(input, offset, first, second)
+
+    def forward(self, offset, dim1, dim2):
+        ndim = self.ndim + 1
+        first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+        if first == second:
+            raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+        size = self.shape[-1] + abs(offset)
+        shape = list(self.shape[:-1])
+        for place in sorted((first, second)):
+            shape.insert(place, size)
+        found = np.zeros(shape, self.dtype)
+        rows = np.arange(self.shape[-1])
+        planes = np.moveaxis(found, (first, second), (-2, -1))
+        planes[..., rows + max(-offset, 0), rows + max(offset, 0)] = self
+        return found
+
+    def d_self(grad, offset, dim1, dim2):
+        return grad.diagonal(offset, dim1, dim2)
 
 
 @composite
@@ -190,9 +199,15 @@ def diagflat(input, offset=0):
     return functions.diag_embed(input.reshape(-1), offset)
 
 
-@composite
-def trace(input):
+@op("trace(Tensor self) -> Tensor")
+class trace:
     """The sum of a matrix's diagonal."""
-    if input.ndim != 2:
-        raise RuntimeError("trace: expected a matrix, but got tensor with dim " + str(input.ndim))
-    return input.diagonal().sum()
+
+    def forward(self):
+        if self.ndim != 2:
+            raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
+        found = np.trace(self.astype(np.float32) if is_half(self.dtype) else self)
+        return np.asarray(found, np.int64 if self.dtype.kind in "biu" else self.dtype)
+
+    def d_self(grad, shape):
+        return grad * functions.eye(*shape, dtype=grad.dtype)

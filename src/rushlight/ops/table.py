@@ -33,6 +33,7 @@ What a record may hold:
 - ``inplace_node``: the node's name where the in-place form has another one;
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
+- ``frees_values``: True where plain values that a call keeps count as saved tensors (index arrays): backward frees them;
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
 - ``whole(array)`` and ``whole_gradient(grad, shape)``: (reductions) the result over all elements of a float32 or float64
   array, as a 0-dim array, and its gradient: the short path of a call without arguments;
@@ -98,6 +99,7 @@ class Op:
         self.light = body.get("light", False)
         self.with_number = body.get("with_number")
         self.untracked = body.get("untracked", False)
+        self.frees_values = body.get("frees_values", False)
         self.samples = body.get("samples")
         self.whole, self.whole_gradient = body.get("whole"), body.get("whole_gradient")
         self.gradients = body.get("gradients")

@@ -114,4 +114,4 @@ def _bind_operators():
     Tensor.__rtruediv__ = Tensor.__rdiv__ = fast.reflected(_reflected_quotient)
     for dunder, name in _INPLACE_OPERATORS.items():
         if hasattr(functions, name + "_"):
-            setattr(Tensor, dunder, getattr(functions, name + "_"))
+            setattr(Tensor, dunder, fast.operator_form(getattr(functions, name + "_")))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..autograd.leaves import require_grad
 from ..autograd.modes import state
-from ..autograd.node import UNTOUCHED, VersionCounter
+from ..autograd.node import UNTOUCHED, VersionCounter, edge_of
 from ..autograd.op_node import op_node_class, record
 from ..autograd.views import MULTI_OUTPUT, NO_GRAD, View, check_inplace, rebase
 from ..base import dtypes
@@ -346,7 +346,7 @@ def run_inplace(op, schema, values, name):
     self = values[0]
     check_inplace(self, name, values)
     target = self._array
-    recorded = state.recording and _any_edge(schema, values)
+    recorded = state.recording and _needs_gradient(schema, values)
     original = None
     if recorded and _rule_names_self(op):
         original = self.clone()
@@ -356,6 +356,16 @@ def run_inplace(op, schema, values, name):
     node_type = node_class_of(op, values) if op.inplace_node is None else op_node_class(op.inplace_node)
     note_write(op, schema, values, name, node_type, original if recorded else MISSING)
     return self
+
+
+def _needs_gradient(schema, values):
+    """Whether a write has to be recorded; looks up the history of every operand, so that a bad one raises before it."""
+    edges = []
+    for position in schema.tensor_positions:
+        value = values[position]
+        tensors = value if value.__class__ is list else (value,)
+        edges += [edge_of(tensor) for tensor in tensors if hasattr(tensor, "_edge")]
+    return any(edge is not None for edge in edges)
 
 
 def note_write(op, schema, values, name, node_type, original):
@@ -412,7 +422,7 @@ def _rule_names_self(op):
 def write_out(op, schema, values, out):
     """The ``out=`` form: results go into given tensors, resized where they do not fit."""
     targets = (out,) if hasattr(out, "_edge") else tuple(out)
-    if state.grad and (any(t.requires_grad for t in targets) or _any_edge(schema, values)):
+    if state.grad and (any(t.requires_grad for t in targets) or any(_tensors_that_require_grad(values))):
         raise RuntimeError(
             hinted(
                 f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -424,6 +434,13 @@ def write_out(op, schema, values, out):
     for target, array in zip(targets, found if found.__class__ is tuple else (found,)):
         write_result(target, array, op.name)
     return out
+
+
+def _tensors_that_require_grad(values):
+    for value in values:
+        for each in value if value.__class__ is list else (value,):
+            if hasattr(each, "_edge") and each.requires_grad:
+                yield each
 
 
 def _resize(target, shape):
@@ -460,7 +477,7 @@ def inplace_only(op):
         values = schema.bind(args, kwargs)
         self = values[0]
         check_inplace(self, op.name, values)
-        recorded = state.recording and _any_edge(schema, values)
+        recorded = state.recording and _needs_gradient(schema, values)
         original = None
         if recorded and _rule_names_self(op):
             original = self.clone()

@@ -375,16 +375,18 @@ def index_shape(tensor, indices):
 def _checked_positions(tensor, indices, place):
     """``indices``, refused where they name positions that do not exist; ``place`` is the shape that they pick."""
     shape = tensor._array.shape
+    if not tensor._array.size or 0 in place:
+        for dim, array in enumerate(indices):
+            if array is not None and array.size and not shape[dim] and 0 not in place:
+                raise IndexError(
+                    hinted("index is out of bounds for dimension with size 0", f"dimension {dim} is empty")
+                )
+        # Nothing is read: PyTorch does not look at the positions either.
+        return tuple([None if i is None else np.zeros_like(i) if shape[d] else i[:0] for d, i in enumerate(indices)])
     for dim, array in enumerate(indices):
         if array is None or not array.size:
             continue
         length = shape[dim]
-        if not length and 0 not in place:
-            raise IndexError(hinted("index is out of bounds for dimension with size 0", f"dimension {dim} is empty"))
-        if not tensor._array.size or 0 in place:  # nothing is read: PyTorch does not look
-            return tuple(
-                [None if i is None else np.zeros_like(i) if shape[d] else i[:0] for d, i in enumerate(indices)]
-            )
         if int(array.min()) < -length or int(array.max()) >= length:
             wrong = next(int(i) for i in array.reshape(-1) if not -length <= i < length)
             raise IndexError(

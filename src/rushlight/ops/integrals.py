@@ -1,0 +1,58 @@
+"""Integrals by the trapezoidal rule."""
+
+from ..base.errors import hinted
+from ..base.shapes import wrap_dim
+from .table import composite
+
+
+def _trapezoids(name, y, x, dx, dim):
+    """Twice the area between each two neighbouring samples, and the dimension."""
+    if y.ndim == 0:
+        raise IndexError(
+            hinted(f"Dimension specified as {dim} but tensor has no dimensions", f"{name} integrates along a dimension")
+        )
+    dim = wrap_dim(dim, y.ndim)
+    length = y.shape[dim]
+    pairs = max(length - 1, 0)
+    steps = dx
+    if x is not None:
+        if x.ndim == 1 and x.shape[0] != length:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        if x.ndim == 1:
+            x = x.reshape([-1 if d == dim else 1 for d in range(y.ndim)])
+            along = dim
+        else:
+            along = dim - y.ndim + x.ndim
+        steps = x.narrow(along, 1, pairs) - x.narrow(along, 0, pairs) if pairs and x.ndim else 0
+    start = 1 if length else 0
+    return (y.narrow(dim, 0, pairs) + y.narrow(dim, start, pairs)) * steps, dim
+
+
+def _sample_points(name, x, dx):
+    if x is not None and dx is not None:
+        raise TypeError(
+            hinted(
+                f"{name}() received an invalid combination of arguments",
+                "give either the places x or their distance dx",
+            )
+        )
+    return 1 if dx is None else dx
+
+
+@composite(names=("torch", "torch:trapz"))
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The integral of samples ``y`` along ``dim``, taken at the places ``x`` or at a distance ``dx``.
+
+    >>> import rushlight as torch
+    >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
+    tensor(4.)
+    """
+    areas, dim = _trapezoids("trapezoid", y, x, _sample_points("trapezoid", x, dx), dim)
+    return areas.sum(dim) / 2.0
+
+
+@composite(names=("torch",))
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The running integral of samples ``y`` along ``dim``: one value less than there are samples."""
+    areas, dim = _trapezoids("cumulative_trapezoid", y, x, _sample_points("cumulative_trapezoid", x, dx), dim)
+    return (areas / 2.0).cumsum(dim)
