@@ -64,9 +64,9 @@ WRITES = [
     lambda t, a, b: a.masked_fill_(a > 0, 0.25),
     lambda t, a, b: assign(a, 0, b),
     lambda t, a, b: assign(a, 0, 1.5),
-    lambda t, a, b: assign(a, slice(1, None), b[:-1]),
-    lambda t, a, b: assign(a, (Ellipsis, 0), b[..., 1]),
-    lambda t, a, b: assign(a, t.tensor([1, 0]), b),
+    lambda t, a, b: assign(a, slice(1, None), b[:-1].clone()),
+    lambda t, a, b: assign(a, (Ellipsis, 0), b[..., 1].clone()),
+    lambda t, a, b: assign(a, t.tensor([1, 0]), b.clone()),
     lambda t, a, b: assign(a, a > 0.1, 0.3),
     lambda t, a, b: a.addcmul_(b, b, value=0.1),
 ]

@@ -17,12 +17,15 @@ _PACKAGE = __file__.rsplit("autograd", 1)[0]
 
 
 class Task:
-    """One run of the engine, as hooks see it: ``nodes`` that it reaches, and ``notes`` that a hook keeps for this run."""
+    """One run of the engine, as hooks see it.
 
-    __slots__ = ("nodes", "notes")
+    ``nodes`` are those it reaches, ``whole`` says that these are all, ``notes`` is what hooks keep for this run.
+    """
 
-    def __init__(self, nodes):
-        self.nodes, self.notes = nodes, {}
+    __slots__ = ("nodes", "notes", "whole")
+
+    def __init__(self, nodes, whole):
+        self.nodes, self.notes, self.whole = nodes, {}, whole
 
 
 def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=True):
@@ -47,7 +50,7 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
             captures.setdefault(edge[0], {})[edge[1]] = None
     freed = None if keep_graph else Freed(user_location())
     before = state.grad, state.recording, state.task
-    state.task = Task(counts)
+    state.task = Task(counts, wanted is None)
     if create_graph != before[0]:
         state.grad = create_graph
         state.update()

@@ -277,7 +277,7 @@ def _like(input, make, dtype, device, requires_grad, memory_format):
     else:
         order, back = _format_order(array, memory_format)
     made = make([array.shape[d] for d in order], kind) if order is not None else make(array.shape, kind)
-    found = functions.wrap(made if order is None else made.transpose(back))
+    found = functions.in_class_of(input, functions.wrap(made if order is None else made.transpose(back)))
     return found.requires_grad_(True) if requires_grad else found
 
 
@@ -347,7 +347,7 @@ def _new(name, make, doc):
     def new(input, *size, dtype=None, **options):
         if "size" in options:
             size = (options.pop("size"),)
-        return make(input, size, dtype=dtype or input.dtype, **options)
+        return functions.in_class_of(input, make(input, size, dtype=dtype or input.dtype, **options))
 
     new.__name__ = new.__qualname__ = name
     new.__doc__ = doc

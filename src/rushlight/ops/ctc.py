@@ -115,6 +115,14 @@ class ctc_loss_gradient:
             found[:, np.isinf(losses)] = 0
         return found
 
+    def gradients(grads):
+        raise RuntimeError(
+            hinted(
+                "derivative for aten::_ctc_loss_backward is not implemented",
+                "ctc_loss can be differentiated once: leave create_graph=True away",
+            )
+        )
+
 
 def _check_ctc(log_probs, targets, input_lengths, target_lengths, blank):
     steps, samples, classes = log_probs.shape

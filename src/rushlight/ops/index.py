@@ -46,6 +46,8 @@ def is_position_dtype(dtype):
 class index:
     """The elements at ``indices``: a tuple with an int64 array, or None for a whole dimension, for each dimension."""
 
+    frees_values = True
+
     def forward(self, indices):
         found = self[_numpy_key(indices)]
         if not found.size:

@@ -46,7 +46,7 @@ class cat:
             return np.empty(0, kind)
         dim = wrap_dim(dim, kept[0].ndim)
         _check_joinable(kept, tensors, dim)
-        return np.concatenate(kept, axis=dim, dtype=kind, casting="unsafe")
+        return np.ascontiguousarray(np.concatenate(kept, axis=dim, dtype=kind, casting="unsafe"))
 
     def d_tensors(grad, tensors_shape, dim):
         lengths = [0 if shape == (0,) else shape[dim] for shape in tensors_shape]
@@ -143,7 +143,13 @@ class repeat:
                 )
             )
         if any(r < 0 for r in repeats):
-            raise RuntimeError(f"Trying to create tensor with negative dimension {min(repeats)}: {list(repeats)}")
+            sizes = [r * n for r, n in zip(repeats, (1,) * (len(repeats) - self.ndim) + self.shape)]
+            raise RuntimeError(
+                hinted(
+                    f"Trying to create tensor with negative dimension {next(n for n in sizes if n < 0)}: {sizes}",
+                    f"repeats are 0 or more, not {list(repeats)}",
+                )
+            )
         return np.ascontiguousarray(np.tile(self, repeats)) if self.ndim or repeats else self.copy()
 
     def d_self(grad, self, repeats):
@@ -186,7 +192,13 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     if not hasattr(repeats, "_edge"):
         if repeats < 0:
             raise RuntimeError(hinted("Repeats must be non-negative", f"it is {repeats}"))
-        _check_output_size(output_size, repeats * length)
+        if output_size is not None and output_size != repeats * length:
+            raise RuntimeError(
+                hinted(
+                    f"repeat_interleave: Invalid output_size, expected {repeats * length} but got {output_size}",
+                    "it is the length of the result along dim",
+                )
+            )
         shape = (*input.shape[: dim + 1], repeats, *input.shape[dim + 1 :])
         spread = input.unsqueeze(dim + 1).expand(shape).clone(memory_format=contiguous_format)
         return spread.flatten(dim, dim + 1)

@@ -218,5 +218,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     reduction = reduction_of(reduction)
     input, target = same_dtype(*same_shape(input, target))
     if weight is not None:
-        return weighted(functions.huber_loss_pair(input, target, "none", float(delta)), weight, reduction)
+        loss = functions.huber_loss_pair(input, target, "none", float(delta))
+        if tuple(weight.shape) != tuple(loss.shape):
+            raise ValueError("Weights and input must have the same size.")
+        return reduced(loss * weight, reduction)
     return functions.huber_loss_pair(input, target, reduction, float(delta))

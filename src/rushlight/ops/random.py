@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from ..base import dtypes
 from ..base.errors import hinted
 from ..random import distributions as draw
@@ -49,9 +51,10 @@ def randint(*args, low=None, high=None, size=None, generator=None, dtype=None, *
     given = list(args)
     if size is None:
         if not given or not isinstance(given[-1], (tuple, list)):
+            given = ", ".join(type(a).__name__ for a in args)
             raise TypeError(
                 hinted(
-                    f"randint() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})",
+                    f"randint() received an invalid combination of arguments - got ({given}), but expected one of:",
                     "the call takes (high, size) or (low, high, size), size being a tuple",
                 )
             )
@@ -234,7 +237,7 @@ def bernoulli(input, p=None, *, generator=None):
     """Ones and zeros: with the probabilities in ``input``, or with probability ``p`` in its shape."""
     if p is None:
         return functions.bernoulli_each(input, generator=generator)
-    return functions.empty_like(input).bernoulli_(p, generator=generator)
+    return functions.empty(input.shape, dtype=input.dtype).bernoulli_(p, generator=generator)
 
 
 @composite(names=("torch",))
@@ -273,7 +276,7 @@ class multinomial:
     """Column numbers drawn from each row with probabilities in proportion to its weights."""
 
     def forward(self, num_samples, replacement, generator):
-        return draw.multinomial(self, num_samples, replacement, generator)
+        return np.ascontiguousarray(draw.multinomial(self, num_samples, replacement, generator))
 
 
 @op("poisson(Tensor self, Generator? generator=None) -> Tensor", names=("torch",))

@@ -71,7 +71,9 @@ def _add_folded(array, axes, keepdims, dtype):
     """The sum over ``axes``; while one of them is long, its sixteen parts are added to each other first."""
     longest = max(axes, key=array.shape.__getitem__, default=0)
     length = array.shape[longest] if axes else 0
-    if length < _FOLD_LENGTH:
+    if length < _FOLD_LENGTH or array.size < _FOLD_LENGTH * _FOLD_LENGTH:
+        if array.size < 65536 and (dtype or array.dtype) == _FLOAT32:  # little is left: double precision costs nothing
+            return np.add.reduce(array, axes, _FLOAT64, None, keepdims).astype(_FLOAT32)
         return np.add.reduce(array, axes, dtype, None, keepdims)
     each = length // 16
     before = (slice(None),) * longest
@@ -79,7 +81,7 @@ def _add_folded(array, axes, keepdims, dtype):
     parts = parts.reshape(*parts.shape[:longest], 16, each, *parts.shape[longest + 1 :])
     total = _add_folded(np.add.reduce(parts, longest, dtype), axes, keepdims, dtype)
     rest = array[(*before, slice(16 * each, None))]
-    return total + np.add.reduce(rest, axes, dtype, None, keepdims) if rest.size else total
+    return total + _add_folded(rest, axes, keepdims, dtype) if rest.size else total
 
 
 def reduce_sum(array, axes, keepdim, dtype):

@@ -210,7 +210,7 @@ class Tensor:
         alias = self._alias()
         if self._version_counter is UNTOUCHED:
             functions.share_version(self, alias)
-        return alias
+        return functions.in_class_of(self, alias)
 
     def detach_(self):
         """Take this tensor out of the graph, in place."""
@@ -220,9 +220,7 @@ class Tensor:
     @property
     def data(self):
         """The same memory, outside the graph and with a version counter of its own. Assignment swaps the memory."""
-        made = functions.wrap(self._array)
-        made.__class__ = Tensor
-        return made
+        return functions.in_class_of(self, functions.wrap(self._array))
 
     @data.setter
     def data(self, value):

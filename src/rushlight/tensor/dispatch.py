@@ -25,9 +25,11 @@ from ..base.size import Size
 from ..ops import table
 from ..ops.copy import refuse_overlap
 from ..ops.schema import OPTIONAL_TENSOR_CLASSES, TENSOR_CLASSES, Schema
+from ..ops.table import functions
 from ..ops.tensor_math import tensor_math
 from .base import Tensor, quiet, wrap
 from .elementwise import elementwise_result
+from .overrides import torch_function
 
 ndarray = np.ndarray
 asarray = np.asarray
@@ -39,6 +41,7 @@ PLAIN_CLASSES.add(Tensor)
 OPTIONAL_TENSOR_CLASSES.add(Tensor)
 # Classes of arguments that cannot override operations: no need to ask them for __torch_function__.
 _INERT_CLASSES = {Tensor, int, float, bool, complex, str, tuple, list, type(None), dtypes.DType, Size}
+_SEQUENCES = frozenset((list, tuple))
 ELEMENTWISE_KINDS = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED))
 # Objects that see every call before it runs (recorders, transforms); empty almost always.
 INTERPOSERS = []
@@ -49,6 +52,11 @@ def register_plain_class(cls):
     """Let a Tensor subclass that changes no operation (Parameter) take the fast paths."""
     for classes in (PLAIN_CLASSES, OPTIONAL_TENSOR_CLASSES, _INERT_CLASSES):
         classes.add(cls)
+
+
+def _holds_others(items):
+    """Whether a list holds anything but plain tensors and values."""
+    return any(item.__class__ not in _INERT_CLASSES for item in items)
 
 
 def schema_of(op):
@@ -80,8 +88,8 @@ def general(op):
     def call(*args, **kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
         for value in args:
-            if value.__class__ not in _INERT_CLASSES and hasattr(value, "__torch_function__"):
-                overridden = torch_function(call, args, kwargs)
+            if value.__class__ not in _INERT_CLASSES or (value.__class__ in _SEQUENCES and _holds_others(value)):
+                overridden = torch_function(getattr(functions, op.name), args, kwargs, PLAIN_CLASSES)
                 if overridden is not NotImplemented:
                     return overridden
                 break
@@ -422,7 +430,7 @@ def _rule_names_self(op):
 def write_out(op, schema, values, out):
     """The ``out=`` form: results go into given tensors, resized where they do not fit."""
     targets = (out,) if hasattr(out, "_edge") else tuple(out)
-    if state.grad and (any(t.requires_grad for t in targets) or any(_tensors_that_require_grad(values))):
+    if state.grad and (any(t.requires_grad for t in targets) or any(_require_grad(values))):
         raise RuntimeError(
             hinted(
                 f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -436,11 +444,10 @@ def write_out(op, schema, values, out):
     return out
 
 
-def _tensors_that_require_grad(values):
+def _require_grad(values):
     for value in values:
         for each in value if value.__class__ is list else (value,):
-            if hasattr(each, "_edge") and each.requires_grad:
-                yield each
+            yield hasattr(each, "_edge") and each.requires_grad
 
 
 def _resize(target, shape):
@@ -531,25 +538,3 @@ def creation(op):
         return require_grad(made) if requires_grad else made
 
     return named(call, op)
-
-
-def torch_function(function, args, kwargs):
-    """Ask the ``__torch_function__`` of operands that define one; NotImplemented where none does."""
-    overloaded, kinds = [], []
-    for value in (*args, *kwargs.values()):
-        kind = value.__class__
-        if kind in PLAIN_CLASSES or kind in kinds:
-            continue
-        method = getattr(kind, "__torch_function__", None)
-        if (
-            method is not None
-            and method is not Tensor.__torch_function__
-            and method.__func__ is not Tensor.__torch_function__.__func__
-        ):
-            kinds.append(kind)
-            overloaded.append(value)
-    for value in overloaded:
-        found = value.__torch_function__(function, tuple(kinds), args, kwargs)
-        if found is not NotImplemented:
-            return found
-    return NotImplemented

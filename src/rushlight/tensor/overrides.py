@@ -1,0 +1,122 @@
+"""``__torch_function__``: operations on subclasses of Tensor, and on other classes that define it.
+
+Like PyTorch's default, results of operations on a subclass are of that subclass.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from ..base.errors import hinted
+from ..ops.schema import TENSOR_CLASSES
+from ..ops.table import functions
+from .base import Tensor, method
+
+
+class _Off(threading.local):
+    depth = 0
+
+
+_off = _Off()
+
+
+class DisableTorchFunctionSubclass:
+    """A context in which operations do not ask ``__torch_function__``."""
+
+    def __enter__(self):
+        _off.depth += 1
+
+    def __exit__(self, kind, value, trace):
+        _off.depth -= 1
+
+
+def _asks(kind, plain):
+    return kind not in plain and getattr(kind, "__torch_function__", None) is not None
+
+
+def overloaded_arguments(args, kwargs, plain):
+    """The arguments whose classes define ``__torch_function__``, subclasses before their bases, one for each class."""
+    found = []
+    for value in (*args, *kwargs.values()):
+        for item in value if value.__class__ in (list, tuple) else (value,):
+            kind = item.__class__
+            if _asks(kind, plain) and not isinstance(item, type) and all(kind is not t.__class__ for t in found):
+                place = next((i for i, t in enumerate(found) if issubclass(kind, t.__class__)), len(found))
+                found.insert(place, item)
+    return found
+
+
+def torch_function(function, args, kwargs, plain):
+    """Ask the ``__torch_function__`` of arguments that define one; NotImplemented where none does, or it is off."""
+    if _off.depth:
+        return NotImplemented
+    overloaded = overloaded_arguments(args, kwargs, plain)
+    if not overloaded:
+        return NotImplemented
+    types = tuple(t.__class__ for t in overloaded)
+    for value in overloaded:
+        found = value.__class__.__torch_function__(function, types, args, kwargs)
+        if found is not NotImplemented:
+            return found
+    name = getattr(function, "__name__", str(function))
+    raise TypeError(
+        hinted(
+            f"Multiple dispatch failed for 'torch.{name}'; all __torch_function__ handlers returned NotImplemented:",
+            f"the types are {', '.join(f'{t.__module__}.{t.__qualname__}' for t in types)}",
+        )
+    )
+
+
+def default_torch_function(cls, function, types, args=(), kwargs=None):
+    """Run the operation as on plain tensors and give its results the class ``cls``."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        return _converted(function(*args, **(kwargs or {})), cls)
+
+
+def _converted(value, cls):
+    if cls is Tensor:
+        return value
+    if isinstance(value, Tensor) and not isinstance(value, cls):
+        return value.as_subclass(cls)
+    if isinstance(value, (tuple, list)):
+        items = [_converted(item, cls) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+Tensor.__torch_function__ = classmethod(default_torch_function)
+
+
+def in_class_of(source, made):
+    """``made``, fresh, in the class of ``source`` where operations on that class give results of it."""
+    kind = source.__class__
+    if kind not in TENSOR_CLASSES and kind.__torch_function__.__func__ is not disabled:
+        made.__class__ = kind
+    return made
+
+
+def disabled(cls, function, types, args=(), kwargs=None):
+    """A ``__torch_function__`` for subclasses whose operations give plain tensors."""
+    return NotImplemented
+
+
+functions.in_class_of = in_class_of
+
+
+@method
+def as_subclass(self, cls):
+    """A view of this tensor as an instance of a subclass of Tensor."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise RuntimeError(
+            hinted(
+                "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+                "class inherits from Tensor.",
+                f"it is {cls!r}",
+            )
+        )
+    with DisableTorchFunctionSubclass():
+        made = functions.alias(self)
+    made.__class__ = cls
+    return made

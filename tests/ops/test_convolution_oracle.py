@@ -1,0 +1,70 @@
+"""Convolutions and transposed ones against PyTorch."""
+
+import numpy as np
+import pytest
+from oracle_values import compare, error_of, node_name
+
+import rushlight as rl
+
+torch = pytest.importorskip("torch")
+
+draw = np.random.default_rng(3)
+ARRAYS = {
+    "x1": draw.standard_normal((2, 4, 7)), "w1": draw.standard_normal((6, 4, 3)),
+    "x2": draw.standard_normal((2, 4, 6, 5)), "w2": draw.standard_normal((6, 4, 3, 2)), "g2": draw.standard_normal((6, 2, 3, 2)),
+    "d2": draw.standard_normal((8, 1, 2, 3)), "x3": draw.standard_normal((1, 2, 4, 4, 5)), "w3": draw.standard_normal((3, 2, 2, 3, 2)),
+    "b": draw.standard_normal(6), "t2": draw.standard_normal((4, 3, 3, 2)), "p2": draw.standard_normal((5, 4, 1, 1)),
+}  # fmt: skip
+CALLS = [
+    "F.conv1d(x1, w1)", "F.conv1d(x1, w1, b, stride=2, padding=1)", "F.conv1d(x1, w1, dilation=2)", "F.conv1d(x1, w1, padding='same')",
+    "F.conv1d(x1[0], w1)", "F.conv2d(x2, w2)", "F.conv2d(x2, w2, b, (2, 1), (1, 2), (1, 2))", "F.conv2d(x2, g2, b, groups=2)",
+    "F.conv2d(x2, d2, groups=4, padding=1)", "F.conv2d(x2, p2)", "F.conv2d(x2, w2, padding='same')", "F.conv2d(x2[0], w2, padding='valid')",
+    "F.conv3d(x3, w3, stride=(1, 2, 1), padding=1)", "F.conv_transpose1d(x1, w1[:4].transpose(1, 1), stride=2)",
+    "F.conv_transpose2d(x2, t2)", "F.conv_transpose2d(x2, t2, b[:3], stride=2, padding=1, output_padding=1)",
+    "F.conv_transpose2d(x2, t2, b, groups=2, dilation=2)", "F.conv_transpose3d(x3, w3[:2], stride=2)", "F.conv_transpose2d(x2[0], t2)",
+    "F.conv_tbc(x1, torch.ones(2, 7, 3, dtype=x1.dtype), b[:3], 1)", "F.conv2d(x2[:0], w2)", "torch.conv2d(x2, w2, b)",
+    "F.unfold(x2, (3, 2), padding=1, stride=2)", "F.unfold(x2[0], 2)", "F.fold(F.unfold(x2, 2), (6, 5), 2)", "F.fold(x2[0, :, :4], (3, 3), 2)",
+    "F.pixel_shuffle(x2, 2)", "F.pixel_unshuffle(x2[..., :4], 2)", "F.channel_shuffle(x2, 2)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", CALLS)
+def test_values_and_gradients(code):
+    tracked = [name for name in ARRAYS if name in code]
+    compare(torch, rl, code, ARRAYS, dtype="float64", tracked=tracked, double=True)
+
+
+@pytest.mark.parametrize("layout", ["transposed", "sliced"])
+@pytest.mark.parametrize(
+    "code",
+    ["F.conv2d(x2, w2, b, padding=1)", "F.conv2d(x2, d2, groups=4)", "F.conv_transpose2d(x2, t2)", "F.unfold(x2, 2)"],
+)
+def test_layouts(code, layout):
+    compare(torch, rl, code, ARRAYS, dtype="float32", layout=layout, tracked=["x2", "w2", "b", "d2", "t2"])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "complex64"])
+@pytest.mark.parametrize("code", ["F.conv2d(x2, w2)", "F.conv1d(x1, w1, b)"])
+def test_dtypes(code, dtype):
+    compare(torch, rl, code, ARRAYS, dtype=dtype, factor=2)
+
+
+@pytest.mark.parametrize("code", ["F.conv1d(x1, w1)", "F.conv2d(x2, w2, b)", "F.conv_transpose2d(x2, t2)", "F.unfold(x2, 2)",
+                                  "F.pixel_shuffle(x2, 2)", "F.channel_shuffle(x2, 2)"])  # fmt: skip
+def test_node_names(code):
+    assert node_name(rl, code, ARRAYS, ["x1", "x2"]) == node_name(torch, code, ARRAYS, ["x1", "x2"])
+
+
+@pytest.mark.parametrize("code", [
+    "F.conv2d(x1[0, 0], w2)", "F.conv2d(x2[:, :2], w2)", "F.conv2d(x2[..., :1], w2)", "F.conv2d(x2, w1)", "F.conv2d(x2.double(), w2)",
+    "F.conv2d(x2, w2, b[:2])", "F.conv2d(x2, w2, b.double())", "F.conv2d(x2, w2, stride=0)", "F.conv2d(x2, w2, padding=-1)",
+    "F.conv2d(x2, w2, padding='foo')", "F.conv2d(x2, w2, padding='same', stride=2)", "F.conv2d(x2, w2, dilation=0)",
+    "F.conv2d(x2, w2, groups=3)", "F.conv2d(x2, g2[:5], groups=2)", "F.conv2d(x2, w2, stride=(1, 2, 3))", "F.conv2d(x2, w2, groups=0)",
+    "F.conv_transpose2d(x2, w2)", "F.conv_transpose2d(x2, t2, output_padding=2)", "F.conv_transpose2d(x2, t2, b)",
+    "F.conv_transpose2d(x2, t2, padding=9)", "F.conv_transpose1d(x1, w1[:4], output_padding=2)", "F.unfold(x2[0, 0], 2)",
+    "F.unfold(x2, 9)", "F.fold(x1, 4, 2)", "F.fold(x1[:, :, :5], 4, 2)", "F.pixel_shuffle(x2, 3)", "F.pixel_unshuffle(x2, 2)",
+    "F.channel_shuffle(x2, 3)", "F.pixel_shuffle(x2[0, 0], 2)",
+])  # fmt: skip
+def test_errors(code):
+    arrays = {name: array.astype(np.float32) for name, array in ARRAYS.items()}
+    assert error_of(rl, code, arrays) == error_of(torch, code, arrays) is not None
