@@ -68,6 +68,8 @@ def gradients(module, results, tensors, create_graph):
     leaves = [t for t in tensors.values() if t.requires_grad]
     total = 0
     for number, result in enumerate(results):
+        if result is None or not result.requires_grad:
+            continue
         weights = np.cos(np.arange(result.numel()) + number).reshape(tuple(result.shape))
         product = result * module.from_numpy(weights).to(result.dtype)
         total = total + (product.real if product.is_complex() else product).sum()
@@ -94,12 +96,11 @@ def compare(torch, candidate, code, arrays, *, dtype=None, layout="plain", track
     if double and any(g is not None and g.requires_grad for g in their_found):
         second = []
         for module, leaves, found in ((torch, their_leaves, their_found), (candidate, our_leaves, our_found)):
-            firsts = [g for g in found if g is not None and g.requires_grad]
-            if not firsts:
+            if not any(g is not None and g.requires_grad for g in found):
                 second.append([None] * len(leaves))
                 continue
             try:
-                second.append(gradients(module, firsts, dict(enumerate(leaves)), False)[1])
+                second.append(gradients(module, found, dict(enumerate(leaves)), False)[1])
             except (NotImplementedError, RuntimeError) as error:
                 assert module is torch and "is not implemented" in str(error), code  # PyTorch lacks some
                 return

@@ -15,7 +15,7 @@ CASES = [
     "F.dropout1d(p, 0.5)",
     "F.dropout(p, 1.5)", "p.bernoulli(0.3)", "torch.bernoulli(p / 20)", "p.clone().uniform_(2, 3)",
     "p.clone().normal_(1, 2)", "p.clone().exponential_()", "p.clone().random_()", "p.clone().random_(5)",
-    "torch.normal(p, 1.0)", "torch.normal(0.0, 1.0, (3,))", "torch.normal(p, p + 1)", "torch.multinomial(p + 1, 2)",
+    "torch.normal(p, 1.0)", "torch.normal(0.0, 1.0, (3,))", "torch.normal(p, p + 1)", "torch.multinomial(p.contiguous() + 1, 2)",
     "torch.poisson(p)", "torch.binomial(p, p / 20)", "torch._standard_gamma(p + 1)", "torch._sample_dirichlet(p + 1)",
     "torch.rand(-1)", "torch.randint(0, (3,))", "torch.randint(5)",
 ]  # fmt: skip

@@ -158,7 +158,7 @@ def _on_data(name):
     """A method of Tensor that a tensor without a size allows: it only moves or casts what will be there."""
 
     def method(self, *args, **kwargs):
-        return getattr(self.data, name)(*args, **kwargs)
+        return getattr(self.data.as_subclass(Tensor), name)(*args, **kwargs)
 
     method.__name__ = name
     return method

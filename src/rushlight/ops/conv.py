@@ -60,6 +60,7 @@ class _Geometry:
         self.out = output_lengths(self.lengths, self.kernel, stride, padding, dilation) if out is None else out
         self.size = math.prod(self.kernel)
         self.pixels = math.prod(self.out)
+        self.matrix_shape = (self.samples, groups, self.out_channels // groups, self.pixels)
         self.depthwise = groups == self.channels and groups > 1
         per_sample = max(self.channels * self.size * self.pixels * itemsize, 1)
         self.at_once = max(1, min(self.samples, COLUMN_BYTES // per_sample))
@@ -81,14 +82,14 @@ class _Geometry:
         by_tap = tuple(d * size for d, size in zip(self.dilation, steps))
         by_window = tuple(s * size for s, size in zip(self.stride, steps))
         np.copyto(columns, strided_view(part, columns.shape, (*lead, *by_tap, *by_window)))
-        return columns.reshape(count, self.groups, -1, self.pixels)
+        return columns.reshape(count, self.groups, self.channels // self.groups * self.size, self.pixels)
 
     def buffer(self, dtype):
         """Memory for the columns of one chunk."""
         return None if self.is_pointwise else np.empty((self.at_once, self.channels, *self.kernel, *self.out), dtype)
 
     def weight_matrix(self, weight):
-        return weight.reshape(self.groups, self.out_channels // self.groups, -1)
+        return weight.reshape(self.groups, self.out_channels // self.groups, self.channels // self.groups * self.size)
 
 
 def _wide(*arrays):
@@ -110,7 +111,7 @@ class convolution:
             _depthwise(source, w, geometry, found)
         else:
             matrix = geometry.weight_matrix(w)
-            flat = found.reshape(geometry.samples, groups, -1, geometry.pixels)
+            flat = found.reshape(geometry.matrix_shape)
             buffer = geometry.buffer(x.dtype)
             for start, end in geometry.chunks():
                 np.matmul(matrix, geometry.columns(source[start:end], buffer), out=flat[start:end])
@@ -154,7 +155,7 @@ class convolution_input_gradient:
             _depthwise_input_gradient(g, w, geometry, found)
         else:
             matrix = geometry.weight_matrix(w).swapaxes(1, 2)
-            flat = g.reshape(geometry.samples, groups, -1, geometry.pixels)
+            flat = g.reshape(geometry.matrix_shape)
             for start, end in geometry.chunks():
                 columns = np.matmul(matrix, flat[start:end]).reshape(
                     end - start, geometry.channels, *geometry.kernel, *geometry.out
@@ -201,7 +202,7 @@ class convolution_weight_gradient:
                 found[(slice(None), 0, *place)] = np.matmul(flowing, part).sum(0).reshape(-1)
             return found.astype(kind, copy=False)
         matrix = geometry.weight_matrix(found)
-        flat = g.reshape(geometry.samples, groups, -1, geometry.pixels)
+        flat = g.reshape(geometry.matrix_shape)
         buffer = geometry.buffer(x.dtype)
         for start, end in geometry.chunks():
             columns = geometry.columns(source[start:end], buffer)

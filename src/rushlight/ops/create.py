@@ -164,17 +164,19 @@ class arange_values:
         if not all(math.isfinite(v) for v in (start, end)):
             raise RuntimeError(hinted(f"unsupported range: {start} -> {end}", "both ends have to be finite"))
         integral = dtype.category <= dtypes.SIGNED
-        if step == 0 or (integral and int(step) == 0):
+        if step == 0 or (dtype is dtypes.int64 and int(step) == 0):
             error = RuntimeError if step == 0 else ValueError
             raise error(hinted("step must be nonzero", "a step of 0 never arrives"))
         if (end - start) * step < 0:
             raise RuntimeError(
                 hinted("upper bound and lower bound inconsistent with step sign", f"from {start} to {end} by {step}")
             )
-        if integral:
+        if dtype is dtypes.int64:
             start, step, end = int(start), int(step), int(end)
-            count = -(-(end - start) // step)
-            return (start + step * np.arange(count)).astype(dtype.numpy)
+            return start + step * np.arange(-(-(end - start) // step))
+        if integral:  # smaller integers are counted before they are cut
+            count = math.ceil((end - start) / step)
+            return (int(start) + int(step) * np.arange(count)).astype(dtype.numpy)
         count = math.ceil((end - start) / step)
         return (start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy)
 
@@ -235,16 +237,17 @@ class logspace:
             step = (end - start) / max(steps - 1, 1)
             return np.power(base, start + step * np.arange(steps)).astype(kind)
         index = np.arange(steps)
+        if steps == 1:
+            return np.power(np.float64(base), np.full(1, float(start))).astype(kind)
         if kind.kind in "iu":
             # Integers step in float32 and their powers are cut, as in PyTorch.
+            start, end = int(start), int(end)
             step = np.float32((end - start) / max(steps - 1, 1))
             below, above = start + step * index, end - step * (steps - index - 1)
             with np.errstate(all="ignore"):
                 return np.power(np.float64(base), np.where(index < steps // 2, below, above)).astype(kind)
         step = (end - start) / max(steps - 1, 1)
-        exponents = np.where(
-            index < max(steps // 2, steps == 1), start + step * index, end - step * (steps - index - 1)
-        )
+        exponents = np.where(index < steps // 2, start + step * index, end - step * (steps - index - 1))
         return np.power(np.float64(base), exponents).astype(kind)
 
 

@@ -136,7 +136,9 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     reduction = reduction_of(reduction, size_average, reduce)
     if tuple(target.shape) != tuple(input.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    if target.numel() and not -1 <= int(target.min()) <= int(target.max()) < (classes := input.shape[-1] if input.ndim else 1):
+    if target.numel() and not -1 <= int(target.min()) <= int(target.max()) < (
+        classes := input.shape[-1] if input.ndim else 1
+    ):
         raise RuntimeError(
             hinted(
                 "argument #2 'target' is out of range",

@@ -177,9 +177,8 @@ def unravel_index(indices, shape):
             )
     if any(length < 0 for length in shape):
         raise ValueError(hinted(f"'shape' cannot have negative values, but got {shape}", "lengths are 0 or more"))
-    found, rest = [], indices
+    found, rest = [], indices.long()
     for length in reversed(shape):
-        length = max(length, 1)
         found.append(rest.remainder(length))
         rest = rest.div(length, rounding_mode="floor")
     return functions.stack(found[::-1], -1).unbind(-1) if found else ()

@@ -14,19 +14,20 @@ from .table import composite, functions, is_half, op, widened
 _NATIVE = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
 
-def _prepared(array, dim, dtype):
+def _prepared(name, array, dim, dtype):
     """(float array, axis, result dtype) of a softmax call."""
     if dtype is None and array.dtype in _NATIVE:
         return array, wrap_dim(dim, array.ndim) if array.ndim else None, array.dtype
     kind = dtypes.from_numpy(array.dtype) if dtype is None else dtype
+    axis = wrap_dim(dim, array.ndim)
     if not kind.is_floating_point:
+        where = "_lastdim" if axis == max(array.ndim - 1, 0) else ""
         raise NotImplementedError(
             hinted(
-                f"\"softmax_lastdim_kernel_impl\" not implemented for '{kind.legacy_name}'",
+                f"\"{name}{where}_kernel_impl\" not implemented for '{kind.legacy_name}'",
                 "softmax takes floating-point numbers: x.float()",
             )
         )
-    axis = wrap_dim(dim, array.ndim)
     wide = array.astype(np.float32 if is_half(kind.numpy) else kind.numpy, copy=False)
     return wide, axis if array.ndim else None, kind.numpy
 
@@ -76,7 +77,7 @@ class softmax:
     """
 
     def forward(self, dim, dtype):
-        wide, axis, kind = _prepared(self, dim, dtype)
+        wide, axis, kind = _prepared("softmax", self, dim, dtype)
         return by_rows(_softmax, axis, wide).astype(kind, copy=False)
 
     def d_self(grad, result, dim):
@@ -107,7 +108,7 @@ class log_softmax:
     """
 
     def forward(self, dim, dtype):
-        wide, axis, kind = _prepared(self, dim, dtype)
+        wide, axis, kind = _prepared("log_softmax", self, dim, dtype)
         return by_rows(_log_softmax, axis, wide).astype(kind, copy=False)
 
     def d_self(grad, result, dim):

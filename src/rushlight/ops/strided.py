@@ -103,7 +103,7 @@ class as_strided_gradient:
         if contiguous_strides(base_size) == tuple(base_stride) and not _may_overlap(size, stride):
             found = np.zeros(base_size, self.dtype)
             last = offset + sum((length - 1) * step for length, step in zip(size, stride))
-            if self.size and found.size and 0 <= offset and last < found.size:
+            if self.size and found.size and offset >= 0 and last < found.size:
                 window(found, size, stride, offset)[...] = self
                 return found
         target = flat_positions(base_size, base_stride, 0)

@@ -115,7 +115,7 @@ def reshape(input, *shape):
             hinted('reshape() missing 1 required positional arguments: "shape"', "reshape(()) makes a 0-dim tensor")
         )
     array = input._array
-    if array.flags.c_contiguous and all([n.__class__ is int for n in shape]):
+    if array.flags.c_contiguous and all(n.__class__ is int for n in shape):
         return functions.view_shape(input, shape)
     shape = infer_view_shape(_lengths(shape, "reshape"), array.size)
     if view_strides(array.shape, element_strides(array), shape) is not None:
@@ -170,7 +170,7 @@ def flatten(input, start_dim=0, end_dim=-1):
     >>> torch.zeros(2, 3, 4).flatten(1).shape
     torch.Size([2, 12])
     """
-    shape = tuple(input.shape)
+    shape = input._array.shape
     if not shape:
         return input.reshape(1)
     start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))

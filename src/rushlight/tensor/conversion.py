@@ -62,8 +62,7 @@ def _kind(value):
 
 def _read_to(args, kwargs):
     """The dtype (None: unchanged), copy flag and memory format that a call of `to` means."""
-    refusal = _combination(args, kwargs)
-    rest = list(args)
+    rest, given = list(args), dict(kwargs)
     device = dtype = None
     if rest and isinstance(rest[0], Tensor):
         dtype = rest.pop(0).dtype
@@ -78,11 +77,11 @@ def _read_to(args, kwargs):
     flags = [kwargs.pop("non_blocking", False), kwargs.pop("copy", False)]
     for place, value in enumerate(rest):
         if place > 1 or not isinstance(value, bool):
-            raise refusal
+            raise _combination(args, given)
         flags[place] = value
     memory_format = kwargs.pop("memory_format", None)
     if kwargs:
-        raise refusal
+        raise _combination(args, given)
     check_device(device)
     return dtype, flags[1], memory_format
 

@@ -37,12 +37,29 @@ def __getitem__(self, key):
             found = _basic_part(self, key)
             if found is not None:
                 return link(self, found, None, ())
+        if kind is Tensor:
+            indices = _indices_of_tensor(self, key._array)
+            if indices is not None:
+                return functions.index(self, indices)
     if kind is slice:
         return _sliced(self, 0, key)
     view, indices = _split_key(self, key)
     if indices is None:
         return functions.alias(view) if view is self else view
     return functions.index(view, _checked_positions(view, indices, index_shape(view, indices)))
+
+
+def _indices_of_tensor(self, index):
+    """What a single mask or row of positions means, where there is nothing to refuse; else None."""
+    array = self._array
+    if not index.ndim or not index.size or not array.size or not array.ndim:
+        return None
+    if index.dtype is dtypes.BOOL_ARRAY:
+        return index.nonzero() if index.shape == array.shape[: index.ndim] else None
+    length = array.shape[0]
+    if index.dtype is dtypes.INT64_ARRAY and index.min() >= -length and index.max() < length:
+        return (index if self._edge is None else index.copy(),)
+    return None
 
 
 def _basic_part(self, key):

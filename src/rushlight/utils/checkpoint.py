@@ -20,6 +20,9 @@ class CheckpointError(RuntimeError):
     """The second run of a checkpointed function did not save what the first one had."""
 
 
+_DETERMINISM_CHECKS = ["default", "none"]
+
+
 def noop_context_fn():
     """The contexts of the two runs where ``context_fn`` is not given: none."""
     return contextlib.nullcontext(), contextlib.nullcontext()
@@ -55,6 +58,13 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         if not is_grad_enabled():
             with first_context:
                 return function(*args, **kwargs)
+        if determinism_check not in _DETERMINISM_CHECKS:
+            raise ValueError(
+                hinted(
+                    f"determinism_check should be one of {_DETERMINISM_CHECKS}, but got {determinism_check}",
+                    "'default' compares what the two runs save, 'none' does not",
+                )
+            )
         call = _ForgetfulCall(function, args, kwargs, second_context, preserve_rng_state)
         call.compares, call.stops_early = determinism_check != "none", early_stop and _early_stop
         with saved_tensors_hooks(call.forget, call.remember), first_context:
