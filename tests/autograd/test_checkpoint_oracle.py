@@ -47,9 +47,13 @@ def both_variants(torch, note):
         note("grad", lambda r=reentrant: torch.autograd.grad(checkpoint(work, x, y, use_reentrant=r)[0].sum(), x))
         note("inputs", lambda r=reentrant: checkpoint(work, x, y, use_reentrant=r)[0].sum().backward(inputs=[x]))
         note("keywords", lambda r=reentrant: checkpoint(work, x, b=y, use_reentrant=r)[0].detach())
-        note("untracked", lambda r=reentrant: checkpoint(work, x.detach(), y.detach(), use_reentrant=r)[0].requires_grad)
+        note(
+            "untracked", lambda r=reentrant: checkpoint(work, x.detach(), y.detach(), use_reentrant=r)[0].requires_grad
+        )
         note("detached", lambda r=reentrant: checkpoint(lambda a: a.detach(), x, use_reentrant=r).sum().backward())
-        nested = checkpoint(lambda a: checkpoint(work, a.sin(), y, use_reentrant=reentrant)[0].cos(), x, use_reentrant=reentrant)
+        nested = checkpoint(
+            lambda a: checkpoint(work, a.sin(), y, use_reentrant=reentrant)[0].cos(), x, use_reentrant=reentrant
+        )
         x.grad = y.grad = None
         nested.sum().backward()
         note("nested", lambda: (x.grad, y.grad))
@@ -94,7 +98,9 @@ def without_reentrance(torch, note):
         finally:
             log.append(f"exit {name}")
 
-    out = checkpoint(lambda a: a.sin().cos(), x, use_reentrant=False, context_fn=lambda: (context("first"), context("second")))
+    out = checkpoint(
+        lambda a: a.sin().cos(), x, use_reentrant=False, context_fn=lambda: (context("first"), context("second"))
+    )
     out.sum().backward()
     note("contexts", lambda: (log, x.grad))
     runs = []
@@ -145,7 +151,9 @@ def sequential(torch, note):
 
     run = import_module(torch.__name__ + ".utils.checkpoint").checkpoint_sequential
     torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    model = torch.nn.Sequential(
+        torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)
+    )
     x = torch.ones(2, 3, requires_grad=True)
     for reentrant in (True, False):
         model.zero_grad()

@@ -210,7 +210,11 @@ def graph_follows(torch, note):
     g = f.squeeze_() if f.dim() == 1 else f
     after("squeeze_", g)
     h = (x * 2).reshape(3, 1)
-    for name, change in (("t_", h.t_), ("unsqueeze_", lambda: h.unsqueeze_(0)), ("transpose_", lambda: h.transpose_(0, 2))):
+    for name, change in (
+        ("t_", h.t_),
+        ("unsqueeze_", lambda: h.unsqueeze_(0)),
+        ("transpose_", lambda: h.transpose_(0, 2)),
+    ):
         change()
         note(name, lambda: (h.detach(), torch.autograd.grad(h.sum(), x, retain_graph=True)))
     note("shape", lambda: h.shape)

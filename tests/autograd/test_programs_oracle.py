@@ -133,7 +133,9 @@ def run(program):
         a, b = -1 - first % len(ours), -1 - second % len(ours)
         if theirs[a].numel() > 64 or (index in WRITING and overlap(theirs[a], theirs[b])):
             continue
-        attempt(lambda x: x.grad_fn, theirs[a])  # PyTorch takes a view for a leaf until it has looked at the base's history
+        attempt(
+            lambda x: x.grad_fn, theirs[a]
+        )  # PyTorch takes a view for a leaf until it has looked at the base's history
         other, expected = attempt(STEPS[index], torch, theirs[a], theirs[b])
         if "unsupported operation" in str(expected):  # PyTorch refuses operands that share memory; NumPy copies them
             continue
@@ -146,7 +148,10 @@ def run(program):
             theirs.append(other)
     for number, (mine, other) in enumerate(zip(ours, theirs)):
         assert equal(mine.detach().numpy(), other.detach().numpy()), number
-        flags, expected = attempt(lambda x: (x.requires_grad, x.is_leaf), mine), attempt(lambda x: (x.requires_grad, x.is_leaf), other)
+        flags, expected = (
+            attempt(lambda x: (x.requires_grad, x.is_leaf), mine),
+            attempt(lambda x: (x.requires_grad, x.is_leaf), other),
+        )
         assert (flags[0], type(flags[1])) == (expected[0], type(expected[1])), (number, flags, expected)
     found, error = attempt(gradients, rl, ours)
     wanted, expected = attempt(gradients, torch, theirs)

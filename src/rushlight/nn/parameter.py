@@ -147,7 +147,7 @@ class UninitializedTensorMixin:
 
     def copy_(self, other, non_blocking=False):
         """Nothing to copy as long as neither has a size."""
-        return self.data.copy_(other.data) if is_lazy(other) else super().copy_(other, non_blocking)
+        return self if is_lazy(other) else super().copy_(other, non_blocking)
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):

@@ -176,8 +176,8 @@ class soft_margin_loss_pair:
 
     def forward(self, target, reduction):
         broadcast_shapes(self.shape, target.shape)  # raises PyTorch's message
-        exponent = np.asarray(np.negative(np.multiply(widened(self), widened(target))))
-        return reduce_array(np.logaddexp(exponent, exponent.dtype.type(0)), reduction, self.dtype)
+        decay = np.exp(np.negative(np.multiply(self, target)))  # half precision overflows, as it does in PyTorch
+        return reduce_array(np.asarray(np.log1p(decay), self.dtype), reduction, self.dtype)
 
     def d_self(grad, self, target, reduction):
         size = math.prod(broadcast_shapes(tuple(self.shape), tuple(target.shape)))

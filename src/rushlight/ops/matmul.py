@@ -387,7 +387,7 @@ class baddbmm:
 @composite(inplace=True)
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * sum(batch1 @ batch2)`` over the batch."""
-    return _scaled_sum(input, beta, functions.bmm(batch1, batch2).sum(0), alpha)
+    return _scaled_sum(input, beta, functions.bmm(batch1, batch2).sum(0, dtype=batch1.dtype), alpha)
 
 
 # ---------------------------------------------------------------- the linear layer

@@ -7,7 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.shapes import wrap_dim
 from .results import named_result
-from .table import composite, conj, functions, is_half, op
+from .table import composite, conj, functions, is_half, op, widened
 
 
 def _scan(array, ufunc, dim, dtype):
@@ -108,12 +108,15 @@ class logcumsumexp:
         axis = wrap_dim(dim, self.ndim)
         if not self.ndim:
             return self.copy()
-        wide = self.astype(np.float32) if is_half(self.dtype) else self
-        return np.logaddexp.accumulate(wide, axis=axis).astype(self.dtype, copy=False)
+        if self.dtype.kind == "c":
+            return _complex_log_sums(self, axis)
+        return np.logaddexp.accumulate(widened(self), axis=axis).astype(self.dtype, copy=False)
 
     def d_self(grad, self, dim, result):
         if not self.ndim:
             return grad
+        if self.is_complex():
+            return _from_the_end(grad * conj((-result).exp()), dim) * conj(self.exp())
         positive = functions.where(grad > 0, grad, functions.zeros_like(grad))
         negative = functions.where(grad < 0, -grad, functions.zeros_like(grad))
         least = -math.inf
@@ -123,6 +126,17 @@ class logcumsumexp:
             return (logs.flip(dim).logcumsumexp(dim).flip(dim) + self).exp()
 
         return part(positive) - part(negative)
+
+
+def _complex_log_sums(array, axis):
+    """The same for complex numbers, one place after the other: NumPy's logaddexp knows real ones only."""
+    found = np.array(array, order="C")
+    places = np.moveaxis(found, axis, 0)
+    for before, here in zip(places, places[1:]):
+        larger = np.where(here.real >= before.real, here, before)
+        smaller = np.where(here.real >= before.real, before, here)
+        here[...] = np.where(np.isneginf(larger.real), larger, larger + np.log1p(np.exp(smaller - larger)))
+    return found
 
 
 @composite

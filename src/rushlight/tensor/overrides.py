@@ -90,16 +90,11 @@ Tensor.__torch_function__ = classmethod(default_torch_function)
 
 
 def in_class_of(source, made):
-    """``made``, fresh, in the class of ``source`` where operations on that class give results of it."""
+    """``made``, fresh, in the class of ``source`` if that is a subclass with the default ``__torch_function__``."""
     kind = source.__class__
-    if kind not in TENSOR_CLASSES and kind.__torch_function__.__func__ is not disabled:
+    if kind not in TENSOR_CLASSES and kind.__torch_function__.__func__ is default_torch_function:
         made.__class__ = kind
     return made
-
-
-def disabled(cls, function, types, args=(), kwargs=None):
-    """A ``__torch_function__`` for subclasses whose operations give plain tensors."""
-    return NotImplemented
 
 
 functions.in_class_of = in_class_of

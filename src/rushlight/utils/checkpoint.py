@@ -52,7 +52,9 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     """
     if use_reentrant is None:
         use_reentrant = True
-        _warn_of_default("checkpoint", "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception.")
+        _warn_of_default(
+            "checkpoint", "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception."
+        )
     if not use_reentrant:
         first_context, second_context = context_fn()
         if not is_grad_enabled():
@@ -75,7 +77,10 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         )
     if context_fn is not noop_context_fn or debug:
         raise ValueError(
-            hinted("Passing `context_fn` or `debug` is only supported when use_reentrant=False.", "pass use_reentrant=False")
+            hinted(
+                "Passing `context_fn` or `debug` is only supported when use_reentrant=False.",
+                "pass use_reentrant=False",
+            )
         )
     return CheckpointFunction.apply(function, preserve_rng_state, *args)
 
@@ -97,10 +102,14 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
     """
     if use_reentrant is None:
         use_reentrant = True
-        _warn_of_default("checkpoint_sequential", "In version 2.9 we will raise an exception if use_reentrant is not passed.")
+        _warn_of_default(
+            "checkpoint_sequential", "In version 2.9 we will raise an exception if use_reentrant is not passed."
+        )
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
-        raise ValueError(hinted(f"Unexpected keyword arguments: {','.join(kwargs)}", "only preserve_rng_state is taken"))
+        raise ValueError(
+            hinted(f"Unexpected keyword arguments: {','.join(kwargs)}", "only preserve_rng_state is taken")
+        )
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
     length = len(steps) // segments
 
