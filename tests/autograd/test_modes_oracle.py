@@ -84,7 +84,7 @@ def decorators(torch, note):
         note(f"{name} generator", lambda: (next(made), state(), made.send("sent"), state(), made.throw(KeyError())))
         made.close()
         note(f"{name} list", lambda: list(generator()))
-        del made
+        made = None
         note(f"{name} outside", state)
     note("set acts at once", lambda: torch.set_grad_enabled(False) and state())
     torch.set_grad_enabled(True)

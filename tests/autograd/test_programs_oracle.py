@@ -1,8 +1,8 @@
 """Random programs of views, in-place writes and differentiable operations: Rushlight and PyTorch must agree."""
 
-import numpy as np
 import os
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -173,7 +173,7 @@ def test_random_programs(program):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@settings(quick, max_examples=3000)
+@settings(quick, max_examples=int(os.environ.get("RUSHLIGHT_EXAMPLES", "3000")))
 @given(st.lists(STEP, min_size=6, max_size=24))
 def test_long_random_programs(program):
     run(program)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from oracle_values import compare, error_of, node_name
 
 import rushlight as rl
+from oracle_values import compare, error_of, node_name
 
 torch = pytest.importorskip("torch")
 
@@ -58,7 +58,7 @@ def test_node_names(code):
 @pytest.mark.parametrize("code", [
     "F.conv2d(x1[0, 0], w2)", "F.conv2d(x2[:, :2], w2)", "F.conv2d(x2[..., :1], w2)", "F.conv2d(x2, w1)", "F.conv2d(x2.double(), w2)",
     "F.conv2d(x2, w2, b[:2])", "F.conv2d(x2, w2, b.double())", "F.conv2d(x2, w2, stride=0)", "F.conv2d(x2, w2, padding=-1)",
-    "F.conv2d(x2, w2, padding='foo')", "F.conv2d(x2, w2, padding='same', stride=2)", 
+    "F.conv2d(x2, w2, padding='foo')", "F.conv2d(x2, w2, padding='same', stride=2)",
     "F.conv2d(x2, w2, groups=3)", "F.conv2d(x2, g2[:5], groups=2)", "F.conv2d(x2, w2, stride=(1, 2, 3))", "F.conv2d(x2, w2, groups=0)",
     "F.conv_transpose2d(x2, w2)", "F.conv_transpose2d(x2, t2, output_padding=2)", "F.conv_transpose2d(x2, t2, b)",
      "F.conv_transpose1d(x1, w1[:4], output_padding=2)", "F.unfold(x2[0, 0], 2)",

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from oracle_values import compare, error_of, node_name
 
 import rushlight as rl
+from oracle_values import compare, error_of, node_name
 
 torch = pytest.importorskip("torch")
 

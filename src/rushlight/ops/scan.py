@@ -116,7 +116,9 @@ class logcumsumexp:
         if not self.ndim:
             return grad
         if self.is_complex():
-            return _from_the_end(grad * conj((-result).exp()), dim) * conj(self.exp())
+            starts, ends, flowing = (v.movedim(dim, -1) for v in (self, result, grad))
+            shares = (starts.unsqueeze(-1) - ends.unsqueeze(-2)).exp().triu()  # of each element in each later sum
+            return (conj(shares) * flowing.unsqueeze(-2)).sum(-1).movedim(-1, dim)
         positive = functions.where(grad > 0, grad, functions.zeros_like(grad))
         negative = functions.where(grad < 0, -grad, functions.zeros_like(grad))
         least = -math.inf

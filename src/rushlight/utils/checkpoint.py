@@ -6,8 +6,8 @@ import contextlib
 import warnings
 
 from ..autograd.function import Function
-from ..autograd.graph import saved_tensors_hooks
 from ..autograd.gradients import backward as run_backward
+from ..autograd.graph import saved_tensors_hooks
 from ..autograd.modes import enable_grad, is_grad_enabled, state
 from ..base.errors import hinted
 from ..ops.table import functions

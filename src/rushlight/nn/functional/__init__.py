@@ -5,4 +5,4 @@ from .. import grad
 from .attention import multi_head_attention_forward, scaled_dot_product_attention
 
 globals().update(_NAMESPACES["nn.functional"])
-_threshold = threshold  # PyTorch's name for it, which programs reach for
+_threshold = _NAMESPACES["nn.functional"]["threshold"]  # a name that programs reach for
