@@ -7,7 +7,6 @@ import itertools
 from ..base.errors import hinted
 from ..ops.table import functions
 from .gradients import grad
-from .modes import no_grad
 
 
 class GradcheckError(RuntimeError):
@@ -138,9 +137,8 @@ def _check_inputs(inputs):
 
 
 def _evaluate(func, inputs):
-    """Copies of the differentiable outputs, nothing recorded."""
-    with no_grad():
-        return [o.detach().clone() for o in _differentiable(func(*inputs))]
+    """Copies of the differentiable outputs."""
+    return [o.detach().clone() for o in _differentiable(func(*inputs))]
 
 
 # ---------------------------------------------------------------- every element
@@ -206,7 +204,7 @@ def _compare_one(numerical, analytical, output, tensor, where, atol, rtol):
         return
     for step in range(len(_directions(tensor))):
         moved = numerical[step * size : (step + 1) * size]
-        for which in range(len(_directions(output))):
+        for which in reversed(range(len(_directions(output)))):
             part = analytical[which * count : (which + 1) * count].T
             expected = (moved.imag if which else moved.real) if moved.is_complex() else moved
             found = (part.imag if step else part.real) if part.is_complex() else part
