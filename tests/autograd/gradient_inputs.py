@@ -93,7 +93,7 @@ CALLS = {
     "smooth_l1_loss_gradient": lambda: (t(2, 3), t(2, 3), t(2, 3), "none", 0.1),
     "huber_loss_gradient": lambda: (t(2, 3), t(2, 3), t(2, 3), "none", 0.1),
     "ctc_loss": lambda: (t(3, 1, 3).log_softmax(2), index([1, 2]), (3,), (2,), 0, False),
-    "linalg_eig": lambda: (regular(), False),
+    "linalg_eig": lambda: (regular(), True),
     "linalg_lstsq": lambda: (t(4, 2), t(4, 1), None, "gelsd"),
     "linalg_pinv": lambda: (regular(), None, None, 0.0, 0.0, False),
     "linalg_lu_solve": lambda: (*rl.linalg.lu_factor(regular()), t(3, 2), True, False),
@@ -102,7 +102,8 @@ CALLS = {
     "soft_margin_loss": lambda: (t(2, 3), fixed(2, 3), "mean"),
     "random_": lambda: (t(2, 3), 1, 5),
     "rrelu_with_noise": lambda: (t(2, 3), fixed(2, 3)),
-    "normal": lambda: (fixed(2, 3), fixed(2, 3)),
+    "normal_": lambda: (t(2, 3),),
+    "normal": lambda: (t(2, 3), t(2, 3)),
     "scatter_reduce": lambda: (t(2, 3), 1, AT, t(2, 3), "prod"),
     "index_reduce": lambda: (t(3, 2), 0, index(1, 1), t(2, 2), "mean"),
     "native_layer_norm": lambda: (t(2, 3), (3,), t(3), t(3), 1e-5),
@@ -193,6 +194,27 @@ CALLS = {
     "trace": lambda: (t(2, 3),),
     "lerp": lambda: (t(2, 3), t(2, 3), t(3)),
 }
+
+# What is done to the arguments first, where a record wants matrices or numbers of a kind that single steps would leave.
+PREPARED = {
+    "cholesky_parts": lambda a, *rest: (a + a.T, *rest),
+    "cholesky_factor": lambda a, *rest: (a + a.T, *rest),
+    "eigh_parts": lambda a, *rest: (a + a.T, *rest),
+    "cholesky_solution": lambda b, a, *rest: (b, a.tril(), *rest),
+    "ctc_loss_parts": lambda a, *rest: (a.log_softmax(2), *rest),
+    "linalg_solve_triangular": lambda a, *rest: (a.triu(), *rest),
+}
+# How many of the outputs are checked, where others are by-products that nothing public gives a gradient to.
+OUTPUTS = dict.fromkeys(("layer_norm_parts", "group_norm_parts", "batch_norm_parts", "lstsq_parts", "ctc_loss_parts", "eig_parts"), 1)
+# Reached by the second derivatives of the records that call them, with arguments that only those know.
+THROUGH_OTHERS = frozenset(
+    ("layer_norm_gradients", "group_norm_gradients", "batch_norm_gradients", "ctc_loss_gradient", "max_pool_values_gradient")
+)
+# PyTorch has no derivative either (for the first operand); asking for one is an error.
+REFUSED = frozenset(("floor_divide", "heaviside", "igamma", "igammac", "special_zeta"))
+IN_PLACE = frozenset(("copy_from", "fill_number", "fill_tensor"))
+# Gradients are zero by definition, though the same random numbers move with the mean.
+ZERO = frozenset(("normal_each",))
 
 SQUARE = ("linalg_", "cholesky", "lu_", "tril", "triu")
 BY_NAME = {"reduction": "mean", "dim": 0, "mode": "reduced", "driver": "gelsd", "UPLO": "L", "vectors": True, "keepdim": False}

@@ -76,6 +76,8 @@ def expand_view(array, shape):
     """``array`` broadcast to ``shape`` without a copy, writable as PyTorch's ``expand`` is."""
     if array.shape == shape:
         return array[...]
+    if not array.ndim and 1 not in shape and 0 not in shape and array.dtype.isbuiltin == 1:
+        return _new_array(ndarray, shape, array.dtype, array, 0, (0,) * len(shape))
     missing = len(shape) - array.ndim
     own_shape, own_strides = array.shape, array.strides
     strides = [0] * len(shape)

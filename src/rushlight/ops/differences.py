@@ -144,6 +144,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
             hinted("torch.gradient does not support uint8 input.", "differences need a sign: convert to a signed dtype")
         )
     chosen = _dimensions(input, dim, edge_order)
+    spacing = 1 if spacing is None else spacing
     found = []
     for one, space in zip(chosen, _spacings(input, spacing, dim, chosen)):
         uneven = _is_tensor(space) and space.dim()

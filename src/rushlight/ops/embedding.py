@@ -71,8 +71,10 @@ class embedding_gradient:
         add_rows(found, flat, values)
         return found
 
-    def d_grad(grad, indices, rows, padding_idx):
-        found = functions.embedding(grad, indices)
+    def d_grad(grads, indices, rows, padding_idx, scale_grad_by_freq):
+        found = functions.embedding(grads[0], indices)
+        if scale_grad_by_freq:
+            found = found / functions.bincount(indices.reshape(-1), minlength=rows)[indices].unsqueeze(-1)
         return found.masked_fill((indices == padding_idx).unsqueeze(-1), 0) if padding_idx >= 0 else found
 
 

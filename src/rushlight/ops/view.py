@@ -255,6 +255,8 @@ class expand:
     """
 
     def forward(self, size, implicit):
+        if not self.ndim and -1 not in size:
+            return expand_view(self, tuple(size))
         missing = len(size) - self.ndim
         if missing < 0:
             raise RuntimeError(
