@@ -200,6 +200,7 @@ PREPARED = {
     "cholesky_parts": lambda a, *rest: (a + a.T, *rest),
     "cholesky_factor": lambda a, *rest: (a + a.T, *rest),
     "eigh_parts": lambda a, *rest: (a + a.T, *rest),
+    "cholesky_inverse_of": lambda a, *rest: (a.tril(), *rest),
     "cholesky_solution": lambda b, a, *rest: (b, a.tril(), *rest),
     "ctc_loss_parts": lambda a, *rest: (a.log_softmax(2), *rest),
     "linalg_solve_triangular": lambda a, *rest: (a.triu(), *rest),

@@ -1,7 +1,7 @@
 """Autograd: modes, nodes, the engine, saved tensors, hooks, views and versions."""
 
 from . import anomaly as anomaly_mode
-from . import function, grad_mode, graph
+from . import function, functional, grad_mode, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .gradcheck import gradcheck, gradgradcheck
