@@ -206,10 +206,18 @@ PREPARED = {
     "linalg_solve_triangular": lambda a, *rest: (a.triu(), *rest),
 }
 # How many of the outputs are checked, where others are by-products that nothing public gives a gradient to.
-OUTPUTS = dict.fromkeys(("layer_norm_parts", "group_norm_parts", "batch_norm_parts", "lstsq_parts", "ctc_loss_parts", "eig_parts"), 1)
+OUTPUTS = dict.fromkeys(
+    ("layer_norm_parts", "group_norm_parts", "batch_norm_parts", "lstsq_parts", "ctc_loss_parts", "eig_parts"), 1
+)
 # Reached by the second derivatives of the records that call them, with arguments that only those know.
 THROUGH_OTHERS = frozenset(
-    ("layer_norm_gradients", "group_norm_gradients", "batch_norm_gradients", "ctc_loss_gradient", "max_pool_values_gradient")
+    (
+        "layer_norm_gradients",
+        "group_norm_gradients",
+        "batch_norm_gradients",
+        "ctc_loss_gradient",
+        "max_pool_values_gradient",
+    )
 )
 # PyTorch has no derivative either (for the first operand); asking for one is an error.
 REFUSED = frozenset(("floor_divide", "heaviside", "igamma", "igammac", "special_zeta"))
@@ -218,8 +226,25 @@ IN_PLACE = frozenset(("copy_from", "fill_number", "fill_tensor"))
 ZERO = frozenset(("normal_each",))
 
 SQUARE = ("linalg_", "cholesky", "lu_", "tril", "triu")
-BY_NAME = {"reduction": "mean", "dim": 0, "mode": "reduced", "driver": "gelsd", "UPLO": "L", "vectors": True, "keepdim": False}
-BY_TYPE = {"int": 1, "int[]": (0,), "float": 0.5, "bool": False, "Scalar": 0.5, "str": "none", "any": None, "dtype": None}
+BY_NAME = {
+    "reduction": "mean",
+    "dim": 0,
+    "mode": "reduced",
+    "driver": "gelsd",
+    "UPLO": "L",
+    "vectors": True,
+    "keepdim": False,
+}
+BY_TYPE = {
+    "int": 1,
+    "int[]": (0,),
+    "float": 0.5,
+    "bool": False,
+    "Scalar": 0.5,
+    "str": "none",
+    "any": None,
+    "dtype": None,
+}
 REQUIRED = inspect.Parameter.empty
 
 

@@ -18,7 +18,7 @@ class Notes:
         """Run ``action`` and note what it returned, raised and warned of."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            warnings.filterwarnings("ignore", "Using backward|Input #")  # once a process; advice of gradcheck
+            warnings.filterwarnings("ignore", "Using backward|Input #|`torch.jit")  # once a process; advice
             try:
                 outcome = repr(action())
             except Exception as error:

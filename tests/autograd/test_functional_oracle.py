@@ -18,7 +18,7 @@ def products(torch, note):
         note("left away", lambda: product(cube, x))
         note("one element", lambda: product(lambda a: a * 2, x[:1]))
         note("size", lambda: product(cube, x, torch.ones(3)))
-        note("length", lambda: product(lambda a: (a, a), (x, x), (x, x, x)))
+        note("length", lambda: product(lambda *a: a, (x, x), (x, x, x)))
         note("type", lambda: product(cube, x, 3))
         note("independent", lambda: product(lambda a: torch.ones(2), x, x))
         note("strict", lambda: product(lambda a: torch.ones(2), x, x, strict=True))

@@ -1,6 +1,5 @@
 """Every derivative rule of the op table against finite differences: first order, and second order through it."""
 
-
 import pytest
 from gradient_inputs import IN_PLACE, OUTPUTS, PREPARED, REFUSED, THROUGH_OTHERS, ZERO, Fixed, arguments_of
 

@@ -8,6 +8,8 @@ import warnings
 from ..base.errors import hinted
 from .modes import state
 
+_PACKAGE = __file__.rsplit("autograd", 1)[0]
+
 
 class detect_anomaly:
     """A context in which backward errors show the forward call that made the failing node, and NaN is an error.
@@ -61,7 +63,10 @@ def is_anomaly_check_nan_enabled():
 
 def note_forward(node):
     """Let ``node`` remember the call that made it."""
-    node.metadata["traceback_"] = traceback.format_stack()[:-2]
+    frames = traceback.extract_stack()
+    while len(frames) > 1 and frames[-1].filename.startswith(_PACKAGE):
+        frames.pop()  # the call that the user wrote is the last one shown
+    node.metadata["traceback_"] = frames.format()
 
 
 def watched_apply(node, grads):

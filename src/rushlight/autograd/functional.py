@@ -45,8 +45,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
         v = call.vector(v, call.inputs, _SINGLE_INPUT)
         # v . J is linear in v: its derivative by v, in the direction given, is J . direction.
         flows = tuple(functions.zeros_like(out).requires_grad_(True) for out in call.outputs)
-        first = _gradients(call.outputs, call.inputs, flows, True)
-        call.filled(first, "jvp")
+        first = call.filled(_gradients(call.outputs, call.inputs, flows, True), "jvp")
         found = _gradients(first, flows, v, create_graph)
         found = tuple(functions.zeros_like(out) if g is None else g for g, out in zip(found, call.outputs))
         return call.finish(call.outputs), call.finish(found)
@@ -160,7 +159,10 @@ class _Call:
         if v is None:
             if len(like) != 1 or like[0].numel() != 1:
                 raise RuntimeError(
-                    hinted(f"The vector v can only be None if {single}.", f"pass tensors of the shapes {[list(t.shape) for t in like]}")
+                    hinted(
+                        f"The vector v can only be None if {single}.",
+                        f"pass tensors of the shapes {[list(t.shape) for t in like]}",
+                    )
                 )
             return tuple(functions.ones_like(tensor) for tensor in like)
         v = _tensors(v, f"The v given to {self.name}", "the given v")
@@ -185,7 +187,10 @@ class _Call:
     def check_scalar(self):
         if not self.one_output:
             raise RuntimeError(
-                hinted(f"The function given to {self.name} should return a single Tensor", "its sum can be differentiated twice")
+                hinted(
+                    f"The function given to {self.name} should return a single Tensor",
+                    "its sum can be differentiated twice",
+                )
             )
         if self.outputs[0].numel() != 1:
             raise RuntimeError(
@@ -226,7 +231,9 @@ class _Call:
                     )
                 rows[place].append(functions.zeros_like(self.inputs[place]) if gradient is None else gradient)
         return tuple(
-            functions.stack(parts).view(output.shape + tensor.shape) if parts else functions.zeros(output.shape + tensor.shape)
+            functions.stack(parts).view(output.shape + tensor.shape)
+            if parts
+            else functions.zeros(output.shape + tensor.shape)
             for parts, tensor in zip(rows, self.inputs)
         )
 

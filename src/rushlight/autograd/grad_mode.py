@@ -1,3 +1,3 @@
 """``torch.autograd.grad_mode``: the modes under PyTorch's module name."""
 
-from .modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .modes import enable_grad, inference_mode, no_grad, set_grad_enabled, set_multithreading_enabled

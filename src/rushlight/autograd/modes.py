@@ -25,6 +25,7 @@ class _State(threading.local):
     saved_hooks_disabled = None
     anomaly = False
     check_nan = True
+    multithreading = True
     task = None  # the engine's Task while backward runs
 
     def update(self):
@@ -205,3 +206,25 @@ class inference_mode(_Mode):
 
     def _fresh(self):
         return inference_mode(self._mode)
+
+
+class set_multithreading_enabled(_Mode):
+    """Accepted for PyTorch's sake, as function, context and decorator: backward runs in the thread that calls it anyway."""
+
+    def __init__(self, mode):
+        self._multithreading, self._former = bool(mode), state.multithreading
+        state.multithreading = self._multithreading
+
+    def __enter__(self):
+        state.multithreading = self._multithreading
+
+    def __exit__(self, kind, value, trace):
+        state.multithreading = self._former
+
+    def _fresh(self):
+        return set_multithreading_enabled(self._multithreading)
+
+
+def is_multithreading_enabled():
+    """What `set_multithreading_enabled` was last given in this thread."""
+    return state.multithreading

@@ -41,6 +41,7 @@ class Node:
 
     __slots__ = ("__dict__", "__weakref__", "next_edges", "saved", "sequence")
     outputs = 1  # how many outputs the operation has
+    requires_grad = True
     hooks = None  # a `NodeHooks` once somebody registered one: hooks.py
     special = False  # whether the engine must look closer: several outputs, hooks, or a leaf's end
 

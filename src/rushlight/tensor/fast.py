@@ -1,8 +1,9 @@
 """The functions of elementwise operations: a short path for plain tensors before the general one.
 
 The short path asks only what it must: exact classes, one dtype, nothing switched on. Shapes that do not broadcast send
-the call to the general path, which says what is wrong. Operators call NumPy directly: its floating-point warnings there
-are filtered (below), and where somebody makes them errors, the general path computes again with warnings off.
+the call to the general path, which says what is wrong. Sums, products and comparisons call NumPy directly: its floating-
+point warnings there are filtered (below), and where somebody makes them errors, the general path computes again with
+warnings off.
 """
 
 from __future__ import annotations
@@ -43,6 +44,11 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\."
 
 # What NumPy raises where the general path has to say what is wrong, or has to compute without warnings.
 NUMPY_REFUSES = (ValueError, RuntimeWarning, FloatingPointError)
+
+# Operations that hardly ever make NumPy warn: they call it directly, the others with its warnings off.
+_CALM = frozenset(
+    (np.add, np.subtract, np.multiply, np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+)
 
 _scalars = {}
 
@@ -207,6 +213,12 @@ def _operate(op, slow, compute, ready, may_track):
     ready_for_number = ready & NATIVE_FLOATS
     with_number = op.with_number
     pair, number = _binary_recorders(op)
+    if compute not in _CALM:
+        ufunc = compute
+
+        def compute(x, y):
+            return quiet.run(ufunc, x, y)
+
     cached = _scalars.get
 
     def operate(input, other):
