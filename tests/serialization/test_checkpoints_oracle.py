@@ -153,7 +153,9 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:30])
+@pytest.mark.parametrize(
+    "value", VALUES, ids=lambda value: type(value).__name__ if isinstance(value, (set, frozenset)) else repr(value)[:30]
+)
 def test_plain_data_both_ways(value):
     theirs = torch.load(saved({"value": value}), weights_only=True)["value"]
     assert type(theirs) is type(value) and theirs == value
