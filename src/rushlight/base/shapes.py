@@ -42,19 +42,6 @@ def contiguous_strides(shape):
     return tuple(reversed(strides))
 
 
-def is_contiguous(shape, strides):
-    """Whether elements of ``shape`` with these element strides lie row by row without gaps."""
-    step = 1
-    for length, stride in zip(reversed(shape), reversed(strides)):
-        if length == 0:
-            return True
-        if length != 1:
-            if stride != step:
-                return False
-            step *= length
-    return 0 not in shape or True
-
-
 def broadcast_shapes(*shapes):
     """The shape that all ``shapes`` expand to, as NumPy and PyTorch broadcast.
 

@@ -179,10 +179,10 @@ def _link_short(op, schema, values, result, tracked):
 
 
 def named(call, op, name=None):
-    """``call`` with the operation's name and documentation, on a code object of its own.
+    """``call`` with the operation's name and documentation.
 
-    Closures of one factory share their code, and with it the interpreter's inline caches, which then see every
-    operation's types in turn; a copy for each operation keeps them apart, and shows its name in tracebacks and profiles.
+    Closures of one factory share their code; a copy of it for each operation shows the right name in tracebacks and
+    profiles.
     """
     name = name or op.name
     made = FunctionType(
