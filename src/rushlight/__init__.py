@@ -68,7 +68,7 @@ globals().update(_TYPED)
 
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(
-    ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cuda", "distributed", "draw", "jit", "multiprocessing", "fft", "linalg", "mps", "nn", "optim", "serialization",
+    ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cuda", "distributed", "draw", "jit", "multiprocessing", "fft", "kernels", "linalg", "mps", "nn", "optim", "serialization",
      "signal", "special", "testing", "types", "utils", "version", "vision")
 )  # fmt: skip
 _LAZY_NAMES = {"save": "serialization", "load": "serialization"}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 
+from . import processors
 from .device import CPU, check_device
 from .errors import hinted
 
 _values = {
-    "threads": os.cpu_count() or 1,
+    "threads": None,  # asked of the machine when first wanted
     "interop_threads": os.cpu_count() or 1,
     "deterministic": 0,
     "matmul_precision": "highest",
@@ -27,14 +28,25 @@ def _checked_count(count, name):
     return count
 
 
+thread_listeners = []  # functions that are told the new number of threads
+
+
 def get_num_threads():
-    """How many threads an operation may use."""
+    """How many threads an operation may use.
+
+    At first: RUSHLIGHT_NUM_THREADS or OMP_NUM_THREADS where set, else the cores that this process may run on, within a
+    container's quota.
+    """
+    if _values["threads"] is None:
+        _values["threads"] = processors.default_threads()
     return _values["threads"]
 
 
 def set_num_threads(int):
     """Set how many threads an operation may use."""
     _values["threads"] = _checked_count(int, "set_num_threads")
+    for listener in thread_listeners:
+        listener(_values["threads"])
 
 
 def get_num_interop_threads():

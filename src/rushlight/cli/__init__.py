@@ -1,4 +1,4 @@
-"""The program ``rushlight``: demo, run, info. What a command needs is imported when it is given."""
+"""The program ``rushlight``: demo, run, info, cache. What a command needs is imported when it is given."""
 
 from __future__ import annotations
 
@@ -64,6 +64,12 @@ def parser():
         "--seed", type=int, default=0, help="for the initial numbers and the order of images (default: 0)"
     )
     commands.add_parser("run", add_help=False, help="run a script that says `import torch`: script.py [arguments ...]")
+    cache = commands.add_parser(
+        "cache", help="the machine code kept on disk", description="The generated kernels kept on disk for later runs."
+    )
+    action = cache.add_mutually_exclusive_group()
+    action.add_argument("--info", action="store_true", help="where they are, how many, how large (default)")
+    action.add_argument("--clear", action="store_true", help="remove them; they are compiled again when needed")
     commands.add_parser("info", help="versions, processor, threads", description="Versions, processor, threads.")
     return whole
 

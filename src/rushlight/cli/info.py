@@ -9,6 +9,10 @@ import sys
 
 import rushlight as torch
 
+from ..base.processors import VARIABLES, usable_cores
+from ..kernels.cache import directory
+from ..kernels.host import host
+
 INTERFACE = "2.13"  # the PyTorch release whose interface this is
 PACKAGES = (  # name, how to install it, what it is for
     ("numpy", "numpy", "arrays"),
@@ -39,7 +43,17 @@ def lines():
     yield "cores", f"{usable_cores()} usable of {os.cpu_count()}"
     yield "threads", threads()
     yield "BLAS", blas_name()
-    yield "generated kernels", "not in this version; NumPy computes everything"
+    yield "generated kernels", kernels()
+
+
+def kernels():
+    """Whether there are generated kernels, for which processor, and where they are kept."""
+    machine = host()
+    if machine is None:
+        why = "RUSHLIGHT_KERNELS=off" if version_of("llvmlite") else "pip install llvmlite"
+        return f"none; NumPy computes everything ({why})"
+    tiles = ", tile unit" if machine.has_tiles else ""
+    return f"for {machine.cpu}, vectors of {machine.vector_bytes} bytes{tiles}; kept in {directory()}"
 
 
 def version_of(package):
@@ -68,20 +82,12 @@ def processor_name():
     return platform.processor() or platform.machine() or "unknown"
 
 
-def usable_cores():
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def threads():
-    """How many threads matrix products may use, and what sets it."""
-    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        value = os.environ.get(variable)
-        if value:
-            return f"{value} ({variable})"
-    return f"{usable_cores()} (set OPENBLAS_NUM_THREADS for another number)"
+    """How many threads an operation uses, and what set it."""
+    for variable in VARIABLES:
+        if os.environ.get(variable):
+            return f"{torch.get_num_threads()} ({variable})"
+    return f"{torch.get_num_threads()} (set RUSHLIGHT_NUM_THREADS for another number)"
 
 
 def blas_name():

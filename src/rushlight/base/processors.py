@@ -1,0 +1,39 @@
+"""How many processors this process may use: affinity, sibling threads of one core, a container's quota, the environment."""
+
+from __future__ import annotations
+
+import math
+import os
+
+_QUOTA = "/sys/fs/cgroup/cpu.max"
+_SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+VARIABLES = ("RUSHLIGHT_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+def default_threads():
+    """How many threads to compute with: what the environment says, else one for each core that may be used."""
+    for variable in VARIABLES:
+        text = os.environ.get(variable, "")
+        if text.isdigit() and int(text) > 0:
+            return int(text)
+    return usable_cores()
+
+
+def usable_cores():
+    """The physical cores in this process's CPU set, no more than its container's quota allows."""
+    if not hasattr(os, "sched_getaffinity"):
+        return os.cpu_count() or 1
+    cores = {_read(_SIBLINGS.format(cpu)) or str(cpu) for cpu in os.sched_getaffinity(0)}
+    quota, _, period = (_read(_QUOTA) or "max").partition(" ")
+    if quota.isdigit() and period.isdigit() and int(period):
+        return max(1, min(len(cores), math.ceil(int(quota) / int(period))))
+    return len(cores)
+
+
+def _read(path):
+    """A small file's text; None where the system has no such file."""
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return None

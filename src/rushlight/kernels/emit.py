@@ -1,0 +1,569 @@
+"""The emitter: loop programs to LLVM IR text, one instruction at a time.
+
+Vectors are explicit and of the machine's width, so no optimisation pass has to find them: they bought nothing and cost
+several times the time of code generation. Functions of the transcendental kind must have been expanded before.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from itertools import count
+
+import numpy as np
+
+from .instructions import COMPARISONS, OPCODES, TRANSCENDENTAL
+
+_LLVM = {"bool": "i1", "f16": "half", "bf16": "i16", "f32": "float", "f64": "double", "pointer": "ptr"}
+_INTRINSICS = frozenset(("sqrt", "floor", "ceil", "trunc", "round", "copysign"))
+
+_SUFFIX = {"float": "f32", "double": "f64", "half": "f16"}
+LAUNCH_COUNTERS = (0, 64)  # bytes: the next ticket and the number of finished ones, on cache lines of their own
+
+# The configuration of the tile unit: palette 1, all eight tiles of 16 rows of 64 bytes.
+_TILE_BYTES = [1] + [0] * 15 + [64, 0] * 8 + [0] * 16 + [16] * 8 + [0] * 8
+_TILE_SHAPES = (
+    "@tile_shapes = internal constant [64 x i8] [" + ", ".join(f"i8 {byte}" for byte in _TILE_BYTES) + "], align 64"
+)
+
+
+def llvm_type(type):
+    """The LLVM type of a value; bool in memory is i8 (see ``memory_type``)."""
+    scalar = _LLVM.get(type.scalar) or "i" + type.scalar[1:]
+    return f"<{type.lanes} x {scalar}>" if type.lanes > 1 else scalar
+
+
+def memory_type(type):
+    """As ``llvm_type``, for what lies in memory."""
+    return llvm_type(type.with_scalar("u8")) if type.scalar == "bool" else llvm_type(type)
+
+
+def _suffix(llvm):
+    """``<16 x float>`` -> ``v16f32``: how intrinsics are named."""
+    if not llvm.startswith("<"):
+        return _SUFFIX.get(llvm, llvm)
+    lanes, scalar = llvm[1:-1].split(" x ")
+    return f"v{lanes}{_SUFFIX.get(scalar, scalar)}"
+
+
+def _number(scalar, value):
+    if scalar in ("f16", "bf16"):
+        raise NotImplementedError(f"a constant of {scalar}: convert one of f32")
+    if scalar == "bool":
+        return "true" if value else "false"
+    if scalar in ("f32", "f64"):
+        rounded = float(np.float32(value)) if scalar == "f32" else float(value)
+        if math.isnan(rounded):
+            return "0x7FF8000000000000"
+        return "0x%016X" % struct.unpack("<Q", struct.pack("<d", rounded))[0]
+    return str(int(value))
+
+
+def constant_text(type, value):
+    """A constant as an LLVM operand."""
+    if type.is_vector:
+        scalar = llvm_type(type.with_lanes(1))
+        if isinstance(value, tuple):
+            return "<" + ", ".join(f"{scalar} {_number(type.scalar, v)}" for v in value) + ">"
+        return f"splat ({scalar} {_number(type.scalar, value)})"
+    return _number(type.scalar, value)
+
+
+class Module:
+    """LLVM IR being written: the functions of one program and the declarations that they need."""
+
+    def __init__(self, program):
+        self.program = program
+        self.declarations = {}
+        self.texts = []
+        self.streams = self.uses_tiles = False
+
+    def declare(self, name, result, *parameters):
+        self.declarations[name] = f"declare {result} @{name}({', '.join(parameters)})"
+
+    def text(self):
+        """The IR of all functions; the entry is exported as ``@entry(ptr context, i64 worker, ptr launch)``."""
+        entry = self.program.entry
+        results = {function.name: function.result_type for function in self.program.functions}
+        for function in self.program.functions:
+            self.texts.append(FunctionEmitter(self, function, results, function is entry).text())
+        declarations = "\n".join(self.declarations.values())
+        if self.uses_tiles:
+            self.texts.append(_TILE_SHAPES)
+        return "\n".join(self.texts) + "\n" + declarations + "\n\n!0 = !{i32 1}\n"
+
+
+class FunctionEmitter:
+    """Writes one function."""
+
+    def __init__(self, module, function, results, is_entry):
+        self.module, self.function, self.results, self.is_entry = module, function, results, is_entry
+        self.lines, self.names, self.numbers = [], {}, count()
+        self.label_name = "start"
+
+    def text(self):
+        function = self.function
+        if self.is_entry:
+            head = "define void @entry(ptr %context, i64 %worker, ptr %launch) nounwind {\nstart:"
+            self._load_parameters()
+            if self._has_parallel():
+                self.lines.append("%tickets = alloca i64")
+                self.lines.append("store i64 0, ptr %tickets")
+        else:
+            parameters = ", ".join(self._parameter(p) for p in function.parameters)
+            result = function.result_type
+            result = "void" if result is None else llvm_type(result)
+            head = f"define internal {result} @{function.name}({parameters}) noinline nounwind {{\nstart:"
+        self.block(function.body)
+        yields = function.body.yields
+        self.lines.append(f"ret {self.typed(yields[0])}" if yields else "ret void")
+        return head + "\n  " + "\n  ".join(self.lines) + "\n}"
+
+    def _has_parallel(self):
+        return self.module.program.is_parallel
+
+    def _load_parameters(self):
+        for i, parameter in enumerate(self.function.parameters):
+            slot = self.emit(f"getelementptr i64, ptr %context, i64 {i}")
+            self.names[id(parameter)] = self.emit(f"load {memory_type(parameter.type)}, ptr {slot}")
+
+    def _parameter(self, parameter):
+        name = self.names[id(parameter)] = f"%p{len(self.names)}"
+        return f"{llvm_type(parameter.type)} {name}"
+
+    # ---- plumbing
+
+    def fresh(self):
+        return f"%v{next(self.numbers)}"
+
+    def emit(self, text):
+        name = self.fresh()
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def label(self, name):
+        self.lines.append(f"{name}:")
+        self.label_name = name
+
+    def labels(self, *stems):
+        number = next(self.numbers)
+        return [f"{stem}{number}" for stem in stems]
+
+    def name(self, value):
+        return self.names[id(value)]
+
+    def typed(self, value):
+        return f"{llvm_type(value.type)} {self.names[id(value)]}"
+
+    def call_intrinsic(self, stem, llvm, *operands):
+        """Call ``llvm.<stem>.<type>`` with typed operands of which the first decides the overload."""
+        name = f"llvm.{stem}.{_suffix(llvm)}"
+        self.module.declare(
+            name, llvm, *(o.rsplit(" ", 1)[0] if " x " not in o else o[: o.index(">") + 1] for o in operands)
+        )
+        return self.emit(f"call {llvm} @{name}({', '.join(operands)})")
+
+    def block(self, block):
+        for instruction in block.instructions:
+            opcode = instruction.opcode
+            method = getattr(self, "emit_" + opcode.replace("-", "_"), None)
+            if method is not None:
+                found = method(instruction, *instruction.operands)
+            else:
+                found = self.arithmetic(instruction, opcode)
+            if found is not None:
+                self.names[id(instruction.results[0])] = found
+
+    # ---- arithmetic
+
+    def arithmetic(self, instruction, opcode):
+        operands = instruction.operands
+        type = operands[0].type
+        kind = "f" if type.is_float else "b" if type.scalar == "bool" else "s" if type.is_signed else "u"
+        text = OPCODES[opcode].llvm.get(kind) if opcode in OPCODES else None
+        if text is None:
+            reason = "expand it first" if opcode in TRANSCENDENTAL else "there is no such machine instruction"
+            raise NotImplementedError(f"{opcode} of {type}: {reason}")
+        llvm = llvm_type(type)
+        if opcode in _INTRINSICS:
+            return self.call_intrinsic(text, llvm, *(self.typed(o) for o in operands))
+        if opcode in COMPARISONS:
+            text = f"{'fcmp' if type.is_float else 'icmp'} {text}"
+        return self.emit(f"{text} {llvm} " + ", ".join(self.name(o) for o in operands))
+
+    def emit_constant(self, instruction):
+        result = instruction.results[0]
+        self.names[id(result)] = constant_text(result.type, instruction.attributes["value"])
+
+    def emit_neg(self, instruction, a):
+        return self.emit(
+            f"fneg {self.typed(a)}" if a.type.is_float else f"sub {llvm_type(a.type)} {self._zero(a)}, {self.name(a)}"
+        )
+
+    def _zero(self, value):
+        return constant_text(value.type, 0)
+
+    def emit_abs(self, instruction, a):
+        llvm = llvm_type(a.type)
+        if a.type.is_float:
+            return self.call_intrinsic("fabs", llvm, self.typed(a))
+        return self.name(a) if not a.type.is_signed else self.call_intrinsic("abs", llvm, self.typed(a), "i1 false")
+
+    def emit_not(self, instruction, a):
+        ones = constant_text(a.type, True if a.type.scalar == "bool" else -1)
+        return self.emit(f"xor {self.typed(a)}, {ones}")
+
+    def emit_fma(self, instruction, a, b, c):
+        return self.call_intrinsic("fma", llvm_type(a.type), self.typed(a), self.typed(b), self.typed(c))
+
+    def _smaller_or_greater(self, a, b, ordered, integer):
+        compare = f"fcmp {ordered}" if a.type.is_float else f"icmp {'s' if a.type.is_signed else 'u'}{integer}"
+        chosen = self.emit(f"{compare} {self.typed(a)}, {self.name(b)}")
+        condition = f"{llvm_type(a.type.with_scalar('bool'))} {chosen}"
+        return self.emit(f"select {condition}, {self.typed(a)}, {self.typed(b)}")
+
+    def emit_min(self, instruction, a, b):
+        return self._smaller_or_greater(a, b, "olt", "lt")
+
+    def emit_max(self, instruction, a, b):
+        return self._smaller_or_greater(a, b, "ogt", "gt")
+
+    def emit_select(self, instruction, condition, a, b):
+        return self.emit(f"select {self.typed(condition)}, {self.typed(a)}, {self.typed(b)}")
+
+    def emit_bitcast(self, instruction, a):
+        result = llvm_type(instruction.results[0].type)
+        return self.name(a) if result == llvm_type(a.type) else self.emit(f"bitcast {self.typed(a)} to {result}")
+
+    # ---- conversions
+
+    def emit_convert(self, instruction, a):
+        return self._converted(self.name(a), a.type, instruction.results[0].type)
+
+    def _cast(self, operation, name, source, target):
+        return self.emit(f"{operation} {llvm_type(source)} {name} to {llvm_type(target)}")
+
+    def _converted(self, name, source, target):
+        """The LLVM name of ``name``, of type source, as type target. Half precision goes through float32."""
+        if source is target:
+            return name
+        single = source.with_scalar("f32")
+        if source.scalar == "bf16":
+            name = self._cast("zext", name, source, source.with_scalar("i32"))
+            name = self.emit(
+                f"shl {llvm_type(source.with_scalar('i32'))} {name}, {constant_text(source.with_scalar('i32'), 16)}"
+            )
+            return self._converted(self._cast("bitcast", name, source.with_scalar("i32"), single), single, target)
+        if target.scalar == "bf16":
+            return self._to_bf16(self._converted(name, source, single), single, target)
+        if source.scalar == "f16" and target.scalar != "f32":
+            return self._converted(self._cast("fpext", name, source, single), single, target)
+        if target.scalar == "f16" and source.scalar != "f32":
+            return self._cast("fptrunc", self._converted(name, source, single), single, target)
+        if target.scalar == "bool":
+            compare = "fcmp une" if source.is_float else "icmp ne"
+            return self.emit(f"{compare} {llvm_type(source)} {name}, {constant_text(source, 0)}")
+        if source.is_float and target.is_float:
+            return self._cast("fpext" if target.size > source.size else "fptrunc", name, source, target)
+        if target.is_float:
+            return self._cast("sitofp" if source.is_signed else "uitofp", name, source, target)
+        if source.is_float:
+            return self._float_to_integer(name, source, target)
+        if target.size < source.size and source.scalar != "bool":
+            return self._cast("trunc", name, source, target)
+        if target.size == source.size and source.scalar != "bool":
+            return name
+        return self._cast("sext" if source.is_signed else "zext", name, source, target)
+
+    def _float_to_integer(self, name, source, target):
+        """Towards zero; small and unsigned integers through the next wider signed one, so that negatives wrap."""
+        wide = target.with_scalar("i64" if target.size == 8 or target.scalar == "u32" else "i32")
+        signed = self._cast("fptosi", name, source, wide)
+        if target.scalar == "u64":  # the upper half of its numbers is no i64
+            unsigned = self._cast("fptoui", name, source, target)
+            llvm, condition = llvm_type(target), llvm_type(target.with_scalar("bool"))
+            negative = self.emit(f"fcmp olt {llvm_type(source)} {name}, {constant_text(source, 0.0)}")
+            return self.emit(f"select {condition} {negative}, {llvm} {signed}, {llvm} {unsigned}")
+        return signed if wide.size == target.size else self._cast("trunc", signed, wide, target)
+
+    def _to_bf16(self, name, single, target):
+        """Nearest, halves to even, on the bits; NaN becomes the quiet one."""
+        integers = single.with_scalar("u32")
+        llvm = llvm_type(integers)
+
+        def number(value):
+            return constant_text(integers, value)
+
+        bits = self._cast("bitcast", name, single, integers)
+        high = self.emit(f"lshr {llvm} {bits}, {number(16)}")
+        odd = self.emit(f"and {llvm} {high}, {number(1)}")
+        bias = self.emit(f"add {llvm} {odd}, {number(0x7FFF)}")
+        rounded = self.emit(f"add {llvm} {bits}, {bias}")
+        rounded = self.emit(f"lshr {llvm} {rounded}, {number(16)}")
+        is_nan = self.emit(f"fcmp uno {llvm_type(single)} {name}, {name}")
+        condition = llvm_type(single.with_scalar("bool"))
+        chosen = self.emit(f"select {condition} {is_nan}, {llvm} {number(0x7FC0)}, {llvm} {rounded}")
+        return self._cast("trunc", chosen, integers, target)
+
+    # ---- lanes
+
+    def emit_splat(self, instruction, scalar):
+        vector = llvm_type(instruction.results[0].type)
+        lanes = instruction.results[0].type.lanes
+        first = self.emit(f"insertelement {vector} poison, {self.typed(scalar)}, i32 0")
+        return self.emit(f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
+
+    def emit_iota(self, instruction):
+        result = instruction.results[0]
+        self.names[id(result)] = constant_text(result.type, tuple(range(result.type.lanes)))
+
+    def emit_extract(self, instruction, vector):
+        return self.emit(f"extractelement {self.typed(vector)}, i32 {instruction.attributes['lane']}")
+
+    def _shuffled(self, llvm, a, b, lanes):
+        mask = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.emit(f"shufflevector {llvm} {a}, {llvm} {b}, <{len(lanes)} x i32> <{mask}>")
+
+    def emit_shuffle(self, instruction, a, b):
+        return self._shuffled(llvm_type(a.type), self.name(a), self.name(b), instruction.attributes["lanes"])
+
+    def emit_reduce(self, instruction, vector):
+        type, by = vector.type, instruction.attributes["by"]
+        if type.scalar == "bool" and by == "or":  # all lanes at once, as an integer
+            bits = self.emit(f"bitcast {self.typed(vector)} to i{type.lanes}")
+            return self.emit(f"icmp ne i{type.lanes} {bits}, 0")
+        name, lanes = self.name(vector), vector.type.lanes
+        while lanes > 1:
+            half = type.with_lanes(lanes // 2)
+            llvm = llvm_type(type.with_lanes(lanes))
+            if lanes == 2:
+                parts = [self.emit(f"extractelement {llvm} {name}, i32 {lane}") for lane in (0, 1)]
+            else:
+                spans = (range(lanes // 2), range(lanes // 2, lanes))
+                parts = [self._shuffled(llvm, name, "poison", span) for span in spans]
+            name = self._combined(by, half, *parts)
+            lanes //= 2
+        return name
+
+    def _combined(self, by, type, a, b):
+        llvm = llvm_type(type)
+        if by in ("min", "max"):
+            order = "lt" if by == "min" else "gt"
+            compare = f"fcmp o{order}" if type.is_float else f"icmp {'s' if type.is_signed else 'u'}{order}"
+            chosen = self.emit(f"{compare} {llvm} {a}, {b}")
+            return self.emit(f"select {llvm_type(type.with_scalar('bool'))} {chosen}, {llvm} {a}, {llvm} {b}")
+        kind = "f" if type.is_float else "b" if type.scalar == "bool" else "s"
+        return self.emit(f"{OPCODES[by].llvm[kind]} {llvm} {a}, {b}")
+
+    def emit_compress(self, instruction, vector, mask):
+        llvm = llvm_type(vector.type)
+        name = f"llvm.experimental.vector.compress.{_suffix(llvm)}"
+        self.module.declare(name, llvm, llvm, llvm_type(mask.type), llvm)
+        return self.emit(f"call {llvm} @{name}({self.typed(vector)}, {self.typed(mask)}, {llvm} zeroinitializer)")
+
+    # ---- memory
+
+    def emit_offset(self, instruction, pointer, index):
+        return self.emit(
+            f"getelementptr {memory_type(pointer.type.element)}, ptr {self.name(pointer)}, {self.typed(index)}"
+        )
+
+    def emit_reinterpret(self, instruction, pointer):
+        return self.name(pointer)
+
+    def _as_bool(self, type, name):
+        if type.scalar != "bool":
+            return name
+        return self.emit(f"icmp ne {memory_type(type)} {name}, {constant_text(type.with_scalar('u8'), 0)}")
+
+    def _as_memory(self, value):
+        """The value as ``type name``, the way it lies in memory."""
+        if value.type.scalar != "bool":
+            return self.typed(value)
+        llvm = memory_type(value.type)
+        return f"{llvm} {self.emit(f'zext {self.typed(value)} to {llvm}')}"
+
+    def emit_load(self, instruction, pointer, mask=None):
+        type = instruction.results[0].type
+        llvm = memory_type(type)
+        align = instruction.attributes.get("align", type.size)
+        if mask is None:
+            return self._as_bool(type, self.emit(f"load {llvm}, ptr {self.name(pointer)}, align {align}"))
+        name = f"llvm.masked.load.{_suffix(llvm)}.p0"
+        self.module.declare(name, llvm, "ptr", "i32", llvm_type(mask.type), llvm)
+        operands = f"ptr {self.name(pointer)}, i32 {align}, {self.typed(mask)}, {llvm} zeroinitializer"
+        return self._as_bool(type, self.emit(f"call {llvm} @{name}({operands})"))
+
+    def emit_store(self, instruction, value, pointer, mask=None):
+        typed = self._as_memory(value)
+        align = instruction.attributes.get("align", value.type.size)
+        if mask is None:
+            stream = ", !nontemporal !0" if instruction.attributes.get("stream") else ""
+            self.lines.append(f"store {typed}, ptr {self.name(pointer)}, align {align}{stream}")
+            self.module.streams |= bool(stream)
+            return
+        llvm = memory_type(value.type)
+        name = f"llvm.masked.store.{_suffix(llvm)}.p0"
+        self.module.declare(name, "void", llvm, "ptr", "i32", llvm_type(mask.type))
+        self.lines.append(f"call void @{name}({typed}, ptr {self.name(pointer)}, i32 {align}, {self.typed(mask)})")
+
+    def _addresses(self, pointer, indices):
+        element = memory_type(pointer.type.element)
+        return self.emit(f"getelementptr {element}, ptr {self.name(pointer)}, {self.typed(indices)}")
+
+    def _all_lanes(self, lanes, mask):
+        return f"<{lanes} x i1> splat (i1 true)" if mask is None else self.typed(mask)
+
+    def emit_gather(self, instruction, pointer, indices, mask=None):
+        type = instruction.results[0].type
+        llvm, lanes = memory_type(type), type.lanes
+        name = f"llvm.masked.gather.{_suffix(llvm)}.v{lanes}p0"
+        self.module.declare(name, llvm, f"<{lanes} x ptr>", "i32", f"<{lanes} x i1>", llvm)
+        where = self._addresses(pointer, indices)
+        operands = f"<{lanes} x ptr> {where}, i32 {type.size}, {self._all_lanes(lanes, mask)}, {llvm} zeroinitializer"
+        return self._as_bool(type, self.emit(f"call {llvm} @{name}({operands})"))
+
+    def emit_scatter(self, instruction, value, pointer, indices, mask=None):
+        type = value.type
+        llvm, lanes = memory_type(type), type.lanes
+        name = f"llvm.masked.scatter.{_suffix(llvm)}.v{lanes}p0"
+        self.module.declare(name, "void", llvm, f"<{lanes} x ptr>", "i32", f"<{lanes} x i1>")
+        typed, where = self._as_memory(value), self._addresses(pointer, indices)
+        self.lines.append(
+            f"call void @{name}({typed}, <{lanes} x ptr> {where}, i32 {type.size}, {self._all_lanes(lanes, mask)})"
+        )
+
+    def emit_prefetch(self, instruction, pointer):
+        self.module.declare("llvm.prefetch.p0", "void", "ptr", "i32", "i32", "i32")
+        self.lines.append(f"call void @llvm.prefetch.p0(ptr {self.name(pointer)}, i32 0, i32 3, i32 1)")
+
+    # ---- tiles: Intel's AMX, whose registers are numbered and not values
+
+    def _tile_call(self, name, operands, *parameters):
+        self.module.declare(f"llvm.x86.{name}", "void", *parameters)
+        self.lines.append(f"call void @llvm.x86.{name}({operands})")
+
+    def emit_tiles_begin(self, instruction):
+        self.module.uses_tiles = True
+        self._tile_call("ldtilecfg", "ptr @tile_shapes", "ptr")
+
+    def emit_tiles_end(self, instruction):
+        self._tile_call("tilerelease", "")
+
+    def emit_tile_zero(self, instruction):
+        self._tile_call("tilezero", f"i8 {instruction.attributes['tile']}", "i8 immarg")
+
+    def _tile_memory(self, name, instruction, pointer, stride):
+        operands = f"i8 {instruction.attributes['tile']}, ptr {self.name(pointer)}, {self.typed(stride)}"
+        self._tile_call(name, operands, "i8 immarg", "ptr", "i64")
+
+    def emit_tile_load(self, instruction, pointer, stride):
+        self._tile_memory("tileloadd64", instruction, pointer, stride)
+
+    def emit_tile_store(self, instruction, pointer, stride):
+        self._tile_memory("tilestored64", instruction, pointer, stride)
+
+    def emit_tile_multiply(self, instruction):
+        tiles = ", ".join(f"i8 {instruction.attributes[name]}" for name in ("tile", "a", "b"))
+        self._tile_call("tdpbf16ps", tiles, "i8 immarg", "i8 immarg", "i8 immarg")
+
+    # ---- structure
+
+    def emit_worker(self, instruction):
+        self.names[id(instruction.results[0])] = "%worker"
+
+    def emit_call(self, instruction, *arguments):
+        name = instruction.attributes["function"]
+        result = self.results[name]
+        operands = ", ".join(self.typed(a) for a in arguments)
+        if result is None:
+            self.lines.append(f"call void @{name}({operands})")
+            return None
+        return self.emit(f"call {llvm_type(result)} @{name}({operands})")
+
+    def emit_loop(self, instruction, first, end, step, *carry):
+        head, body, done = self.labels("head", "body", "done")
+        block = instruction.blocks[0]
+        before = self.label_name
+        self.lines.append(f"br label %{head}")
+        self.label(head)
+        names = [self.fresh() for _ in block.arguments]
+        for value, name in zip(block.arguments, names):
+            self.names[id(value)] = name
+        place = len(self.lines)
+        self.lines.extend([None] * len(names))  # the phis, written when the block's end is known
+        more = self.emit(f"icmp slt i64 {names[0]}, {self.name(end)}")
+        self.lines.append(f"br i1 {more}, label %{body}, label %{done}")
+        self.label(body)
+        self.block(block)
+        following = self.emit(f"add i64 {names[0]}, {self.name(step)}")
+        self.lines.append(f"br label %{head}")
+        starts = [self.name(first), *(self.name(v) for v in carry)]
+        nexts = [following, *(self.name(v) for v in block.yields)]
+        for i, (value, name) in enumerate(zip(block.arguments, names)):
+            phi = f"phi {llvm_type(value.type)} [{starts[i]}, %{before}], [{nexts[i]}, %{self.label_name}]"
+            self.lines[place + i] = f"{name} = {phi}"
+        self.label(done)
+        for result, name in zip(instruction.results, names[1:]):
+            self.names[id(result)] = name
+
+    def emit_if(self, instruction, condition):
+        then, otherwise, done = self.labels("then", "else", "endif")
+        self.lines.append(f"br i1 {self.name(condition)}, label %{then}, label %{otherwise}")
+        ends = []
+        for label, block in zip((then, otherwise), instruction.blocks):
+            self.label(label)
+            self.block(block)
+            ends.append((self.label_name, [self.name(v) for v in block.yields]))
+            self.lines.append(f"br label %{done}")
+        self.label(done)
+        for i, result in enumerate(instruction.results):
+            sources = ", ".join(f"[{values[i]}, %{label}]" for label, values in ends)
+            self.names[id(result)] = self.emit(f"phi {llvm_type(result.type)} {sources}")
+
+    def emit_parallel(self, instruction, chunks):
+        """Take tickets until none of this loop's are left, then wait until all of them are finished.
+
+        Tickets are numbered through all parallel loops of a run, and every thread works out by itself which ones belong
+        to the loop that it is at: a thread may join late, or never, and none has to be waited for to begin.
+        """
+        take, attempt, body, drained, done = self.labels("take", "attempt", "body", "drained", "done")
+        first = self.emit("load i64, ptr %tickets")
+        end = self.emit(f"add i64 {first}, {self.name(chunks)}")
+        finished = self.emit(f"getelementptr i8, ptr %launch, i64 {LAUNCH_COUNTERS[1]}")
+        self.lines.append(f"br label %{take}")
+        self.label(take)
+        ticket = self.emit("load atomic i64, ptr %launch monotonic, align 8")
+        left = self.emit(f"icmp slt i64 {ticket}, {end}")
+        self.lines.append(f"br i1 {left}, label %{attempt}, label %{drained}")
+        self.label(attempt)
+        following = self.emit(f"add i64 {ticket}, 1")
+        exchange = self.emit(f"cmpxchg ptr %launch, i64 {ticket}, i64 {following} acquire monotonic, align 8")
+        mine = self.emit(f"extractvalue {{ i64, i1 }} {exchange}, 1")
+        self.lines.append(f"br i1 {mine}, label %{body}, label %{take}")
+        self.label(body)
+        block = instruction.blocks[0]
+        self.names[id(block.arguments[0])] = self.emit(f"sub i64 {ticket}, {first}")
+        streamed, self.module.streams = self.module.streams, False
+        self.block(block)
+        if self.module.streams:  # streaming stores are not ordered by the atomic add
+            self.lines.append("fence seq_cst")
+        self.module.streams |= streamed
+        self.emit(f"atomicrmw add ptr {finished}, i64 1 release, align 8")
+        self.lines.append(f"br label %{take}")
+        self.label(drained)
+        self.module.declare("await_count", "void", "ptr", "i64")
+        all_done = self.emit(f"load atomic i64, ptr {finished} acquire, align 8")
+        waiting = self.emit(f"icmp slt i64 {all_done}, {end}")
+        wait = done + "w"
+        self.lines.append(f"br i1 {waiting}, label %{wait}, label %{done}")
+        self.label(wait)
+        self.lines.append(f"call void @await_count(ptr {finished}, i64 {end})")
+        self.lines.append(f"br label %{done}")
+        self.label(done)
+        self.lines.append(f"store i64 {end}, ptr %tickets")
+
+
+def emit(program):
+    """The LLVM IR text of a program."""
+    return Module(program).text()

@@ -1,0 +1,141 @@
+"""Kernels: loop programs made callable. From memory, from the disk, or built, expanded, emitted and compiled."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+from . import cache, launch, threads
+from .emit import emit
+from .expand import expand
+from .host import host
+from .runtime import runtime_code
+from .simplify import simplify
+from .verify import verify
+
+_LOG = os.environ.get("RUSHLIGHT_LOG_KERNELS", "") not in ("", "0")
+_lock = threading.RLock()  # one thread compiles at a time
+_known = {}  # key -> Kernel
+listeners = []  # functions that are told of each kernel that is made
+
+
+class Kernel:
+    """A compiled program.
+
+    ``alone(*arguments)`` runs it on the calling thread, ``threaded(*arguments)`` on all; both take NumPy arrays for
+    pointers (None for NULL), lists of arrays for pointers to pointers, ints and floats, and return None. Nothing but
+    the arguments' classes is checked: whoever calls has seen to dtypes, sizes and layouts.
+    """
+
+    __slots__ = ("_loaded", "alone", "build", "key", "name", "threaded")
+
+    def __init__(self, key, name, build, addresses, loaded):
+        self.key, self.name, self.build, self._loaded = key, name, build, loaded
+        self.alone = launch.built_in(name, addresses["call_alone"])
+        threaded = addresses.get("call_threaded")
+        self.threaded = self.alone if threaded is None else launch.built_in(name, threaded)
+
+    def program(self):
+        """The loop program, built again: for people and tests to look at."""
+        return self.build()
+
+    def __repr__(self):
+        return f"<kernel {self.name}>"
+
+
+def compiled(key, build):
+    """The Kernel for a key; ``build()`` gives its Program where it is in neither memory nor the disk's cache.
+
+    The key (a tuple of plain values; the first is the kernel's name) must determine the program.
+    """
+    found = _known.get(key)
+    if found is None:
+        with _lock:
+            found = _known.get(key) or _make(key, build)
+            _known[key] = found
+    return found
+
+
+def known():
+    """All kernels made so far."""
+    return _known.values()
+
+
+@functools.cache
+def pool():
+    """The Pool of worker threads, started at first use."""
+    return threads.Pool(_code(("runtime",), runtime_code)[0])
+
+
+@functools.cache
+def disk():
+    """The Cache of machine code on disk."""
+    return cache.Cache()
+
+
+@functools.cache
+def _fingerprint():
+    """A hash of what kernels are made by: this room's source files, the CPU, the versions."""
+    found = hashlib.sha256(f"{host().description} {sys.version}".encode())
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        status = path.stat()
+        found.update(f"{path.name} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return found.hexdigest()
+
+
+@functools.cache
+def _python_symbols():
+    return launch.python_symbols()
+
+
+def _code(key, text):
+    """The machine code for a key, from the disk or of the IR that ``text()`` gives; and whether it was compiled now."""
+    name = f"{_fingerprint()} {key!r}"
+    found = disk().load(name)
+    if found is not None:
+        return found, False
+    found = host().compile(text())
+    disk().store(name, found)
+    return found, True
+
+
+def lowered(program):
+    """The program as it is emitted: checked, and with its functions expanded to machine instructions."""
+    return simplify(expand(verify(program)))
+
+
+def machine_text(program):
+    """The LLVM IR of a program and its entry points."""
+    return emit(lowered(program)) + launch.entry_points(program)
+
+
+def _make(key, build):
+    began = time.perf_counter()
+    kept = []  # the program, if it had to be built
+
+    def text():
+        kept.append(build())
+        return machine_text(kept[0])
+
+    code, fresh = _code(key, text)
+    exports = ["call_alone"]
+    if fresh:
+        is_parallel = kept[0].is_parallel
+    else:
+        is_parallel = b"call_threaded" in code
+    if is_parallel:
+        exports.append("call_threaded")
+    addresses, loaded = host().load(code, exports, {**_python_symbols(), **pool().symbols})
+    if _LOG:
+        took = (time.perf_counter() - began) * 1e3
+        origin = "compiled" if fresh else "loaded"
+        print(f"rushlight: kernel {key[0]} {origin} in {took:.1f} ms ({len(code)} bytes) {key[1:]}", file=sys.stderr)
+    made = Kernel(key, key[0], build, addresses, loaded)
+    for listener in listeners:
+        listener(made)
+    return made

@@ -1,0 +1,131 @@
+"""Convolutions of stride 1 on the tile unit: how strips are cut, and whether it pays at all."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ..host import host
+from ..kernel import compiled, pool
+from ..scratch import scratch
+from . import convolution, convolution_weight
+from .panels import LANES, PANEL, PARTS, STEP_WORDS
+
+_STRIP_WORDS = 250_000  # of an image's parts that a chunk keeps in the second cache
+_FEWEST_CHANNELS = 16
+_FEWEST_MULTIPLICATIONS = 3_000_000
+_LEAST_USE = 0.4  # of the tiles' multiplications; where padding wastes more, vectors win
+_SLOTS = 16  # sums of their own in the gradient of the weight, whatever the number of threads
+_LARGEST_WEIGHT_STRIP = 300_000
+
+
+def pays(x_shape, w_shape, out_shape):
+    """Whether the tile unit is there and wins for a convolution of stride 1 without groups, or one of its gradients."""
+    machine = host()
+    if machine is None or not machine.has_tiles:
+        return False
+    outputs, inputs, *size = w_shape
+    if min(outputs, inputs) < _FEWEST_CHANNELS:
+        return False
+    batch, _, rows, columns = out_shape
+    use = outputs * inputs / (_panels(outputs) * _panels(inputs) * PANEL**2) * columns / max(x_shape[3], columns)
+    work = batch * rows * columns * outputs * inputs * size[0] * size[1]
+    return use > _LEAST_USE and work > _FEWEST_MULTIPLICATIONS
+
+
+def _panels(extent):
+    return -(-extent // PANEL)
+
+
+def _odd_lines(words):
+    """Rounded up to an odd number of cache lines, so that planes do not fall on the same places in the cache."""
+    lines = -(-words // LANES)
+    return (lines | 1) * LANES
+
+
+@functools.lru_cache(1024)
+def _geometry(inputs, width, left, out_height, out_width, row_reach):
+    """(pitch, rows of a strip, words of a plane) for a strip whose taps reach ``row_reach`` rows down."""
+    pitch = max(width + left, out_width)
+    room = _STRIP_WORDS // (PARTS * LANES * _panels(inputs))
+    strip = max(1, min(out_height, room // pitch - row_reach))
+    strip = -(-out_height // -(-out_height // strip))
+    return pitch, strip, _odd_lines((strip + row_reach) * pitch + convolution.SLACK)
+
+
+@functools.lru_cache(256)
+def _table(strip, pitch, out_width):
+    """For each 16 pixels of a strip: where the first that counts goes, which count (as bits), and how many."""
+    pixels = np.arange(-(-strip * pitch // PANEL) * PANEL).reshape(-1, LANES)
+    counts = (pixels % pitch < out_width) & (pixels // pitch < strip)
+    first = pixels[:, 0] // pitch * out_width + np.minimum(pixels[:, 0] % pitch, out_width)
+    bits = (counts.astype(np.int64) << np.arange(LANES)).sum(1)
+    return np.ascontiguousarray(np.stack([first, bits, counts.sum(1)], 1).astype(np.int32))
+
+
+def _convolve(x, w, w_strides, outputs, size, bias, padding, dilation, out_height, out_width):
+    """The convolution of ``x`` with the weights at ``w``, of strides (output, input, tap)."""
+    batch, inputs, height, width = x.shape
+    pitch, strip, plane = _geometry(inputs, width, padding[1], out_height, out_width, dilation[0] * (size[0] - 1))
+    y = np.empty((batch, outputs, out_height, out_width), np.float32)
+    kernel = _forward_kernel(*size, bias is not None)
+    panels = _panels(outputs) * _panels(inputs) * size[0] * size[1] * STEP_WORDS
+    words = PANEL * PANEL + PARTS * _panels(inputs) * LANES * plane
+    kernel.threaded(
+        x, w, bias, y, _table(strip, pitch, out_width), scratch("tiles.shared", panels, np.int32),
+        scratch("tiles.own", words * pool().scratch_areas, np.int32), batch, inputs, outputs, height, width, *padding,
+        out_height, out_width, *dilation, *w_strides, pitch, strip, plane, words,
+    )  # fmt: skip
+    return y
+
+
+def forward(x, w, bias, padding, dilation):
+    """The convolution of stride 1 of contiguous float32 arrays: (N, C, H, W) with (O, C, h, w), zeros around."""
+    outputs, inputs, *size = w.shape
+    out = [x.shape[2 + i] + 2 * padding[i] - dilation[i] * (size[i] - 1) for i in range(2)]
+    taps = size[0] * size[1]
+    return _convolve(x, w, (inputs * taps, taps, 1), outputs, size, bias, padding, dilation, *out)
+
+
+def input_gradient(dy, w, x_shape, padding, dilation):
+    """The gradient of ``forward`` for ``x``: the convolution of ``dy`` with the weight turned around."""
+    outputs, inputs, *size = w.shape
+    taps = size[0] * size[1]
+    around = [dilation[i] * (size[i] - 1) - padding[i] for i in range(2)]
+    backwards = w.reshape(-1)[taps - 1 :]
+    return _convolve(dy, backwards, (taps, inputs * taps, -1), inputs, size, None, around, dilation, *x_shape[2:])
+
+
+def weight_gradient(x, dy, size, padding, dilation):
+    """The gradient of ``forward`` for ``w``."""
+    batch, inputs, height, width = x.shape
+    outputs, out_height, out_width = dy.shape[1:]
+    pitch = max(width + padding[1], out_width)
+    reach = dilation[0] * (size[0] - 1)
+    room = _LARGEST_WEIGHT_STRIP // (PANEL * (PARTS * _panels(inputs) + PARTS * _panels(outputs) // 2 + 1))
+    strip = max(1, min(out_height, room // pitch))
+    strip = -(-out_height // -(-out_height // strip))
+    steps = _panels(strip * pitch)
+    longest = max((strip + reach) * pitch, steps * PANEL + reach * pitch + dilation[1] * (size[1] - 1))
+    plane = _odd_lines(longest + LANES)
+    slots = min(_SLOTS, batch * -(-out_height // strip))
+    blocks = _panels(inputs) * _panels(outputs)
+    words = plane + 2 * PANEL + PARTS * _panels(inputs) * PANEL * plane + _panels(outputs) * steps * STEP_WORDS
+    dw = np.empty((outputs, inputs, *size), np.float32)
+    _weight_kernel(*size).threaded(
+        x, dy, dw, scratch("tiles.sums", slots * blocks * size[0] * size[1] * PANEL * PANEL, np.float32),
+        scratch("tiles.own", words * pool().scratch_areas, np.int32), batch, inputs, outputs, height, width, *padding,
+        out_height, out_width, *dilation, pitch, strip, plane, steps, slots, words,
+    )  # fmt: skip
+    return dw
+
+
+@functools.cache
+def _forward_kernel(*options):
+    return compiled(("tile convolution", *options), lambda: convolution.build(*options))
+
+
+@functools.cache
+def _weight_kernel(*options):
+    return compiled(("tile convolution weight", *options), lambda: convolution_weight.build(*options))

@@ -1,0 +1,106 @@
+"""Machine code on disk: private, checked, atomic, and never in the way."""
+
+import os
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from rushlight.kernels import cache
+from rushlight.kernels.cache import Cache
+from rushlight.kernels.host import host
+
+
+@pytest.fixture
+def kept(tmp_path):
+    return Cache(tmp_path / "kernels")
+
+
+def test_stores_and_loads(kept):
+    assert kept.load("a") is None
+    kept.store("a", b"code")
+    assert kept.load("a") == b"code" and kept.load("b") is None
+    count, size = kept.information()
+    assert count == 1 and size > len(b"code")
+    assert kept.clear() == 1 and kept.load("a") is None
+
+
+def test_directory_is_private(kept):
+    kept.store("a", b"code")
+    assert stat.S_IMODE(kept.path.stat().st_mode) == 0o700
+    assert all(stat.S_IMODE(path.stat().st_mode) & 0o077 == 0 for path in kept.path.iterdir())
+
+
+@pytest.mark.parametrize("damage", [lambda c: c[:-1], lambda c: c[:-1] + b"x", lambda c: b"", lambda c: b"y" + c[1:]])
+def test_damaged_files_are_not_loaded(kept, damage):
+    kept.store("a", b"code")
+    (path,) = kept.path.iterdir()
+    path.write_bytes(damage(path.read_bytes()))
+    assert kept.load("a") is None
+    assert not path.exists()
+    kept.store("a", b"code")
+    assert kept.load("a") == b"code"
+
+
+def test_directory_that_others_may_write_to_is_refused(tmp_path):
+    path = tmp_path / "shared"
+    path.mkdir()
+    path.chmod(0o777)
+    kept = Cache(path)
+    with pytest.warns(UserWarning, match="others may write to it"):
+        kept.store("a", b"code")
+    assert kept.load("a") is None and not list(path.iterdir())
+
+
+def test_directory_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    kept = Cache(tmp_path / "file" / "kernels")
+    kept.store("a", b"code")
+    assert kept.load("a") is None
+
+
+def test_full_disk(kept, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache.os, "replace", full)
+    kept.store("a", b"code")
+    assert kept.load("a") is None and not list(kept.path.iterdir())
+
+
+def test_concurrent_writers(kept):
+    code = bytes(range(256)) * 400
+
+    def work(number):
+        for i in range(20):
+            kept.store(f"key {i}", code + bytes([i]))
+            found = Cache(kept.path).load(f"key {(i + number) % 20}")
+            assert found is None or found[:-1] == code
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(work, range(6)))
+    assert not list(kept.path.glob("*.part"))
+
+
+def test_old_files_go_when_there_are_too_many(kept, monkeypatch):
+    monkeypatch.setattr(cache, "_LARGEST", 1500)
+    for i in range(4):
+        kept.store(f"{i}", bytes(500))
+        for path in kept.path.iterdir():
+            os.utime(path, (path.stat().st_atime - 10, path.stat().st_mtime - 10))
+    assert [kept.load(f"{i}") is not None for i in range(4)] == [False, False, True, True]
+
+
+@pytest.mark.skipif(host() is None, reason="no generated kernels here")
+def test_second_process_loads_what_the_first_compiled(tmp_path):
+    code = "from rushlight.kernels.kernel import pool; pool()"
+    environment = {**os.environ, "RUSHLIGHT_CACHE": str(tmp_path / "c")}
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+        files = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "c").iterdir()}
+        assert len(files) == 1
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert files == {path.name: path.stat().st_mtime_ns for path in (tmp_path / "c").iterdir()}
