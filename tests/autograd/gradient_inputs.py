@@ -119,6 +119,7 @@ CALLS = {
     "linalg_solve_triangular": lambda: (regular().triu(), t(3, 2), True, False),
     "linalg_solve_ex": lambda: (regular(), t(3, 2)),
     "linalg_cross": lambda: (t(2, 3), t(2, 3), 1),
+    "cross_entropy_parts": lambda: (t(2, 3), index(0, 2), None, "mean", -100, 0.1),
     "nll_loss": lambda: (t(2, 3), index(0, 2), fixed(3), "mean", -100),
     "nll_loss_gradient": lambda: (t(2), index(0, 2), None, "none", -100, fixed(), (2, 3)),
     "multi_margin_loss": lambda: (t(2, 3), index(0, 2), 1, 1.0, None, "mean"),
@@ -207,11 +208,23 @@ PREPARED = {
 }
 # How many of the outputs are checked, where others are by-products that nothing public gives a gradient to.
 OUTPUTS = dict.fromkeys(
-    ("layer_norm_parts", "group_norm_parts", "batch_norm_parts", "lstsq_parts", "ctc_loss_parts", "eig_parts"), 1
+    (
+        "attention",
+        "cross_entropy_parts",
+        "layer_norm_parts",
+        "group_norm_parts",
+        "batch_norm_parts",
+        "lstsq_parts",
+        "ctc_loss_parts",
+        "eig_parts",
+    ),
+    1,
 )
 # Reached by the second derivatives of the records that call them, with arguments that only those know.
 THROUGH_OTHERS = frozenset(
     (
+        "attention_backward",
+        "cross_entropy_gradient",
         "layer_norm_gradients",
         "group_norm_gradients",
         "batch_norm_gradients",

@@ -68,11 +68,11 @@ def test_numpy_warnings_stay_silent():
     assert rl.exp(zero + 1000).tolist() == [math.inf] * 2
 
 
-def test_large_arrays_take_the_block_path():
+def test_large_arrays_give_what_small_ones_do():
     x = rl.linspace(-4, 4, 300_001)
     for name in ("gelu", "silu", "mish", "hardswish", "softplus", "elu"):
         function = getattr(rl.nn.functional, name)
-        np.testing.assert_allclose(function(x)[::1000].numpy(), function(x[::1000]).numpy(), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(function(x)[::1000].numpy(), function(x[::1000]).numpy(), rtol=1e-6, atol=5e-7)
     condition = rl.rand(300_001) > 0.5
     for first, second in ((x, -x), (x, 0.0), (0, x), (2.5, x)):
         found = rl.where(condition, first, second).numpy()

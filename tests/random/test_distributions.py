@@ -1,11 +1,12 @@
 """The arithmetic behind the distributions, their order of elements and their errors; nothing here needs PyTorch."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from rushlight.random import Generator, box_muller
+from rushlight.random import Generator, box_muller, bulk
 from rushlight.random import distributions as draw
 from rushlight.random.exact import scale_and_shift, sin_cos
 from rushlight.random.integers import _shuffle, _shuffle_one_by_one
@@ -77,20 +78,23 @@ def test_every_step_left_out_changes_nothing(start, step):
 
 @pytest.mark.parametrize("size", [16, 17, 100, 600, 608, 640, 1000, 32768, 32775, 70001])
 @pytest.mark.parametrize("mean, std", [(0.0, 1.0), (0.3, 1.7)])
-def test_a_kernel_sees_the_words_that_numpy_would(size, mean, std):
+def test_a_kernel_sees_the_words_that_numpy_would(size, mean, std, monkeypatch):
     expected = draw.normal_(np.empty(size, SINGLE), mean, std, seeded())
     calls = []
 
     def kernel(words, result, mean, std):
         calls.append(words.size)
         assert words.dtype == np.uint32 and words.size % 16 == 0 and result.flags.c_contiguous
-        box_muller.reference(words, result, mean, std)
+        box_muller.transform(words, result, mean, std)
 
-    box_muller.use_kernel(kernel)
-    try:
-        found = draw.normal_(np.empty(size, SINGLE), mean, std, seeded())
-    finally:
-        box_muller.use_kernel(None)
+    def fill_words(key, words):
+        bits.state = {"bit_generator": "MT19937", "state": {"key": key.copy(), "pos": 624}}
+        words[...] = bits.random_raw(words.size)
+        key[...] = bits.state["state"]["key"]
+
+    bits = np.random.MT19937(0)
+    monkeypatch.setattr(bulk, "_kernels", SimpleNamespace(normals=kernel, fill_words=fill_words))
+    found = draw.normal_(np.empty(size, SINGLE), mean, std, seeded())
     assert calls
     assert found.tobytes() == expected.tobytes()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from heapq import heappop, heappush
+from operator import attrgetter
 
 from ..base.errors import hinted
 from ..ops.table import functions
@@ -13,19 +13,22 @@ from .modes import state
 from .node import AccumulateGrad, Freed
 
 getrefcount = sys.getrefcount
+object_new = object.__new__
 _PACKAGE = __file__.rsplit("autograd", 1)[0]
 
 
 class Task:
     """One run of the engine, as hooks see it.
 
-    ``nodes`` are those it reaches, ``whole`` says that these are all, ``notes`` is what hooks keep for this run.
+    ``nodes`` and ``leaves`` are those it reaches, ``whole`` says that these are all, ``notes`` is what hooks keep for
+    this run.
     """
 
-    __slots__ = ("nodes", "notes", "whole")
+    __slots__ = ("leaves", "nodes", "notes", "whole")
 
-    def __init__(self, nodes, whole):
-        self.nodes, self.notes, self.whole = nodes, {}, whole
+    def reaches(self, node):
+        """Whether a gradient may arrive at ``node`` in this run."""
+        return node in self.nodes or node in self.leaves
 
 
 def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=True):
@@ -42,20 +45,28 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
     Returns:
         The gradients at ``wanted`` (None where nothing arrived), or None when accumulating.
     """
-    counts, needed = _plan(roots, wanted)
-    captures = None
-    if wanted is not None and not accumulate:
-        captures = {}
-        for edge in wanted:
-            captures.setdefault(edge[0], {})[edge[1]] = None
+    order, nodes, leaves = _reach(roots)
+    way, captures = None, None
+    if wanted is not None:
+        way = _Way({edge[0] for edge in wanted}, order, nodes, leaves)
+        order, nodes, leaves = way.order, way.nodes, way.leaves
+        if not accumulate:
+            captures = {}
+            for edge in wanted:
+                captures.setdefault(edge[0], {})[edge[1]] = None
+    order.sort(key=_sequence)
     freed = None if keep_graph else Freed(user_location())
     before = state.grad, state.recording, state.task
-    state.task = Task(counts, wanted is None)
+    task = state.task = object_new(Task)
+    task.nodes, task.leaves, task.notes, task.whole = nodes, leaves, {}, way is None
     if create_graph != before[0]:
         state.grad = create_graph
         state.update()
+    pending = {}
     try:
-        _run(roots, gradients, counts, needed, captures, freed)
+        for (node, number), grad in zip(roots, gradients):
+            _add_pending(pending, node, number, grad)
+        _run(order, leaves, pending, way, captures, freed)
     finally:
         state.grad, state.recording, state.task = before
     if captures is not None:
@@ -63,98 +74,74 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
     return None
 
 
-def _plan(roots, wanted):
-    """How many gradients each node waits for, and, where edges are ``wanted``, which nodes have to run."""
-    counts, leaves = {}, []
+_sequence = attrgetter("sequence")
+
+
+def _reach(roots):
+    """What gradients of ``roots`` can flow to: operations' nodes, as a list and as a set, and ``{leaf: uses}``."""
+    order, nodes, leaves = [], set(), {}
     for node, _ in roots:
-        counts[node] = 0
-    stack = list(counts)
-    while stack:
-        node = stack.pop()
         if node.__class__ is AccumulateGrad:
-            leaves.append(node)
-            continue
+            leaves[node] = 0
+        elif node not in nodes:
+            nodes.add(node)
+            order.append(node)
+    for node in order:  # which grows meanwhile
         for edge in node.next_edges:
             if edge is not None:
-                node = edge[0]
-                if node in counts:
-                    counts[node] += 1
-                else:
-                    counts[node] = 1
-                    stack.append(node)
-    if wanted is None:
-        return counts, None
-    ends = {edge[0] for edge in wanted if edge[0] in counts}
-    for leaf in leaves:
-        if leaf not in ends:
-            return _plan_towards(ends, counts)
-    return counts, _Everything(ends)  # every path leads to a wanted leaf
+                target = edge[0]
+                if target.__class__ is AccumulateGrad:
+                    leaves[target] = leaves.get(target, 0) + 1
+                elif target not in nodes:
+                    nodes.add(target)
+                    order.append(target)
+    return order, nodes, leaves
 
 
-class _Everything:
-    """Stands for the set of all nodes of a graph; knows the wanted ``ends``."""
+class _Way:
+    """The part of a graph that leads to ``ends``, the nodes where gradients are asked for.
 
-    __slots__ = ("ends",)
+    ``needed`` are the nodes that have to run; gradients stop at an end that none of them lies behind. ``order``,
+    ``nodes`` and ``leaves`` are as in `_reach`, for this part alone.
+    """
 
-    def __init__(self, ends):
+    __slots__ = ("ends", "leaves", "needed", "nodes", "order")
+
+    def __init__(self, ends, order, nodes, leaves):
         self.ends = ends
-
-    def __contains__(self, node):
-        return True
-
-
-class _Needed(set):
-    """The nodes that have to run on the way to the wanted ``ends``."""
-
-    __slots__ = ("ends",)
-
-
-def _plan_towards(ends, counts):
-    """The counts of the nodes on the way to ``ends``, and those that have to run; other nodes get nothing."""
-    needed = _Needed()
-    needed.ends = ends
-    # Oldest first: what a node needs was made before it, so its children are decided when its turn comes.
-    for node in sorted(counts, key=_sequence, reverse=True):
-        for edge in node.next_edges:
-            if edge is not None and (edge[0] in needed or edge[0] in ends):
-                needed.add(node)
-                break
-    counts = dict.fromkeys(needed | ends, 0)
-    for node in needed:
-        for edge in node.next_edges:
-            if edge is not None and edge[0] in counts:
-                counts[edge[0]] += 1
-    return counts, needed
-
-
-def _sequence(node):
-    return node.sequence
-
-
-def _run(roots, gradients, counts, needed, captures, freed):
-    pending, ready = {}, []
-    recording = state.grad
-    plain = captures is None and needed is None
-    ends = frozenset() if plain else needed.ends
-    watched = state.anomaly
-    for (node, number), grad in zip(roots, gradients):
-        _add_pending(pending, node, number, grad)
-    for node in {root[0]: None for root in roots}:
-        if counts.get(node) == 0:
-            heappush(ready, (node.sequence, node))
-    following = following_grad = (
-        None  # the node that became ready last mostly is the next: it need not go through the heap
-    )
-    while True:
-        if following is not None:
-            node, grad, following = following, following_grad, None
-        elif ready:
-            node = heappop(ready)[1]
-            grad = pending.pop(node, None)
-        else:
+        if leaves.keys() <= ends:  # every path leads to a wanted leaf
+            self.order, self.nodes, self.leaves, self.needed = order, nodes, leaves, nodes
             return
-        if watched or node.special or (ends and node in ends):
-            grads = _run_special(node, grad, needed, captures, recording)
+        needed = self.needed = set()
+        self.leaves = dict.fromkeys(leaves.keys() & ends, 0)
+        # Oldest first: what a node needs was made before it, so its children are decided when its turn comes.
+        for node in sorted(order, key=_sequence, reverse=True):
+            for edge in node.next_edges:
+                if edge is not None and (edge[0] in needed or edge[0] in ends):
+                    needed.add(node)
+                    break
+        for node in needed:
+            for edge in node.next_edges:
+                if edge is not None and edge[0] in self.leaves:
+                    self.leaves[edge[0]] += 1
+        self.nodes = needed | ends
+        self.order = [node for node in order if node in self.nodes]
+
+
+def _run(order, leaves, pending, way, captures, freed):
+    """Run the nodes of ``order``, latest first, and each leaf as soon as all that it waits for has arrived.
+
+    Every node was made after those that its gradients flow to: when its turn comes, it has all of its own.
+    """
+    recording, watched = state.grad, state.anomaly
+    ends = () if way is None else way.ends
+    for leaf, left in leaves.items():
+        if not left:  # a root itself
+            _run_special(leaf, pending.pop(leaf, None), way, captures, recording)
+    for node in order:
+        grad = pending.pop(node, None)
+        if watched or node.special or node in ends:
+            grads = _run_special(node, grad, way, captures, recording)
             if grads is None:
                 continue
         elif grad is None:
@@ -163,34 +150,27 @@ def _run(roots, gradients, counts, needed, captures, freed):
             grads = node.apply(grad)
         if freed is not None:
             node.saved = freed
-        grad = following_grad = None
         for edge, gradient in zip(node.next_edges, grads):
             if edge is None:
                 continue
             target = edge[0]
-            left = counts.get(target)
-            if left == 1 and target not in pending:
-                # All that the target waited for, in one piece.
-                if not target.special:
-                    if following is None:
-                        following, following_grad = target, gradient
-                        continue
-                elif plain and target.__class__ is AccumulateGrad and target.hooks is None:
+            if target.__class__ is AccumulateGrad:
+                left = leaves.get(target)
+                if left == 1 and target not in pending and way is None and target.hooks is None:
                     if gradient is not None:
                         accumulate(target, gradient, recording)
-                    continue
-            elif left is None:
-                continue
-            if gradient is not None:
-                _add_pending(pending, target, edge[1], gradient)
-            counts[target] = left - 1
-            if left == 1:
-                heappush(ready, (target.sequence, target))
-        if following is not None and ready and ready[0][0] < following.sequence:
-            if following_grad is not None:
-                pending[following] = following_grad
-            heappush(ready, (following.sequence, following))
-            following = None
+                elif left is not None:
+                    if gradient is not None:
+                        _add_pending(pending, target, 0, gradient)
+                    leaves[target] = left - 1
+                    if left == 1:
+                        grad = pending.pop(target, None)
+                        _run_special(target, grad, way, captures, recording)
+            elif gradient is not None and (way is None or target in way.nodes):
+                if target in pending or target.special:
+                    _add_pending(pending, target, edge[1], gradient)
+                else:
+                    pending[target] = gradient
 
 
 def _add_pending(pending, node, number, grad):
@@ -204,13 +184,13 @@ def _add_pending(pending, node, number, grad):
     buffer[number] = grad if buffer[number] is None else buffer[number] + grad
 
 
-def _run_special(node, grad, needed, captures, recording):
+def _run_special(node, grad, way, captures, recording):
     """Run a leaf's node, one with hooks or several outputs, one whose gradient is wanted, or any node in anomaly mode.
 
     None: nothing flows on from it.
     """
     is_leaf = node.__class__ is AccumulateGrad
-    if is_leaf and needed is None and node.hooks is None:
+    if is_leaf and way is None and node.hooks is None:
         return accumulate(node, grad, recording, unshared=UNSHARED - 1)
     grads = [grad] if node.outputs == 1 else [None] * node.outputs if grad is None else grad
     hooks = node.hooks
@@ -221,7 +201,7 @@ def _run_special(node, grad, needed, captures, recording):
     if captures is not None and node in captures:
         for number in captures[node]:
             captures[node][number] = grads[number]
-    runs = captures is None if is_leaf else needed is None or node in needed
+    runs = captures is None if is_leaf else way is None or node in way.needed
     if not runs:
         return None
     if hooks is not None and hooks.before:

@@ -12,6 +12,8 @@ from .graph import GradientEdge
 from .hooks import hooks_of
 from .node import LEAF, edge_of
 
+MISSING = object()
+
 
 def retain_grad(tensor):
     """Let ``backward`` store the gradient of a non-leaf ``tensor`` in its ``grad``."""
@@ -35,10 +37,14 @@ def _as_tuple(value):
     return (value,) if hasattr(value, "_edge") or isinstance(value, GradientEdge) else tuple(value)
 
 
-def _root_edge(output, position):
-    if isinstance(output, GradientEdge):
-        return output[:2]
-    if not hasattr(output, "_edge"):
+def root_edge(output, position):
+    """Where the gradient of ``output``, number ``position`` of those given, flows."""
+    edge = getattr(output, "_edge", MISSING)
+    if edge.__class__ is tuple:
+        return edge
+    if edge is MISSING:
+        if isinstance(output, GradientEdge):
+            return output[:2]
         raise AssertionError(
             hinted(
                 "Expected output to be a torch.Tensor",
@@ -53,10 +59,13 @@ def _root_edge(output, position):
 
 def _root_gradient(output, gradient, position):
     """The gradient to start from: the given one, checked, or one for an output of a single element."""
-    is_tensor = hasattr(output, "_edge")
+    given, array = getattr(gradient, "_array", None), getattr(output, "_array", None)
+    if given is not None and array is not None and given.shape == array.shape and given.dtype is array.dtype:
+        return gradient
+    is_tensor = array is not None
     if gradient is None:
         return (
-            _implicit_gradient(output)
+            implicit_gradient(output)
             if is_tensor
             else _refuse_implicit("a gradient edge has no shape: pass its gradient")
         )
@@ -88,7 +97,8 @@ def _root_gradient(output, gradient, position):
     return gradient if gradient._array.dtype == output._array.dtype else gradient.to(output.dtype)
 
 
-def _implicit_gradient(output):
+def implicit_gradient(output):
+    """The gradient, one, that backward starts from at an output of one element."""
     if output._array.size != 1:
         shape = list(output.shape)
         _refuse_implicit(
@@ -110,7 +120,8 @@ def _refuse_implicit(hint):
 
 
 def _roots(outputs, gradients):
-    edges = [_root_edge(output, position) for position, output in enumerate(outputs)]
+    """The edges of ``outputs`` and the gradients to start from."""
+    edges = [root_edge(output, position) for position, output in enumerate(outputs)]
     starts = [_root_gradient(output, gradient, i) for i, (output, gradient) in enumerate(zip(outputs, gradients))]
     if len(gradients) != len(outputs):
         raise RuntimeError(

@@ -124,7 +124,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     def collect(position, grad):
         task = state.task
         if key not in task.notes:
-            task.notes[key] = [None] * len(nodes), [sum(node in task.nodes for node in nodes)]
+            task.notes[key] = [None] * len(nodes), [sum(task.reaches(node) for node in nodes)]
         grads, missing = task.notes[key]
         grads[position] = grad
         missing[0] -= 1

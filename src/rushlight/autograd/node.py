@@ -9,7 +9,7 @@ from ..base.errors import hinted
 from . import modes
 from .hooks import register_hook, register_prehook
 
-# The sequence number of a node: later nodes have smaller ones, so that a heap hands out the latest first.
+# The sequence number of a node: later nodes have smaller ones, since the engine runs the latest first.
 next_sequence = itertools.count(0, -1).__next__
 
 
@@ -95,11 +95,8 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
     saved = None
     special = True
-
-    def __init__(self, variable):
-        self.variable = variable
-        self.next_edges = ()
-        self.sequence = next_sequence() - (1 << 62)  # before every operation
+    next_edges = ()
+    sequence = 1 - (1 << 64)  # before every operation
 
 
 AccumulateGrad.__module__ = "builtins"
@@ -110,24 +107,21 @@ class _Leaf:
 
     __slots__ = ()
 
-    def resolve(self, tensor):
-        return accumulate_edge(tensor)
+    def resolve(self, leaf):
+        """The edge to the leaf's AccumulateGrad node, which lives as long as a graph (or hook) refers to it."""
+        reference = leaf._accumulator
+        node = None if reference is None else reference()
+        if node is None:
+            node = AccumulateGrad()
+            node.variable = leaf
+            leaf._accumulator = weakref.ref(node)
+        return node, 0
 
     def __repr__(self):
         return "LEAF"
 
 
 LEAF = _Leaf()
-
-
-def accumulate_edge(leaf):
-    """The edge to the leaf's AccumulateGrad node, which lives as long as a graph (or hook) refers to it."""
-    reference = leaf._accumulator
-    node = reference() if reference is not None else None
-    if node is None:
-        node = AccumulateGrad(leaf)
-        leaf._accumulator = weakref.ref(node)
-    return node, 0
 
 
 def edge_of(tensor):
@@ -146,13 +140,10 @@ def node_class(name, base, **members):
 # ---------------------------------------------------------------- saved values
 
 
-class Freed:
-    """Stands where saved values were, once a backward call has freed them; knows which call that was."""
+class Freed(tuple):
+    """Stands where saved values were, once a backward call has freed them: the file and line of that call."""
 
-    __slots__ = ("where",)
-
-    def __init__(self, where):
-        self.where = where
+    __slots__ = ()
 
     def __getitem__(self, index):
         return iter(self)
@@ -164,8 +155,8 @@ class Freed:
                 "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
                 "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
                 "saved tensors after calling backward.",
-                f"the saved values were freed by the backward call at {self.where[0]}:{self.where[1]}; pass retain_graph=True there, or compute "
-                "the forward pass again before this call",
+                f"the saved values were freed by the backward call at {':'.join(map(str, tuple.__iter__(self)))}; pass "
+                "retain_graph=True there, or compute the forward pass again before this call",
             )
         )
 

@@ -6,6 +6,7 @@ from ..base.errors import hinted
 from ..ops.table import functions
 from . import anomaly, modes
 from .node import (
+    UNTOUCHED,
     Node,
     SavedInput,
     SavedResult,
@@ -43,12 +44,19 @@ class Plan:
         self.keeps_tensors = any(kind not in _PLAIN_KINDS for kind, _ in self.saves) or (
             op.frees_values and bool(self.saves)
         )
-        wanted_steps = [(place, step) for place, step in enumerate(self.steps) if step is not None]
-        # The common case, one gradient of one input: (its place, rule, slots).
-        self.single = (
-            (wanted_steps[0][0], *wanted_steps[0][1]) if len(wanted_steps) == 1 and not schema.has_lists else None
-        )
+        # Whether a call keeps tensors and values as they are, with the versions of those in the slots `inputs`.
+        self.plain = not schema.has_lists and all(kind in (INPUT, VALUE, SHAPE) for kind, _ in self.saves)
+        self.inputs = tuple(slot for slot, (kind, _) in enumerate(self.saves) if kind == INPUT)
         self.sees_all = self.joint is not None or any(-2 in step[1] for step in self.steps if step is not None)
+        self.single = self._single_step(schema)
+
+    def _single_step(self, schema):
+        """The common case: ``(place, rule)`` of the one gradient, whose rule takes grad and all that is saved in order."""
+        steps = [(place, *step) for place, step in enumerate(self.steps) if step is not None]
+        if schema.has_lists or len(steps) != 1:
+            return None
+        place, rule, slots = steps[0]
+        return (place, rule) if slots == (-1, *range(len(self.saves))) else None
 
     def _arguments(self, rule, schema):
         code = rule.__code__
@@ -59,6 +67,8 @@ class Plan:
             return _SPECIAL_SLOTS[name]
         if name not in self.slots:
             self.slots[name] = len(self.saves)
+            if not hasattr(OpNode, f"_saved_{name}"):
+                OpNode.show(name)
             if name.startswith("result"):
                 self.saves.append((RESULT, int(name[6:] or 0)))
             elif name == "layout" and name not in schema.index:
@@ -74,7 +84,6 @@ class Plan:
     def save(self, values, results, original_self, written):
         """The entries that a call keeps: ``values`` are its bound arguments, ``results`` its output tensors."""
         entries = []
-        plain = modes.state.recording == modes.PLAIN
         for kind, where in self.saves:
             if kind == VALUE:
                 entries.append(values[where])
@@ -89,54 +98,54 @@ class Plan:
                 entries.append([None if t is None else SavedInput(t) for t in values[where]])
             else:
                 value = original_self if where == 0 and original_self is not None else values[where]
-                if not hasattr(value, "_edge"):
-                    entries.append((None, value))
-                else:
-                    entries.append((value, value._version_counter.value) if plain else SavedInput(value))
+                entries.append(SavedInput(value) if hasattr(value, "_edge") else value)
         return entries
 
 
-def _unpack(kind, entry, node):
-    """The saved value that a rule gets. An input is kept as (tensor, version), or (None, number); else by its own class."""
-    if kind in _PLAIN_KINDS:
-        return entry
-    if entry.__class__ is tuple:
-        tensor, version = entry
-        if tensor is None:
-            return version
-        if tensor._version_counter.value != version:
-            raise modified_in_place(tensor, version, describe_producer(tensor))
-        return tensor
-    if kind == LIST:
-        return [None if e is None else e.unpack(node) for e in entry]
-    return entry.unpack(node)
+def _unpack(entry, node):
+    """What a rule gets for an entry that `Plan.save` made."""
+    if entry.__class__ is list:
+        return [_unpack(each, node) for each in entry]
+    return entry.unpack(node) if entry.__class__ in _PACKED else entry
+
+
+_PACKED = frozenset((SavedInput, SavedResult))
 
 
 class OpNode(Node):
-    """A node whose gradients come from the derivative rules of a table operation."""
+    """A node whose gradients come from the derivative rules of a table operation.
 
-    __slots__ = ("constants", "inputs", "plan")
+    What a call keeps is in ``saved``, or in ``constants`` where it is plain values alone: such a node can run any number
+    of times. ``versions`` are those of the tensors among them, or None where the entries know them themselves.
+    ``inputs`` are shape and dtype of each tensor argument that needs a gradient.
+    """
 
-    def _entries(self):
-        # Only saved tensors are freed; a node that keeps plain values alone can run any number of times.
-        return self.saved if self.plan.keeps_tensors else self.constants
+    __slots__ = ("constants", "inputs", "plan", "versions")
 
     def apply(self, *grads):
         plan = self.plan
-        grad = grads[0]
-        values = [_unpack(kind, entry, self) for (kind, _), entry in zip(plan.saves, self._entries())]
-        if plan.sees_all:
-            # Three more at the end: slots -3, -2 and -1 find them there.
-            values += (plan.needs, grads, grad)
-        elif grad is None:
-            return (None,) * len(self.next_edges)
+        values = [*(self.saved if plan.keeps_tensors else self.constants)]
+        if self.versions is None:
+            values = [_unpack(entry, self) for entry in values]
         else:
-            values.append(grad)
+            for slot, version in zip(plan.inputs, self.versions):
+                value = values[slot]
+                if getattr(value, "_version_counter", UNTOUCHED).value != version:
+                    raise modified_in_place(value, version, describe_producer(value))
+        grad = grads[0]
+        if grad is None and not plan.sees_all:
+            return (None,) * len(self.next_edges)
         if plan.single is not None:
-            place, rule, slots = plan.single
+            place, rule = plan.single
             found = [None] * len(self.next_edges)
-            found[place] = _fit(rule(*[values[slot] for slot in slots]), self.inputs[place])
+            gradient = found[place] = rule(grad, *values)
+            if gradient is not None:
+                shape, dtype = self.inputs[place]
+                array = gradient._array
+                if array.shape != shape or array.dtype is not dtype:
+                    found[place] = _fit(gradient, self.inputs[place])
             return found
+        values += (plan.needs, grads, grad)  # slots -3, -2 and -1
         if plan.joint is not None:
             return self._fitted(plan.op.gradients(*[values[slot] for slot in plan.joint]))
         return self._fitted(
@@ -151,26 +160,30 @@ class OpNode(Node):
             if given.__class__ is list:
                 gradient = gradient or (None,) * len(given)
                 fitted.extend(_fit(g, meta) if next(edges) is not None else None for g, meta in zip(gradient, given))
-            elif next(edges) is None or gradient is None:
-                fitted.append(None)
             else:
-                array = gradient._array
-                fits = array.shape == given[0] and array.dtype is given[1]
-                fitted.append(gradient if fits else _fit(gradient, given))
+                fitted.append(None if next(edges) is None else _fit(gradient, given))
         return fitted
 
-    def __getattr__(self, name):
-        """``node._saved_self``, ``node._saved_dim``, ...: what the node keeps, under PyTorch's names."""
-        if name.startswith("_saved_"):
-            slot = self.plan.slots.get("shape" if name == "_saved_self_sym_sizes" else name[7:])
-            if slot is not None:
-                return _unpack(self.plan.saves[slot][0], list(self._entries())[slot], self)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    @classmethod
+    def show(cls, name):
+        """Let ``node._saved_NAME`` be what a node keeps under PyTorch's name ``name``, where it does."""
+
+        def saved(self):
+            slot = self.plan.slots.get("shape" if name == "self_sym_sizes" else name)
+            if slot is None:
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
+            entry = (self.saved if self.plan.keeps_tensors else self.constants)[slot]
+            return _unpack(entry, self)
+
+        setattr(cls, f"_saved_{name}", property(saved))
+
+
+OpNode.show("self_sym_sizes")
 
 
 def _fit(gradient, meta):
-    if gradient is None or meta is None:
-        return gradient
+    if gradient is None:
+        return None
     shape, dtype = meta
     array = gradient._array
     if array.shape != shape:
@@ -193,29 +206,26 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     The caller has checked that recording is on, and gives the ``results`` their edges. ``written`` is 1 where the result
     is the first argument, written in place, and its version is not counted up yet.
     """
-    edges, inputs, needs = [], [], 0
-    bit = 1
+    edges, inputs, needs, bit = [], [], 0, 1
     for position in schema.tensor_positions:
         value = values[position]
+        edge, meta = getattr(value, "_edge", None), None
+        if edge is not None:
+            if edge.__class__ is not tuple:
+                edge = edge.resolve(value)
+            if edge is not None:
+                needs |= bit
+                array = value._array
+                meta = array.shape, array.dtype
         if value.__class__ is list:
             found = [None if t is None else edge_of(t) for t in value]
-            edges.extend(found)
+            edges += found
             inputs.append([None if t is None else (t._array.shape, t._array.dtype) for t in value])
             if any(edge is not None for edge in found):
                 needs |= bit
-        elif value is None or not hasattr(value, "_edge"):
-            edges.append(None)
-            inputs.append(None)
         else:
-            edge = value._edge
-            if edge is not None:
-                if edge.__class__ is not tuple:
-                    edge = edge.resolve(value)
-                if edge is not None:
-                    needs |= bit
             edges.append(edge)
-            array = value._array
-            inputs.append((array.shape, array.dtype))
+            inputs.append(meta)
         bit += bit
     if not needs:
         return None
@@ -225,15 +235,41 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
             return _refuse(op, results)
         wanted = tuple(bool(needs >> place & 1) for place in range(len(schema.tensor_positions)))
         plan = op.plans[needs] = Plan(op, schema, wanted)
-    node = node_type.__new__(node_type)
+    node = node_type()
     node.next_edges = tuple(edges)
     node.sequence = next_sequence()
     node.inputs, node.plan = inputs, plan
-    entries = plan.save(values, results, original_self, written)
-    node.saved, node.constants = (entries, ()) if plan.keeps_tensors else (None, entries)
-    if modes.state.anomaly:
-        anomaly.note_forward(node)
+    state = modes.state
+    if plan.plain and original_self is None and state.recording == modes.PLAIN:
+        entries, versions = [], []
+        for kind, where in plan.saves:
+            value = values[where]
+            if kind == INPUT:
+                versions.append(getattr(value, "_version_counter", UNTOUCHED).value)
+            elif kind == SHAPE:
+                value = value._array.shape
+            entries.append(value)
+        node.versions = versions
+    else:
+        entries = plan.save(values, results, original_self, written)
+        node.versions = None
+        if state.anomaly:
+            anomaly.note_forward(node)
+    if plan.keeps_tensors:
+        node.saved = entries
+    else:
+        node.saved, node.constants = None, entries
     return node
+
+
+def node_class_of(op, values):
+    """The node class of a call: one for each operation, or one for each name where the name depends on the arguments."""
+    found = op.__dict__.get("node_class")
+    if found is None:
+        if op.node_name.__class__ is not str:
+            return op_node_class(op.node_name(*values))
+        found = op.node_class = op_node_class(op.node_name)
+    return found
 
 
 def _refuse(op, results):

@@ -1,4 +1,4 @@
-"""Which kernel computes which operation: what dispatch asks when an operand has as many elements as its threshold.
+"""Which kernel computes which operation: what dispatch asks when an operand reaches its threshold.
 
 A kernel takes what the operation's ``forward`` takes and returns what that returns, or NotImplemented where it has no
 program for these dtypes, layouts or options; then NumPy computes. The modules with kernels are imported at the first
@@ -13,6 +13,7 @@ import importlib
 from . import thresholds
 from .host import host
 
+NEVER = 1 << 62
 _kernels = {}  # operation -> function
 
 
@@ -38,25 +39,53 @@ def kernel_of(name):
     return _kernels[name]
 
 
-def route(op):
-    """(elements, function) of an operation: from so many elements of its first operand ``function`` stands for forward.
+@functools.cache
+def route(name, forward):
+    """(elements, function) of an operation: where operands have so many elements, ``function`` stands for ``forward``.
 
     Operations without a kernel get a threshold that no array reaches.
     """
-    elements = thresholds.ELEMENTS.get(op.name)
+    elements = thresholds.ELEMENTS.get(name)
     if elements is None:
-        return NEVER, op.forward
-    name, forward = op.name, op.forward
+        return NEVER, forward
 
-    def large(*arrays):
+    def large(*arrays, **options):
         kernel = kernel_of(name)
         if kernel is not None:
-            found = kernel(*arrays)
+            found = kernel(*arrays, **options)
             if found is not NotImplemented:
                 return found
-        return forward(*arrays)
+        return forward(*arrays, **options)
 
     return elements, large
 
 
-NEVER = 1 << 62
+@functools.cache
+def _elementwise():
+    """`elementwise.run`; None where generated kernels are off or missing."""
+    return None if host() is None else importlib.import_module(".elementwise", __package__).run
+
+
+def run_elementwise(op, arrays, options, dtype=None, result=None, out=None):
+    """What `elementwise.run` gives, NotImplemented without generated kernels; its arguments."""
+    run = _elementwise()
+    return NotImplemented if run is None else run(op, arrays, options, dtype, result, out)
+
+
+def route_elementwise(op, evaluate, count, options):
+    """(elements, function) of an elementwise operation: where an operand has so many elements, call ``function``.
+
+    It takes ``count`` operands, then the other arguments (``options`` where they are left out), all operands of the dtype
+    in which the operation is computed. What has no kernel goes to ``evaluate``, with the arguments as they came.
+    """
+
+    def large(*values):
+        found = run_elementwise(op, values[:count], values[count:] or options)
+        return evaluate(*values) if found is NotImplemented else found
+
+    return thresholds.elementwise_elements(op), large
+
+
+def random_kernels():
+    """The module of random numbers' kernels; None where generated kernels are off or missing."""
+    return None if host() is None else importlib.import_module(".random_numbers", __package__).load()

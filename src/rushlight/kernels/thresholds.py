@@ -6,8 +6,72 @@ from winning on others. Kernels may still decline what they are offered.
 
 from __future__ import annotations
 
+import numpy as np
+
 OPERATIONS = {  # module of the kernels -> operation -> elements
+    # Kernels win from 16 elements on (a call: 1.3 to 2.9 us, NumPy: 2 to 16 us). What keeps the numbers up is the first
+    # call of a process, which loads LLVM: programs of a few small tensors never do.
+    "reduce": {
+        **dict.fromkeys(("sum", "mean", "prod_all", "prod_dim", "amax", "amin", "max_all", "min_all"), 2048),
+        **dict.fromkeys(("max_dim", "min_dim", "argmax", "argmin", "any", "all", "vector_norm_parts", "logsumexp"), 2048),
+        **dict.fromkeys(("var_corrected", "std_corrected", "var_mean_corrected", "std_mean_corrected"), 2048),
+    },
+    "softmax": dict.fromkeys(("softmax", "log_softmax", "softmax_gradient", "log_softmax_gradient"), 512),
+    "scan": {"cumsum": 2048, "cumprod": 2048},
+    "cross_entropy": {"cross_entropy_parts": 512, "cross_entropy_gradient": 512},
+    "norm": {
+        **dict.fromkeys(("layer_norm_parts", "layer_norm_gradients", "batch_norm_parts", "batch_norm_gradients"), 512),
+        **dict.fromkeys(("group_norm_parts", "group_norm_gradients"), 512),
+    },
+    # A step of a layer is a score of NumPy calls, 1 us each, or one phase of a program, 1 us for all (LSTM of 32 units, 8
+    # samples, 20 steps: 32 us against 700).
+    "recurrent": {
+        **dict.fromkeys(("lstm_layer", "lstm_layer_backward", "gru_layer", "gru_layer_backward"), 1024),
+        **dict.fromkeys(("rnn_layer", "rnn_layer_backward"), 1024),
+    },
+    # 1,024 rows of 128 added up: 22 us against 445, 20,000 rows of 64: 0.8 ms against 40; rows copied: 5 to 10 % less
+    # time than NumPy's on two cores, elements picked along a dimension: a third. Small results are declined.
+    "indexing": {
+        **dict.fromkeys(("embedding", "embedding_gradient", "index_select", "index_add", "index_add_", "gather"), 4096),
+        **dict.fromkeys(("index", "index_put_arrays_"), 4096),
+    },
+    # From 16 elements on kernels take 2 to 5 us, NumPy 9 to 50; the first call loads LLVM here too.
+    "convolution": dict.fromkeys(("convolution", "convolution_input_gradient"), 512),
+    "convolution_gradient": {"convolution_weight_gradient": 512},
+    "pooling": {
+        **dict.fromkeys(("max_pool", "max_pool_with_indices", "max_pool_gradient"), 512),
+        **dict.fromkeys(("adaptive_max_pool", "places_gradient"), 512),
+    },
+    "pooling_mean": {
+        **dict.fromkeys(("avg_pool", "avg_pool_gradient", "adaptive_avg_pool", "adaptive_avg_pool_gradient"), 512),
+    },
+    # One launch for all parameters; small ones lie in a bundle (optim/bundle.py), one call for all of them already.
+    "optimizer": {"optimizer_step_": 4096, "add_scaled_": 4096},
+    # Casts and filled masks are 3 to 40 times as fast (16,384 elements to half: 3 us against 44, transposed: 6 against 10);
+    # plain clones win with several threads only, and small ones are declined.
+    "copies": {
+        **dict.fromkeys(("clone", "to_copy", "copy_from", "masked_fill", "masked_fill_"), 8192),
+        **dict.fromkeys(("fill_number", "zero_"), 262144),
+    },
+    # From 65,536 multiplications on kernels take as long as OpenBLAS or less (below they decline): 1 x 784 x 512 transposed 10
+    # us against 21, 64 x 784 x 512 transposed with bias 165 against 300, batches of 64 x 32 x 64 66 against 219.
+    "matmul": dict.fromkeys(("mm", "mv", "bmm", "linear_rows", "addmm", "baddbmm"), 1024),
+    # 64 heads of 64 x 64 x 32: 186 us against 1,300 in NumPy's passes.
+    "attention": dict.fromkeys(("attention", "attention_backward"), 1024),
 }
 
 ELEMENTS = {name: elements for operations in OPERATIONS.values() for name, elements in operations.items()}
 MODULE_OF = {name: module for module, operations in OPERATIONS.items() for name in operations}
+
+
+# A call of an elementwise kernel takes 1.1 to 1.4 us, 2.7 where operands are broadcast or strided. NumPy's own functions are
+# as fast as one thread until operands leave the second-level cache; of formulas it makes several passes (gelu of 1,024
+# elements: 16 us against 1.5). Measured where both take the same time, doubled for what the first call loads.
+_UFUNC, _LIGHT, _FORMULA = 16384, 4096, 512
+
+
+def elementwise_elements(op):
+    """From how many elements on `elementwise.run` computes an operation."""
+    if isinstance(op.numpy, np.ufunc) or isinstance(op.ufunc, np.ufunc):
+        return _UFUNC
+    return _LIGHT if op.light or op.numpy is not None else _FORMULA

@@ -14,19 +14,7 @@ class embedding:
     """The rows of ``weight`` (rows, width) at ``indices``: shape (*indices, width)."""
 
     def forward(weight, indices, padding_idx, scale_grad_by_freq, sparse):
-        if weight.ndim != 2:
-            raise RuntimeError(
-                hinted("'weight' must be 2-D", f"its shape is {list(weight.shape)}; it holds a vector a row")
-            )
-        _require_row_numbers(indices, "embedding")
-        wide = indices.view(np.uint64) if indices.itemsize == 8 else indices.view(np.uint32)  # negative ones are huge
-        if indices.size and np.maximum.reduce(wide, None) >= weight.shape[0]:
-            raise IndexError(
-                hinted(
-                    "index out of range in self",
-                    f"the table has {weight.shape[0]} rows, the indices reach from {indices.min()} to {indices.max()}",
-                )
-            )
+        check_lookup(weight, indices)
         return weight.take(indices, 0)
 
     def d_weight(grad, weight_shape, indices, padding_idx, scale_grad_by_freq, sparse):
@@ -38,6 +26,23 @@ class embedding:
                 )
             )
         return functions.embedding_gradient(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+
+
+def check_lookup(weight, indices):
+    """Refuse a table that is no matrix, and row numbers of a wrong dtype or that are not in the table."""
+    if weight.ndim != 2:
+        raise RuntimeError(
+            hinted("'weight' must be 2-D", f"its shape is {list(weight.shape)}; it holds a vector a row")
+        )
+    _require_row_numbers(indices, "embedding")
+    wide = indices.view(np.uint64) if indices.itemsize == 8 else indices.view(np.uint32)  # negative ones are huge
+    if indices.size and np.maximum.reduce(wide, None) >= weight.shape[0]:
+        raise IndexError(
+            hinted(
+                "index out of range in self",
+                f"the table has {weight.shape[0]} rows, the indices reach from {indices.min()} to {indices.max()}",
+            )
+        )
 
 
 def _require_row_numbers(indices, name):

@@ -1,6 +1,7 @@
 """Imports every family of operations, which fills the op table."""
 
 from . import (
+    attention,
     broadcast,
     columns,
     conv,

@@ -138,39 +138,45 @@ class index_select:
     """
 
     def forward(self, dim, index):
-        if index.ndim > 1:
-            raise IndexError(
-                hinted("index_select(): Index is supposed to be a vector", f"it has shape {list(index.shape)}")
-            )
-        if not is_position_dtype(index.dtype):
-            raise RuntimeError(
-                hinted(
-                    "index_select(): Expected dtype int32 or int64 for index",
-                    f"it has dtype {type_name(index)}; convert it with .long()",
-                )
-            )
-        if self.ndim == 0 and index.size != 1:
-            raise RuntimeError(
-                hinted(
-                    f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)",
-                    "a 0-dim tensor has one element",
-                )
-            )
-        dim = wrap_dim(dim, self.ndim)
+        dim = selected_axis(self, dim, index)
         source = self if self.ndim else self.reshape(1)
-        if first_outside(index, 0, source.shape[dim]) is not None:
-            raise IndexError(
-                hinted(
-                    "index out of range in self",
-                    f"dimension {dim} has {source.shape[dim]} positions, index holds {int(index.min())} to "
-                    f"{int(index.max())}",
-                )
-            )
         found = np.take(source, index.reshape(-1), axis=dim)
         return found if self.ndim else found.reshape(())
 
     def d_self(grad, shape, dim, index):
         return grad.new_zeros(shape).index_add_(dim, index, grad)
+
+
+def selected_axis(self, dim, index):
+    """The axis of ``dim``, after the checks of index_select's arguments."""
+    if index.ndim > 1:
+        raise IndexError(
+            hinted("index_select(): Index is supposed to be a vector", f"it has shape {list(index.shape)}")
+        )
+    if not is_position_dtype(index.dtype):
+        raise RuntimeError(
+            hinted(
+                "index_select(): Expected dtype int32 or int64 for index",
+                f"it has dtype {type_name(index)}; convert it with .long()",
+            )
+        )
+    if self.ndim == 0 and index.size != 1:
+        raise RuntimeError(
+            hinted(
+                f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)",
+                "a 0-dim tensor has one element",
+            )
+        )
+    axis = wrap_dim(dim, self.ndim)
+    length = self.shape[axis] if self.ndim else 1
+    if first_outside(index, 0, length) is not None:
+        raise IndexError(
+            hinted(
+                "index out of range in self",
+                f"dimension {axis} has {length} positions, index holds {int(index.min())} to {int(index.max())}",
+            )
+        )
+    return axis
 
 
 def checked_rows(self, dim, index, source, name, out_of_range):

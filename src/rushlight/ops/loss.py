@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 
 from ..base import dtypes
+from .matmul import NATIVE_FLOATS
 from .reduce import add_up
 from .table import camel_case, composite, functions, is_half, op, widened
 
@@ -32,10 +33,8 @@ def reduced(loss, reduction):
 
 def reduce_array(loss, reduction, dtype):
     """The same for an array of losses; the result is in ``dtype``."""
-    if reduction == "mean":
-        loss = np.asarray(add_up(loss) / loss.dtype.type(loss.size))
-    elif reduction == "sum":
-        loss = np.asarray(add_up(loss))
+    if reduction != "none":
+        loss = np.asarray(add_up(loss) / loss.size if reduction == "mean" else add_up(loss))
     return loss if loss.dtype is dtype else loss.astype(dtype, copy=False)
 
 
@@ -93,31 +92,38 @@ def numbered(name, function, order, defaults):
 # ---------------------------------------------------------------- distances
 
 
+def _difference(array, target):
+    if array.dtype in NATIVE_FLOATS and array.ndim:
+        return array - target
+    return np.asarray(np.subtract(widened(array), widened(target)))
+
+
 def _distance(name, forward, slope, curvature, doc):
-    """Write a loss of the difference ``self - target`` and its gradient into the table.
+    """Write a loss of the difference ``self - target``, the same for its negative, and its gradient into the table.
 
     ``forward(difference, parameter)`` gets an array that it may overwrite; ``slope`` and ``curvature`` are its first two
     derivatives as formulas of arrays and Tensors alike.
     """
 
+    gradient_name = f"{name}_gradient"
+
     class loss:
         def forward(self, target, reduction, parameter):
-            difference = np.asarray(np.subtract(widened(self), widened(target)))
-            return reduce_array(forward(difference, parameter), reduction, self.dtype)
+            return reduce_array(forward(_difference(self, target), parameter), reduction, self.dtype)
 
         def d_self(grad, self, target, reduction, parameter):
-            return getattr(functions, f"{name}_gradient")(grad, self, target, reduction, parameter)
+            return getattr(functions, gradient_name)(grad, self, target, reduction, parameter)
 
         def d_target(grad, self, target, reduction, parameter):
-            return -getattr(functions, f"{name}_gradient")(grad, self, target, reduction, parameter)
+            return getattr(functions, gradient_name)(grad, target, self, reduction, parameter)
 
     class gradient:
         def forward(grad, self, target, reduction, parameter):
-            found = np.asarray(slope(np.subtract(widened(self), widened(target)), parameter))
-            factor = grad / grad.dtype.type(self.size) if reduction == "mean" else grad
-            return np.multiply(found, widened(factor) if is_half(grad.dtype) else factor, out=found).astype(
-                self.dtype, copy=False
-            )
+            found = np.asarray(slope(_difference(self, target), parameter))
+            factor = grad[()] / self.size if reduction == "mean" else grad
+            if is_half(self.dtype):
+                return np.multiply(found, widened(factor), out=found).astype(self.dtype, copy=False)
+            return np.multiply(found, factor, out=found)
 
         def d_grad(grads, self, target, reduction, parameter):
             return gathered(grads[0] * slope(self - target, parameter), reduction, self.numel())
@@ -148,7 +154,7 @@ def _huber(difference, delta):
 
 
 _distance(
-    "mse_loss", lambda d, _: np.multiply(d, d, out=d), lambda d, _: d * 2, lambda d, _: 2, "The squared difference."
+    "mse_loss", lambda d, _: np.multiply(d, d, out=d), lambda d, _: d + d, lambda d, _: 2, "The squared difference."
 )
 _distance(
     "smooth_l1_loss",
@@ -178,7 +184,8 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
         reduction = reduction_of(reduction, size_average, reduce)
     if input._array.shape != target._array.shape:
         input, target = same_shape(input, target)
-    input, target = same_dtype(input, target)
+    if input._array.dtype is not target._array.dtype:
+        input, target = same_dtype(input, target)
     if weight is not None:
         return weighted(functions.mse_loss_pair(input, target, "none", 0.0), weight, reduction)
     return functions.mse_loss_pair(input, target, reduction, 0.0)

@@ -15,6 +15,12 @@ def _picked_places(target, shape, ignore_index):
     wide = target.view(np.uint64) if target.dtype.itemsize == 8 else target  # negative numbers become huge
     if not target.size or (np.maximum.reduce(wide, None) < classes and not 0 <= ignore_index < classes):
         return target, None
+    valid = check_classes(target, classes, ignore_index)
+    return np.where(valid, target, 0), valid
+
+
+def check_classes(target, classes, ignore_index):
+    """Which places count, after PyTorch's refusal of class numbers that are none."""
     valid = target != ignore_index
     wrong = valid & ((target < 0) | (target >= classes))
     if wrong.any():
@@ -24,7 +30,26 @@ def _picked_places(target, shape, ignore_index):
                 f"there are {classes} classes, numbered 0 to {classes - 1}; labels that start at 1 need a - 1",
             )
         )
-    return np.where(valid, target, 0), valid
+    return valid
+
+
+def _summed(loss, places, valid, weight, reduction, kind):
+    """(the losses weighted and reduced, the total weight) in a dtype."""
+    if weight is not None:
+        weights = widened(weight)[places]
+        loss = loss * weights
+    if valid is not None:
+        loss = np.where(valid, loss, loss.dtype.type(0))
+    if reduction == "none":
+        return loss.astype(kind, copy=False), np.zeros((), kind)
+    if weight is None:
+        total = loss.dtype.type(loss.size if valid is None else np.count_nonzero(valid))
+    else:
+        total = add_up(np.asarray(weights if valid is None else np.where(valid, weights, weights.dtype.type(0))))
+    found = add_up(np.asarray(loss))
+    if reduction == "mean":
+        found = found / total
+    return np.asarray(found, kind), np.asarray(total, kind)
 
 
 def _node_name(self, *options):
@@ -44,23 +69,7 @@ class nll_loss_parts:
             axis = 0 if self.ndim == 1 else 1
             picked = np.take_along_axis(self, np.expand_dims(places, axis).astype(np.int64, copy=False), axis)
             picked = picked.squeeze(axis)
-        loss = np.negative(widened(picked))
-        if weight is not None:
-            weights = widened(weight)[places]
-            loss = loss * weights
-        if valid is not None:
-            loss = np.where(valid, loss, loss.dtype.type(0))
-        kind = self.dtype
-        if reduction == "none":
-            return loss.astype(kind, copy=False), np.zeros((), kind)
-        if weight is None:
-            total = loss.dtype.type(loss.size if valid is None else np.count_nonzero(valid))
-        else:
-            total = add_up(np.asarray(weights if valid is None else np.where(valid, weights, weights.dtype.type(0))))
-        found = add_up(np.asarray(loss))
-        if reduction == "mean":
-            found = found / total
-        return np.asarray(found, kind), np.asarray(total, kind)
+        return _summed(np.negative(widened(picked)), places, valid, weight, reduction, self.dtype)
 
     def d_self(grad, shape, target, weight, reduction, ignore_index, result1):
         return functions.nll_loss_gradient(grad, target, weight, reduction, ignore_index, result1.detach(), shape)
@@ -93,6 +102,70 @@ class nll_loss_gradient:
         if reduction == "none":
             return picked
         return picked.sum() / total if reduction == "mean" else picked.sum()
+
+
+@op("cross_entropy(Tensor self, Tensor target, Tensor? weight, str reduction, int ignore_index, "
+    "float label_smoothing) -> Tensor[]", names=(), node="NllLossBackward0")  # fmt: skip
+class cross_entropy_parts:
+    """`cross_entropy` of (samples, classes) and class numbers, in one pass; and the total weight; and for each sample
+    its largest score and the logarithm of the sum of exponentials below that.
+
+    ``label_smoothing`` takes no ``weight``.
+    """
+
+    def forward(self, target, weight, reduction, ignore_index, label_smoothing):
+        places, valid = _picked_places(target, self.shape, ignore_index)
+        x = widened(self)
+        top = np.maximum.reduce(x, axis=1, keepdims=True)
+        below = x - top
+        logarithm = np.log(add_up(np.exp(below), 1))
+        loss = logarithm - x.dtype.type(1 - label_smoothing) * below[np.arange(places.size), places]
+        if label_smoothing:
+            loss -= x.dtype.type(label_smoothing / x.shape[1]) * add_up(below, 1)
+        found, total = _summed(loss, places, valid, weight, reduction, self.dtype)
+        return found, total, np.stack((top[:, 0], logarithm))
+
+    def d_self(grad, self, target, weight, reduction, ignore_index, label_smoothing, result1, result2):
+        return functions.cross_entropy_gradient(
+            self, grad, target, weight, reduction, ignore_index, label_smoothing, result1.detach(), result2.detach()
+        )
+
+
+@op("cross_entropy_gradient(Tensor self, Tensor grad, Tensor target, Tensor? weight, str reduction, int ignore_index, "
+    "float label_smoothing, Tensor total, Tensor statistics) -> Tensor",
+    names=(), node="NllLossBackwardBackward0")  # fmt: skip
+class cross_entropy_gradient:
+    """The gradient of `cross_entropy_parts`: the softmax less the target's distribution, weighted."""
+
+    def forward(self, grad, target, weight, reduction, ignore_index, label_smoothing, total, statistics):
+        places, valid = _picked_places(target, self.shape, ignore_index)
+        x = widened(self)
+        top, logarithm = statistics
+        found = np.exp(x - top[:, None] - logarithm[:, None])
+        if label_smoothing:
+            found -= x.dtype.type(label_smoothing / x.shape[1])
+        found[np.arange(places.size), places] -= x.dtype.type(1 - label_smoothing)
+        each = widened(grad / total if reduction == "mean" else grad)
+        if weight is not None:
+            each = each * widened(weight)[places]
+        found *= each if each.ndim == 0 else each[:, None]
+        if valid is not None:
+            found[~valid] = 0
+        return found.astype(self.dtype, copy=False)
+
+    def gradients(grads, self, grad, target, weight, reduction, ignore_index, label_smoothing, total, needs):
+        of_grad, of_self = functions.differentiate_gradient(
+            lambda x: _cross_entropy_formula(x, target, weight, reduction, ignore_index, label_smoothing),
+            (self,), grad, grads,
+        )  # fmt: skip
+        return of_self, of_grad, None, None, None, None
+
+
+def _cross_entropy_formula(input, target, weight, reduction, ignore_index, label_smoothing):
+    logs = functions.log_softmax(input, 1)
+    if label_smoothing:
+        return _smoothed(logs, target, weight, ignore_index, reduction, label_smoothing, 1)
+    return functions.nll_loss_parts(logs, target, weight, reduction, ignore_index)[0]
 
 
 def _check_target(input, target, weight):
@@ -138,6 +211,12 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     """
     if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
         reduction = reduction_of(reduction, size_average, reduce)
+    target = _matching(input, target, weight)
+    return functions.nll_loss_parts(input, target, weight, reduction, ignore_index)[0]
+
+
+def _matching(input, target, weight):
+    """The target of class numbers in the shape that the input calls for, after PyTorch's refusals."""
     ndim = input.ndim
     if ndim < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {ndim})")
@@ -152,7 +231,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
             )
         )
     _check_target(input, target, weight)
-    return functions.nll_loss_parts(input, target, weight, reduction, ignore_index)[0]
+    return target
 
 
 @composite(names=("nn.functional",))
@@ -175,6 +254,14 @@ def cross_entropy(
     if target._array.shape == input._array.shape:
         _check_probabilities(input, target, weight, ignore_index, class_dim)
         return _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoothing, class_dim)
+    if (
+        input.ndim == 2
+        and input._array.size
+        and input.is_floating_point()
+        and not (label_smoothing and weight is not None)
+    ):
+        target = _matching(input, target, weight)
+        return functions.cross_entropy_parts(input, target, weight, reduction, ignore_index, label_smoothing)[0]
     logs = functions.log_softmax(input, class_dim)
     if label_smoothing == 0.0:
         return nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)

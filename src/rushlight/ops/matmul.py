@@ -10,9 +10,13 @@ from ..base.shapes import broadcast_shapes
 from .join import common_array_dtype
 from .table import composite, conj, functions, is_half, op
 
+NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
+
 
 def product(a, b):
     """``a @ b`` on arrays of one dtype; half precision is multiplied and added up in float32."""
+    if a.dtype in NATIVE_FLOATS:
+        return a.dot(b) if a.ndim <= 2 and b.ndim <= 2 else np.matmul(a, b)  # dot starts in half of matmul's time
     if is_half(a.dtype):
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
     if a.dtype.kind == "b":
@@ -29,7 +33,7 @@ def c_name(dtype):
 
 
 def _same_dtype(a, b):
-    if a.dtype != b.dtype:
+    if a.dtype is not b.dtype and a.dtype != b.dtype:
         raise RuntimeError(
             hinted(
                 f"expected m1 and m2 to have the same dtype, but got: {c_name(a.dtype)} != {c_name(b.dtype)}",
@@ -108,7 +112,7 @@ class mv:
                     f"the matrix has {self.shape[1]} columns, the vector {vec.shape[0]} elements",
                 )
             )
-        if self.dtype != vec.dtype:
+        if self.dtype is not vec.dtype and self.dtype != vec.dtype:
             matrix, vector = (dtypes.from_numpy(t.dtype).legacy_name for t in (self, vec))
             raise RuntimeError(
                 hinted(
@@ -116,7 +120,7 @@ class mv:
                     "products do not promote: convert one of them with .to()",
                 )
             )
-        return np.asarray(product(self, vec))
+        return product(self, vec)
 
     def d_self(grad, vec):
         return functions.outer_product(grad, conj(vec))

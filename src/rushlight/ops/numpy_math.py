@@ -28,7 +28,8 @@ class _NumpyMath:
         staticmethod(np.log10),
         staticmethod(np.log1p),
     )
-    sqrt, abs, sign, floor = staticmethod(np.sqrt), staticmethod(np.abs), staticmethod(np.sign), staticmethod(np.floor)
+    sqrt, abs, floor = staticmethod(np.sqrt), staticmethod(np.abs), staticmethod(np.floor)
+    sign, sgn = staticmethod(np.sign), staticmethod(np.sign)
     ceil, trunc, conj = staticmethod(np.ceil), staticmethod(np.trunc), staticmethod(np.conjugate)
     sin, cos, tan = staticmethod(np.sin), staticmethod(np.cos), staticmethod(np.tan)
     sinh, cosh, tanh = staticmethod(np.sinh), staticmethod(np.cosh), staticmethod(np.tanh)

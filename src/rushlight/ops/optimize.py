@@ -13,7 +13,8 @@ from .table import inplace_op, is_half
 # while the calls on them still take longer than the interpreter does between them.
 BLOCK = 32768
 
-COMPUTED = "fd"  # the dtypes, float32 and float64, that formulas compute in
+# The dtypes that formulas compute in.
+COMPUTED = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
 
 @inplace_op(writes=("params", "scalars", "states"))
@@ -31,19 +32,45 @@ def optimizer_step_(params, grads, scalars, states, *, formula, advance, group):
         group: the hyperparameters, numbers under their names.
     """
     count = len(params)
-    scalar_count = len(scalars) // count
-    state_count = len(states) // count
+    scalar_count, state_count = len(scalars) // count, len(states) // count
     for index in range(count):
         counters = scalars[index * scalar_count : (index + 1) * scalar_count]
-        numbers = [counter.item() for counter in counters]
-        arrays = [params[index], grads[index], *states[index * state_count : (index + 1) * state_count]]
-        if arrays[0].size <= BLOCK and arrays[0].dtype.char in COMPUTED:
-            formula(np, group, *numbers, *arrays)
-        else:
-            _update_in_blocks(formula, group, numbers, arrays)
-        if counters:
-            for counter, number in zip(counters, advance(group, *numbers)):
-                counter[()] = number
+        arrays = params[index], grads[index], *states[index * state_count : (index + 1) * state_count]
+        _update(formula, advance, group, counters, [counter.item() for counter in counters], arrays)
+
+
+@inplace_op(writes=("params", "scalars", "states"))
+def bundle_step_(params, grads, scalars, states, *, room, formula, advance, group):
+    """The same for a bundle: parameters whose states lie end to end in flat arrays.
+
+    Args:
+        params, grads: k arrays each.
+        scalars: for each scalar an array of k equal elements.
+        states: for each state the flat array of all parameters.
+        room: ``((flat, parts), (flat, parts))`` for parameters and gradients: they are copied into the parts of these
+            flat arrays, and the parameters back after the step.
+        formula, advance, group: as for `optimizer_step_`.
+    """
+    (param, param_parts), (grad, grad_parts) = room
+    for part, array in zip(param_parts, params):
+        part[...] = array
+    for part, array in zip(grad_parts, grads):
+        part[...] = array
+    _update(formula, advance, group, scalars, [counters.item(0) for counters in scalars], (param, grad, *states))
+    for part, array in zip(param_parts, params):
+        array[...] = part
+
+
+def _update(formula, advance, group, counters, numbers, arrays):
+    """Run the formula over a parameter, its gradient and its states; ``numbers`` are its scalars, kept in ``counters``."""
+    param = arrays[0]
+    if param.size <= BLOCK and param.dtype in COMPUTED:
+        formula(np, group, *numbers, *arrays)
+    else:
+        _update_in_blocks(formula, group, numbers, arrays)
+    if counters:
+        for counter, number in zip(counters, advance(group, *numbers)):
+            counter[...] = number
 
 
 def _update_in_blocks(formula, group, numbers, arrays):
@@ -55,7 +82,7 @@ def _update_in_blocks(formula, group, numbers, arrays):
         return
     length = len(param) if param.ndim else 1
     rows = max(1, BLOCK * length // max(param.size, 1))
-    half = param.dtype.char not in COMPUTED and is_half(param.dtype)
+    half = param.dtype not in COMPUTED and is_half(param.dtype)
     for start in range(0, length, rows):
         block = [array[start : start + rows] for array in arrays] if rows < length else arrays
         if not half:
@@ -79,7 +106,7 @@ def add_scaled_(params, grads, *, scale):
     for param, grad in zip(params, grads):
         if param.size >= AXPY_SIZE and _axpy(param, grad, scale):
             continue
-        if param.dtype.char in COMPUTED or not is_half(param.dtype):
+        if param.dtype in COMPUTED or not is_half(param.dtype):
             param += grad * scale
         else:
             param[...] = param.astype(np.float32) + grad.astype(np.float32) * scale

@@ -149,7 +149,7 @@ class mean:
     """
 
     def whole(array):
-        return np.asarray(add_up(array) / array.dtype.type(array.size))
+        return np.asarray(add_up(array) / array.size)
 
     def whole_gradient(grad, shape):
         return grad.expand(shape) / math.prod(shape)

@@ -199,7 +199,7 @@ def conj(value):
         return value
     if isinstance(value, (int, float, complex)):
         return value.conjugate()
-    return value.conj() if value.is_complex() else value
+    return value.conj() if value._array.dtype.kind == "c" else value
 
 
 def is_half(dtype):

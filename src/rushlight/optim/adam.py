@@ -83,9 +83,10 @@ class Adam(ElementwiseOptimizer):
             raise ValueError("betas must be either both floats or both Tensors")
 
     def with_numbers(self, group):
-        group = super().with_numbers(group)
-        betas = group["betas"]
-        return group if betas[0].__class__ is float else {**group, "betas": tuple(float(beta) for beta in betas)}
+        lr, betas = group["lr"], group["betas"]
+        if lr.__class__ is float and betas[0].__class__ is float:
+            return group
+        return {**group, "lr": float(lr), "betas": tuple(float(beta) for beta in betas)}
 
     def state_names(self, group):
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 from ..autograd import enable_grad, set_grad_enabled
 from ..base.dtypes import float32, float64, get_default_dtype
 from ..base.errors import hinted
 from ..ops.table import functions
+from .bundle import PATIENCE, Bundle
 from .optimizer import Optimizer
 
 
@@ -66,11 +69,18 @@ class ElementwiseOptimizer(Optimizer):
 
     def _step_on_arrays(self, group):
         """One call of the op table for all parameters of the group that have a gradient."""
-        scalar_names, names = self.scalar_names, self.state_names(group)
-        has_state, state_of = scalar_names or names, self.state
+        scalar_names, names, state_of = self.scalar_names, self.state_names(group), self.state
+        run = {"formula": self.formula, "advance": self.advance_scalars, "group": self.with_numbers(group)}
+        rest = group["params"]
+        bundle = self._bundles.get(id(group))
+        bundled = None if bundle is None else bundle.gradients(rest, state_of, names)
+        if bundled is not None:
+            functions.bundle_step_(bundle.params, bundled, bundle.scalars, bundle.states, room=bundle.room, **run)
+            rest = bundle.rest
+        has_state = scalar_names or names
         params, grads, scalars, states = [], [], [], []
-        for param in group["params"]:
-            grad = param.grad
+        for param in rest:
+            grad = param._grad
             if grad is None:
                 continue
             params.append(param)
@@ -82,15 +92,14 @@ class ElementwiseOptimizer(Optimizer):
                 for name in names:
                     states.append(state[name])
         if params:
-            functions.optimizer_step_(
-                params,
-                grads,
-                scalars,
-                states,
-                formula=self.formula,
-                advance=self.advance_scalars,
-                group=self.with_numbers(group),
-            )
+            functions.optimizer_step_(params, grads, scalars, states, **run)
+        if bundled is None and has_state and (bundle is None or bundle.misses > PATIENCE):
+            self._bundles[id(group)] = Bundle(group["params"], state_of, scalar_names, names)
+
+    @functools.cached_property
+    def _bundles(self):
+        """The bundle of each group, by the group's id: only looked into where the group's parameters are the bundle's."""
+        return {}
 
     def _step_on_tensors(self, group):
         """The same formula on Tensors, so that gradients flow through the step: ``differentiable=True``."""

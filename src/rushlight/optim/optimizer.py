@@ -189,7 +189,7 @@ class Optimizer:
         for group in self.param_groups:
             if set_to_none:
                 for param in group["params"]:
-                    param.grad = None
+                    param._grad = None
             else:
                 for param in group["params"]:
                     if param.grad is not None:

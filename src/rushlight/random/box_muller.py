@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import bulk
 from .mersenne import MersenneTwister
 from .words import CHUNK, LOW_24_BITS
 
@@ -174,26 +175,12 @@ def _scale(numbers, mean, std, wide):
     _narrow(numbers, wide)
 
 
-def _transform_all(words, result, mean, std):
+def transform(words, result, mean, std):
+    """Normal numbers from ``words`` (uint32, a multiple of 16) into the flat float32 array ``result``; ``mean`` and
+    ``std`` come rounded to float32."""
     workspace = _Workspace(min(words.size, CHUNK))
     for start in range(0, words.size, CHUNK):
         _transform(words[start : start + CHUNK], result[start : start + CHUNK], mean, std, workspace)
-
-
-_kernel = None
-
-
-def use_kernel(transform):
-    """Let ``transform(words, result, mean, std)`` do the arithmetic; ``None`` returns to NumPy.
-
-    A generated kernel takes a uint32 array (a multiple of 16 words) and a flat contiguous float32 array of that size,
-    and must give the bits that ``reference`` gives; ``mean`` and ``std`` come rounded to float32.
-    """
-    global _kernel
-    _kernel = transform
-
-
-reference = _transform_all
 
 
 def _polar(block):
@@ -232,23 +219,24 @@ def fill_normal(engine: MersenneTwister, flat: np.ndarray, mean: float, std: flo
 def _fill(engine, flat, mean, std, tail_first):
     whole = flat.size // 16 * 16
     rest = flat.size - whole
-    if _kernel is None and flat.size + 16 <= engine.available:
+    kernels = bulk.kernels(flat.size)
+    if kernels is None and flat.size + 16 <= engine.available:
         flat[:whole] = _few(engine, whole, mean, std)
         if rest:
             engine.take(rest if tail_first else 0)
             flat[-16:] = _few(engine, 16, mean, std)
         return
-    transform = _kernel or _transform_all
-    if rest and flat.size < CHUNK - 16:  # one pass over the words of both parts
+    transform_words = transform if kernels is None else kernels.normals
+    if rest and flat.size < CHUNK - 16 and kernels is None:  # one pass over the words of both parts
         drawn = engine.take(whole + 16 + (rest if tail_first else 0))
         numbers = np.empty(whole + 16, np.float32)
-        transform(np.concatenate((drawn[:whole], drawn[-16:])), numbers, mean, std)
+        transform_words(np.concatenate((drawn[:whole], drawn[-16:])), numbers, mean, std)
         flat[:whole] = numbers[:whole]
         flat[-16:] = numbers[whole:]
         return
     for start in range(0, whole, CHUNK):
         part = flat[start : min(start + CHUNK, whole)]
-        transform(engine.take(part.size), part, mean, std)
+        transform_words(engine.take(part.size), part, mean, std)
     if rest:
         engine.take(rest if tail_first else 0)
-        transform(engine.take(16), flat[-16:], mean, std)
+        transform_words(engine.take(16), flat[-16:], mean, std)

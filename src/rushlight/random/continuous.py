@@ -10,7 +10,7 @@ from ..base.dtypes import from_numpy
 from ..base.errors import hinted
 from . import words
 from .exact import elementwise, minus_log_of_rest, scale_and_shift
-from .filling import FLOAT64, c_name, is_float, store, store_truncated, unsupported
+from .filling import FLOAT64, c_name, is_float, name_of, store, store_truncated, unsupported
 from .generator import resolve
 
 
@@ -79,7 +79,7 @@ def geometric_(out, p, generator=None):
                 f"geometric_ expects p to be in (0, 1), but got p={p:g}", "p is the probability of success in a trial"
             )
         )
-    if not (is_float(out.dtype) or out.dtype.name in _GEOMETRIC_TYPES):
+    if not (is_float(out.dtype) or name_of(out.dtype) in _GEOMETRIC_TYPES):
         raise unsupported("geometric_cpu", out.dtype)
     uniform = _uniform(out, generator)
     np.maximum(uniform, 5e-324, out=uniform)

@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 
 from ..base.errors import hinted
-from . import words
-from .filling import FLOAT32, c_name, is_float, is_narrow_float, largest_float, store, unsupported
+from . import bulk, words
+from .filling import FLOAT32, c_name, is_float, is_narrow_float, largest_float, name_of, store, unsupported
 from .generator import resolve
 
 INT64 = np.dtype(np.int64)
@@ -49,7 +49,7 @@ def random_(out, low=None, high=None, generator=None):
         return out
     with generator.lock:
         numbers = _remainders(generator.engine, out.size, span, base)
-    if dtype.name == "bool":
+    if name_of(dtype) == "bool":
         numbers = numbers != 0
     elif is_narrow_float(dtype):
         numbers = numbers.astype(FLOAT32)
@@ -57,7 +57,7 @@ def random_(out, low=None, high=None, generator=None):
 
 
 def _unbounded(count, dtype, generator):
-    name = dtype.name
+    name = name_of(dtype)
     if name in _DIGITS:
         bits, extra = _DIGITS[name], 1
     elif name in _INTEGER_TYPES:
@@ -77,6 +77,12 @@ def _remainders(engine, count, span, base, wide=None):
     if count <= _HANDFUL and not wide:
         return np.array([word % span + base for word in engine.take(count).tolist()], INT64)
     result = np.empty(count, INT64)
+    kernels = bulk.kernels(count)
+    if kernels is not None and not wide and abs(base) < _INT64_LIMIT - span:
+        for start in range(0, count, words.CHUNK):
+            part = result[start : start + words.CHUNK]
+            kernels.remainders(engine.take(part.size), part, span, base)
+        return result
     offset = np.int64(base if span < 1 << 64 else 0)  # all 64 bits at once are taken as they come
     for start in range(0, count, words.CHUNK):
         part = result[start : start + words.CHUNK]
@@ -101,7 +107,7 @@ def _modulo(drawn, span):
 
 def _largest(dtype):
     """The largest integer that ``random_`` without an upper bound gives."""
-    name = dtype.name
+    name = name_of(dtype)
     if name in _DIGITS:
         return 1 << _DIGITS[name]
     return min(_limits(dtype)[1], _INT64_LIMIT - 1)
@@ -148,7 +154,7 @@ def _checked_range(low, high, dtype):
     if low >= high:
         raise _empty_range(low, high)
     if is_float(dtype):
-        low, high = _representable(low, high, _DIGITS[dtype.name])
+        low, high = _representable(low, high, _DIGITS[name_of(dtype)])
         if low >= high:
             raise RuntimeError(
                 hinted(
@@ -187,7 +193,7 @@ def _check_bound(name, value, dtype):
         raise RuntimeError(
             hinted(f"{name} is out of bounds for {c_name(dtype)}", f"{value} is not in [{lowest}, {highest}]")
         )
-    digits = _DIGITS.get(dtype.name)
+    digits = _DIGITS.get(name_of(dtype))
     if digits is not None and not -(1 << digits) <= value <= 1 << digits:
         warnings.warn(
             f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {c_name(dtype)} can "
@@ -226,7 +232,11 @@ def randperm(n, dtype=INT64, generator=None):
     _check_permutation(n, dtype)
     with generator.lock:
         drawn = generator.engine.take(max(n - 1, 0))
-    order = _shuffle_one_by_one(drawn, n) if n < _FEW else _shuffle(drawn, n)
+    kernels = bulk.kernels(n)
+    if kernels is not None and n:
+        order = kernels.shuffled(drawn, n)
+    else:
+        order = _shuffle_one_by_one(drawn, n) if n < _FEW else _shuffle(drawn, n)
     return order if order.dtype == dtype else order.astype(dtype)
 
 
@@ -235,12 +245,12 @@ def _check_permutation(n, dtype):
         raise RuntimeError(
             hinted(f"Trying to create tensor with negative dimension {n}: [{n}]", "randperm(n) takes n >= 0")
         )
-    if dtype.name not in _PERMUTATION_TYPES:
+    if name_of(dtype) not in _PERMUTATION_TYPES:
         raise unsupported("randperm", dtype)
-    if dtype.name in _DIGITS:
-        limit = (1 << _DIGITS[dtype.name]) + 1
+    if name_of(dtype) in _DIGITS:
+        limit = (1 << _DIGITS[name_of(dtype)]) + 1
         if n > limit:
-            kind = {"float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double"}[dtype.name]
+            kind = {"float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double"}[name_of(dtype)]
             raise RuntimeError(hinted(f"n cannot be greater than {limit} for {kind} type.", "use dtype=torch.int64"))
     elif n > int(np.iinfo(dtype).max) + 1:
         raise RuntimeError(

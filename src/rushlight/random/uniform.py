@@ -18,6 +18,7 @@ from .filling import (
     is_narrow_float,
     largest_float,
     memory_order,
+    name_of,
     real_parts,
     store,
     unsupported,
@@ -116,7 +117,7 @@ def bernoulli_(out, p=0.5, generator=None):
         )
     if out.size == 0:
         return out
-    if out.dtype.name not in _COIN_DTYPES:
+    if name_of(out.dtype) not in _COIN_DTYPES:
         raise unsupported("bernoulli_scalar_cpu_", out.dtype)
     return store(out, keep_mask(out.size, p, generator), bounded=True)
 
@@ -142,7 +143,7 @@ def bernoulli(probabilities, generator=None):
 def _bernoulli_each(out, probabilities, generator):
     if not is_float(probabilities.dtype):
         raise unsupported("bernoulli_tensor_cpu_p_", probabilities.dtype)
-    if out.dtype.name not in _COIN_DTYPES:
+    if name_of(out.dtype) not in _COIN_DTYPES:
         raise unsupported("bernoulli_tensor_cpu_self_", out.dtype)
     target, wanted = memory_order(out, _expanded(probabilities, out.shape))
     wanted = wanted.astype(FLOAT64 if wanted.dtype == FLOAT64 else FLOAT32)

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 
+from . import bulk
 from .mersenne import MersenneTwister
 
 CHUNK = 32768  # words a pass: what a pass reads and writes stays in the second-level cache
@@ -45,6 +46,12 @@ def doubles(engine: MersenneTwister, count: int) -> np.ndarray:
 
 def fill_doubles(engine: MersenneTwister, flat: np.ndarray) -> None:
     """Fill a flat float64 array with numbers as ``doubles`` gives."""
+    kernels = bulk.kernels(flat.size)
+    if kernels is not None:
+        for start in range(0, flat.size, CHUNK):
+            part = flat[start : start + CHUNK]
+            kernels.doubles(engine.take(2 * part.size), part)
+        return
     scratch = np.empty((2, min(flat.size, CHUNK)), np.uint64)
     for start in range(0, flat.size, CHUNK):
         part = flat[start : start + CHUNK]
@@ -79,6 +86,12 @@ def fill_floats(engine: MersenneTwister, flat: np.ndarray, low: float, high: flo
             np.copyto(flat, units) if span == 1.0 else np.multiply(units, np.float32(span), flat)
         return
     low, high = float(np.float32(low)), float(np.float32(high))
+    kernels = bulk.kernels(count)
+    if kernels is not None:
+        for start in range(0, count, CHUNK):
+            part = flat[start : start + CHUNK]
+            kernels.floats(engine.take(part.size), part, low, high, span)
+        return
     scratch = np.empty(min(count, CHUNK), np.uint32)
     wide = np.empty(0 if low == 0.0 else scratch.size)
     for start in range(0, count, CHUNK):
@@ -109,8 +122,14 @@ def below(engine: MersenneTwister, count: int, probability: float) -> np.ndarray
     The high words nearly always decide; the low ones are looked at only where the high parts are equal.
     """
     threshold = math.ceil(probability * 2.0**53)
-    high, low = threshold >> 32, threshold & 0xFFFFFFFF
     result = np.empty(count, np.bool_)
+    kernels = bulk.kernels(count)
+    if kernels is not None:
+        for start in range(0, count, CHUNK):
+            part = result[start : start + CHUNK]
+            kernels.below(engine.take(2 * part.size), part, threshold)
+        return result
+    high, low = threshold >> 32, threshold & 0xFFFFFFFF
     for start in range(0, count, CHUNK):
         part = result[start : start + CHUNK]
         words = engine.take(2 * part.size)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextvars
 import copy
+import functools
 import threading
 import warnings
 
 import numpy as np
 
 from ..autograd import gradients, leaves
+from ..autograd.engine import execute
 from ..autograd.hooks import HookDict, add_hook, hooks_of
 from ..autograd.node import LEAF, UNTOUCHED, edge_of
 from ..autograd.views import NO_GRAD
@@ -174,7 +176,11 @@ class Tensor:
             create_graph: record the gradients' computation, for derivatives of higher order.
             inputs: tensors to accumulate into; default: every leaf that was used.
         """
-        gradients.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        if create_graph or gradient is not None or inputs is not None:
+            gradients.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        else:
+            edge = gradients.root_edge(self, 0)
+            execute((edge,), (gradients.implicit_gradient(self),), retain_graph, False)
 
     def register_hook(self, hook):
         """Call ``hook(grad)`` when the gradient of this tensor is known; a Tensor that it returns replaces it."""
@@ -433,13 +439,15 @@ def _rebuild(cls, array, requires_grad):
     return made
 
 
-_new = object.__new__
+# A Tensor that holds nothing yet: whoever makes one sets `_array`, and `_edge`, which is found faster there than in the class.
+new_tensor = functools.partial(object.__new__, Tensor)
 
 
 def wrap(array):
     """An untracked Tensor on ``array``, without a copy; a NumPy scalar becomes a 0-dim array."""
-    made = _new(Tensor)
+    made = new_tensor()
     made._array = array if array.__class__ is np.ndarray else np.asarray(array)
+    made._edge = None
     return made
 
 

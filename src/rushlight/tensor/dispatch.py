@@ -8,6 +8,7 @@ the general path, `run`, which promotes, broadcasts, checks and explains.
 from __future__ import annotations
 
 import warnings
+from operator import attrgetter
 from types import FunctionType
 
 import numpy as np
@@ -15,25 +16,26 @@ import numpy as np
 from ..autograd.leaves import require_grad
 from ..autograd.modes import state
 from ..autograd.node import UNTOUCHED, VersionCounter, edge_of
-from ..autograd.op_node import op_node_class, record
+from ..autograd.op_node import node_class_of, op_node_class, record
 from ..autograd.views import MULTI_OUTPUT, NO_GRAD, View, check_inplace, rebase
 from ..base import dtypes
 from ..base.device import check_device
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
 from ..base.size import Size
+from ..kernels.routing import NEVER, route
 from ..ops import table
 from ..ops.copy import refuse_overlap
 from ..ops.schema import OPTIONAL_TENSOR_CLASSES, TENSOR_CLASSES, Schema
 from ..ops.table import functions
 from ..ops.tensor_math import tensor_math
-from .base import Tensor, quiet, wrap
+from .base import Tensor, new_tensor, quiet, wrap
 from .elementwise import elementwise_result
 from .overrides import torch_function
 
 ndarray = np.ndarray
 asarray = np.asarray
-object_new = object.__new__
+array_of, size_of = attrgetter("_array"), attrgetter("size")
 
 # Classes that behave as Tensor itself: Tensor and Parameter.
 PLAIN_CLASSES = TENSOR_CLASSES
@@ -46,6 +48,7 @@ ELEMENTWISE_KINDS = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, tab
 # Objects that see every call before it runs (recorders, transforms); empty almost always.
 INTERPOSERS = []
 MISSING = object()
+FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
 
 
 def register_plain_class(cls):
@@ -65,16 +68,6 @@ def schema_of(op):
     if parsed is None:
         parsed = op.parsed = Schema(op.schema)
     return parsed
-
-
-def node_class_of(op, values):
-    """The node class of a call: one for each operation, or one for each name where the name depends on the arguments."""
-    found = op.__dict__.get("node_class")
-    if found is None:
-        if op.node_name.__class__ is not str:
-            return op_node_class(op.node_name(*values))
-        found = op.node_class = op_node_class(op.node_name)
-    return found
 
 
 def default_rule(op):
@@ -109,60 +102,76 @@ def short(op):
     """
     slow = general(op)
     forward = op.forward
+    elements, large = route(op.name, op.forward)
     is_view = op.kind == table.VIEW
-    lookup = None
+    known = {}  # classes of the arguments of a call -> its _Signature
 
     def call(*args, **kwargs):
-        nonlocal lookup
         if kwargs or INTERPOSERS:
             return slow(*args, **kwargs)
-        if lookup is None:
-            lookup = _short_lookup(op)
-        schema, required, most, defaults, classes, tensors, int_lists = lookup
-        count = len(args)
-        if count > 1 and schema.varargs == 1 and args[1].__class__ is int:
-            args, count = (args[0], args[1:]), 2
-        if not required <= count <= most:
-            return slow(*args)
-        for value, accepted in zip(args, classes):
-            if value.__class__ not in accepted:
+        classes = (*map(type, args),)
+        signature = known.get(classes)
+        if signature is None:
+            signature = _signature(schema_of(op), op, classes)
+            if signature is None:
                 return slow(*args)
+            known[classes] = signature
+        schema, rest, tensors, int_lists, gathers, node_type = signature
+        if gathers:
+            args = args[0], args[1:]
         for position in int_lists:
-            if position < count and args[position] is not None:
-                for item in args[position]:
-                    if item.__class__ is not int:
-                        return slow(*args)
-        values = [*args, *defaults[count:]]
-        arrays = values.copy()
-        tracked = False
+            for item in args[position]:
+                if item.__class__ is not int:
+                    return slow(*args)
+        values = args + rest
+        arrays = [*values]
+        tracked, compute_it = False, forward
         for position in tensors:
             value = values[position]
-            if value is not None:
-                arrays[position] = value._array
-                if value._edge is not None:
-                    tracked = True
-        found = quiet.run(forward, *arrays)
+            array = arrays[position] = value._array
+            if value._edge is not None:
+                tracked = True
+            if array.size >= elements:
+                compute_it = large
+        found = quiet.run(compute_it, *arrays)
         if found.__class__ is ndarray:
-            result = object_new(Tensor)
-            result._array = found
+            result = new_tensor()
+            result._array, result._edge = found, None
             if is_view:
                 return _link_short(op, schema, values, result, tracked)
             if tracked and state.recording:
-                record_result(op, schema, values, result)
+                node = record(op, schema, node_type or node_class_of(op, values), values, (result,))
+                if node is not None and (found.dtype in FLOATS or found.dtype in COMPLEXES):
+                    result._edge = (node, 0)
             return result
         return finish(op, schema, values, found)
 
     return named(call, op)
 
 
-def _short_lookup(op):
-    """What `short` needs of a schema: which classes each argument may have, where tensors and lists of ints are."""
-    schema = schema_of(op)
-    classes = [a.quick_classes() for a in schema.arguments[: schema.positional]]
-    usable = None not in classes and not op.refuse and not any(a.is_list for a in schema.arguments)
-    int_lists = tuple(i for i, a in enumerate(schema.arguments) if a.type.startswith("int["))
-    most = schema.positional if usable else -1
-    return schema, schema.required, most, schema.defaults, classes, schema.tensor_positions, int_lists
+def _signature(schema, op, classes):
+    """How `short` runs a call with positional arguments of these classes; None where it cannot.
+
+    Returns the schema, the values of the arguments left out, the positions of tensors and of lists of ints, whether the
+    ints after the first argument are to be gathered into one such list, and the class of the nodes, unless arguments
+    decide on it.
+    """
+    gathers = len(classes) > 1 and schema.varargs == 1 and classes[1] is int
+    if gathers:
+        if any(cls is not int for cls in classes[1:]):
+            return None
+        classes = classes[0], tuple
+    count, arguments = len(classes), schema.arguments
+    if op.refuse or any(a.is_list for a in arguments) or not schema.required <= count <= schema.positional:
+        return None
+    accepted = [argument.quick_classes() for argument in arguments[: schema.positional]]
+    if None in accepted or any(cls not in some for cls, some in zip(classes, accepted)):
+        return None
+    given = [(i, a) for i, (cls, a) in enumerate(zip(classes, arguments)) if cls is not type(None)]
+    tensors = tuple(i for i, a in given if a.is_tensor)
+    int_lists = tuple(i for i, a in given if a.type.startswith("int["))
+    node_type = node_class_of(op, ()) if op.node_name.__class__ is str else None
+    return schema, schema.defaults[count:], tensors, int_lists, gathers, node_type
 
 
 def _link_short(op, schema, values, result, tracked):
@@ -218,8 +227,8 @@ def finish(op, schema, values, found):
 def record_result(op, schema, values, result):
     """Make the node of a call with one result, if any of its operands needs a gradient."""
     node = record(op, schema, node_class_of(op, values), values, (result,))
-    if node is not None:
-        _attach(node, (result,))
+    if node is not None and dtypes.is_differentiable(result._array.dtype):
+        result._edge = (node, 0)
 
 
 def _any_edge(schema, values):
@@ -248,10 +257,14 @@ def compute(op, schema, values):
     if op.kind in ELEMENTWISE_KINDS:
         return quiet.run(elementwise_result, op, schema, values)
     arrays = values.copy()
+    compute_it = op.forward
+    elements, large = route(op.name, op.forward)
     for position in schema.tensor_positions:
         value = arrays[position]
         if value.__class__ in PLAIN_CLASSES or hasattr(value, "_edge"):
-            arrays[position] = value._array
+            array = arrays[position] = value._array
+            if array.size >= elements:
+                compute_it = large
         elif value.__class__ is list:
             arrays[position] = [None if t is None else t._array for t in value]
     for position in schema.untyped_positions:
@@ -259,7 +272,7 @@ def compute(op, schema, values):
             arrays[position] = arrays[position]._array
     if op.refuse:
         refuse_dtypes(op, arrays)
-    return quiet.run(op.forward, *arrays)
+    return quiet.run(compute_it, *arrays)
 
 
 def refuse_dtypes(op, arrays):
@@ -332,7 +345,7 @@ def inplace_form(op):
         # The common small case: a ufunc, same dtype, nothing recorded.
         if ufunc is not None and self._edge is None and len(args) == 1 and not kwargs and not INTERPOSERS:
             other = args[0]
-            if other.__class__ in PLAIN_CLASSES and other._edge is None:
+            if other.__class__ in PLAIN_CLASSES and (other._edge is None or not state.recording):
                 x, y = self._array, other._array
                 if x.dtype is y.dtype and x.dtype in dtypes.FLOATS:
                     try:
@@ -359,8 +372,13 @@ def run_inplace(op, schema, values, name):
     if recorded and _rule_names_self(op):
         original = self.clone()
         original._edge = self._edge
-    found = compute(op, schema, values)
-    write_array(target, found, name)
+    if op.kind in ELEMENTWISE_KINDS:
+        refuse_overlap(target)
+        found = quiet.run(elementwise_result, op, schema, values, target)
+    else:
+        found = compute(op, schema, values)
+    if found is not target:
+        write_array(target, found, name)
     node_type = node_class_of(op, values) if op.inplace_node is None else op_node_class(op.inplace_node)
     note_write(op, schema, values, name, node_type, original if recorded else MISSING)
     return self
@@ -500,15 +518,20 @@ def on_lists(name, function, writes):
     """The form of an operation on lists of tensors that writes some of them (optimizer steps)."""
     code = function.__code__
     parameters = code.co_varnames[: code.co_argcount]
+    written = tuple(place for place, parameter in enumerate(parameters) if parameter in writes)
+    elements, large = route(name, function)
 
     def call(*lists, **options):
-        arrays = [None if tensors is None else [None if t is None else t._array for t in tensors] for tensors in lists]
-        found = quiet.run(function, *arrays, **options)
-        for parameter, tensors in zip(parameters, lists):
-            if parameter in writes and tensors is not None:
-                for tensor in tensors:
-                    if tensor is not None:
-                        bump(tensor, name)
+        lists_of_arrays = [list(map(array_of, tensors)) for tensors in lists]
+        is_large = elements is not NEVER and sum(map(size_of, lists_of_arrays[0])) >= elements
+        found = quiet.run(large if is_large else function, *lists_of_arrays, **options)
+        for place in written:
+            for tensor in lists[place]:
+                counter = tensor._version_counter
+                if counter is UNTOUCHED:
+                    counter = tensor._version_counter = VersionCounter()
+                counter.value += 1
+                counter.writer = name
         return found
 
     call.__name__ = call.__qualname__ = name

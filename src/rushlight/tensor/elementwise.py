@@ -9,6 +9,8 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
+from ..kernels.routing import run_elementwise
+from ..kernels.thresholds import elementwise_elements
 from ..ops import table
 from ..ops.blockwise import in_blocks
 from ..ops.numpy_math import numpy_math
@@ -16,8 +18,11 @@ from ..ops.numpy_math import numpy_math
 ndarray = np.ndarray
 
 
-def elementwise_result(op, schema, values):
-    """The array that an elementwise operation gives for its bound values (tensors, numbers, plain arguments)."""
+def elementwise_result(op, schema, values, out=None):
+    """The array that an elementwise operation gives for its bound values (tensors, numbers, plain arguments).
+
+    ``out`` is an array that may be written and returned instead of a new one, where the result is of its shape and dtype.
+    """
     if op.check is not None:
         op.check(*values)
     operands, rest = [], {}
@@ -43,6 +48,9 @@ def elementwise_result(op, schema, values):
     half = op.wide_numbers and common.itemsize == 2 and common.is_floating_point
     if half and any(value is not None and not hasattr(value, "_edge") for value in operands[1:]):
         common = dtypes.float32
+    found = _large_result(op, operands, tuple(rest.values()), common, result, out)
+    if found is not NotImplemented:
+        return found
     arrays = [as_operand(value, common) for value in operands]
     if masked:
         arrays[0] = operands[0]._array
@@ -56,6 +64,30 @@ def elementwise_result(op, schema, values):
     if op.kind == table.UNARY or result is None:
         return found if result is None or found.dtype == result.numpy else _settle(op, found, result)
     return found if found.dtype == result.numpy else found.astype(result.numpy)
+
+
+def _large_result(op, operands, options, common, result, out):
+    """What the generated kernel gives, converting operands on their way in; NotImplemented for small ones or without."""
+    elements = elementwise_elements(op)
+    if not any(hasattr(value, "_edge") and value._array.size >= elements for value in operands):
+        return NotImplemented
+    arrays = []
+    for value in operands:
+        if value is not None and not hasattr(value, "_edge"):
+            value = scalar_array(value, common or dtypes.of_scalar(value))
+        arrays.append(value if value is None or value.__class__ is ndarray else value._array)
+    dtype = None if common is None else common.numpy
+    if out is not None and (result is None or result.numpy != out.dtype or not _fills(out, arrays)):
+        out = None
+    return run_elementwise(op, tuple(arrays), options, dtype, None if result is None else result.numpy, out)
+
+
+def _fills(out, arrays):
+    """Whether operands of these shapes give a result of the shape of ``out``."""
+    try:
+        return np.broadcast_shapes(*[a.shape for a in arrays if a is not None]) == out.shape
+    except ValueError:
+        return False
 
 
 def _settle(op, found, result):

@@ -9,6 +9,7 @@ warnings off.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 
@@ -23,15 +24,15 @@ from ..autograd.node import (
     produced_by,
 )
 from ..base import dtypes
+from ..kernels.routing import route, route_elementwise
 from ..ops import table
 from ..ops.schema import is_number
 from ..ops.table import functions
-from .base import Tensor, quiet, wrap
+from .base import new_tensor, quiet, wrap
 from .dispatch import INTERPOSERS, PLAIN_CLASSES, default_rule, general, named, record_result, schema_of, short
 from .elementwise import array_function
 
 ndarray, asarray = np.ndarray, np.asarray
-object_new = object.__new__
 NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 PLAIN_FLOATS = frozenset((*NATIVE_FLOATS, np.dtype(np.float16)))
 NUMBERS = frozenset((*PLAIN_FLOATS, *(np.dtype(kind) for kind in "bhilBHILFD")))
@@ -71,6 +72,11 @@ def ready_dtypes(op, among):
     return among - refused - (COMPLEXES if op.check is not None else frozenset())
 
 
+def _route(op, evaluate, count):
+    """`route_elementwise` for an operation whose first ``count`` arguments are its operands."""
+    return route_elementwise(op, evaluate, count, tuple(a.default for a in schema_of(op).arguments[count:]))
+
+
 def unary(op):
     """The function of a one-operand operation."""
     slow = general(op)
@@ -82,6 +88,7 @@ def unary(op):
         return slow
     tracked = _tracked_unary(op)
     never_tracked = not op.differentiable
+    elements, large = _route(op, partial(quiet.run, compute), 1)
 
     def call(input, *rest, **options):
         if input.__class__ in PLAIN_CLASSES and not rest and not options and not INTERPOSERS:
@@ -95,11 +102,10 @@ def unary(op):
                         edge = edge.resolve(input)
                 else:
                     edge = None
-                found = quiet.run(compute, array)
-                result = object_new(Tensor)
+                found = quiet.run(compute, array) if array.size < elements else large(array)
+                result = new_tensor()
                 result._array = found if found.__class__ is ndarray else asarray(found)
-                if edge is not None:
-                    result._edge = (tracked(input, result, edge), 0)
+                result._edge = None if edge is None else (tracked(input, result, edge), 0)
                 return result
         return slow(input, *rest, **options)
 
@@ -120,6 +126,7 @@ def elementwise(op):
     names = {argument.name: i for i, argument in enumerate(schema.arguments)}
     masked = rule == table.MASKED
     check = op.check
+    elements, large = _route(op, partial(quiet.run, evaluate), sum(kinds))
 
     def call(*args, **kwargs):
         values = [*args, *defaults[len(args) :]]
@@ -156,7 +163,7 @@ def elementwise(op):
         if check is not None:
             check(*values)
         try:
-            found = quiet.run(evaluate, *arrays)
+            found = quiet.run(evaluate, *arrays) if first._array.size < elements else large(*arrays)
         except ValueError:
             return slow(*args, **kwargs)
         result = wrap(found)
@@ -171,6 +178,7 @@ def fused(op):
     """The function of a formula that runs at once on arrays of one dtype; recorded ones go the general way."""
     slow = general(op)
     element = array_function(op)
+    elements, large = _route(op, partial(quiet.run, element), sum(a.is_tensor for a in schema_of(op).arguments))
 
     def call(*values):
         if not state.recording and not INTERPOSERS:
@@ -183,7 +191,7 @@ def fused(op):
                         return slow(*values)
                 arrays.append(value)
             if dtype in NATIVE_FLOATS:
-                return wrap(quiet.run(element, *arrays))
+                return wrap(quiet.run(element, *arrays) if arrays[0].size < elements else large(*arrays))
         return slow(*values)
 
     return named(call, op)
@@ -219,6 +227,7 @@ def _operate(op, slow, compute, ready, may_track):
         def compute(x, y):
             return quiet.run(ufunc, x, y)
 
+    elements, large = _route(op, compute, 2)
     cached = _scalars.get
 
     def operate(input, other):
@@ -232,18 +241,18 @@ def _operate(op, slow, compute, ready, may_track):
             if y.dtype is not dtype or dtype not in ready:
                 return slow(input, other)
             try:
-                found = compute(x, y)
+                found = compute(x, y) if x.size < elements else large(x, y)
             except NUMPY_REFUSES:
                 return slow(input, other)
             edge, other_edge = input._edge, other._edge
             record = pair
         elif (kind is float or kind is int) and dtype in ready_for_number:
-            if with_number is None:
+            if with_number is None or x.size >= elements:
                 y = cached((other, dtype))
                 if y is None:
                     y = number_array(other, dtype)
                 try:
-                    found = compute(x, y)
+                    found = compute(x, y) if x.size < elements else large(x, y)
                 except NUMPY_REFUSES:
                     return slow(input, other)
             else:
@@ -252,8 +261,9 @@ def _operate(op, slow, compute, ready, may_track):
             record = number
         else:
             return slow(input, other)
-        result = object_new(Tensor)
+        result = new_tensor()
         result._array = found if found.__class__ is ndarray else asarray(found)
+        result._edge = None
         if (edge is not None or other_edge is not None) and may_track:
             recording = state.recording
             if recording:
@@ -269,6 +279,7 @@ def reduction(op):
     """The function of a reduction: short where it takes all elements of a plain float tensor."""
     slow = short(op)
     whole, spread = op.whole, op.whole_gradient
+    (elements, large), defaults = route(op.name, op.forward), schema_of(op).defaults[1:]
     name = op.node_name if op.node_name.__class__ is str else op.node_name(_Placeholder(), *schema_of(op).defaults[1:])
 
     class WholeNode(Node):
@@ -278,7 +289,6 @@ def reduction(op):
             return (spread(grad, self.shape),)
 
     node_type = node_class(name, WholeNode)
-    make = node_type.__new__
 
     def call(input, *rest, **options):
         if rest or options or input.__class__ not in PLAIN_CLASSES or INTERPOSERS:
@@ -286,14 +296,15 @@ def reduction(op):
         array = input._array
         if array.dtype not in NATIVE_FLOATS or (input._edge is not None and state.recording == SPECIAL):
             return slow(input)
-        result = object_new(Tensor)
-        result._array = quiet.run(whole, array)
+        result = new_tensor()
+        result._array = quiet.run(whole, array) if array.size < elements else quiet.run(large, array, *defaults)
+        result._edge = None
         edge = input._edge
         if edge is not None and state.recording:
             if edge.__class__ is not tuple:
                 edge = edge.resolve(input)
             if edge is not None:
-                node = make(node_type)
+                node = node_type()
                 node.next_edges = (edge,)
                 node.sequence = next_sequence()
                 node.saved = None
@@ -365,28 +376,28 @@ def _tracked_unary(op):
                 if state.grad:
                     kept = kept._alias()
                     kept._edge = (self, 0)
-            found = apply_rule(grad, value, kept)
-            return (found,)
+            return (grad if apply_rule is None else apply_rule(grad, value, kept),)
 
-        def __getattr__(self, name):
-            if name == "_saved_self" and keeps_input:
-                return self.saved[0]
-            if name == "_saved_result" and keeps_result:
+        if keeps_input:
+            _saved_self = property(lambda self: self.saved[0])
+
+        if keeps_result:
+
+            @property
+            def _saved_result(self):
                 kept = self.saved[1]._alias()
                 kept._edge = (self, 0)
                 return kept
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     node_type = node_class(node_name, UnaryNode)
-    make = node_type.__new__
 
     def tracked(input, result, edge):
-        node = make(node_type)
+        node = node_type()
         node.next_edges = (edge,)
         node.sequence = next_sequence()
         if keeps_result:
             # The node holds the result's memory without its edge; both count versions together.
-            kept = object_new(Tensor)
+            kept = new_tensor()
             kept._array = result._array
             kept._version_counter = result._version_counter = VersionCounter()
             if keeps_input:
@@ -440,7 +451,6 @@ def _pair_recorder(name, first, second, first_rule, second_rule):
     first_for_second, second_for_second = first in second_names, second in second_names
     keeps_operands = first_for_first or second_for_first or first_for_second or second_for_second
     node_type = _pair_node(name, rule_first, rule_second, keeps_operands)
-    make = node_type.__new__
 
     def record(result, input, other, edge, other_edge):
         if edge is not None and edge.__class__ is not tuple:
@@ -449,7 +459,7 @@ def _pair_recorder(name, first, second, first_rule, second_rule):
             other_edge = other_edge.resolve(other)
         if edge is None and other_edge is None:
             return
-        node = make(node_type)
+        node = node_type()
         node.next_edges = (edge, other_edge)
         node.sequence = next_sequence()
         node.shapes = (input._array.shape, other._array.shape)
@@ -471,14 +481,13 @@ def _number_recorder(name, first, second, rule):
     rule, names = rule
     keeps_input, keeps_number = first in names, second in names
     node_type = _number_node(name, rule, keeps_input)
-    make = node_type.__new__
 
     def record(result, input, other, edge, other_edge):
         if edge.__class__ is not tuple:
             edge = edge.resolve(input)
             if edge is None:
                 return
-        node = make(node_type)
+        node = node_type()
         node.next_edges = (edge,)
         node.sequence = next_sequence()
         node.number = other if keeps_number else None
@@ -493,14 +502,17 @@ def _passes_on(grad):
 
 
 def _positional(rule, names, first, second, options):
-    """``rule`` as a function of (grad, first, second); options that it names take their defaults."""
+    """``rule`` as a function of (grad, first, second), None for one that hands the gradient on.
+
+    Options that it names take their defaults.
+    """
     rest = tuple(options[name] for name in names if name in options)
     head = tuple(name for name in names if name not in options)
     if names != head + tuple(name for name in names if name in options):
         raise ValueError(f"a rule names grad, operands and options in this order, not {names}")
     if head == ("grad",):
         if rule.__code__.co_code == _passes_on.__code__.co_code and not rest:
-            return lambda grad, a, b: grad
+            return None
         return lambda grad, a, b: rule(grad, *rest)
     if head == ("grad", first):
         return lambda grad, a, b: rule(grad, a, *rest)
@@ -526,20 +538,18 @@ def _pair_node(name, rule_first, rule_second, keeps_operands):
                 if b is not None and b._version_counter.value != other_version:
                     raise modified_in_place(b, other_version, describe_producer(b))
             if edge is not None:
-                found = rule_first(grad, a, b)
+                found = grad if rule_first is None else rule_first(grad, a, b)
                 if found._array.shape != shape:
                     found = found.sum_to_size(shape) if shape else found.sum()
             if other_edge is not None:
-                second = rule_second(grad, a, b)
+                second = grad if rule_second is None else rule_second(grad, a, b)
                 if second._array.shape != other_shape:
                     second = second.sum_to_size(other_shape) if other_shape else second.sum()
             return found, second
 
-        def __getattr__(self, name):
-            if name in ("_saved_self", "_saved_other") and keeps_operands:
-                a, b, _, _ = self.saved
-                return a if name == "_saved_self" else b
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        if keeps_operands:
+            _saved_self = property(lambda self: self.saved[0])
+            _saved_other = property(lambda self: self.saved[1])
 
     return node_class(name, PairNode)
 
@@ -554,18 +564,14 @@ def _number_node(name, rule, keeps_input):
 
         def apply(self, grad):
             if not keeps_input:
-                return (rule(grad, None, self.number),)
+                return (grad if rule is None else rule(grad, None, self.number),)
             value, version = self.saved
             if value._version_counter.value != version:
                 raise modified_in_place(value, version, describe_producer(value))
             return (rule(grad, value, self.number),)
 
-        def __getattr__(self, name):
-            if name == "_saved_self" and keeps_input:
-                value, _ = self.saved
-                return value
-            if name in ("_saved_other", "_saved_exponent"):
-                return self.number
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        if keeps_input:
+            _saved_self = property(lambda self: self.saved[0])
+        _saved_other = _saved_exponent = property(lambda self: self.number)
 
     return node_class(name, NumberNode)

@@ -11,10 +11,9 @@ from ..autograd.node import UNTOUCHED, Node, VersionCounter, next_sequence, node
 from ..autograd.views import MULTI_OUTPUT, NO_GRAD, View
 from ..base import dtypes
 from ..base.size import Size
-from .base import Tensor
+from .base import new_tensor
 from .dispatch import INTERPOSERS, PLAIN_CLASSES, general, named, schema_of, short
 
-object_new = object.__new__
 FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
 SEQUENCES = frozenset((tuple, list, Size))
 
@@ -86,7 +85,7 @@ def _of_row(op, slow, defaults, finish, track, spread):
 
 def link(source, array, track, arguments):
     """A Tensor on ``array``, which looks into the memory of ``source``: version counter, base and history are tied."""
-    result = object_new(Tensor)
+    result = new_tensor()
     result._array = array if array is not source._array else array[...]
     counter = source._version_counter
     if counter is UNTOUCHED:
@@ -128,7 +127,7 @@ def link_several(source, arrays, track, arguments):
                 node.set_outputs(len(arrays))
     results, version = [], counter.value
     for number, array in enumerate(arrays):
-        result = object_new(Tensor)
+        result = new_tensor()
         result._array = array
         result._version_counter = counter
         result._base = base
@@ -142,18 +141,13 @@ class _ViewNode(Node):
     """The node of a view: keeps plain values alone, so it can run any number of times."""
 
     __slots__ = ("arguments", "shape")
-    slots = names = ()
+    slots = ()
     rule = None
     saved = None
 
     def apply(self, grad):
         values = (*self.arguments, self.shape, grad)
         return (self.rule[0](*[values[slot] for slot in self.slots]),)
-
-    def __getattr__(self, name):
-        if name.startswith("_saved_") and name[7:] in self.names:
-            return self.arguments[self.names.index(name[7:])]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
 class _ManyViewsNode(_ViewNode):
@@ -173,7 +167,8 @@ def tracker(op, base=_ViewNode):
     wanted = rule.__code__.co_varnames[: rule.__code__.co_argcount]
     if not set(wanted) <= places.keys():
         return None
-    members = {"names": names, "slots": tuple(places[n] for n in wanted), "rule": (rule,)}
+    members = {f"_saved_{name}": property(lambda node, i=i: node.arguments[i]) for i, name in enumerate(names)}
+    members |= {"slots": tuple(places[n] for n in wanted), "rule": (rule,)}
     classes = {}
 
     def track(edge, shape, arguments):
@@ -181,7 +176,7 @@ def tracker(op, base=_ViewNode):
         kind = classes.get(name)
         if kind is None:
             kind = classes[name] = node_class(name, base, **members)
-        node = object_new(kind)
+        node = kind()
         node.next_edges = (edge,)
         node.sequence = next_sequence()
         node.shape, node.arguments = shape, arguments

@@ -11,7 +11,7 @@ from ..base import dtypes, shapes
 from ..ops.table import functions
 from ..random import generator as random_generator
 from . import dispatch
-from .base import wrap
+from .base import new_tensor, wrap
 
 
 def internal(function):
@@ -93,14 +93,19 @@ def differentiate_gradient(formula, inputs, grad, outer):
 
 @internal
 def unit_gradient(output):
-    """The gradient that backward starts from at an output of one element: one."""
+    """A one in the shape and dtype of ``output``, which has one element."""
     array = output._array
-    return wrap(np.ones(array.shape, array.dtype))
+    made = new_tensor()
+    made._edge = None
+    made._array = np.array(1, array.dtype) if array.ndim == 0 else np.ones(array.shape, array.dtype)
+    return made
 
 
 @internal
 def copied_gradient(variable, grad):
     """A copy of ``grad``, outside the graph and in the memory layout of ``variable``."""
     array = np.empty_like(variable._array)
-    np.copyto(array, grad._array)
-    return wrap(array)
+    array[...] = grad._array
+    made = new_tensor()
+    made._array, made._edge = array, None
+    return made

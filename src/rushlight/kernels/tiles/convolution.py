@@ -11,187 +11,183 @@ from __future__ import annotations
 
 from ..builder import Builder
 from ..program import Program
-from .panels import LANES, PANEL, PARTS, STEP_WORDS, TILE_WORDS, has_nan, store_parts
+from .panels import (
+    BLOCK,
+    LANES,
+    PANEL,
+    PARTS,
+    STEP_WORDS,
+    TILE_WORDS,
+    entry,
+    is_finite,
+    multiply_parts,
+    store_parts,
+    store_sums,
+)
 
-NAMES = (
-    ("x", "f32*"), ("w", "f32*"), ("bias", "f32*"), ("y", "f32*"), ("table", "i32*"), ("panels", "i32*"), ("scratch", "i32*"),
-    ("batch", "i64"), ("inputs", "i64"), ("outputs", "i64"), ("height", "i64"), ("width", "i64"), ("top", "i64"), ("left", "i64"),
-    ("out_height", "i64"), ("out_width", "i64"), ("row_dilation", "i64"), ("column_dilation", "i64"),
-    ("w_output", "i64"), ("w_input", "i64"), ("w_tap", "i64"),
-    ("pitch", "i64"), ("strip", "i64"), ("plane", "i64"), ("scratch_words", "i64"),
+POINTERS = (
+    ("x", "f32*"), ("w", "f32*"), ("bias", "f32*"), ("y", "f32*"), ("table", "i32*"), ("panels", "i32*"),
+    ("scratch", "i32*"), ("sizes", "i64*"),
 )  # fmt: skip
-
-
-def pack_weights(taps):
-    """pack_weights(w, w_output, w_input, w_tap, outputs, inputs, target): 32 outputs, all inputs and taps, to A's steps.
-
-    A step is 32 input channels of one tap; the taps of the same channels follow each other.
-    """
-    names = ["w_output", "w_input", "w_tap", "outputs", "inputs"]
-    b = Builder("pack_weights", [("w", "f32*"), *((n, "i64") for n in names), ("target", "i32*")])
-    w, w_output, w_input, w_tap, outputs, inputs, target = b.parameters
-    lane_offsets = b.iota("i64x16") * b.splat(w_input, LANES)
-    zero = b.constant(0.0, "f32x16")
-    with b.loop(0, inputs, PANEL) as first, b.loop(0, taps) as tap, b.loop(0, PANEL) as row:
-        start = b.offset(w, row.index * w_output + first.index * w_input + tap.index * w_tap)
-        left = inputs - first.index
-        masks = [b.first_lanes(left - half * LANES, LANES) for half in range(2)]
-
-        def channels(start=start, masks=masks):
-            second = b.offset(start, w_input * LANES)
-            return [b.gather(start, lane_offsets, masks[0]), b.gather(second, lane_offsets, masks[1])]
-
-        halves = b.choose(row.index < outputs, channels, lambda: [zero, zero])
-        step = (first.index // PANEL * taps + tap.index) * STEP_WORDS
-        store_parts(b, *halves, target, step + row.index // LANES * TILE_WORDS + row.index % LANES * LANES)
-    return b.function
-
-
-def split_rows():
-    """split_rows(x, other, width, left, rows, first, end, pitch, part, target): one plane of a strip.
-
-    ``x`` and ``other`` are the two channels' images (NULL where there is none). Of the strip's ``rows`` those from
-    ``first`` to ``end`` are there, the image's first of them at ``x``; the others are padding.
-    """
-    names = ["width", "left", "rows", "first", "end", "pitch", "part"]
-    b = Builder(
-        "split_rows",
-        [("x", "f32*"), ("other", "f32*"), ("pair", "i64"), *((n, "i64") for n in names), ("target", "i32*")],
-    )
-    x, other, pair, width, left, rows, first, end, pitch, part, target = b.parameters
-    zero_words, zero = b.constant(0, "i32x16"), b.constant(0.0, "f32x16")
-
-    def clear(start, count):
-        with b.loop(0, count, LANES) as at:
-            for number in range(PARTS):
-                b.store(zero_words, b.offset(target, number * part), start + at.index)
-
-    with b.loop(0, rows) as row:
-        clear(row.index * pitch, pitch)
-        with b.when((first <= row.index) & (row.index < end)):
-            source, start = (row.index - first) * width, row.index * pitch + left
-            with b.loop(0, width, LANES) as at:
-                mask = b.first_lanes(width - at.index, LANES)
-                one = b.load(x, source + at.index, LANES, mask)
-                two = b.choose(pair > 0, lambda: [b.load(other, source + at.index, LANES, mask)], lambda: [zero])[0]
-                store_parts(b, one, two, target, start + at.index, part)
-    clear(rows * pitch, b.constant(SLACK))
-    return b.function
-
+SIZES = (
+    "batch inputs outputs height width top left out_height out_width kernel_rows kernel_columns row_dilation "
+    "column_dilation w_output w_input w_tap pitch strip plane scratch_words"
+).split()  # what the program reads from ``sizes``, in order
 
 SLACK = 4 * PANEL  # words after a plane that may be read: they must be zeros
 
 
-def multiply_taps(kernel_rows, kernel_columns):
-    """multiply_taps(a, pixels, groups, plane_bytes, group, part, row_step, column_step, c): 32 outputs x 32 pixels."""
-    names = ["groups", "plane_bytes", "group", "part", "row_step", "column_step"]
-    b = Builder("multiply_taps", [("a", "i32*"), ("pixels", "i32*"), *((n, "i64") for n in names), ("c", "f32*")])
-    a, pixels, groups, plane_bytes, group, part, row_step, column_step, c = b.parameters
-    a_tile, b_tile = 4, 6
-    for tile in range(4):
-        b.tile_zero(tile)
-    taps = kernel_rows * kernel_columns
-    with b.loop(0, groups) as channels, b.loop(0, kernel_rows) as row, b.loop(0, kernel_columns) as column:
-        step = (channels.index * taps + row.index * kernel_columns + column.index) * STEP_WORDS
-        a_step = b.offset(a, step)
-        start = b.offset(pixels, channels.index * group + row.index * row_step + column.index * column_step)
-        held = {a_tile: None, b_tile: None}
-        for a_part, b_part in ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0)):
-            if held[a_tile] != a_part:
-                for i in range(2):
-                    b.tile_load(a_tile + i, a_step, (a_part * 2 + i) * TILE_WORDS)
-            if held[b_tile] != b_part:
-                for j in range(2):
-                    b.tile_load(b_tile + j, b.offset(start, part * b_part), j * LANES, plane_bytes)
-            held = {a_tile: a_part, b_tile: b_part}
-            for i in range(2):
-                for j in range(2):
-                    b.tile_multiply(2 * i + j, a_tile + i, b_tile + j)
-    for i in range(2):
-        for j in range(2):
-            b.tile_store(2 * i + j, c, i * LANES * PANEL + j * LANES, PANEL * 4)
+def pack_weights():
+    """pack_weights(w, w_output, w_input, w_tap, outputs, inputs, taps, target): 32 outputs' weights to A's steps.
+
+    A step is 32 input channels of one tap; the taps of the same channels follow each other.
+    """
+    names = ("w_output", "w_input", "w_tap", "outputs", "inputs", "taps")
+    b = Builder("pack_weights", [("w", "f32*"), *((n, "i64") for n in names), ("target", "i32*")])
+    w, w_output, w_input, w_tap, outputs, inputs, taps, target = b.parameters
+    lane_offsets = b.iota("i64x16") * b.splat(w_input, LANES)
+    with b.loop(0, inputs, PANEL) as first, b.loop(0, taps) as tap, b.loop(0, PANEL) as row:
+        start = b.offset(w, row.index * w_output + first.index * w_input + tap.index * w_tap)
+        left = b.select(row.index < outputs, inputs - first.index, b.constant(0))
+        one, two = (
+            b.gather(b.offset(start, w_input * at), lane_offsets, b.first_lanes(left - at, LANES)) for at in (0, LANES)
+        )
+        step = (first.index // PANEL * taps + tap.index) * STEP_WORDS
+        store_parts(b, one, two, target, step + row.index // LANES * TILE_WORDS + row.index % LANES * LANES)
     return b.function
 
 
-def plain_pixels(kernel_rows, kernel_columns):
-    """The same block in plain float32, for what the tile unit cannot say: infinities and overflow."""
-    names = [
-        "w_output", "w_input", "w_tap", "inputs", "height", "width", "first_row", "left", "row_dilation", "column_dilation",
-        "pitch", "pixel", "rows",
-    ]  # fmt: skip
-    b = Builder("plain_pixels", [("x", "f32*"), ("w", "f32*"), *((n, "i64") for n in names), ("c", "f32*")])
-    x, w, *rest, c = b.parameters
+def split_rows():
+    """split_rows(x, other, pair, width, left, rows, first, end, pitch, part, target): one plane of a strip.
+
+    ``x`` and ``other`` are the two channels' images; there is none at ``other`` where ``pair`` is 0. Of the strip's
+    ``rows`` those from ``first`` to ``end`` are there, the image's first of them at ``x``; the others are padding.
+    """
+    names = ("pair", "width", "left", "rows", "first", "end", "pitch", "part")
+    b = Builder("split_rows", [("x", "f32*"), ("other", "f32*"), *((n, "i64") for n in names), ("target", "i32*")])
+    x, other, pair, width, left, rows, first, end, pitch, part, target = b.parameters
+    with b.loop(0, PARTS) as number, b.loop(0, rows * pitch + SLACK, LANES) as at:
+        b.store(b.constant(0, "i32x16"), target, number.index * part + at.index)
+    with b.loop(first, b.minimum(end, rows)) as row, b.loop(0, width, LANES) as at:
+        source = (row.index - first) * width + at.index
+        count = width - at.index
+        one = b.load(x, source, LANES, b.first_lanes(count, LANES))
+        two = b.load(other, source, LANES, b.first_lanes(count * pair, LANES))
+        store_parts(b, one, two, target, row.index * pitch + left + at.index, part)
+    return b.function
+
+
+def multiply_taps():
+    """multiply_taps(a, pixels, groups, kernel_rows, kernel_columns, plane, part, row_step, column_step, block).
+
+    The sums of 32 outputs at 32 pixels over all taps and ``groups`` of 32 channels.
+    """
+    names = ("groups", "kernel_rows", "kernel_columns", "plane", "part", "row_step", "column_step")
+    b = Builder("multiply_taps", [("a", "i32*"), ("pixels", "i32*"), *((n, "i64") for n in names), ("block", "f32*")])
+    a, pixels, groups, kernel_rows, kernel_columns, plane, part, row_step, column_step, block = b.parameters
+    for tile in range(4):
+        b.tile_zero(tile)
+    with b.loop(0, groups) as group, b.loop(0, kernel_rows) as row, b.loop(0, kernel_columns) as column:
+        step = (group.index * kernel_rows + row.index) * kernel_columns + column.index
+        a_step = b.offset(a, step * STEP_WORDS)
+        start = group.index * (plane * LANES) + row.index * row_step + column.index * column_step
+
+        def load_weights(tile, part_number, half, a_step=a_step):
+            b.tile_load(tile, a_step, (part_number * 2 + half) * TILE_WORDS)
+
+        def load_pixels(tile, part_number, half, start=start):
+            b.tile_load(tile, pixels, start + part * part_number + half * LANES, plane * 4)
+
+        multiply_parts(b, load_weights, load_pixels)
+    store_sums(b, block)
+    return b.function
+
+
+def multiply_plainly():
+    """multiply_plainly(x, w, ..., block): the same block in plain float32, where the tile unit gave no finite numbers.
+
+    ``first_row`` and ``left`` are the image's row and column, negated, of the strip's first pixel.
+    """
+    names = (
+        "w_output w_input w_tap inputs height width first_row left taps kernel_columns row_dilation column_dilation "
+        "pitch pixel outputs"
+    ).split()
+    b = Builder("multiply_plainly", [("x", "f32*"), ("w", "f32*"), *((n, "i64") for n in names), ("block", "f32*")])
+    x, w, *rest, block = b.parameters
     p = dict(zip(names, rest))
+
+    def narrow(number):
+        return b.convert(number, "i32")
+
+    height, width, pitch = (b.splat(narrow(p[name]), LANES) for name in ("height", "width", "pitch"))
     with b.loop(0, PANEL, LANES) as lane:
-        q = b.iota("i64x16") + b.splat(p["pixel"] + lane.index, LANES)
-        row, column = q // p["pitch"] + p["first_row"], q % p["pitch"] - p["left"]
-        places, masks = [], []
-        for i in range(kernel_rows):
-            for j in range(kernel_columns):
-                y, z = row + p["row_dilation"] * i, column + p["column_dilation"] * j
-                masks.append((y >= 0) & (y < p["height"]) & (z >= 0) & (z < p["width"]))
-                places.append(y * p["width"] + z)
-        with b.loop(0, p["rows"]) as output:
-            with b.loop(0, p["inputs"], carry=[b.constant(0.0, "f32x16")]) as channel:
-                image = b.offset(x, channel.index * p["height"] * p["width"])
-                weight = output.index * p["w_output"] + channel.index * p["w_input"]
-                total = channel.carry[0]
-                for tap, (place, mask) in enumerate(zip(places, masks)):
-                    factor = b.splat(b.load(w, weight + p["w_tap"] * tap), LANES)
-                    total = b.select(mask, b.fma(factor, b.gather(image, place, mask), total), total)
-                channel.carry[0] = total
-            b.store(channel.results[0], c, output.index * PANEL + lane.index)
+        pixel = b.iota("i32x16") + b.splat(narrow(p["pixel"] + lane.index), LANES)
+        # A vector has no integer division; this one is exact below 2^22 pixels.
+        line = b.convert((b.convert(pixel, "f32") + 0.5) / b.convert(pitch, "f32"), "i32")
+        column = pixel - line * pitch
+        with b.loop(0, p["outputs"]) as output:
+            weights = b.offset(w, output.index * p["w_output"])
+            with b.loop(0, p["inputs"], 1, [b.constant(0.0, "f32x16")]) as channel:
+                image = b.offset(x, channel.index * (p["height"] * p["width"]))
+                factors = b.offset(weights, channel.index * p["w_input"])
+                with b.loop(0, p["taps"], 1, channel.carry) as tap:
+                    i, j = tap.index // p["kernel_columns"], tap.index % p["kernel_columns"]
+                    down, across = i * p["row_dilation"] + p["first_row"], j * p["column_dilation"] - p["left"]
+                    y, z = line + b.splat(narrow(down), LANES), column + b.splat(narrow(across), LANES)
+                    inside = (y >= 0) & (y < height) & (z >= 0) & (z < width)
+                    factor = b.splat(b.load(factors, tap.index * p["w_tap"]), LANES)
+                    # Outside of the image there is nothing to add, not even an infinite weight times 0.
+                    total = tap.carry[0]
+                    more = b.fma(factor, b.gather(image, y * width + z, inside), total)
+                    tap.carry[0] = b.select(inside, more, total)
+                channel.carry = tap.results
+            b.store(channel.results[0], block, output.index * PANEL + lane.index)
     return b.function
 
 
 def store_pixels():
-    """store_pixels(block, bias, has_bias, y, plane, rows, table, limit): the pixels of a block that are the result's.
+    """store_pixels(block, bias, y, plane, rows, table, limit): the pixels of a block that are the result's.
 
-    ``table`` says for each 16 of them where the first goes, and which ones they are, as bits.
+    ``table`` says for each 16 of them where the first goes, which ones they are, as bits, and how many.
     """
-    names = ["has_bias", "plane", "rows", "limit"]
-    b = Builder(
-        "store_pixels",
-        [("block", "f32*"), ("bias", "f32*"), ("y", "f32*"), ("table", "i32*"), *((n, "i64") for n in names)],
-    )
-    block, bias, y, table, has_bias, plane, rows, limit = b.parameters
+    names = ("plane", "rows", "limit")
+    pointers = [("block", "f32*"), ("bias", "f32*"), ("y", "f32*"), ("table", "i32*")]
+    b = Builder("store_pixels", [*pointers, *((n, "i64") for n in names)])
+    block, bias, y, table, plane, rows, limit = b.parameters
     bits = b.constant(tuple(1 << lane for lane in range(LANES)), "i32x16")
-    for half in range(2):
-        first = b.convert(b.load(table, 3 * half), "i64")
-        count = b.convert(b.load(table, 3 * half + 2), "i64")
-        chosen = (b.splat(b.load(table, 3 * half + 1), LANES) & bits).differs(0)
-        mask = b.first_lanes(b.minimum(count, limit - first), LANES)
+    with b.loop(0, 2) as half:
+        first, chosen, count = (b.load(table, 3 * half.index + i) for i in range(3))
+        first = b.convert(first, "i64")
+        chosen = (b.splat(chosen, LANES) & bits).differs(0)
+        mask = b.first_lanes(b.minimum(b.convert(count, "i64"), limit - first), LANES)
         with b.loop(0, rows) as row:
-            value = b.compress(b.load(block, row.index * PANEL + half * LANES, LANES), chosen)
-            added = b.choose(has_bias > 0, lambda: [b.load(bias, row.index)], lambda: [b.constant(0.0, "f32")])[0]
-            b.store(value + b.splat(added, LANES), y, row.index * plane + first, mask)
+            value = b.compress(b.load(block, row.index * PANEL + half.index * LANES, LANES), chosen)
+            b.store(value + b.splat(b.load(bias, row.index), LANES), y, row.index * plane + first, mask)
     return b.function
 
 
 class _Convolution:
     """Writes the entry: packs the weights, then takes strips of images."""
 
-    def __init__(self, kernel_rows, kernel_columns, has_bias):
-        self.size = kernel_rows, kernel_columns
-        self.taps, self.has_bias = kernel_rows * kernel_columns, has_bias
-        made = [
-            pack_weights(self.taps), split_rows(), multiply_taps(*self.size), plain_pixels(*self.size), has_nan(), store_pixels(),
-        ]  # fmt: skip
+    def __init__(self):
+        made = [pack_weights(), split_rows(), multiply_taps(), multiply_plainly(), is_finite(), store_pixels()]
         self.functions = {function.name: function for function in made}
-        self.b = Builder("tile_convolution", NAMES)
-        for (name, _), value in zip(NAMES, self.b.parameters):
-            setattr(self, name, value)
+        self.b, values = entry("tile_convolution", POINTERS, SIZES)
+        vars(self).update(values)
 
     def program(self):
         b = self.b
         self.groups = (self.inputs + (PANEL - 1)) // PANEL
-        self.blocks = (self.outputs + (PANEL - 1)) // PANEL
-        self.panel_words = self.groups * (self.taps * STEP_WORDS)
-        with b.parallel(self.blocks) as block:
+        self.taps = self.kernel_rows * self.kernel_columns
+        self.panel_words = self.groups * self.taps * STEP_WORDS
+        self.w_steps = self.w_output, self.w_input, self.w_tap
+        self.kernel_size = self.kernel_rows, self.kernel_columns
+        with b.parallel((self.outputs + (PANEL - 1)) // PANEL) as block:
             first = block * PANEL
             b.call(
-                self.functions["pack_weights"], b.offset(self.w, first * self.w_output), self.w_output, self.w_input,
-                self.w_tap, b.minimum(self.outputs - first, PANEL), self.inputs, b.offset(self.panels, block * self.panel_words),
+                self.functions["pack_weights"], b.offset(self.w, first * self.w_output), *self.w_steps,
+                b.minimum(self.outputs - first, PANEL), self.inputs, self.taps,
+                b.offset(self.panels, block * self.panel_words),
             )  # fmt: skip
         strips = (self.out_height + self.strip - 1) // self.strip
         with b.parallel(self.batch * strips) as chunk:
@@ -202,58 +198,51 @@ class _Convolution:
         """Rows ``first_row`` to ``first_row + strip`` of one image's result."""
         b = self.b
         own = b.offset(self.scratch, b.worker() * self.scratch_words)
-        block, planes = b.reinterpret(own, "f32"), b.offset(own, PANEL * PANEL)
-        x = b.offset(self.x, image * self.inputs * self.height * self.width)
+        block, planes = b.reinterpret(own, "f32"), b.offset(own, BLOCK)
+        x = b.offset(self.x, image * self.inputs * (self.height * self.width))
         rows = b.minimum(self.strip, self.out_height - first_row)
-        part = self.groups * LANES * self.plane
+        part = self.groups * (LANES * self.plane)
         self._split(x, planes, first_row, rows, part)
-        limit = rows * self.out_width
-        place = (image * self.outputs * self.out_height + first_row) * self.out_width
-        y = b.offset(self.y, place)
         out_plane = self.out_height * self.out_width
-        with b.tiles(), b.loop(0, rows * self.pitch, PANEL) as pixel:
-            table = b.offset(self.table, pixel.index // LANES * 3)
-            with b.loop(0, self.blocks) as panel:
-                first = panel.index * PANEL
-                count = b.minimum(self.outputs - first, PANEL)
+        y = b.offset(self.y, image * self.outputs * out_plane + first_row * self.out_width)
+        with b.tiles(), b.loop(0, rows * self.pitch, PANEL) as pixel, b.loop(0, self.outputs, PANEL) as first:
+            count = b.minimum(self.outputs - first.index, PANEL)
+            b.call(
+                self.functions["multiply_taps"], b.offset(self.panels, first.index // PANEL * self.panel_words),
+                b.offset(planes, pixel.index), self.groups, *self.kernel_size, self.plane, part,
+                self.row_dilation * self.pitch, self.column_dilation, block,
+            )  # fmt: skip
+            with b.when(b.call(self.functions["is_finite"], block).equals(0)):
                 b.call(
-                    self.functions["multiply_taps"], b.offset(self.panels, panel.index * self.panel_words),
-                    b.offset(planes, pixel.index), self.groups, self.plane * 4, self.plane * LANES, part,
-                    self.row_dilation * self.pitch, self.column_dilation, block,
+                    self.functions["multiply_plainly"], x, b.offset(self.w, first.index * self.w_output), *self.w_steps,
+                    self.inputs, self.height, self.width, first_row - self.top, self.left, self.taps,
+                    self.kernel_columns, self.row_dilation, self.column_dilation, self.pitch, pixel.index, count, block,
                 )  # fmt: skip
-                with b.when(b.call(self.functions["has_nan"], block, PANEL) > 0):
-                    b.call(
-                        self.functions["plain_pixels"], x, b.offset(self.w, first * self.w_output), self.w_output,
-                        self.w_input, self.w_tap, self.inputs, self.height, self.width, first_row - self.top, self.left,
-                        self.row_dilation, self.column_dilation, self.pitch, pixel.index, count, block,
-                    )  # fmt: skip
-                bias = b.offset(self.bias, first) if self.has_bias else self.bias
-                b.call(
-                    self.functions["store_pixels"], block, bias, b.offset(y, first * out_plane), table,
-                    int(self.has_bias), out_plane, count, limit,
-                )  # fmt: skip
+            b.call(
+                self.functions["store_pixels"], block, b.offset(self.bias, first.index),
+                b.offset(y, first.index * out_plane), b.offset(self.table, pixel.index // LANES * 3), out_plane, count,
+                rows * self.out_width,
+            )  # fmt: skip
 
     def _split(self, x, planes, first_row, rows, part):
         """Split the input rows of a strip, all channels, into planes."""
         b = self.b
-        needed = rows + self.row_dilation * (self.size[0] - 1)
+        needed = rows + self.row_dilation * (self.kernel_rows - 1)
         above = self.top - first_row  # rows of padding above the image's first, in this strip; negative below it
         first = b.maximum(above, 0)
         end = b.minimum(needed, above + self.height)
-        skipped = b.maximum(-above, 0) * self.width
         size = self.height * self.width
-        with b.loop(0, self.groups) as group, b.loop(0, LANES) as lane:
-            channel = group.index * PANEL + lane.index
-            target = b.offset(planes, (group.index * LANES + lane.index) * self.plane)
-            one, two = (b.offset(x, (channel + i * LANES) * size + skipped) for i in range(2))
-            end_or_none = b.select(channel < self.inputs, end, b.constant(0))
-            pair = b.convert(channel + LANES < self.inputs, "i64")
+        start = b.offset(x, b.maximum(-above, 0) * self.width)
+        with b.loop(0, self.groups * LANES) as plane:
+            channel = plane.index // LANES * PANEL + plane.index % LANES
+            one, two = (b.offset(start, (channel + i * LANES) * size) for i in range(2))
             b.call(
-                self.functions["split_rows"], one, two, pair, self.width, self.left, needed, first, end_or_none, self.pitch,
-                part, target,
+                self.functions["split_rows"], one, two, b.convert(channel + LANES < self.inputs, "i64"), self.width,
+                self.left, needed, first, b.select(channel < self.inputs, end, b.constant(0)), self.pitch, part,
+                b.offset(planes, plane.index * self.plane),
             )  # fmt: skip
 
 
-def build(kernel_rows, kernel_columns, has_bias):
-    """The Program of a convolution of stride 1 with kernels of that size."""
-    return _Convolution(kernel_rows, kernel_columns, has_bias).program()
+def build():
+    """The Program of convolutions of stride 1."""
+    return _Convolution().program()

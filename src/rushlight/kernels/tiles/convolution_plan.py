@@ -10,7 +10,7 @@ from ..host import host
 from ..kernel import compiled, pool
 from ..scratch import scratch
 from . import convolution, convolution_weight
-from .panels import LANES, PANEL, PARTS, STEP_WORDS
+from .panels import BLOCK, LANES, PANEL, PARTS, STEP_WORDS
 
 _STRIP_WORDS = 250_000  # of an image's parts that a chunk keeps in the second cache
 _FEWEST_CHANNELS = 16
@@ -18,6 +18,10 @@ _FEWEST_MULTIPLICATIONS = 3_000_000
 _LEAST_USE = 0.4  # of the tiles' multiplications; where padding wastes more, vectors win
 _SLOTS = 16  # sums of their own in the gradient of the weight, whatever the number of threads
 _LARGEST_WEIGHT_STRIP = 300_000
+_FEW_STEPS = 2  # of 32 pixels that are multiplied for all taps while they are in the first-level cache
+_MOST_PREPARED = 4096  # shapes remembered; beyond, all are forgotten
+
+_prepared = {}  # what a convolution of given shapes needs
 
 
 def pays(x_shape, w_shape, out_shape):
@@ -38,10 +42,9 @@ def _panels(extent):
     return -(-extent // PANEL)
 
 
-def _odd_lines(words):
+def _odd_lines(count, line=LANES):
     """Rounded up to an odd number of cache lines, so that planes do not fall on the same places in the cache."""
-    lines = -(-words // LANES)
-    return (lines | 1) * LANES
+    return (-(-count // line) | 1) * line
 
 
 @functools.lru_cache(1024)
@@ -64,20 +67,45 @@ def _table(strip, pitch, out_width):
     return np.ascontiguousarray(np.stack([first, bits, counts.sum(1)], 1).astype(np.int32))
 
 
-def _convolve(x, w, w_strides, outputs, size, bias, padding, dilation, out_height, out_width):
-    """The convolution of ``x`` with the weights at ``w``, of strides (output, input, tap)."""
-    batch, inputs, height, width = x.shape
-    pitch, strip, plane = _geometry(inputs, width, padding[1], out_height, out_width, dilation[0] * (size[0] - 1))
-    y = np.empty((batch, outputs, out_height, out_width), np.float32)
-    kernel = _forward_kernel(*size, bias is not None)
-    panels = _panels(outputs) * _panels(inputs) * size[0] * size[1] * STEP_WORDS
-    words = PANEL * PANEL + PARTS * _panels(inputs) * LANES * plane
-    kernel.threaded(
-        x, w, bias, y, _table(strip, pitch, out_width), scratch("tiles.shared", panels, np.int32),
-        scratch("tiles.own", words * pool().scratch_areas, np.int32), batch, inputs, outputs, height, width, *padding,
-        out_height, out_width, *dilation, *w_strides, pitch, strip, plane, words,
-    )  # fmt: skip
+def _convolve(x, w, w_steps, outputs, size, bias, padding, dilation, out_height, out_width):
+    """The convolution of ``x`` with the weights at ``w``, of steps (output, input, tap)."""
+    key = ("forward", x.shape, outputs, *size, *padding, *dilation, *w_steps)
+    found = _prepared.get(key)
+    if found is None:
+        found = _remember(key, prepare(x.shape, w_steps, outputs, size, padding, dilation, out_height, out_width))
+    table, shared, own, sizes = found
+    if bias is None:
+        bias = _zeros(outputs)
+    y = np.empty((x.shape[0], outputs, out_height, out_width), np.float32)
+    panels = scratch("tiles.shared", shared, np.int32)
+    own = scratch("tiles.own", own * pool().scratch_areas, np.int32)
+    _forward_kernel().threaded(x, w, bias, y, table, panels, own, sizes)
     return y
+
+
+def prepare(x_shape, w_steps, outputs, size, padding, dilation, out_height, out_width):
+    """The table, words of the weights' panels, words of a worker's scratch memory, and sizes."""
+    batch, inputs, height, width = x_shape
+    pitch, strip, plane = _geometry(inputs, width, padding[1], out_height, out_width, dilation[0] * (size[0] - 1))
+    own = BLOCK + PARTS * _panels(inputs) * LANES * plane
+    numbers = (
+        batch, inputs, outputs, height, width, *padding, out_height, out_width, *size, *dilation, *w_steps, pitch, strip,
+        plane, own,
+    )  # fmt: skip
+    shared = _panels(outputs) * _panels(inputs) * size[0] * size[1] * STEP_WORDS
+    return _table(strip, pitch, out_width), shared, own, np.array(numbers, np.int64)
+
+
+def _remember(key, prepared):
+    if len(_prepared) >= _MOST_PREPARED:
+        _prepared.clear()
+    _prepared[key] = prepared
+    return prepared
+
+
+@functools.lru_cache(64)
+def _zeros(count):
+    return np.zeros(count, np.float32)
 
 
 def forward(x, w, bias, padding, dilation):
@@ -90,7 +118,7 @@ def forward(x, w, bias, padding, dilation):
 
 def input_gradient(dy, w, x_shape, padding, dilation):
     """The gradient of ``forward`` for ``x``: the convolution of ``dy`` with the weight turned around."""
-    outputs, inputs, *size = w.shape
+    inputs, *size = w.shape[1:]
     taps = size[0] * size[1]
     around = [dilation[i] * (size[i] - 1) - padding[i] for i in range(2)]
     backwards = w.reshape(-1)[taps - 1 :]
@@ -99,8 +127,19 @@ def input_gradient(dy, w, x_shape, padding, dilation):
 
 def weight_gradient(x, dy, size, padding, dilation):
     """The gradient of ``forward`` for ``w``."""
-    batch, inputs, height, width = x.shape
-    outputs, out_height, out_width = dy.shape[1:]
+    key = ("weight", x.shape, dy.shape, *size, *padding, *dilation)
+    found = _prepared.get(key) or _remember(key, prepare_weight(x.shape, dy.shape, size, padding, dilation))
+    sums, own, sizes = found
+    dw = np.empty((dy.shape[1], x.shape[1], *size), np.float32)
+    own = scratch("tiles.own", own * pool().scratch_areas, np.int32)
+    _weight_kernel().threaded(x, dy, dw, scratch("tiles.sums", sums, np.float32), own, sizes)
+    return dw
+
+
+def prepare_weight(x_shape, dy_shape, size, padding, dilation):
+    """Elements of all sums, words of a worker's scratch memory, and sizes."""
+    batch, inputs, height, width = x_shape
+    outputs, out_height, out_width = dy_shape[1:]
     pitch = max(width + padding[1], out_width)
     reach = dilation[0] * (size[0] - 1)
     room = _LARGEST_WEIGHT_STRIP // (PANEL * (PARTS * _panels(inputs) + PARTS * _panels(outputs) // 2 + 1))
@@ -108,24 +147,23 @@ def weight_gradient(x, dy, size, padding, dilation):
     strip = -(-out_height // -(-out_height // strip))
     steps = _panels(strip * pitch)
     longest = max((strip + reach) * pitch, steps * PANEL + reach * pitch + dilation[1] * (size[1] - 1))
-    plane = _odd_lines(longest + LANES)
+    plane = _odd_lines(longest, 2 * LANES)
     slots = min(_SLOTS, batch * -(-out_height // strip))
-    blocks = _panels(inputs) * _panels(outputs)
-    words = plane + 2 * PANEL + PARTS * _panels(inputs) * PANEL * plane + _panels(outputs) * steps * STEP_WORDS
-    dw = np.empty((outputs, inputs, *size), np.float32)
-    _weight_kernel(*size).threaded(
-        x, dy, dw, scratch("tiles.sums", slots * blocks * size[0] * size[1] * PANEL * PANEL, np.float32),
-        scratch("tiles.own", words * pool().scratch_areas, np.int32), batch, inputs, outputs, height, width, *padding,
-        out_height, out_width, *dilation, pitch, strip, plane, steps, slots, words,
+    own = BLOCK + PANEL * (plane + 2 * PANEL)
+    own += _panels(outputs) * steps * STEP_WORDS + PARTS * _panels(inputs) * PANEL * plane // 2
+    numbers = (
+        batch, inputs, outputs, height, width, *padding, out_height, out_width, *size, *dilation, pitch, strip, plane,
+        steps, _FEW_STEPS, slots, own,
     )  # fmt: skip
-    return dw
+    sums = slots * _panels(inputs) * _panels(outputs) * size[0] * size[1] * BLOCK
+    return sums, own, np.array(numbers, np.int64)
 
 
 @functools.cache
-def _forward_kernel(*options):
-    return compiled(("tile convolution", *options), lambda: convolution.build(*options))
+def _forward_kernel():
+    return compiled(("tile convolution",), convolution.build)
 
 
 @functools.cache
-def _weight_kernel(*options):
-    return compiled(("tile convolution weight", *options), lambda: convolution_weight.build(*options))
+def _weight_kernel():
+    return compiled(("tile convolution weight",), convolution_weight.build)

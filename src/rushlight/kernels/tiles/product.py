@@ -1,311 +1,220 @@
-"""The program of a matrix product on the tile unit."""
+"""The program of matrix products on the tile unit: one for all layouts and sizes."""
 
 from __future__ import annotations
 
 from ..builder import Builder
 from ..program import Program
 from .panels import (
+    BLOCK,
     LANES,
     PANEL,
-    PARTS,
-    SCRATCH_HEAD,
-    SHARED_GROUP,
     STEP_WORDS,
     TILE_WORDS,
-    has_nan,
-    pack_columns,
-    pack_rows,
-    transpose_tile,
-    transposed_vectors,
+    copy_block,
+    entry,
+    is_finite,
+    multiply_parts,
+    pack_panels,
+    split_blocks,
+    store_sums,
+    turn_block,
 )
+
+SCRATCH_HEAD = 4 * BLOCK  # words of a worker's scratch memory before its panels
+
+POINTERS = (
+    ("streamed", "f32*"), ("shared", "f32*"), ("c", "f32*"), ("bias", "f32*"),
+    ("panels", "i32*"), ("scratch", "i32*"), ("sizes", "i64*"),
+)  # fmt: skip
+SIZES = (
+    "streamed_extent shared_extent depth batch streamed_stride shared_stride streamed_batch shared_batch "
+    "c_streamed c_shared c_batch streamed_deep shared_deep streamed_left turned add has_bias group block_steps scratch_words"
+).split()  # what the program reads from ``sizes``, in order; see ``_Product``
 
 
 def multiply_panels():
-    """multiply_panels(a, b, steps, initial, initial_stride, c, stride): a 32 x 32 block of A B, added to ``initial``.
+    """multiply_panels(left, right, steps, block): the 32 x 32 sums over so many steps of two panels."""
+    b = Builder("multiply_panels", [("left", "i32*"), ("right", "i32*"), ("steps", "i64"), ("block", "f32*")])
+    left, right, steps, block = b.parameters
+    for tile in range(4):
+        b.tile_zero(tile)
+    with b.loop(0, steps) as step:
 
-    Strides are the bytes from row to row; 0 for ``initial`` takes one row for all of them.
+        def loads(panel, at=step.index * STEP_WORDS):
+            start = b.offset(panel, at)
+            return lambda tile, part, half: b.tile_load(tile, start, (part * 2 + half) * TILE_WORDS)
+
+        multiply_parts(b, loads(left), loads(right))
+    store_sums(b, block)
+    return b.function
+
+
+def multiply_blocks():
+    """multiply_blocks(left, right, block): adds the product of two 32 x 32 blocks in plain float32."""
+    b = Builder("multiply_blocks", [("left", "f32*"), ("right", "f32*"), ("block", "f32*")])
+    left, right, block = b.parameters
+    with b.loop(0, PANEL) as row, b.loop(0, PANEL, LANES) as column:
+        at = row.index * PANEL + column.index
+        with b.loop(0, PANEL, carry=[b.load(block, at, LANES)]) as k:
+            factor = b.load(left, row.index * PANEL + k.index)
+            k.carry[0] = b.fma(factor, b.load(right, k.index * PANEL + column.index, LANES), k.carry[0])
+        b.store(k.results[0], block, at)
+    return b.function
+
+
+def finish_block():
+    """finish_block(block, c, stride, rows, columns, bias, has_bias, add): a 32 x 32 block into the result.
+
+    Adds a bias to each column, and what is there already.
     """
-    names = [("a", "i32*"), ("b", "i32*"), ("steps", "i64"), ("initial", "f32*"), ("initial_stride", "i64")]
-    b = Builder("multiply_panels", [*names, ("c", "f32*"), ("stride", "i64")])
-    left, right, steps, initial, initial_stride, c, stride = b.parameters
-    a_tile, b_tile = 4, 6  # and the next; 0 to 3 hold the four quarters of the product
-    quarters = [(2 * i + j, i * LANES, j * LANES) for i in range(2) for j in range(2)]
-    for tile, row, column in quarters:
-        b.tile_load(tile, initial, initial_stride // 4 * row + column, initial_stride)
-    with b.loop(0, steps) as loop:
-        a_step = b.offset(left, loop.index * STEP_WORDS)
-        b_step = b.offset(right, loop.index * STEP_WORDS)
-        held = {a_tile: None, b_tile: None}
-        # Small products first, in an order in which one operand stays where it is.
-        for a_part, b_part in ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0)):
-            for first, step, part in ((a_tile, a_step, a_part), (b_tile, b_step, b_part)):
-                if held[first] != part:
-                    for i in range(2):
-                        b.tile_load(first + i, step, (part * 2 + i) * TILE_WORDS)
-                    held[first] = part
-            for i in range(2):
-                for j in range(2):
-                    b.tile_multiply(2 * i + j, a_tile + i, b_tile + j)
-    for tile, row, column in quarters:
-        b.tile_store(tile, c, stride // 4 * row + column, stride)
+    names = ("stride", "rows", "columns", "has_bias", "add")
+    b = Builder("finish_block", [("block", "f32*"), ("c", "f32*"), ("bias", "f32*"), *((n, "i64") for n in names)])
+    block, c, bias, stride, rows, columns, has_bias, add = b.parameters
+    with b.loop(0, PANEL, LANES) as column:
+        mask = b.first_lanes(columns - column.index, LANES)
+        added = b.load(bias, column.index, LANES, b.first_lanes((columns - column.index) * has_bias, LANES))
+        before = b.first_lanes((columns - column.index) * add, LANES)
+        with b.loop(0, rows) as row:
+            at = row.index * stride + column.index
+            value = b.load(block, row.index * PANEL + column.index, LANES) + added
+            b.store(value + b.load(c, at, LANES, before), c, at, mask)
     return b.function
 
 
 class _Operand:
-    """How one operand is packed: by rows (k side by side) or by columns, turned around where its role asks for it."""
+    """One operand of the entry: where it lies and how. ``deep`` says that its k lie side by side."""
 
-    def __init__(self, functions, contiguous_depth, is_left):
-        self.functions, self.contiguous_depth, self.turned = functions, contiguous_depth, contiguous_depth != is_left
+    def __init__(self, product, name):
+        self.b, self.pointer = product.b, getattr(product, name)
+        self.extent, self.stride, self.batch, self.deep = (
+            getattr(product, f"{name}_{what}") for what in ("extent", "stride", "batch", "deep")
+        )
 
-    def pack(self, b, source, stride, extent, depth, target, panel_words):
-        """Pack ``extent`` rows or columns, ``depth`` k, into as many panels as they fill, ``panel_words`` apart."""
-        if not self.contiguous_depth:
-            b.call(self.functions["pack_columns"], source, stride, extent, depth, target, panel_words)
-        with b.loop(0, extent, PANEL) as first, b.loop(0, PANEL, LANES) as half:
-            tile = b.offset(target, first.index // PANEL * panel_words + half.index // LANES * TILE_WORDS)
-            if self.contiguous_depth:
-                row = first.index + half.index
-                start = b.offset(source, row * stride)
-                b.call(self.functions["pack_rows"], start, stride, extent - row, depth, tile)
-            if self.turned:
-                with b.loop(0, (depth + (PANEL - 1)) // PANEL) as step, b.loop(0, PARTS) as part:
-                    at = step.index * STEP_WORDS + part.index * 2 * TILE_WORDS
-                    b.call(self.functions["transpose_tile"], b.offset(tile, at))
+    def at(self, batch, first, along):
+        """Pointer to the row of A (column of B) ``first`` at k ``along``."""
+        b = self.b
+        place = b.select(self.deep > 0, first * self.stride + along, along * self.stride + first)
+        return b.offset(self.pointer, batch * self.batch + place)
 
-
-def plain_block():
-    """plain_block(a, a_row, a_depth, b, b_depth, b_column, rows, columns, depth, c, c_row): up to 32 x 32, plain float32.
-
-    For what the tile unit cannot say: infinities, and sums near the largest float32. Strides count elements.
-    """
-    names = ("a_row", "a_depth", "b_depth", "b_column", "rows", "columns", "depth")
-    left_and_right = [("a", "f32*"), ("b", "f32*")]
-    b = Builder("plain_block", [*left_and_right, *((n, "i64") for n in names), ("c", "f32*"), ("c_row", "i64")])
-    left, right, a_row, a_depth, b_depth, b_column, rows, columns, depth, c, c_row = b.parameters
-    lanes = b.iota("i64x16") * b.splat(b_column, LANES)
-    with b.loop(0, rows) as row, b.loop(0, columns, LANES) as column:
-        mask = b.first_lanes(columns - column.index, LANES)
-        start = b.offset(right, column.index * b_column)
-        with b.loop(0, depth, carry=[b.constant(0.0, "f32x16")]) as step:
-            first = b.splat(b.load(left, row.index * a_row + step.index * a_depth), LANES)
-            second = b.gather(b.offset(start, step.index * b_depth), lanes, mask)
-            step.carry[0] = b.fma(first, second, step.carry[0])
-        b.store(step.results[0], c, row.index * c_row + column.index, mask)
-    return b.function
-
-
-def turn_block():
-    """turn_block(source, target): the transpose of a 32 x 32 block."""
-    b = Builder("turn_block", [("source", "f32*"), ("target", "f32*")])
-    source, target = b.parameters
-    with b.loop(0, PANEL, LANES) as down, b.loop(0, PANEL, LANES) as across:
-        start = b.offset(source, down.index * PANEL + across.index)
-        end = b.offset(target, across.index * PANEL + down.index)
-        rows = [b.load(start, row * PANEL, LANES) for row in range(LANES)]
-        for row, value in enumerate(transposed_vectors(b, rows)):
-            b.store(value, end, row * PANEL)
-    return b.function
-
-
-def add_bias_to_block():
-    """add_bias_to_block(c, stride, bias): the bias of each column, to a 32 x 32 block."""
-    b = Builder("add_bias_to_block", [("c", "f32*"), ("stride", "i64"), ("bias", "f32*")])
-    c, stride, bias = b.parameters
-    with b.loop(0, PANEL) as row, b.loop(0, PANEL) as column:
-        at = row.index * stride + column.index
-        b.store(b.load(c, at) + b.load(bias, column.index), c, at)
-    return b.function
-
-
-def finish_block(epilogue):
-    """finish_block(block, c, stride, rows, columns, bias, add, last): a 32 x 32 block into the result.
-
-    Adds what is there already where ``add`` is 1; where ``last`` is 1, ``epilogue(builder, value, bias, row, column,
-    mask)`` gives what is stored.
-    """
-    names = ("stride", "rows", "columns", "add", "last")
-    b = Builder("finish_block", [("block", "f32*"), ("c", "f32*"), ("bias", "f32*"), *((n, "i64") for n in names)])
-    block, c, bias, stride, rows, columns, add, last = b.parameters
-    masks = [b.first_lanes(columns - half * LANES, LANES) for half in range(2)]
-    with b.loop(0, rows) as row:
-        for half in range(2):
-            column, mask = half * LANES, masks[half]
-            at = row.index * stride + column
-            value = b.load(block, row.index * PANEL + column, LANES)
-            value = b.choose(add > 0, lambda: [value + b.load(c, at, LANES, mask)], lambda: [value])[0]
-            if epilogue is not None:
-                value = b.choose(
-                    last > 0,
-                    lambda: [epilogue(b, value, bias, row.index, column, mask)],
-                    lambda: [value],
-                )[0]
-            b.store(value, c, at, mask)
-    return b.function
-
-
-def add_bias(b, value, bias, row, column, mask):
-    """Epilogue: add the bias of the column."""
-    return value + b.load(bias, column, LANES, mask)
-
-
-def add_row_bias(b, value, bias, row, column, mask):
-    """Epilogue: add the bias of the row."""
-    return value + b.splat(b.load(bias, row), LANES)
-
-
-EPILOGUES = {None: None, "bias": add_bias, "row_bias": add_row_bias}
-
-PARAMETERS = (
-    ("a", "f32*"), ("b_", "f32*"), ("c", "f32*"), ("bias", "f32*"), ("shared", "i32*"), ("scratch", "i32*"),
-    ("rows", "i64"), ("columns", "i64"), ("depth", "i64"), ("a_stride", "i64"), ("b_stride", "i64"), ("c_stride", "i64"),
-    ("a_batch", "i64"), ("b_batch", "i64"), ("c_batch", "i64"), ("batch", "i64"),
-    ("group", "i64"), ("block_steps", "i64"), ("scratch_words", "i64"), ("add", "i64"),
-)  # fmt: skip
+    def lines(self, extent, depth):
+        """How many lines lie in memory, and how long they are."""
+        deep = self.deep > 0
+        return self.b.select(deep, extent, depth), self.b.select(deep, depth, extent)
 
 
 class _Product:
     """Writes the entry of a product of matrices, C = A B for each of a batch.
 
-    One operand is packed whole at first, by all threads, and shared; of the other each chunk packs a group of panels for
-    itself. ``left_depth`` and ``right_depth`` say whose k lie side by side, ``stream_left`` which operand is the one
-    that chunks pack, ``turned`` that C's rows and columns have changed places in memory.
+    One operand is ``shared``: packed whole at first, by all threads. The other is ``streamed``: each chunk packs a group
+    of its panels for itself, ``block_steps`` at a time, and multiplies them with all of the other's. Which one is A
+    (``streamed_left``), how they lie in memory (``deep``) and whether C's rows lie across its blocks (``turned``) are
+    numbers too.
     """
 
-    def __init__(self, left_depth, right_depth, stream_left, turned, epilogue):
-        self.shared_functions = [
-            pack_rows(), pack_columns(), transpose_tile(), multiply_panels(), plain_block(), has_nan(), turn_block(), add_bias_to_block(),
-            finish_block(EPILOGUES[epilogue]),
-        ]  # fmt: skip
-        functions = self.functions = {function.name: function for function in self.shared_functions}
-        self.left = _Operand(functions, left_depth, is_left=True)
-        self.right = _Operand(functions, right_depth, is_left=False)
-        self.stream_left, self.turned = stream_left, turned
-        self.bias_at = epilogue
-        self.b = Builder("tile_product", PARAMETERS)
-        for (name, _), value in zip(PARAMETERS, self.b.parameters):
-            setattr(self, name, value)
+    def __init__(self):
+        parts = (split_blocks(), copy_block(), turn_block())
+        made = [*parts, pack_panels(*parts), multiply_panels(), multiply_blocks(), is_finite(), finish_block()]
+        self.functions = {function.name: function for function in made}
+        self.b, values = entry("tile_product", POINTERS, SIZES)
+        vars(self).update(values)
+        self.operands = _Operand(self, "streamed"), _Operand(self, "shared")
 
     def program(self):
         b = self.b
         self.steps = (self.depth + (PANEL - 1)) // PANEL
         self.panel_words = self.steps * STEP_WORDS
-        streamed, shared = (self.rows, self.columns) if self.stream_left else (self.columns, self.rows)
-        self.streamed_extent, self.shared_extent = streamed, shared
-        self.shared_panels = (shared + (PANEL - 1)) // PANEL
-        packs = (self.shared_panels + (SHARED_GROUP - 1)) // SHARED_GROUP
-        with b.parallel(self.batch * packs) as chunk:
-            self._pack_shared(chunk // packs, chunk % packs * SHARED_GROUP)
-        groups = (streamed + (self.group * PANEL - 1)) // (self.group * PANEL)
+        self.shared_panels = (self.shared_extent + (PANEL - 1)) // PANEL
+        with b.parallel(self.batch * self.shared_panels) as chunk:
+            self._pack_shared(chunk // self.shared_panels, chunk % self.shared_panels)
+        groups = (self.streamed_extent + (self.group * PANEL - 1)) // (self.group * PANEL)
         with b.parallel(self.batch * groups) as chunk, b.tiles():
-            self._multiply_group(chunk // groups, chunk % groups)
-        return Program("tile_product", [*self.shared_functions, b.function])
+            self._multiply_group(chunk // groups, chunk % groups * self.group)
+        return Program("tile_product", [*self.functions.values(), b.function])
 
-    def _source(self, is_left, batch, first, along):
-        """Pointer to the operand's row (column) ``first`` at k ``along``."""
+    def _scratch(self):
+        """This worker's blocks (see ``SCRATCH_HEAD``) and its panels."""
         b = self.b
-        operand = self.left if is_left else self.right
-        pointer, stride = (self.a, self.a_stride) if is_left else (self.b_, self.b_stride)
-        base = b.offset(pointer, batch * (self.a_batch if is_left else self.b_batch))
-        at = first * stride + along if operand.contiguous_depth else along * stride + first
-        return b.offset(base, at), stride, operand
+        own = b.offset(self.scratch, b.worker() * self.scratch_words)
+        blocks = [b.offset(b.reinterpret(own, "f32"), i * BLOCK) for i in range(SCRATCH_HEAD // BLOCK)]
+        return blocks, b.offset(own, SCRATCH_HEAD)
+
+    def _pack(self, operand, left, start, extent, depth, panel_words, stage, target):
+        b = self.b
+        step_words, deep = b.constant(STEP_WORDS), operand.deep > 0
+        b.call(
+            self.functions["pack_panels"], start, operand.stride, *operand.lines(extent, depth),
+            b.select(deep, panel_words, step_words), b.select(deep, step_words, panel_words),
+            b.convert(operand.deep.differs(left), "i64"), left, stage, target,
+        )  # fmt: skip
 
     def _pack_shared(self, batch, panel):
-        b = self.b
-        source, stride, operand = self._source(not self.stream_left, batch, panel * PANEL, 0)
-        target = b.offset(self.shared, (batch * self.shared_panels + panel) * self.panel_words)
-        extent = b.minimum(self.shared_extent - panel * PANEL, SHARED_GROUP * PANEL)
-        operand.pack(b, source, stride, extent, self.depth, target, self.panel_words)
+        b, operand = self.b, self.operands[1]
+        extent = b.minimum(self.shared_extent - panel * PANEL, PANEL)
+        target = b.offset(self.panels, (batch * self.shared_panels + panel) * self.panel_words)
+        start = operand.at(batch, panel * PANEL, b.constant(0))
+        blocks, _ = self._scratch()
+        self._pack(operand, 1 - self.streamed_left, start, extent, self.depth, self.panel_words, blocks[0], target)
 
-    def _multiply_group(self, batch, group):
-        b = self.b
-        scratch = b.offset(self.scratch, b.worker() * self.scratch_words)
-        # The scratch memory's first words hold two blocks of results and a row of zeros, the rest the packed panels.
-        block, turned_block, self.zeros = (b.offset(b.reinterpret(scratch, "f32"), i * PANEL * PANEL) for i in range(3))
-        for half in range(2):
-            b.store(b.constant(0.0, "f32x16"), self.zeros, half * LANES)
-        packed = b.offset(scratch, SCRATCH_HEAD)
-        first_panel = group * self.group
-        panels = b.minimum(self.group, (self.streamed_extent - first_panel * PANEL + (PANEL - 1)) // PANEL)
+    def _multiply_group(self, batch, first):
+        """The streamed operand's panels from ``first`` on, with all of the other's."""
+        b, operand = self.b, self.operands[0]
+        blocks, packed = self._scratch()
+        extent = b.minimum(self.streamed_extent - first * PANEL, self.group * PANEL)
         with b.loop(0, self.steps, self.block_steps) as begin:
             steps = b.minimum(self.block_steps, self.steps - begin.index)
             along = begin.index * PANEL
             depth = b.minimum(steps * PANEL, self.depth - along)
-            source, stride, operand = self._source(self.stream_left, batch, first_panel * PANEL, along)
-            extent = b.minimum(self.streamed_extent - first_panel * PANEL, self.group * PANEL)
-            operand.pack(b, source, stride, extent, depth, packed, steps * STEP_WORDS)
-            with b.loop(0, self.shared_panels) as other, b.loop(0, panels) as panel:
-                mine = b.offset(packed, panel.index * steps * STEP_WORDS)
-                theirs = (batch * self.shared_panels + other.index) * self.panel_words + begin.index * STEP_WORDS
-                theirs = b.offset(self.shared, theirs)
-                streamed, shared = (first_panel + panel.index) * PANEL, other.index * PANEL
-                if self.stream_left:
-                    self._one_block(
-                        batch, mine, theirs, streamed, shared, begin.index, steps, depth, block, turned_block
-                    )
-                else:
-                    self._one_block(
-                        batch, theirs, mine, shared, streamed, begin.index, steps, depth, block, turned_block
-                    )
+            start = operand.at(batch, first * PANEL, along)
+            self._pack(operand, self.streamed_left, start, extent, depth, steps * STEP_WORDS, blocks[0], packed)
+            with b.loop(0, self.shared_panels) as other, b.loop(0, extent, PANEL) as row:
+                mine = b.offset(packed, row.index // PANEL * steps * STEP_WORDS)
+                words = (batch * self.shared_panels + other.index) * self.panel_words + begin.index * STEP_WORDS
+                theirs = b.offset(self.panels, words)
+                left = self.streamed_left > 0
+                panels = b.select(left, mine, theirs), b.select(left, theirs, mine)
+                b.call(self.functions["multiply_panels"], *panels, steps, blocks[0])
+                firsts = first * PANEL + row.index, other.index * PANEL
+                with b.when(b.call(self.functions["is_finite"], blocks[0]).equals(0)):
+                    self._multiply_plainly(batch, firsts, along, depth, blocks)
+                self._finish(batch, firsts, begin.index, blocks)
 
-    def _one_block(self, batch, left, right, row, column, begin, steps, depth, block, turned_block):
-        """Multiply two panels' steps into C: straight into memory where the block is whole and needs no epilogue."""
+    def _multiply_plainly(self, batch, firsts, along, depth, blocks):
+        """The block of results at ``firsts`` again, over ``depth`` k from ``along`` on, without tiles."""
         b, call = self.b, self.functions
-        rows, columns = b.minimum(self.rows - row, PANEL), b.minimum(self.columns - column, PANEL)
-        at = (column, row) if self.turned else (row, column)
-        result = b.offset(self.c, batch * self.c_batch + at[0] * self.c_stride + at[1])
-        place = (batch, row, column, begin, depth)
+        result, stage, *fetched = blocks
+        with b.loop(0, BLOCK, LANES) as at:
+            b.store(b.constant(0.0, "f32x16"), result, at.index)
+        lefts = self.streamed_left, 1 - self.streamed_left
+        with b.loop(0, depth, PANEL) as k:
+            for operand, first, left, target in zip(self.operands, firsts, lefts, fetched):
+                start = operand.at(batch, first, along + k.index)
+                lines = operand.lines(operand.extent - first, depth - k.index)
+                turned = operand.deep.differs(left)
+                b.call(call["copy_block"], start, operand.stride, *lines, b.select(turned, stage, target))
+                with b.when(turned):
+                    b.call(call["turn_block"], stage, PANEL, target)
+            left = self.streamed_left > 0
+            ordered = b.select(left, *fetched), b.select(left, *reversed(fetched))
+            b.call(call["multiply_blocks"], *ordered, result)
 
-        def by_way_of_scratch():
-            b.call(call["multiply_panels"], left, right, steps, self.zeros, 0, block, PANEL * 4)
-            self._mend(block, PANEL, rows, columns, *place)
-            self._finish(block, turned_block, result, rows, columns, row, column, begin, steps)
-
-        if self.turned or self.bias_at == "row_bias":
-            by_way_of_scratch()
-            return
-        whole = (b.minimum(rows, columns).equals(PANEL)) & self.add.equals(0)
-
-        def straight():
-            bias = self.zeros if not self.bias_at else b.offset(self.bias, column)
-            stride = self.c_stride * 4
-            first = begin.equals(0)
-            initial, step = b.select(first, bias, result), b.select(first, b.constant(0), stride)
-            b.call(call["multiply_panels"], left, right, steps, initial, step, result, stride)
-            with b.when(b.call(call["has_nan"], result, self.c_stride) > 0):
-                # What was added so far may be lost: begin again from k = 0.
-                self._plain(
-                    result, self.c_stride, rows, columns, batch, row, column, b.constant(0), begin * PANEL + depth
-                )
-                if self.bias_at:
-                    b.call(call["add_bias_to_block"], result, self.c_stride, bias)
-            return []
-
-        b.choose(whole, straight, lambda: by_way_of_scratch() or [])
-
-    def _mend(self, block, stride, rows, columns, batch, row, column, begin, depth):
-        b = self.b
-        with b.when(b.call(self.functions["has_nan"], block, stride) > 0):
-            self._plain(block, b.constant(stride), rows, columns, batch, row, column, begin * PANEL, depth)
-
-    def _plain(self, block, stride, rows, columns, batch, row, column, along, depth):
-        b = self.b
-        a_at, a_stride, a = self._source(True, batch, row, along)
-        b_at, b_stride, other = self._source(False, batch, column, along)
-        a_strides = (a_stride, 1) if a.contiguous_depth else (1, a_stride)
-        b_strides = (1, b_stride) if other.contiguous_depth else (b_stride, 1)
-        b.call(self.functions["plain_block"], a_at, b_at, *a_strides, *b_strides, rows, columns, depth, block, stride)
-
-    def _finish(self, block, turned_block, result, rows, columns, row, column, begin, steps):
-        b = self.b
-        if self.turned:
-            b.call(self.functions["turn_block"], block, turned_block)
-            block, rows, columns, row, column = turned_block, columns, rows, column, row
-        add = b.convert((begin > 0) | (self.add > 0), "i64")
-        last = b.convert((begin + steps).equals(self.steps), "i64")
-        bias = self.bias if not self.bias_at else b.offset(self.bias, {"bias": column, "row_bias": row}[self.bias_at])
-        b.call(self.functions["finish_block"], block, result, bias, self.c_stride, rows, columns, add, last)
+    def _finish(self, batch, firsts, begin, blocks):
+        """Add a block to C, or store it; the bias comes with the first k."""
+        b, turned = self.b, self.turned > 0
+        with b.when(turned):
+            b.call(self.functions["turn_block"], blocks[0], PANEL, blocks[1])
+        extents = [operand.extent - first for operand, first in zip(self.operands, firsts)]
+        along_c = self.streamed_left.equals(self.turned)  # C's rows lie along the streamed operand's extent
+        rows, columns = b.select(along_c, *reversed(extents)), b.select(along_c, *extents)
+        at = batch * self.c_batch + firsts[0] * self.c_streamed + firsts[1] * self.c_shared
+        is_first = b.convert(begin.equals(0), "i64")
+        has_bias = self.has_bias * is_first
+        b.call(
+            self.functions["finish_block"], b.select(turned, blocks[1], blocks[0]), b.offset(self.c, at),
+            b.offset(self.bias, b.select(along_c, *firsts) * has_bias), b.select(along_c, self.c_shared, self.c_streamed),
+            b.minimum(rows, PANEL), columns, has_bias, b.maximum(self.add, 1 - is_first),
+        )  # fmt: skip
 
 
-def build(left_depth, right_depth, stream_left, turned, epilogue):
+def build():
     """The Program of a product: see ``_Product``."""
-    return _Product(left_depth, right_depth, stream_left, turned, epilogue).program()
+    return _Product().program()

@@ -7,6 +7,7 @@ import warnings
 
 from ...base import dtypes
 from ...base.errors import hinted
+from ...ops.attention import attention_formula, repeat_heads
 from ...ops.table import functions
 
 # What PyTorch's messages from C++ call a dtype.
@@ -54,48 +55,33 @@ def scaled_dot_product_attention(
     torch.Size([2, 8, 5, 32])
     """
     _check_attention(query, key, value, attn_mask, is_causal)
-    if enable_gqa:
-        key, value = _repeat_heads(query, key), _repeat_heads(query, value)
     if scale is None:
         scale = 1.0 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
-    scores = (query * scale) @ key.transpose(-2, -1)
-    blind = None
-    if is_causal:
-        later = functions.ones(query.shape[-2], key.shape[-2], dtype=dtypes.bool_, device=query.device).triu(1)
-        scores = scores.masked_fill(later, -math.inf)
-    elif attn_mask is not None:
-        scores, blind = _apply_mask(scores, attn_mask)
-    weights = scores.softmax(-1)
-    if dropout_p > 0.0:
-        weights = functions.dropout(weights, dropout_p, True)
-    output = weights @ value
-    return output if blind is None else output.masked_fill(blind, 0.0)
+    mask = None if attn_mask is None else _added_mask(attn_mask, query.dtype)
+    if dropout_p == 0.0 and _is_one_operation(query, key, value, mask, enable_gqa):
+        return functions.attention(query, key, value, mask, is_causal, scale)[0]
+    if enable_gqa:
+        key, value = repeat_heads(query, key), repeat_heads(query, value)
+    return attention_formula(query, key, value, mask, is_causal, scale, dropout_p)
 
 
-def _apply_mask(scores, mask):
-    """The masked scores, and which queries may look nowhere.
-
-    Those keep finite scores, so that no NaN reaches the gradient; their output is zeroed afterwards.
-    """
+def _added_mask(mask, dtype):
+    """The mask as numbers to add to the scores: minus infinity where a bool one is False."""
     if mask.dtype is dtypes.bool_:
-        hidden = mask.logical_not()
-        blind = hidden.all(-1, keepdim=True)
-        return scores.masked_fill(hidden & blind.logical_not(), -math.inf), blind
-    blind = (mask == -math.inf).all(-1, keepdim=True)
-    mask = mask.masked_fill(blind, 0.0)
-    return scores + (mask if mask.dtype is scores.dtype else mask.to(scores.dtype)), blind
+        return functions.zeros_like(mask, dtype=dtype).masked_fill(mask.logical_not(), -math.inf)
+    return mask if mask.dtype is dtype else mask.to(dtype)
 
 
-def _repeat_heads(query, other):
-    wanted, heads = query.size(-3), other.size(-3)
-    if heads == 0 or wanted % heads != 0:
-        raise RuntimeError(
-            hinted(
-                "Number of heads in key and value must divide the number of heads in ",
-                f"the query has {wanted} heads, key or value {heads}",
-            )
-        )
-    return other if heads == wanted else functions.repeat_interleave(other, wanted // heads, dim=-3)
+def _is_one_operation(query, key, value, mask, grouped):
+    """Whether the operation takes these: batches of heads that match, and a mask that needs no gradient."""
+    shape, of_key, of_value = query.shape, key.shape, value.shape
+    if not len(shape) == len(of_key) == len(of_value) == 4 or not query.is_floating_point():
+        return False
+    if mask is not None and mask.requires_grad:
+        return False
+    fit = of_key[1] > 0 and shape[1] % of_key[1] == 0 if grouped else shape[1] == of_key[1]
+    same = shape[0] == of_key[0] and shape[3] == of_key[3] and of_key[:3] == of_value[:3]
+    return fit and same and query.numel() * key.numel() * value.numel() > 0
 
 
 def _check_attention(query, key, value, attn_mask, is_causal):

@@ -49,6 +49,9 @@ class relu:
     numpy = ufunc = _rectified
     check = _check_relu
 
+    def element(m, self):
+        return m.maximum(self, 0)
+
     def d_self(grad, result):
         return functions.threshold_backward(grad, result, 0)
 
@@ -62,6 +65,9 @@ class threshold:
 
     def numpy(self, threshold, value):
         return select(self <= self.dtype.type(threshold), self.dtype.type(value), self)
+
+    def element(m, self, threshold, value):
+        return m.where(self <= threshold, value, self)
 
     def d_self(grad, self, threshold):
         return functions.threshold_backward(grad, self, threshold)
@@ -240,6 +246,9 @@ class hardtanh:
     def numpy(self, min_val=-1, max_val=1):
         return bounded(self, self.dtype.type(min_val), self.dtype.type(max_val))
 
+    def element(m, self, min_val=-1, max_val=1):
+        return m.clamp(self, min_val, max_val)
+
     def d_self(grad, self, min_val, max_val):
         return functions.hardtanh_backward(grad, self, min_val, max_val)
 
@@ -292,6 +301,9 @@ class hardshrink:
 
     def numpy(self, lambd=0.5):
         return select(np.abs(self) <= self.dtype.type(lambd), self.dtype.type(0), self)  # lambd is rounded as self is
+
+    def element(m, self, lambd=0.5):
+        return m.where(m.abs(self) <= lambd, 0, self)
 
     def d_self(grad, self, lambd):
         return functions.hardshrink_backward(grad, self, _as_in(self, lambd))
@@ -358,10 +370,10 @@ class prelu_kernel:
         return m.where(self > 0, self, weight * self)
 
     def d_self(grad, self, weight):
-        return functions.where(self > 0, grad, weight * grad)
+        return functions.prelu_backward(grad, self, weight)
 
     def d_weight(grad, self):
-        return grad * self * (self <= 0)
+        return functions.prelu_weight_backward(grad, self)
 
 
 @composite(names=("torch", "Tensor", "nn.functional"))

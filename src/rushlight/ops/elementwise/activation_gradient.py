@@ -134,3 +134,23 @@ class logsigmoid_backward:
 
     def element(m, gradient, self):
         return gradient * m.sigmoid(-self)
+
+
+@op("prelu_backward(Tensor gradient, Tensor self, Tensor weight) -> Tensor", kind=FUSED, names=())
+class prelu_backward:
+    """The gradient of `prelu_kernel` for the elements."""
+
+    light = True
+
+    def element(m, gradient, self, weight):
+        return m.where(self > 0, gradient, weight * gradient)
+
+
+@op("prelu_weight_backward(Tensor gradient, Tensor self) -> Tensor", kind=FUSED, names=())
+class prelu_weight_backward:
+    """The gradient of `prelu_kernel` for the weights, not yet summed."""
+
+    light = True
+
+    def element(m, gradient, self):
+        return gradient * m.clamp(self, None, 0)

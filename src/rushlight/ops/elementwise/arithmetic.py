@@ -4,7 +4,7 @@ import numpy as np
 
 from ...base.dtypes import from_numpy
 from ...base.errors import hinted
-from ..table import BINARY, ELEMENTWISE, FLOAT, PROMOTE, UNARY, composite, conj, functions, is_half, op, widened
+from ..table import BINARY, ELEMENTWISE, FLOAT, FUSED, PROMOTE, UNARY, composite, conj, functions, is_half, op, widened
 from .checks import (
     BOOL,
     COMPLEX,
@@ -59,6 +59,9 @@ class add:
     def numpy(self, other, alpha=1):
         return accumulate(np.add, self, other, alpha)
 
+    def element(m, self, other, alpha=1):
+        return self + scaled(other, alpha)
+
     def d_self(grad):
         return grad
 
@@ -76,6 +79,9 @@ class sub:
 
     def numpy(self, other, alpha=1):
         return accumulate(np.subtract, self, other, alpha)
+
+    def element(m, self, other, alpha=1):
+        return self - scaled(other, alpha)
 
     def d_self(grad):
         return grad
@@ -98,6 +104,9 @@ class rsub:
 
     def numpy(self, other, alpha=1):
         return accumulate(np.subtract, other, self, alpha)
+
+    def element(m, self, other, alpha=1):
+        return other - scaled(self, alpha)
 
     def d_self(grad, alpha):
         return scaled(-grad, conj(alpha))
@@ -173,6 +182,16 @@ def _check_rounding(self, other, rounding_mode):
         )
 
 
+@op("div_other_backward(Tensor gradient, Operand self, Tensor other) -> Tensor", kind=FUSED, names=())
+class div_other_backward:
+    """The gradient of a quotient's divisor."""
+
+    light = True
+
+    def element(m, gradient, self, other):
+        return -gradient * m.conj(self / other / other)
+
+
 @op("div(Operand self, Operand other, *, str? rounding_mode=None) -> Tensor", kind=BINARY, inplace=True,
     dtype=lambda rounding_mode=None: FLOAT if rounding_mode is None else PROMOTE,
     node=lambda self, other, rounding_mode: "DivBackward0" if rounding_mode is None else "DivBackward2",
@@ -196,11 +215,18 @@ class div:
             return np.true_divide(self, other)
         return floor_quotient(self, other) if rounding_mode == "floor" else truncated_quotient(self, other)
 
+    def element(m, self, other, rounding_mode=None):
+        if rounding_mode == "floor":
+            return NotImplemented  # the quotient rounded to a float may already be the next integer
+        return self / other if rounding_mode is None else m.trunc(self / other)
+
     def d_self(grad, other, rounding_mode):
         return grad / conj(other) if rounding_mode is None else grad.new_zeros(grad.shape)
 
     def d_other(grad, self, other, rounding_mode):
-        return -grad * conj(self / other / other) if rounding_mode is None else grad.new_zeros(grad.shape)
+        if rounding_mode is not None:
+            return grad.new_zeros(grad.shape)
+        return functions.div_other_backward(grad, self, other)
 
 
 @composite

@@ -20,6 +20,9 @@ class logical_and:
     def numpy(self, other):
         return _truth(self) & _truth(other)
 
+    def element(m, self, other):
+        return m.truth(self) & m.truth(other)
+
 
 @op("logical_or(Tensor self, Tensor other) -> Tensor", kind=BINARY, dtype=LOGICAL, inplace=True)
 class logical_or:
@@ -29,6 +32,9 @@ class logical_or:
 
     def numpy(self, other):
         return _truth(self) | _truth(other)
+
+    def element(m, self, other):
+        return m.truth(self) | m.truth(other)
 
 
 @op("logical_xor(Tensor self, Tensor other) -> Tensor", kind=BINARY, dtype=LOGICAL, inplace=True)
@@ -40,6 +46,9 @@ class logical_xor:
     def numpy(self, other):
         return _truth(self) ^ _truth(other)
 
+    def element(m, self, other):
+        return m.truth(self) ^ m.truth(other)
+
 
 @op("logical_not(Tensor self) -> Tensor", kind=UNARY, dtype=LOGICAL, inplace=True)
 class logical_not:
@@ -49,6 +58,9 @@ class logical_not:
 
     def numpy(self):
         return self == 0 if self.dtype.kind != "b" else ~self
+
+    def element(m, self):
+        return ~m.truth(self)
 
 
 @op("bitwise_and(Operand self, Operand other) -> Tensor", kind=BINARY, dtype=INTEGRAL, inplace=True)

@@ -134,6 +134,9 @@ class clamp:
     def numpy(self, min, max):
         return bounded(self, min, max)
 
+    def element(m, self, min, max):
+        return m.clamp(self, min, max)
+
     def d_self(grad, self, min, max):
         return functions.clamp_backward(grad, self, min, max)
 
@@ -217,6 +220,9 @@ class where_select:
 
     def numpy(condition, self, other):
         return select(condition, self, other)
+
+    def element(m, condition, self, other):
+        return m.where(condition, self, other)
 
     def d_self(grad, condition):
         return functions.where_select(condition, grad, 0)

@@ -1,5 +1,7 @@
 """Comparisons, and questions about each element: equal, less, nan, inf, close."""
 
+import math
+
 import numpy as np
 
 from ...base.dtypes import get_default_dtype
@@ -46,6 +48,9 @@ class isnan:
 
     numpy = _is_nan
 
+    def element(m, self):
+        return m.isnan(self)
+
 
 def _is_infinite(array):
     return np.isinf(array) if array.dtype.kind in "fcV" else np.zeros(array.shape, bool)
@@ -57,6 +62,9 @@ class isinf:
 
     numpy = _is_infinite
 
+    def element(m, self):
+        return m.isinf(self)
+
 
 def _is_finite(array):
     return np.isfinite(array) if array.dtype.kind in "fcV" else np.ones(array.shape, bool)
@@ -67,6 +75,9 @@ class isfinite:
     """Whether each element is neither infinite nor nan."""
 
     numpy = _is_finite
+
+    def element(m, self):
+        return m.isfinite(self)
 
 
 @op("isreal(Tensor self) -> Tensor", kind=UNARY, dtype=COMPARE)
@@ -92,6 +103,9 @@ class isposinf:
     def numpy(self):
         return _infinite_of_sign(self, True)
 
+    def element(m, self):
+        return self == math.inf
+
 
 @op("isneginf(Tensor self) -> Tensor", kind=UNARY, dtype=COMPARE)
 class isneginf:
@@ -101,6 +115,9 @@ class isneginf:
 
     def numpy(self):
         return _infinite_of_sign(self, False)
+
+    def element(m, self):
+        return self == -math.inf
 
 
 @op("signbit(Tensor self) -> Tensor", kind=UNARY, dtype=COMPARE)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..table import BINARY, ELEMENTWISE, FLOAT, UNARY, conj, functions, op
+from ..table import BINARY, ELEMENTWISE, FLOAT, FUSED, UNARY, conj, functions, op
 from .checks import BOOL, COMPLEX, INTEGERS, is_tensor
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -35,6 +35,16 @@ class exp2:
         return grad * conj(result) * LN2
 
 
+@op("expm1_backward(Tensor gradient, Tensor result) -> Tensor", kind=FUSED, names=())
+class expm1_backward:
+    """The gradient of `expm1`, from its result."""
+
+    light = True
+
+    def element(m, gradient, result):
+        return gradient * m.conj(result + 1)
+
+
 @op("expm1(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=("torch", "Tensor", "special"))
 class expm1:
     """``exp(x) - 1``, exact near zero."""
@@ -42,7 +52,7 @@ class expm1:
     numpy = np.expm1
 
     def d_self(grad, result):
-        return grad * conj(result + 1)
+        return functions.expm1_backward(grad, result)
 
 
 @op("log(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
@@ -55,6 +65,16 @@ class log:
         return grad / conj(self)
 
 
+@op("log2_backward(Tensor gradient, Tensor self) -> Tensor", kind=FUSED, names=())
+class log2_backward:
+    """The gradient of `log2`."""
+
+    light = True
+
+    def element(m, gradient, self):
+        return gradient / (m.conj(self) * LN2)
+
+
 @op("log2(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
 class log2:
     """The logarithm of base 2 of each element."""
@@ -62,7 +82,17 @@ class log2:
     numpy = np.log2
 
     def d_self(grad, self):
-        return grad / (conj(self) * LN2)
+        return functions.log2_backward(grad, self)
+
+
+@op("log10_backward(Tensor gradient, Tensor self) -> Tensor", kind=FUSED, names=())
+class log10_backward:
+    """The gradient of `log10`."""
+
+    light = True
+
+    def element(m, gradient, self):
+        return gradient / (m.conj(self) * LN10)
 
 
 @op("log10(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
@@ -72,7 +102,17 @@ class log10:
     numpy = np.log10
 
     def d_self(grad, self):
-        return grad / (conj(self) * LN10)
+        return functions.log10_backward(grad, self)
+
+
+@op("log1p_backward(Tensor gradient, Tensor self) -> Tensor", kind=FUSED, names=())
+class log1p_backward:
+    """The gradient of `log1p`."""
+
+    light = True
+
+    def element(m, gradient, self):
+        return gradient / m.conj(self + 1)
 
 
 @op("log1p(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=("torch", "Tensor", "special"))
@@ -82,7 +122,7 @@ class log1p:
     numpy = np.log1p
 
     def d_self(grad, self):
-        return grad / conj(self + 1)
+        return functions.log1p_backward(grad, self)
 
 
 def _log_sum(self, other):

@@ -4,8 +4,18 @@ import numpy as np
 
 from ...base.dtypes import complex128, float64
 from ...base.errors import hinted
-from ..table import BINARY, ELEMENTWISE, FLOAT, UNARY, composite, conj, functions, is_half, op, widened
+from ..table import BINARY, ELEMENTWISE, FLOAT, FUSED, UNARY, composite, conj, functions, is_half, op, widened
 from .checks import BOOL, COMPLEX, INTEGERS, is_bool, is_tensor
+
+
+@op("reciprocal_backward(Tensor gradient, Tensor result) -> Tensor", kind=FUSED, names=())
+class reciprocal_backward:
+    """The gradient of `reciprocal`, from its result."""
+
+    light = True
+
+    def element(m, gradient, result):
+        return -gradient * m.conj(result * result)
 
 
 @op("reciprocal(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
@@ -15,7 +25,17 @@ class reciprocal:
     numpy = np.reciprocal
 
     def d_self(grad, result):
-        return -grad * conj(result * result)
+        return functions.reciprocal_backward(grad, result)
+
+
+@op("sqrt_backward(Tensor gradient, Tensor result) -> Tensor", kind=FUSED, names=())
+class sqrt_backward:
+    """The gradient of `sqrt`, from its result."""
+
+    light = True
+
+    def element(m, gradient, result):
+        return gradient / (2 * m.conj(result))
 
 
 @op("sqrt(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
@@ -30,7 +50,7 @@ class sqrt:
     numpy = np.sqrt
 
     def d_self(grad, result):
-        return grad / (2 * conj(result))
+        return functions.sqrt_backward(grad, result)
 
 
 def _reciprocal_root(array):
@@ -40,14 +60,27 @@ def _reciprocal_root(array):
     return np.reciprocal(found, out=found) if found.ndim else np.reciprocal(found)
 
 
+@op("rsqrt_backward(Tensor gradient, Tensor result) -> Tensor", kind=FUSED, names=())
+class rsqrt_backward:
+    """The gradient of `rsqrt`, from its result."""
+
+    light = True
+
+    def element(m, gradient, result):
+        return -0.5 * gradient * m.conj(result * result * result)
+
+
 @op("rsqrt(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
 class rsqrt:
     """One divided by the square root of each element."""
 
     numpy = ufunc = _reciprocal_root
 
+    def element(m, self):
+        return 1 / m.sqrt(self)
+
     def d_self(grad, result):
-        return -0.5 * grad * conj(result * result * result)
+        return functions.rsqrt_backward(grad, result)
 
 
 # Exponents whose power takes a multiplication, a division or a root.
@@ -116,8 +149,29 @@ def _check_power(self, exponent):
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
 
 
+def power_element(m, base, exponent):
+    """The formula of ``base ** exponent`` where the exponent is a number."""
+    if exponent in (1, 2, 3):
+        return base if exponent == 1 else base * base if exponent == 2 else base * base * base
+    if exponent in (-1, -2):
+        return 1 / base if exponent == -1 else 1 / (base * base)
+    if exponent in (0.5, -0.5):
+        return m.sqrt(base) if exponent == 0.5 else 1 / m.sqrt(base)
+    return m.power(base, exponent)
+
+
 def _power_node(self, exponent):
     return "PowBackward0" if not is_tensor(exponent) else "PowBackward1" if is_tensor(self) else "PowBackward2"
+
+
+@op("pow_backward(Tensor gradient, Tensor self, Scalar exponent) -> Tensor", kind=FUSED, names=())
+class pow_backward:
+    """The gradient of a power's base, where the exponent is a number."""
+
+    light = True
+
+    def element(m, gradient, self, exponent):
+        return gradient * m.conj(power_element(m, self, exponent - 1) * exponent)
 
 
 def power_gradient(grad, base, exponent):
@@ -129,6 +183,8 @@ def power_gradient(grad, base, exponent):
             return grad if exponent == 1 else grad * (conj(base) * 2)
         if exponent == 0:
             return grad.new_zeros(grad.shape)
+        if not functions.is_grad_enabled():
+            return functions.pow_backward(grad, base, exponent)
         return grad * conj(base ** (exponent - 1) * exponent)
     slope = grad * conj(exponent * base ** (exponent - 1))
     return functions.where(exponent == 0, functions.zeros_like(slope), slope)
@@ -147,6 +203,11 @@ class pow:
     with_number = power_of_number
     check = _check_power
     kernel = "pow"
+
+    def element(m, self, exponent):
+        if isinstance(exponent, (int, float)):
+            return power_element(m, self, exponent)
+        return m.power(self, exponent)
 
     def d_self(grad, self, exponent):
         return power_gradient(grad, self, exponent)

@@ -22,6 +22,10 @@ class floor:
     kernel = "floor_vml_cpu"
     numpy = _rounding(np.floor)
     ufunc = np.floor
+
+    def element(m, self):
+        return m.floor(self)
+
     check = refuse_complex("floor is not supported for complex inputs", NotImplementedError)
     d_self = flat
 
@@ -33,6 +37,10 @@ class ceil:
     kernel = "ceil_vml_cpu"
     numpy = _rounding(np.ceil)
     ufunc = np.ceil
+
+    def element(m, self):
+        return m.ceil(self)
+
     check = refuse_complex("ceil is not supported for complex inputs", NotImplementedError)
     d_self = flat
 
@@ -45,6 +53,10 @@ class trunc:
     kernel = "trunc_vml_cpu"
     numpy = _rounding(np.trunc)
     ufunc = np.trunc
+
+    def element(m, self):
+        return m.trunc(self)
+
     check = refuse_complex("trunc is not supported for complex inputs", NotImplementedError)
     d_self = flat
 
@@ -53,8 +65,10 @@ class trunc:
 class frac:
     """What `trunc` leaves: the part after the point, with the sign of the number."""
 
-    def numpy(self):
-        return self - np.trunc(self)
+    light = True
+
+    def element(m, self):
+        return self - m.trunc(self)
 
     def d_self(grad):
         return grad
@@ -88,5 +102,11 @@ class round:
         scale = wide.dtype.type(10.0 ** abs(decimals))
         found = np.rint(wide * scale) / scale if decimals > 0 else np.rint(wide / scale) * scale
         return found.astype(self.dtype) if is_half(self.dtype) else found
+
+    def element(m, self, decimals=0):
+        if decimals == 0:
+            return m.round(self)
+        scale = 10.0 ** abs(decimals)
+        return m.round(self * scale) / scale if decimals > 0 else m.round(self / scale) * scale
 
     d_self = flat

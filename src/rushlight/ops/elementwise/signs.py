@@ -3,8 +3,18 @@
 import numpy as np
 
 from ...base.errors import hinted
-from ..table import BINARY, FLOAT, UNARY, functions, op
+from ..table import BINARY, FLOAT, FUSED, UNARY, functions, op
 from .checks import BOOL, COMPLEX, INTEGERS, NOT_INTEGRAL, is_tensor, no_derivative, refuse_complex
+
+
+@op("abs_backward(Tensor gradient, Tensor self) -> Tensor", kind=FUSED, names=())
+class abs_backward:
+    """The gradient of `abs`."""
+
+    light = True
+
+    def element(m, gradient, self):
+        return gradient * m.sgn(self)
 
 
 @op("abs(Tensor self) -> Tensor", kind=UNARY, inplace=True, refuse=BOOL,
@@ -15,11 +25,15 @@ class abs:
     numpy = np.abs
 
     def d_self(grad, self):
-        return grad * self.sgn()
+        return functions.abs_backward(grad, self)
 
 
 def _sign(array):
     return array.copy() if array.dtype.kind == "b" else np.sign(array)
+
+
+def _sign_element(m, self):
+    return m.sign(self)
 
 
 @op("sign(Tensor self) -> Tensor", kind=UNARY, inplace=True)
@@ -27,6 +41,7 @@ class sign:
     """-1, 0 or 1: the sign of each element."""
 
     numpy = ufunc = _sign
+    element = _sign_element
     check = refuse_complex(
         "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
         NotImplementedError,
@@ -41,6 +56,7 @@ class sgn:
     """`sign` for real elements; a complex one divided by its absolute value."""
 
     numpy = ufunc = _sign
+    element = _sign_element
 
     def d_self(grad, self, result):
         if not self.is_complex():

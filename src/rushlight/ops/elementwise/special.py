@@ -6,11 +6,19 @@ import numpy as np
 
 from ...base.errors import hinted
 from .. import special_bessel, special_gamma, special_math
-from ..table import ELEMENTWISE, FLOAT, UNARY, composite, functions, op
+from ..table import ELEMENTWISE, FLOAT, FUSED, UNARY, composite, functions, op
 from .checks import BOOL, COMPLEX, INTEGERS, unknown_derivative
 from .exponential import by_operands
 
 _ROOT_PI = math.sqrt(math.pi)
+
+
+@op("erf_backward(Tensor gradient, Tensor self) -> Tensor", kind=FUSED, names=())
+class erf_backward:
+    """The gradient of `erf`."""
+
+    def element(m, gradient, self):
+        return gradient * (m.exp(self * self * -1) * (2 / _ROOT_PI))
 
 
 @op(
@@ -30,7 +38,7 @@ class erf:
         return m.erf(self)
 
     def d_self(grad, self):
-        return grad * ((self * self * -1).exp() * (2 / _ROOT_PI))
+        return functions.erf_backward(grad, self)
 
 
 @op(

@@ -8,6 +8,14 @@ from ..table import BINARY, FLOAT, FUSED, UNARY, conj, functions, op
 from .checks import COMPLEX, refuse_complex
 
 
+@op("sin_backward(Tensor gradient, Tensor self) -> Tensor", kind=FUSED, names=())
+class sin_backward:
+    """The gradient of `sin`."""
+
+    def element(m, gradient, self):
+        return gradient * m.conj(m.cos(self))
+
+
 @op("sin(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
 class sin:
     """The sine of each element, in radians."""
@@ -15,7 +23,15 @@ class sin:
     numpy = np.sin
 
     def d_self(grad, self):
-        return grad * conj(self.cos())
+        return functions.sin_backward(grad, self)
+
+
+@op("cos_backward(Tensor gradient, Tensor self) -> Tensor", kind=FUSED, names=())
+class cos_backward:
+    """The gradient of `cos`."""
+
+    def element(m, gradient, self):
+        return gradient * -m.conj(m.sin(self))
 
 
 @op("cos(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
@@ -25,7 +41,7 @@ class cos:
     numpy = np.cos
 
     def d_self(grad, self):
-        return grad * -conj(self.sin())
+        return functions.cos_backward(grad, self)
 
 
 @op("tan(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)

@@ -1,0 +1,79 @@
+"""Copies by kernels: clones, conversions between dtypes, writing into existing memory, fills, also of masked elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.device import contiguous_format, preserve_format
+from ..base.shapes import broadcast_shapes
+from ..ops.copy import number_for, refuse_overlap
+from ..ops.table import TABLE
+from .elementwise import copy, run
+from .routing import kernel_for
+
+_PLAIN_COPY = 1 << 20  # bytes: below, contiguous memory is copied as fast by one thread of NumPy
+
+
+def _target(array, dtype, memory_format):
+    """An array for a copy: the order of dimensions is kept where the array is dense. None for other formats."""
+    if memory_format is contiguous_format or array.flags.c_contiguous or 0 in array.strides:
+        return np.empty(array.shape, dtype)
+    return np.empty_like(array, dtype) if memory_format in (None, preserve_format) else None
+
+
+@kernel_for("clone")
+def clone(self, memory_format):
+    if self.flags.c_contiguous and self.nbytes < _PLAIN_COPY:
+        return NotImplemented
+    return _copied(self, self.dtype, memory_format)
+
+
+@kernel_for("to_copy")
+def to_copy(self, dtype, memory_format):
+    return _copied(self, dtype.numpy, memory_format)
+
+
+def _copied(array, dtype, memory_format):
+    out = _target(array, dtype, memory_format)
+    return NotImplemented if out is None else copy(array, out=out)
+
+
+@kernel_for("copy_from")
+def copy_from(self, src, non_blocking):
+    if src.shape != self.shape:
+        return NotImplemented
+    refuse_overlap(self)
+    return _written(self, src)
+
+
+@kernel_for("fill_number")
+def fill_number(self, value):
+    return _written(self, number_for(self.dtype, value))
+
+
+@kernel_for("zero_")
+def zero_(self):
+    return _written(self, np.zeros((), self.dtype))
+
+
+@kernel_for("masked_fill")
+def masked_fill(self, mask, value):
+    if mask.dtype.kind != "b" or getattr(value, "ndim", 0):
+        return NotImplemented
+    filler = number_for(self.dtype, value.item() if isinstance(value, np.ndarray) else value)
+    out = np.empty(broadcast_shapes(mask.shape, self.shape), self.dtype)
+    return run(TABLE["where_select"], [mask, filler, self], dtype=self.dtype, out=out)
+
+
+@kernel_for("masked_fill_")
+def masked_fill_(self, mask, value):
+    if mask.dtype.kind != "b" or getattr(value, "ndim", 0) or broadcast_shapes(mask.shape, self.shape) != self.shape:
+        return NotImplemented
+    refuse_overlap(self)
+    filler = number_for(self.dtype, value.item() if isinstance(value, np.ndarray) else value)
+    found = run(TABLE["where_select"], [mask, filler, self], dtype=self.dtype, out=self)
+    return NotImplemented if found is NotImplemented else None
+
+
+def _written(target, source):
+    return NotImplemented if copy(source, out=target) is NotImplemented else None

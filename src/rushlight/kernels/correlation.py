@@ -1,0 +1,348 @@
+"""Correlation: the product at the heart of a convolution and of its input's gradient, as a kernel without columns.
+
+Each output row (an output channel) is a sum over terms: a weight times the source's elements under one tap of one
+channel. Two numbers say where a term's elements and its weight lie; so weights are never turned, and strides, dilation,
+padding and dimensions are a matter of tables. The micro-kernel holds rows x vectors of neighbouring windows in
+registers over all terms.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .builder import Builder
+from .host import host
+from .kernel import compiled, pool
+from .program import Program
+from .window_staging import STAGE_NUMBERS, Numbers, Staging, stage_function, stage_numbers
+
+_AREA_ELEMENTS = 1 << 18  # of a staged tile: it stays in the second-level cache
+_SPAN_ELEMENTS = 1 << 16  # of what all output channels go through together, where a tile is larger than its cache
+_ENOUGH_CHUNKS = 8
+_SMALLEST_TILE = 192  # windows of a tile that is worth its start
+THREADED_PRODUCTS = 60_000  # multiplications that take longer than calling the other threads in
+
+
+class Form(NamedTuple):
+    """What a correlation program is specialised in.
+
+    Attributes:
+        scalar, lanes: the type of elements and how many make a vector.
+        rows: of a block; uneven: whether some blocks have one row less. vectors: of a block.
+        step_class: of the staging, None for none.
+        storing: "dense" (all windows are outputs), "squeezed" (those at rows' ends are not) or "scattered" (outputs are
+            apart).
+        biased: whether a number is added to each output row.
+    """
+
+    scalar: str
+    lanes: int
+    rows: int
+    uneven: bool
+    vectors: int
+    step_class: int | None
+    storing: str
+    biased: bool
+
+
+def block_shape(out_channels, vector_bytes):
+    """(rows, uneven, vectors) of the blocks for so many output rows: as many sums as registers hold."""
+    many = 24 if vector_bytes == 64 else 12
+    most = 8 if vector_bytes == 64 else 4
+    blocks = -(-out_channels // most)
+    rows = -(-out_channels // blocks)
+    return rows, out_channels % blocks != 0, min(8, many // rows)
+
+
+_TABLES = [("terms", "i64*"), ("valid", "bool*"), ("starts", "i64*"), ("places", "i32*")]
+
+
+def micro_kernel(form, rows, vectors):
+    """Function that computes ``rows`` output rows and ``vectors`` vectors of windows.
+
+    Its parameters:
+        source: the first window's beginning. terms, depth: where in the source each term's elements begin; how many.
+        weight: packed: for each term the rows' weights side by side.
+        bias, out, out_step: the rows' biases and outputs, and from one output row to the next.
+        first: the block's first vector in the tile; columns, total: how many windows, and outputs, the tile has.
+        valid, starts, places: see ``Staging.squeezing``; where each window's output goes.
+    """
+    scalar, lanes = form.scalar, form.lanes
+    parameters = [("source", f"{scalar}*"), ("depth", "i64"), ("weight", f"{scalar}*")]
+    parameters += [("bias", f"{scalar}*"), ("out", f"{scalar}*"), ("out_step", "i64"), ("first", "i64")]
+    parameters += [("columns", "i64"), ("total", "i64"), *_TABLES]
+    builder = Builder(f"correlate_{rows}x{vectors}", parameters)
+    source, depth, weight, bias, out, out_step, first, columns, total, *tables = builder.parameters
+    masks = [*[None] * (vectors - 1), builder.first_lanes(columns - (first + (vectors - 1)) * lanes, lanes)]
+    reads = [masks[0]] if vectors == 1 else [None] * vectors  # zeroing lanes would cost a multiplication's place
+    zero = builder.constant(0, f"{scalar}x{lanes}")
+    if form.biased:
+        starts = [builder.splat(builder.load(bias, r), lanes) for r in range(rows) for _ in range(vectors)]
+    else:
+        starts = [zero] * (rows * vectors)
+    source = builder.offset(source, first * lanes)
+    out_rows = [builder.offset(out, out_step * r) for r in range(rows)]
+    with builder.loop(0, depth, 1, [weight, *starts]) as term:
+        weights, *sums = term.carry
+        at = builder.offset(source, builder.load(tables[0], term.index))
+        right = [builder.load(at, j * lanes, lanes, reads[j]) for j in range(vectors)]
+        for r in range(rows):
+            left = builder.splat(builder.load(weights, r), lanes)
+            for j in range(vectors):
+                sums[r * vectors + j] = builder.fma(left, right[j], sums[r * vectors + j])
+        term.carry = [builder.offset(weights, rows), *sums]
+    sums = term.results[1:]
+    for j in range(vectors):
+        values = [sums[r * vectors + j] for r in range(rows)]
+        _store(builder, form.storing, values, out_rows, first + j, masks[j], total, tables, lanes)
+    return builder.function
+
+
+def _store(builder, storing, values, out_rows, vector, mask, total, tables, lanes):
+    """One vector of each output row to where its windows' outputs go."""
+    _, valid, starts, places = tables
+    first = vector * lanes
+    if storing == "dense":
+        for value, row in zip(values, out_rows):
+            builder.store(value, row, first, mask)
+        return
+    chosen = builder.load(valid, first, lanes)
+    if storing == "scattered":
+        chosen = chosen if mask is None else chosen & mask
+        where = builder.load(places, first, lanes)
+        for value, row in zip(values, out_rows):
+            builder.scatter(value, row, where, chosen)
+        return
+    begin = builder.load(starts, vector)
+    kept = builder.first_lanes(builder.minimum(builder.load(starts, vector + 1), total) - begin, lanes)
+    for value, row in zip(values, out_rows):
+        builder.store(builder.compress(value, chosen), row, begin, kept)
+
+
+NUMBERS = (
+    *STAGE_NUMBERS,
+    "depth_stride",
+    "depth_out",
+    "height_out",
+    "width_out",
+    "tile_rows",
+    "tiles",
+    "parts",  # in how many the blocks of output channels of a tile are taken
+    "groups",
+    "channels",  # of one group of the source
+    "channel_volume",
+    "terms",
+    "out_channels",  # of one group
+    "blocks",  # of output channels
+    "high_blocks",  # those with the full number of rows
+    "row_step",
+    "group_step",  # of the weight
+    "area",
+    "out_start",
+    "out_channel_step",
+    "out_depth_step",
+    "out_row_step",
+    "chunks",
+    "span",  # how many vectors all output channels take before the next ones
+)
+
+
+def correlation_program(form):
+    """The program ``(source, weight, bias, out, scratch, packed, weight_terms, slab_table, numbers, terms, valid, starts,
+    places)``: first the weights are packed, then the tiles computed."""
+    scalar = form.scalar
+    functions = []
+    stage = None
+    if form.step_class is not None:
+        stage = stage_function(scalar, form.lanes, form.step_class)
+        functions.append(stage)
+    micros = {}
+    row_counts = (form.rows, form.rows - 1) if form.uneven else (form.rows,)
+    for rows in row_counts:
+        for vectors in {form.vectors, 1}:
+            micros[rows, vectors] = micro_kernel(form, rows, vectors)
+            functions.append(micros[rows, vectors])
+    arrays = [(name, f"{scalar}*") for name in ("source", "weight", "bias", "out", "scratch", "packed")]
+    more = [("weight_terms", "i64*"), ("slab_table", "i64*"), ("numbers", "i64*")]
+    builder = Builder("correlation", [*arrays, *more, *_TABLES])
+    source, weight, bias, out, scratch, packed, weight_terms, slab_table, numbers, *tables = builder.parameters
+    n = Numbers(builder, numbers, NUMBERS)
+    _pack_weights(builder, n, form, weight, packed, weight_terms)
+    with builder.parallel(n["chunks"]) as chunk:
+        part, rest = chunk % n["parts"], chunk // n["parts"]
+        tile, rest = rest % n["tiles"], rest // n["tiles"]
+        depth, image = rest % n["depth_out"], rest // n["depth_out"]
+        group = image % n["groups"]
+        row = tile * n["tile_rows"]
+        rows = builder.minimum(n["tile_rows"], n["height_out"] - row)
+        begin = builder.offset(source, image * n["channels"] * n["channel_volume"])
+        if stage is None:
+            begin = builder.offset(begin, (depth * n["depth_stride"] * n["height"] + row) * n["width"])
+        else:
+            area = builder.offset(scratch, builder.worker() * n["area"])
+            depth_start, row_start = depth * n["depth_stride"], row * n["row_stride"]
+            builder.call(stage, begin, area, n["channels"], slab_table, numbers, depth_start, row_start)
+            begin = area
+        columns = (rows - 1) * n["pitch"] + n["width_out"]
+        place = n["out_start"] + depth * n["out_depth_step"] + row * n["out_row_step"]
+        target = builder.offset(out, place + image * n["out_channels"] * n["out_channel_step"])
+        weights = builder.offset(packed, group * n["out_channels"] * n["terms"])
+        biases = builder.offset(bias, group * n["out_channels"]) if form.biased else bias
+        tile_values = (begin, weights, biases, target, columns, rows * n["width_out"], tables)
+        first, end = part * n["blocks"] // n["parts"], (part + 1) * n["blocks"] // n["parts"]
+        high_end, low_first = builder.minimum(end, n["high_blocks"]), builder.maximum(first, n["high_blocks"])
+        vectors = (columns + (form.lanes - 1)) // form.lanes
+        with builder.loop(0, vectors, n["span"]) as span:
+            vectors = (span.index, builder.minimum(span.index + n["span"], vectors))
+            _blocks(builder, n, form, micros, form.rows, 0, (first, high_end), vectors, tile_values)
+            if form.uneven:
+                _blocks(
+                    builder, n, form, micros, form.rows - 1, n["high_blocks"], (low_first, end), vectors, tile_values
+                )
+    return Program("correlation", [*functions, builder.function])
+
+
+def _pack_weights(builder, n, form, weight, packed, weight_terms):
+    """The weights of each block: for each term those of the block's rows, side by side."""
+    with builder.parallel(n["groups"] * n["blocks"]) as chunk:
+        group, block = chunk // n["blocks"], chunk % n["blocks"]
+        # the blocks after the high ones have a row less
+        channel = block * form.rows - builder.maximum(block - n["high_blocks"], 0)
+        rows = builder.select(block < n["high_blocks"], builder.constant(form.rows), form.rows - 1)
+        begin = builder.offset(weight, group * n["group_step"] + channel * n["row_step"])
+        target = builder.offset(packed, (group * n["out_channels"] + channel) * n["terms"])
+        with builder.loop(0, n["terms"]) as term:
+            place = builder.offset(begin, builder.load(weight_terms, term.index))
+            to = builder.offset(target, term.index * rows)
+            with builder.loop(0, rows) as row:
+                builder.store(builder.load(place, row.index * n["row_step"]), to, row.index)
+
+
+def _blocks(builder, n, form, micros, rows, shift, blocks, vectors, tile_values):
+    """A range of blocks of output channels, all of ``rows`` rows, on a range of vectors; ``shift`` blocks have one more."""
+    begin, weights, biases, target, columns, total, tables = tile_values
+    first, end = vectors
+    # where the source serves as it lies nothing behind its end may be read: blocks do without masks
+    readable = end if form.step_class is not None else builder.minimum(end, columns // form.lanes)
+    whole = first + builder.maximum(readable - first, 0) // form.vectors * form.vectors
+    with builder.loop(*blocks) as block:
+        channel = block.index * rows + shift
+        weight = builder.offset(weights, channel * n["terms"])
+        bias = builder.offset(biases, channel) if form.biased else biases
+        out = builder.offset(target, channel * n["out_channel_step"])
+        for width, start, stop in ((form.vectors, first, whole), (1, whole, end)):
+            with builder.loop(start, stop, width) as vector:
+                arguments = (begin, n["terms"], weight, bias, out, n["out_channel_step"], vector.index)
+                builder.call(micros[rows, width], *arguments, columns, total, *tables)
+
+
+class Operands(NamedTuple):
+    """What is correlated with what.
+
+    Attributes:
+        samples, groups, channels, out_channels: how many; the channels are those of one group.
+        axes: three, of the source's dimensions.
+        weight_terms: for each channel and tap (the taps in order), the place of its weight in a group's first row.
+        row_step, group_step: from one output channel's weights to the next one's, one group's to the next one's.
+        out_start, out_steps: where the first output lies, and the steps to the next channel, depth, row and column.
+    """
+
+    samples: int
+    groups: int
+    channels: int
+    out_channels: int
+    axes: tuple
+    weight_terms: np.ndarray
+    row_step: int
+    group_step: int
+    out_start: int
+    out_steps: tuple
+
+
+class Correlation:
+    """A correlation planned and compiled for one shape: call it with source, weight, bias (or None) and output.
+
+    ``vector_bytes`` is the width of the vectors to compile for, the machine's by default.
+    """
+
+    def __init__(self, operands, dtype, biased, vector_bytes=None):
+        vector_bytes = vector_bytes or host().vector_bytes
+        o = operands
+        depth, height, width = o.axes
+        scalar = "f32" if dtype.itemsize == 4 else "f64"
+        lanes = vector_bytes // dtype.itemsize
+        rows, uneven, vectors = block_shape(o.out_channels, vector_bytes)
+        blocks = -(-o.out_channels // rows)
+        self.staging = staging = tiled(o.axes, o.channels, o.samples * o.groups)
+        tiles = -(-height.out // staging.tile_rows)
+        chunks = o.samples * o.groups * depth.out * tiles
+        products = o.samples * o.groups * o.out_channels * len(o.weight_terms) * depth.out * height.out * width.out
+        parts = min(blocks, -(-_ENOUGH_CHUNKS // chunks)) if products > 8 * THREADED_PRODUCTS else 1
+        scattered = o.out_steps[3] != 1 or (o.out_steps[2] != width.out and staging.tile_rows > 1)
+        storing = "scattered" if scattered else "dense" if staging.pitch == width.out else "squeezed"
+        self.area = (
+            0 if staging.direct else -(-(o.channels * staging.channel_size + staging.share + 4 * lanes) // 16) * 16
+        )
+        values = {
+            **dict(zip(STAGE_NUMBERS, stage_numbers(staging))),
+            "depth_stride": depth.stride, "depth_out": depth.out, "height_out": height.out, "width_out": width.out,
+            "tile_rows": staging.tile_rows, "tiles": tiles, "parts": parts, "groups": o.groups, "channels": o.channels,
+            "channel_volume": depth.length * height.length * width.length, "terms": len(o.weight_terms),
+            "out_channels": o.out_channels, "blocks": blocks,
+            "high_blocks": o.out_channels - blocks * (rows - 1), "row_step": o.row_step, "group_step": o.group_step,
+            "area": self.area, "out_start": o.out_start, "out_channel_step": o.out_steps[0],
+            "out_depth_step": o.out_steps[1], "out_row_step": o.out_steps[2], "chunks": chunks * parts,
+        }  # fmt: skip
+        whole_vectors = -(-staging.tile_rows * staging.pitch // lanes)
+        elements = source_elements(staging, o.channels)
+        fitting = whole_vectors * _SPAN_ELEMENTS // elements
+        values["span"] = whole_vectors if elements <= _AREA_ELEMENTS else max(1, fitting // vectors) * vectors
+        self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
+        self.terms = (np.arange(o.channels)[:, None] * staging.channel_size + staging.tap_offsets()).reshape(-1)
+        self.weight_terms = o.weight_terms
+        self.weights = o.groups * o.out_channels * len(o.weight_terms)
+        self.valid, self.starts = staging.squeezing(lanes)
+        windows = np.arange(len(self.valid))
+        self.places = (windows // staging.pitch * o.out_steps[2] + windows % staging.pitch * o.out_steps[3]).astype(
+            np.int32
+        )
+        step_class = None if staging.direct else staging.step_class
+        form = Form(scalar, lanes, rows, uneven, vectors, step_class, storing, biased)
+        self.kernel = compiled(("correlation", *form), lambda: correlation_program(form))
+        self.run = self.kernel.threaded if products > THREADED_PRODUCTS else self.kernel.alone
+        self.dtype = dtype
+
+    def __call__(self, source, weight, bias, out):
+        self.run(*self.arguments(source, weight, bias, out))
+
+    def arguments(self, source, weight, bias, out):
+        """What the program takes."""
+        scratch = np.empty(pool().scratch_areas * self.area, self.dtype) if self.area else None
+        packed = np.empty(self.weights, self.dtype)
+        tables = (self.terms, self.valid, self.starts, self.places)
+        tables = (self.weight_terms, self.staging.slabs, self.numbers, *tables)
+        return (source, weight, bias, out, scratch, packed, *tables)
+
+
+def tiled(axes, channels, images, per_window=0):
+    """The Staging whose tiles fit into the cache and make enough chunks of ``images`` images; a tile takes further
+    ``per_window`` elements for each of its windows."""
+    depth, height, width = axes
+    tiles = 1
+    while True:
+        tile_rows = -(-height.out // tiles)
+        staging = Staging(axes, tile_rows)
+        elements = source_elements(staging, channels) + tile_rows * width.out * per_window
+        few = images * depth.out * tiles < _ENOUGH_CHUNKS and tile_rows * staging.pitch >= 2 * _SMALLEST_TILE
+        if tile_rows == 1 or not (few or elements > _AREA_ELEMENTS):
+            return staging
+        tiles += 1
+
+
+def source_elements(staging, channels):
+    """How many elements of the source, staged or not, a tile reads."""
+    height = staging.axes[1]
+    rows = staging.tile_rows * height.stride + max(height.taps)
+    return channels * (rows * staging.pitch if staging.direct else staging.channel_size)

@@ -1,0 +1,261 @@
+"""Elementwise operations by kernels made from their formulas: any operands, dtypes and layouts; casts and copies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.arrays import address_of
+from ..ops.table import COMPARE, LOGICAL, MASKED, is_half
+from . import elementwise_plan, elementwise_programs
+from .elementwise_plan import SPACED
+from .elementwise_programs import Signature
+from .host import host
+from .kernel import compiled
+from .trace import Number, Trail, Untraceable, formula_of
+from .value_types import NUMPY, scalar_of
+
+ndarray, empty = np.ndarray, np.empty
+BOOL = np.dtype(np.bool_)
+_COMPUTED = {"f16": "f32", "bf16": "f32"}  # scalars that are only stored
+_CHUNK_BYTES = 65536  # of the widest operand: chunks are large beside a ticket (50 ns), small beside the whole
+_STREAM_BYTES = 1 << 24
+_ALONE_NANOSECONDS = 8000  # less work than this is done before another thread has come to help
+_REMEMBERED = 4096  # calls with different options or layouts
+
+_emittable = set()  # names and keys of Entries whose programs can be made
+_entries = {}  # (operation, dtypes, options) -> Entry, or None where there is no kernel
+
+
+class Entry:
+    """The kernels of one operation for certain dtypes and options.
+
+    ``flat`` is the kernel of contiguous operands (compiled at first need), ``dtype`` the result's, ``numbers`` the
+    parameters that the options make, ``plans`` the layouts met so far.
+    """
+
+    __slots__ = ("alone", "chunk", "dtype", "key", "numbers", "plans", "signature", "stored", "stream", "streamed")
+    __slots__ += ("strided_kernels", "threaded", "threshold")
+
+    def __init__(self, signature, dtype, numbers, steps, cost):
+        self.signature, self.dtype, self.numbers = signature, dtype, numbers
+        operands = [pair for pair in signature.operands if pair]
+        memory = [np.dtype(NUMPY[pair[0]]).itemsize for pair in operands if pair[0] != "number"] + [dtype.itemsize]
+        self.chunk = _CHUNK_BYTES // max(memory)
+        nanoseconds = 0.02 * (sum(memory) + cost)  # an element, roughly, in the caches
+        self.threshold = int(_ALONE_NANOSECONDS / nanoseconds)
+        self.key = (tuple(signature.operands), signature.computed, signature.result, tuple(steps))
+        self.plans, self.strided_kernels = {}, {}
+        self.alone = self.threaded = self.stream = None
+        self.streamed = _STREAM_BYTES // dtype.itemsize
+
+    def compile_flat(self):
+        kernel = self._compiled_flat(False)
+        self.alone, self.threaded = kernel.alone, kernel.threaded
+
+    def _compiled_flat(self, stream):
+        lanes = self.signature.lanes(host().vector_bytes)
+        self.stored = lanes * self.dtype.itemsize
+        key = (self.signature.name, "stream" if stream else "flat", lanes, *self.key)
+        return compiled(key, lambda: elementwise_programs.flat(self.signature, lanes, stream))
+
+    def run_flat(self, arguments, out):
+        """Contiguous operands of one shape."""
+        size = out.size
+        if size < self.streamed:
+            if self.alone is None:
+                self.compile_flat()
+            run = self.alone if size < self.threshold else self.threaded
+            run(*arguments, out, size, self.chunk, 0, *self.numbers)
+            return out
+        if self.stream is None:
+            self.stream = self._compiled_flat(True).threaded
+        head = -address_of(out) % self.stored // out.itemsize
+        self.stream(*arguments, out, size, self.chunk, head, *self.numbers)
+        return out
+
+    def run_strided(self, arguments, arrays, out):
+        """Any layout: ``arguments`` are the arrays and numbers in order."""
+        key = tuple([(a.shape, a.strides) for a in arrays])
+        if out is not None:
+            key = (*key, out.shape, out.strides)
+        if key in self.plans:
+            plan = self.plans[key]
+        else:
+            if len(self.plans) > _REMEMBERED:
+                self.plans.clear()
+            plan = self.plans[key] = elementwise_plan.make(arrays, out)
+        if plan is None:
+            return NotImplemented
+        kernel = self.strided_kernels.get(plan.kinds) or self._compile_strided(plan.kinds)
+        if out is None:
+            out = plan.empty(self.dtype)
+        run = kernel.alone if plan.size < self.threshold else kernel.threaded
+        run(*arguments, out, *plan.arguments, *self.numbers)
+        return out
+
+    def _compile_strided(self, kinds):
+        signature, lanes = self.signature, self.signature.lanes(host().vector_bytes)
+        arrays = [pair for pair in signature.operands if pair and pair[0] != "number"]
+        narrow = any(kind == SPACED and NUMPY[pair[0]].itemsize < 4 for kind, pair in zip(kinds, arrays))
+        if kinds[-1] == SPACED or narrow:  # no machine scatters well, nor gathers small elements
+            lanes = 1
+        key = (signature.name, "strided", kinds, lanes, *self.key)
+        kernel = compiled(key, lambda: elementwise_programs.strided(signature, kinds, lanes))
+        self.strided_kernels[kinds] = kernel
+        return kernel
+
+
+def run(op, arrays, options=(), dtype=None, result=None, out=None):
+    """What an elementwise operation gives for arrays, or NotImplemented where it has no kernel for them.
+
+    Args:
+        op: the record of the operation.
+        arrays: its operands in schema order: arrays of any dtype, 0-dim arrays for numbers, None where one is absent.
+        options: the values of its other arguments, in schema order.
+        dtype: the NumPy dtype in which it is computed (that of the last array); operands are converted on their way in,
+            the mask of `where` and the operands of logical operations excepted. Half precision is computed in float32.
+        result: the dtype of the result: bool for comparisons and logic, else ``dtype``.
+        out: an array of the broadcast shape to write into, of any dtype; made if not given.
+    """
+    if op.with_number is not None and arrays[1].ndim == 0:  # a power: the exponent decides what is computed
+        options, arrays = (arrays[1].item(),), arrays[:1]
+    key = [op, dtype, result, *options]
+    if 0.0 in options:  # zeros of both signs are equal
+        key.append(repr(options))
+    arguments, shape, is_flat = [], None, True
+    for array in arrays:
+        if array is None:
+            key.append(None)
+            continue
+        if array.ndim:
+            if shape is None:
+                shape = array.shape
+            elif array.shape != shape:
+                is_flat = False
+            if not array.flags.c_contiguous:
+                is_flat = False
+            key.append(array.dtype.num)
+            arguments.append(array)
+        else:
+            key.append(~array.dtype.num)
+            arguments.append(array.item())
+    if out is not None:
+        key.append(out.dtype)
+        is_flat = is_flat and out.flags.c_contiguous and out.shape == shape
+    key = tuple(key)
+    try:
+        entry = _entries[key]
+    except KeyError:
+        entry = _entries[key] = _entry(op, arrays, options, dtype, result if out is None else out.dtype)
+    if entry is None or shape is None:
+        return NotImplemented
+    if out is not None:
+        arguments = _apart(arguments, out)
+    if is_flat:
+        return entry.run_flat(arguments, empty(shape, entry.dtype) if out is None else out)
+    return entry.run_strided(arguments, [a for a in arguments if a.__class__ is ndarray], out)
+
+
+def _apart(arguments, out):
+    """The operands, copied where they share memory with ``out`` in another layout."""
+    found = []
+    for value in arguments:
+        if value.__class__ is ndarray and value is not out and np.may_share_memory(value, out):
+            same = value.__array_interface__["data"] == out.__array_interface__["data"]
+            if not (same and value.shape == out.shape and value.strides == out.strides and value.dtype == out.dtype):
+                value = value.copy()
+        found.append(value)
+    return found
+
+
+def _entry(op, arrays, options, dtype, result):
+    """The Entry of a call; None where there is no kernel for it."""
+    if len(_entries) > _REMEMBERED:
+        _entries.clear()
+    formula = formula_of(op)
+    present = [a for a in arrays if a is not None]
+    if formula is None or not present or any(not a.dtype.isnative for a in present):
+        return None
+    rule = op.dtype_rule
+    if dtype is None:
+        dtype = present[-1].dtype
+    if op.numpy is not None and is_half(dtype) and any(o.__class__ is float for o in options):
+        return None  # such an option is rounded to half precision first
+    if result is None:
+        result = BOOL if rule in (COMPARE, LOGICAL) else dtype
+    keep = [rule == LOGICAL or (rule == MASKED and i == 0) for i in range(len(arrays))]
+    return made(op.name, formula, arrays, options, dtype, result, keep)
+
+
+def made(name, formula, arrays, options, dtype, result, keep):
+    """The Entry of a formula ``formula(m, *elements, *options)``; None where it cannot be traced.
+
+    ``keep`` says for each operand whether it enters in its own dtype, not in ``dtype``.
+    """
+    computed, stored = scalar_of(dtype), scalar_of(result)
+    if computed is None or stored is None or host() is None:
+        return None
+    computed = _COMPUTED.get(computed, computed)
+    operands = []
+    for array, kept in zip(arrays, keep):
+        if array is None:
+            operands.append(None)
+            continue
+        memory = scalar_of(array.dtype)
+        if memory is None or (memory == "u64" and not array.ndim):
+            return None
+        inner = _COMPUTED.get(memory, memory) if kept else computed
+        operands.append((memory if array.ndim else "number", inner))
+    options = tuple(Number(o) if o.__class__ is float and computed in ("f32", "f64") else o for o in options)
+    trail = Trail([NUMPY[pair[1]] for pair in operands if pair])
+
+    def bound(m, *elements):
+        return formula(m, *elements, *options)
+
+    try:
+        elements = iter(trail.elements)
+        found = bound(trail, *(None if pair is None else next(elements) for pair in operands))
+        if found is NotImplemented:
+            return None
+        steps = [*trail.steps, "result", found.value]
+        signature = Signature(name, bound, operands, computed, stored, len(trail.numbers))
+        entry = Entry(signature, np.dtype(result), tuple(trail.numbers), steps, trail.cost)
+        if (name, entry.key) not in _emittable:  # what cannot be emitted says so here, before anything is compiled
+            elementwise_programs.flat(signature, 1)
+            _emittable.add((name, entry.key))
+    except Untraceable:
+        return None
+    return entry
+
+
+# ---------------------------------------------------------------- copies
+
+_copies = {}  # (dtype, dtype) -> Entry, or None
+
+
+def _same(m, x):
+    return x
+
+
+def copy(array, dtype=None, out=None):
+    """A copy of an array in a dtype (its own): C-contiguous, or into ``out``, to whose shape it is broadcast.
+
+    Floating-point numbers become integers as in C. NotImplemented for dtypes or strides without a kernel.
+    """
+    dtype = out.dtype if out is not None else dtype or array.dtype
+    key = array.dtype, dtype, array.ndim == 0
+    if key not in _copies:
+        entry = made("copy", _same, [array], (), dtype, dtype, [True]) if array.dtype.isnative else None
+        _copies[key] = entry
+    entry = _copies[key]
+    if entry is None:
+        return NotImplemented
+    if out is None:
+        out = empty(array.shape, dtype)
+    if array.ndim:
+        (array,) = _apart([array], out)
+        if array.shape == out.shape and array.flags.c_contiguous and out.flags.c_contiguous:
+            return entry.run_flat([array], out)
+        return entry.run_strided([array], [array], out)
+    number = [array.item()]
+    return entry.run_flat(number, out) if out.flags.c_contiguous else entry.run_strided(number, [], out)

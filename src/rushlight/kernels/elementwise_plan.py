@@ -1,0 +1,119 @@
+"""Layouts of elementwise operations: broadcasting, the result's strides, dimensions collapsed and cut into tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .elementwise_programs import DENSE, FIXED, SPACED
+
+_TILE = 16384  # elements of a tile that goes row by row
+_SPACED_ROWS, _SPACED_COLUMNS = 64, 256  # of a tile with gathers: its cache lines stay in the first-level cache
+_CHUNK = 16384  # elements of a chunk, if tiles are smaller
+
+
+class Plan:
+    """How operands of certain shapes and strides are computed: see `elementwise_programs.strided`.
+
+    ``kinds`` choose the program, ``arguments`` are its extents (the layout array first), ``shape`` is the result's, and
+    ``order`` of its dimensions in memory, outermost first (None where that is 0, 1, 2, ...).
+    """
+
+    __slots__ = ("arguments", "kinds", "order", "shape", "size")
+
+    def empty(self, dtype):
+        """An array for the result."""
+        if self.order is None:
+            return np.empty(self.shape, dtype)
+        laid = np.empty([self.shape[axis] for axis in self.order], dtype)
+        return laid.transpose(np.argsort(self.order))
+
+
+def result_order(arrays, shape):
+    """The order of the result's dimensions in memory, outermost first: NumPy's choice for these operands."""
+    operands = [*arrays, None]
+    flags = [["readonly"]] * len(arrays) + [["writeonly", "allocate"]]
+    kinds = [None] * len(arrays) + [np.dtype(np.int8)]
+    found = np.nditer(operands, ["zerosize_ok"], flags, kinds, order="K").operands[-1]
+    order = sorted(range(len(shape)), key=lambda axis: -found.strides[axis])
+    return None if order == list(range(len(shape))) else order
+
+
+def _steps(array, shape):
+    """The strides of an operand in elements, as broadcast to ``shape``; None where one is no multiple of an element."""
+    missing = len(shape) - array.ndim
+    found = [0] * missing
+    for length, stride in zip(array.shape, array.strides):
+        if stride % array.itemsize:
+            return None
+        found.append(0 if length == 1 else stride // array.itemsize)
+    return found
+
+
+def _collapsed(shape, strides):
+    """Dimensions ``(length, strides of all arrays)`` without those of length 1, neighbours merged where all allow it."""
+    order = sorted(range(len(shape)), key=lambda axis: -abs(strides[-1][axis]))
+    found = []
+    for axis in order:
+        length, steps = shape[axis], [each[axis] for each in strides]
+        if length == 1:
+            continue
+        if found and all(before == step * length for before, step in zip(found[-1][1], steps)):
+            found[-1] = (found[-1][0] * length, steps)
+        else:
+            found.append((length, steps))
+    return found
+
+
+def _rows_of(dimensions, kinds):
+    """The dimensions with the best one for rows next to the columns: where spaced operands lie closest together."""
+    if SPACED not in kinds[:-1] or len(dimensions) < 3:
+        return dimensions
+    spaced = kinds.index(SPACED)
+    best = min(range(len(dimensions) - 1), key=lambda i: abs(dimensions[i][1][spaced]) or 1 << 62)
+    *others, columns = dimensions
+    rows = others.pop(best)
+    return [*others, rows, columns]
+
+
+def make(arrays, out=None):
+    """The Plan for these operands (arrays of one dimension or more) and, if given, the array of the result.
+
+    None where there is none: no elements, or strides that are no whole elements. ValueError for shapes that do not
+    broadcast.
+    """
+    plan = Plan()
+    plan.shape = np.broadcast_shapes(*(a.shape for a in arrays)) if out is None else out.shape
+    plan.size = int(np.prod(plan.shape))
+    if plan.size == 0:
+        return None
+    plan.order = result_order(arrays, plan.shape) if out is None else None
+    strides = [_steps(a, plan.shape) for a in (*arrays, plan.empty(np.int8) if out is None else out)]
+    if any(s is None for s in strides):
+        return None
+    dimensions = _collapsed(plan.shape, strides) or [(1, [0] * len(strides))]
+    kinds = [FIXED if step == 0 else DENSE if step == 1 else SPACED for step in dimensions[-1][1]]
+    if kinds[-1] == FIXED:
+        kinds[-1] = DENSE  # one column
+    dimensions = _rows_of(dimensions, kinds)
+    if len(dimensions) == 1:
+        dimensions.insert(0, (1, [0] * len(strides)))
+    plan.kinds = tuple(kinds)
+    plan.arguments = _extents(dimensions, SPACED in kinds)
+    return plan
+
+
+def _extents(dimensions, spaced):
+    *outer, (rows, _), (columns, _) = dimensions
+    table = [length for length, _ in outer]
+    for k in range(len(dimensions[0][1])):
+        table += [steps[k] for _, steps in dimensions]
+    if spaced:
+        row_block, column_block = min(rows, _SPACED_ROWS), min(columns, _SPACED_COLUMNS)
+    else:
+        column_block = min(columns, _TILE)
+        row_block = max(1, min(rows, _TILE // column_block))
+    row_blocks, column_blocks = -(-rows // row_block), -(-columns // column_block)
+    tiles = row_blocks * column_blocks * int(np.prod([length for length, _ in outer], dtype=np.int64))
+    share = max(1, _CHUNK // (row_block * column_block))
+    sizes = (len(outer), rows, columns, row_block, column_block, row_blocks, column_blocks, tiles, share)
+    return (np.array(table, np.int64), *sizes)

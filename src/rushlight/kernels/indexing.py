@@ -1,0 +1,179 @@
+"""Indexing as kernels: embeddings and their gradients, index_select, index_add, index_put with sums, gather."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from ..base.shapes import wrap_dim
+from ..ops import embedding as embedding_ops
+from ..ops import index as index_ops
+from ..ops.copy import dense_copy
+from . import indexing_programs as programs
+from .host import lanes
+from .kernel import compiled
+from .routing import kernel_for
+from .value_types import NUMPY
+
+_ALONE = 1 << 14  # elements up to which other threads are not called in
+_WORTHWHILE = 1 << 12  # elements of a result below which NumPy has copied them by the time that a kernel is called
+_MOVED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # an element's size -> as what it is moved
+_ADDED = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
+_POSITIONS = {np.dtype(np.int32): "i32", np.dtype(np.int64): "i64"}
+_PICKING_CHUNKS = 64
+_PICKED_LINES = 8  # single numbers out of fewer lines are left to NumPy: the work would not divide
+
+
+@functools.cache
+def _kernel(name, scalar, position, *options):
+    """A program's kernel for elements and positions of given scalars."""
+    width = lanes(NUMPY[scalar].itemsize)
+    build = getattr(programs, name)
+    return compiled((name, scalar, position, width, *options), lambda: build(scalar, position, width, *options))
+
+
+def _run(kernel, work):
+    return kernel.alone if work <= _ALONE else kernel.threaded
+
+
+def _plain(*arrays):
+    """Whether all arrays are what programs can read as they are."""
+    return all(a.flags.c_contiguous and a.flags.aligned for a in arrays)
+
+
+def _inside(index, length):
+    """Whether all positions (int32 or int64) exist: arrays may have been written to since they were checked."""
+    unsigned = index.view(np.uint64) if index.itemsize == 8 else index.view(np.uint32)  # negative ones are huge
+    return not index.size or np.maximum.reduce(unsigned, None) < length
+
+
+def _around(shape, axis):
+    """The lengths before and after a dimension, multiplied."""
+    return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+
+
+def _copied(source, axis, index, shape):
+    """A new array of ``shape`` with the slices of ``source`` at ``index`` (checked before), or None."""
+    moved, position = _MOVED.get(source.itemsize), _POSITIONS.get(index.dtype)
+    if moved is None or position is None or not _plain(source, index):
+        return None
+    outer, width = _around(source.shape, axis)
+    if outer * width * index.size < _WORTHWHILE or (width == 1 and outer < _PICKED_LINES):
+        return None
+    out = np.empty(shape, source.dtype)
+    if width == 1:
+        _pick(source, index, out, outer, source.shape[axis], 1, index.size, 0)
+    else:
+        kernel = _kernel("copy_rows", moved, position)
+        _run(kernel, out.size)(source, index, out, outer, source.shape[axis], width, index.size)
+    return out
+
+
+def _pick(source, index, out, outer, length, width, count, step):
+    """Run the program ``pick``; whether all positions existed."""
+    chunks = min(outer if width == 1 else outer * count, _PICKING_CHUNKS)
+    outside = np.empty(chunks, np.bool_)
+    kernel = _kernel("pick", _MOVED[source.itemsize], _POSITIONS[index.dtype], width == 1)
+    _run(kernel, out.size)(source, index, out, outside, outer, length, width, count, chunks, step)
+    return not outside.any()
+
+
+def _added(target, axis, index, values, fresh=0, skipped=-1):
+    """Add the slices ``values`` to those of ``target`` at ``index`` (checked before); whether that was done."""
+    scalar, position = _ADDED.get(target.dtype), _POSITIONS.get(index.dtype)
+    if scalar is None or position is None or values.dtype != target.dtype or not _plain(target, index, values):
+        return False
+    outer, width = _around(target.shape, axis)
+    sizes = outer, target.shape[axis]
+    if width > 1 or fresh or skipped >= 0:
+        kernel = _kernel("add_rows", scalar, position)
+        _run(kernel, values.size)(target, index, values, *sizes, width, index.size, fresh, skipped)
+    else:
+        _run(_kernel("add_numbers", scalar, position), values.size)(target, index, values, *sizes, index.size)
+    return True
+
+
+@kernel_for("embedding")
+def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
+    embedding_ops.check_lookup(weight, indices)
+    found = _copied(weight, 0, indices, (*indices.shape, weight.shape[1]))
+    return NotImplemented if found is None else found
+
+
+@kernel_for("embedding_gradient")
+def embedding_gradient(grad, indices, rows, padding_idx, scale_grad_by_freq):
+    if scale_grad_by_freq or not grad.size or not _inside(indices, rows):
+        return NotImplemented
+    found = np.empty((rows, grad.shape[-1]), grad.dtype)
+    done = _added(found, 0, np.ascontiguousarray(indices), np.ascontiguousarray(grad), 1, padding_idx)
+    return found if done else NotImplemented
+
+
+def _leading_rows(self, indices):
+    """The row numbers, all 0 or more, where ``indices`` has an array for the first dimension alone; else None."""
+    index = indices[0]
+    if index is None or any(other is not None for other in indices[1:]) or index.dtype != np.int64:
+        return None
+    if np.minimum.reduce(index, None, initial=0) < 0:
+        index = np.where(index < 0, index + self.shape[0], index)
+    return np.ascontiguousarray(index) if _inside(index, self.shape[0]) else None
+
+
+@kernel_for("index")
+def index(self, indices):
+    rows = _leading_rows(self, indices)
+    if rows is None:
+        return NotImplemented
+    found = _copied(self, 0, rows, (*rows.shape, *self.shape[1:]))
+    return NotImplemented if found is None else found
+
+
+@kernel_for("index_put_arrays_")
+def index_put_arrays_(self, indices, values, accumulate):
+    rows = _leading_rows(self, indices) if accumulate else None
+    if rows is None or values.shape != (*rows.shape, *self.shape[1:]):
+        return NotImplemented
+    return None if _added(self, 0, rows, np.ascontiguousarray(values)) else NotImplemented
+
+
+@kernel_for("index_select")
+def index_select(self, dim, index):
+    if not self.ndim:
+        return NotImplemented
+    axis = index_ops.selected_axis(self, dim, index)
+    found = _copied(self, axis, index, (*self.shape[:axis], index.size, *self.shape[axis + 1 :]))
+    return NotImplemented if found is None else found
+
+
+@kernel_for("index_add_")
+def index_add_(self, dim, index, source, alpha):
+    if self.ndim != source.ndim or not self.ndim or alpha != 1:
+        return NotImplemented
+    axis = index_ops.checked_rows(self, dim, index, source, "index_add_", index_ops.refuse_outside)
+    return None if _added(self, axis, index, np.ascontiguousarray(source)) else NotImplemented
+
+
+@kernel_for("index_add")
+def index_add(self, dim, index, source, alpha):
+    result = dense_copy(self)
+    return NotImplemented if index_add_(result, dim, index, source, alpha) is NotImplemented else result
+
+
+@kernel_for("gather")
+def gather(self, dim, index, sparse_grad):
+    moved, position = _MOVED.get(self.itemsize), _POSITIONS.get(index.dtype)
+    if moved is None or position is None or not index.size or self.ndim != index.ndim or not self.ndim:
+        return NotImplemented
+    axis = wrap_dim(dim, self.ndim)
+    around = self.shape[:axis] + self.shape[axis + 1 :]
+    if around != index.shape[:axis] + index.shape[axis + 1 :] or not _plain(self, index):
+        return NotImplemented
+    outer, width = _around(self.shape, axis)
+    if width == 1 and outer < _PICKED_LINES:
+        return NotImplemented
+    count, out = index.shape[axis], np.empty(index.shape, self.dtype)
+    if not _pick(self, index, out, outer, self.shape[axis], width, count, count if width == 1 else width):
+        index_ops.refuse_outside(index, self.shape[axis], axis)
+    return out

@@ -1,0 +1,122 @@
+"""Loop programs of indexing: rows copied by number, rows added by number, elements picked along a dimension.
+
+Arrays are contiguous, (outer, length, width) around the dimension that is indexed. Elements are moved by their size.
+"""
+
+from __future__ import annotations
+
+from .builder import Builder
+from .program import Program
+
+_COPIED = 1 << 15  # elements that a chunk moves
+_STRIP = 4  # vectors of a row that a chunk adds to
+
+
+def copy_rows(scalar, index_scalar, lanes):
+    """``(source, index, out, outer, length, width, count)``: out[o, i, :] = source[o, index[i], :], all within bounds."""
+    sizes = [(name, "i64") for name in ("outer", "length", "width", "count")]
+    parameters = [("source", f"{scalar}*"), ("index", f"{index_scalar}*"), ("out", f"{scalar}*"), *sizes]
+    builder = Builder("entry", parameters)
+    source, index, out, outer, length, width, count = builder.parameters
+    rows = outer * count
+    rows_of_chunk = builder.maximum(builder.constant(_COPIED) // width, 1)
+    with builder.parallel((rows + rows_of_chunk - 1) // rows_of_chunk) as chunk:
+        first = chunk * rows_of_chunk
+        with builder.loop(first, builder.minimum(first + rows_of_chunk, rows)) as row:
+            o = row.index // count
+            number = builder.convert(builder.load(index, row.index - o * count), "i64")
+            place, target = (
+                builder.offset(source, (o * length + number) * width),
+                builder.offset(out, row.index * width),
+            )
+
+            def copied(at, mask, _, place=place, target=target):
+                builder.store(builder.load(place, at, lanes, mask), target, at, mask)
+
+            builder.for_lanes(0, width, lanes, copied)
+    return Program("copy_rows", [builder.function])
+
+
+def add_rows(scalar, index_scalar, lanes):
+    """``(target, index, values, outer, length, width, count, fresh, skipped)``: target[o, index[i], :] += values[o, i, :].
+
+    All within bounds and one after the other: a chunk owns some columns of an outer part. With ``fresh`` > 0 the target
+    is cleared first; the row number ``skipped`` gets nothing.
+    """
+    sizes = [(name, "i64") for name in ("outer", "length", "width", "count", "fresh", "skipped")]
+    parameters = [("target", f"{scalar}*"), ("index", f"{index_scalar}*"), ("values", f"{scalar}*"), *sizes]
+    builder = Builder("entry", parameters)
+    target, index, values, outer, length, width, count, fresh, skipped = builder.parameters
+    zero = builder.constant(0, target.type.element.with_lanes(lanes))
+    total = builder.select(fresh > 0, outer * length * width, 0)
+    with builder.parallel((total + (_COPIED - 1)) // _COPIED) as chunk:
+        first = chunk * _COPIED
+        end = builder.minimum(first + _COPIED, total)
+        builder.for_lanes(first, end, lanes, lambda at, mask, _: builder.store(zero, target, at, mask))
+    strips = (width + (_STRIP * lanes - 1)) // (_STRIP * lanes)
+    with builder.parallel(outer * strips) as chunk:
+        o, column = chunk // strips, chunk % strips * (_STRIP * lanes)
+        begin, source = builder.offset(target, o * length * width), builder.offset(values, o * count * width)
+        masks = [builder.first_lanes(width - column - i * lanes, lanes) for i in range(_STRIP)]
+        with builder.loop(0, count) as loop:
+            number = builder.convert(builder.load(index, loop.index), "i64")
+            with builder.when(number.differs(skipped)):
+                row, addend = builder.offset(begin, number * width), builder.offset(source, loop.index * width)
+                for i, mask in enumerate(masks):
+                    at = column + i * lanes
+                    total = builder.load(row, at, lanes, mask) + builder.load(addend, at, lanes, mask)
+                    builder.store(total, row, at, mask)
+    return Program("add_rows", [builder.function])
+
+
+def add_numbers(scalar, index_scalar, lanes):
+    """As ``add_rows`` where the width is 1: numbers added one after the other (not ``lanes`` at once), a chunk for each
+    outer part."""
+    sizes = [(name, "i64") for name in ("outer", "length", "count")]
+    parameters = [("target", f"{scalar}*"), ("index", f"{index_scalar}*"), ("values", f"{scalar}*"), *sizes]
+    builder = Builder("entry", parameters)
+    target, index, values, outer, length, count = builder.parameters
+    with builder.parallel(outer) as o:
+        begin, source = builder.offset(target, o * length), builder.offset(values, o * count)
+        with builder.loop(0, count) as loop:
+            number = builder.convert(builder.load(index, loop.index), "i64")
+            total = builder.load(begin, number) + builder.load(source, loop.index)
+            builder.store(total, begin, number)
+    return Program("add_numbers", [builder.function])
+
+
+def pick(scalar, index_scalar, lanes, along_lines):
+    """``(source, index, out, outside, outer, length, width, count, chunks, step)``: elements picked by number.
+
+    out[o, i, w] = source[o, index[o, i, w], w]. Vectors go over w, or over i with ``along_lines`` (the width is 1 then).
+    ``step`` says how far apart the lines of ``index`` are that belong to two neighbouring lines of ``out``.
+    ``outside`` gets for each chunk whether a number was out of bounds; such elements are not read.
+    """
+    sizes = [(name, "i64") for name in ("outer", "length", "width", "count", "chunks", "step")]
+    parameters = [("source", f"{scalar}*"), ("index", f"{index_scalar}*"), ("out", f"{scalar}*"), ("outside", "bool*")]
+    builder = Builder("entry", [*parameters, *sizes])
+    source, index, out, outside, outer, length, width, count, chunks, step = builder.parameters
+    lines = outer if along_lines else outer * count
+    line = count if along_lines else width
+    none = builder.constant(False, f"boolx{lanes}")
+    with builder.parallel(chunks) as chunk:
+        with builder.loop(chunk * lines // chunks, (chunk + 1) * lines // chunks, 1, [none]) as loop:
+            o = loop.index if along_lines else loop.index // count
+            begin = builder.offset(source, o * length * width)
+            numbers, target = builder.offset(index, loop.index * step), builder.offset(out, loop.index * line)
+
+            def picked(at, mask, carry, begin=begin, numbers=numbers, target=target):
+                number = builder.convert(builder.load(numbers, at, lanes, mask), "i64")
+                inside = (number >= 0) & (number < builder.splat(length, lanes))
+                wrong = ~inside
+                if mask is not None:
+                    inside, wrong = inside & mask, wrong & mask
+                place = number
+                if not along_lines:
+                    place = number * builder.splat(width, lanes) + builder.iota(number.type) + builder.splat(at, lanes)
+                builder.store(builder.gather(begin, place, inside), target, at, mask)
+                return [carry[0] | wrong]
+
+            loop.carry = builder.for_lanes(0, line, lanes, picked, loop.carry)
+        builder.store(builder.reduce(loop.results[0], "or"), outside, chunk)
+    return Program("pick", [builder.function])

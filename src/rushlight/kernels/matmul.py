@@ -1,0 +1,216 @@
+"""Products of matrices as kernels: ``product`` on arrays of any layout, and the operations that are made of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import host
+from .kernel import compiled, pool
+from .matmul_dots import FEW, dots_plan, dots_program
+from .matmul_micro import Epilogue
+from .matmul_plan import Shape, plan_product, turns_out
+from .matmul_program import Options, matmul_program
+from .routing import kernel_for
+from .scratch import scratch
+from .value_types import NUMPY, scalar_of
+
+_ALONE = 1 << 18  # multiplications below which other threads are not called in: 1.5 us of work
+_SMALL = 1 << 16  # multiplications below which NumPy is as fast: it starts in 1 us, a kernel in 1.7
+_MOST_PREPARED = 4096  # layouts remembered; beyond, all are forgotten
+
+_prepared = {}  # layouts and options -> _Product
+
+
+class _Product:
+    """A product of given layouts, ready to run."""
+
+    __slots__ = ("compute", "run", "scratch", "shape", "sizes", "swapped", "workspace")
+
+    def __init__(self, shape, swapped, out_shape, kernel, sizes, compute, workspace=0, scratch=0):
+        work = shape.batch * shape.m * shape.n * shape.k
+        self.run = kernel.alone if work < _ALONE else kernel.threaded
+        self.sizes = np.array(sizes, np.int64)
+        self.workspace, self.scratch = workspace, scratch  # elements in all, and for each thread
+        self.compute = NUMPY[compute]
+        self.shape, self.swapped = out_shape, swapped
+
+
+def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=False, addend=None):
+    """``activation(alpha * a @ b + bias + addend)`` as a new array or in ``out``; NotImplemented where no kernel fits.
+
+    Args:
+        a, b: (m, k) and (k, n), or (batch, m, k) and (batch, k, n), of one dtype: float32, float64, float16 or
+            bfloat16 (those are added up in float32). One step of each matrix must be 1; batches may have any step.
+        out: the array to write, rows contiguous.
+        bias: None, or (n,) contiguous.
+        activation: None or a name in ``matmul_micro.ACTIVATIONS``.
+        accumulate: add to what ``out`` holds (with alpha 1 and no half precision).
+        addend: None, or an array of the result's shape whose columns lie side by side (rows and batches may repeat).
+    """
+    key = (a.shape, a.strides, b.shape, b.strides, a.dtype, b.dtype, activation, alpha != 1, accumulate, bias is None)
+    if out is not None or addend is not None:
+        key += (out is not None and out.strides, addend is not None and addend.strides)
+    found = _prepared.get(key)
+    if found is None:
+        if len(_prepared) >= _MOST_PREPARED:
+            _prepared.clear()
+        found = _prepared[key] = _prepare(a, b, out, bias, activation, alpha, accumulate, addend)
+    if found is NotImplemented:
+        return found
+    if out is None:
+        out = np.empty(found.shape, a.dtype)
+    workspace = None
+    if found.workspace or found.scratch:
+        workspace = scratch("matmul", found.workspace + found.scratch * pool().scratch_areas, found.compute)
+    if found.swapped:
+        a, b = b, a
+    found.run(a, b, out, bias, addend, workspace, found.sizes, alpha, accumulate)
+    return out
+
+
+def _prepare(a, b, out, bias, activation, alpha, accumulate, addend):
+    storage = scalar_of(a.dtype)
+    if storage not in ("f32", "f64", "f16", "bf16") or a.dtype != b.dtype or a.ndim != b.ndim or a.ndim not in (2, 3):
+        return NotImplemented
+    if a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
+        return NotImplemented
+    compute = "f64" if storage == "f64" else "f32"
+    half = storage != compute
+    out_shape = (*a.shape[:-1], b.shape[-1])
+    c_steps = (out_shape[-2] * out_shape[-1], out_shape[-1], 1) if out is None else _steps(out, a.itemsize)
+    steps = [_steps(a, a.itemsize), _steps(b, a.itemsize), c_steps]
+    steps.append(c_steps if addend is None else _steps(addend, a.itemsize))
+    if None in steps or not a.size * b.size or (accumulate and (half or alpha != 1)):
+        return NotImplemented
+    sizes = [*out_shape, a.shape[-1]] if a.ndim == 3 else [1, *out_shape, a.shape[-1]]
+    shape, swapped = _shape(*sizes, *steps), False
+    if shape is None or (shape.n == 1 and shape.a_form == "columns" and bias is None):
+        # The same memory, seen as the transposed product: C^T = B^T A^T.
+        first, second, *rest = ((batch, column, row) for batch, row, column in steps)
+        batch, m, n, k = sizes
+        other = _shape(batch, n, m, k, second, first, *rest)
+        shape, swapped = (shape, False) if other is None else (other, True)
+    if shape is None:
+        return NotImplemented
+    side = None if bias is None else "column" if swapped else "row"
+    epilogue = Epilogue(alpha != 1, side, addend is not None, activation)
+    lanes = host.lanes(NUMPY[compute].itemsize)
+    if not half and not accumulate and addend is None:
+        found = _prepare_dots(shape, storage, lanes, epilogue)
+        if found is not None:
+            return _Product(shape, swapped, out_shape, *found, storage)
+        if not swapped and shape.b_turned and shape.a_form == "rows" and turns_out(shape.m, shape.n, shape.k):
+            first, second, *rest = ((batch, column, row) for batch, row, column in steps)
+            shape, swapped = _shape(sizes[0], shape.n, shape.m, shape.k, second, first, *rest, c_turned=True), True
+    plan = plan_product(shape, lanes, a.itemsize, half, accumulate)
+    options = Options(
+        storage,
+        compute,
+        lanes,
+        plan.widths,
+        plan.heights,
+        shape.a_form,
+        plan.a_pack,
+        plan.b_pack,
+        plan.b_shared,
+        plan.resumes,
+        shape.c_turned,
+        epilogue,
+    )
+    key = tuple(tuple(value) if isinstance(value, tuple) else value for value in options)
+    kernel = compiled(("matmul", *key), lambda: matmul_program(options))
+    return _Product(shape, swapped, out_shape, kernel, plan.sizes, compute, plan.workspace, plan.scratch)
+
+
+def _prepare_dots(shape, storage, lanes, epilogue):
+    """Kernel and numbers for sums along the rows of one operand, where the other is no more than a few vectors; or None."""
+    if shape.batch > 1 or shape.a_form != "rows" or epilogue.bias == "column":
+        return None
+    if shape.m <= FEW and shape.b_turned:
+        matrix, numbers = "b", (shape.n, shape.ldb, shape.m, shape.lda, shape.k, shape.ldc)
+    elif shape.n == 1 and (shape.b_turned or shape.ldb == 1) and shape.ldc == 1 and not epilogue.bias:
+        matrix, numbers = "a", (shape.m, shape.lda, 1, 0, shape.k, 0)
+    else:
+        return None
+    key = ("matmul_dots", storage, lanes, matrix, tuple(epilogue))
+    return compiled(key, lambda: dots_program(storage, lanes, matrix, epilogue)), dots_plan(*numbers)
+
+
+def _steps(array, size):
+    """The steps between matrices, rows and columns, in elements; None where they are no whole numbers of them."""
+    if any(stride % size for stride in array.strides):
+        return None
+    steps = tuple(stride // size for stride in array.strides)
+    return steps if array.ndim == 3 else (0, *steps)
+
+
+def _shape(batch, m, n, k, a, b, c, addend, c_turned=False):
+    """The Shape of a product with such steps (between matrices, rows and columns), or None where no step fits."""
+    if a[2] == 1 or k == 1:
+        a_form, lda = "rows", a[1]
+    elif a[1] == 1 or m == 1:
+        a_form, lda = "columns", a[2]
+    else:
+        return None
+    if b[2] == 1 or n == 1:
+        b_turned, ldb = False, b[1]
+    elif b[1] == 1 or k == 1:
+        b_turned, ldb = True, b[2]
+    else:
+        return None
+    if c_turned:
+        c = c[0], c[2], c[1]
+    elif n > 1 and not c[2] == addend[2] == 1:
+        return None
+    return Shape(batch, m, n, k, a_form, lda, a[0], b_turned, ldb, b[0], c[1], c[0], addend[1], addend[0], c_turned)
+
+
+# ---- operations
+
+
+@kernel_for("mm")
+def mm(self, mat2):
+    if self.ndim != 2 or mat2.ndim != 2 or self.size * mat2.shape[1] < _SMALL:
+        return NotImplemented
+    return product(self, mat2)
+
+
+@kernel_for("mv")
+def mv(self, vec):
+    if self.ndim != 2 or vec.ndim != 1 or self.size < _SMALL:
+        return NotImplemented
+    found = product(self, vec[:, None])
+    return found if found is NotImplemented else found[:, 0]
+
+
+@kernel_for("bmm")
+def bmm(self, mat2):
+    if self.ndim != 3 or mat2.ndim != 3 or self.size * mat2.shape[2] < _SMALL:
+        return NotImplemented
+    return product(self, mat2)
+
+
+@kernel_for("linear_rows")
+def linear_rows(input, weight, bias):
+    if input.ndim != 2 or weight.ndim != 2 or input.size * weight.shape[0] < _SMALL:
+        return NotImplemented
+    if bias is not None and not (
+        bias.shape == weight.shape[:1] and bias.dtype == input.dtype and bias.flags.c_contiguous
+    ):
+        return NotImplemented
+    return product(input, weight.T, None, bias)
+
+
+@kernel_for("addmm", "baddbmm")
+def addmm(self, a, b, beta, alpha):
+    if a.ndim != b.ndim or a.ndim < 2 or a.size * b.shape[-1] < _SMALL or self.dtype != a.dtype:
+        return NotImplemented
+    if beta == 0:
+        return product(a, b, alpha=alpha)
+    if beta != 1:
+        self = self * self.dtype.type(beta)
+    if self.shape == b.shape[-1:] and self.flags.c_contiguous:
+        return product(a, b, bias=self, alpha=alpha)
+    if self.shape != (*a.shape[:-1], b.shape[-1]):
+        return NotImplemented
+    return product(a, b, alpha=alpha, addend=self)

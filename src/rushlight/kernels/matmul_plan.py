@@ -1,0 +1,167 @@
+"""Plans of products: how C is cut into panels, tiles and chunks, by its shape and the layouts of A and B.
+
+C's columns are cut into panels of a few vectors, its rows into tiles of a few rows; a panel and a tile meet in a block
+that one call of the micro-kernel computes. Sizes differ by at most one, so no block is much smaller than the others and
+two micro-kernel heights and widths do for a whole product.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+TILE_ROWS = {1: 10, 2: 8, 3: 8, 4: 6, 8: 3}  # of the blocks so many vectors wide that fill the registers
+
+DEEPEST = 1024  # k at once: a panel of B that deep stays in the second-level cache
+PACK_PARTS = 4  # chunks into which the packing of a shared panel is cut
+_TURNED_ROWS = 96  # of transposed sums that wait in the nearest cache
+_PACK_STEP = 2048  # bytes between B's rows from which a panel is copied together
+_PACK_TILES = 8  # that many tiles must use a packed panel to make up for the copying
+_WANTED_CHUNKS = 16  # per product, for two or more threads to end at about the same time
+_LEAST_CHUNK = 1 << 17  # multiplications that are worth being handed out: 0.7 us of work
+_COLUMNS_STEP = 2048  # bytes between A's columns from which tiles are copied together
+_PACK_PANELS = 4  # more panels than that must use the packed tiles
+_BLOCK_BYTES = 3 << 18  # of A that stay in a second-level cache while panels of B pass by
+_A_TILES = 8  # tiles of A that are packed by one chunk
+
+SIZES = (
+    "n depth deepest panels wide_panels row_blocks tiles big_tiles chunks "
+    "lda ldb ldc ld_addend batch_a batch_b batch_c batch_addend "
+    "panels_at b_area b_chunks pieces a_area a_chunks a_groups local_at local_area"
+).split()  # the numbers of a plan that the program reads, in order
+
+
+class Shape(NamedTuple):
+    """What is known of a product C[batch, m, n] of A[batch, m, k] and B[batch, k, n]; steps are in elements.
+
+    ``lda`` is the step between rows of an A with ``a_form`` "rows", between columns where it is "columns"; ``ldb``
+    between rows of B, or columns if ``b_turned``; ``ldc`` between rows of C, or columns if ``c_turned``.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    a_form: str
+    lda: int
+    batch_a: int
+    b_turned: bool
+    ldb: int
+    batch_b: int
+    ldc: int
+    batch_c: int
+    ld_addend: int
+    batch_addend: int
+    c_turned: bool = False
+
+
+class Plan(NamedTuple):
+    """A plan: what the program must be compiled for, what it gets as numbers, and the workspaces it needs."""
+
+    widths: tuple  # vectors of the wide panels and of the others
+    heights: tuple  # rows of the big tiles and of the others
+    a_pack: str | None  # None, "copied" or "turned"
+    b_pack: str | None
+    b_shared: bool  # whether B is packed as a whole before, not panel by panel by whoever needs it
+    resumes: bool
+    sizes: tuple
+    workspace: int  # elements of workspace
+    scratch: int  # and so many more for each thread
+
+
+def _shared_out(total, parts, most):
+    """``total`` in ``parts`` parts that differ by at most one: ((large, small) sizes, how many are large).
+
+    Where ``most`` or the one below it are among the sizes, the pair is (most, most - 1): few pairs, few kernels.
+    """
+    small, large_count = divmod(total, parts)
+    if small == most or (parts == 1 and not large_count):
+        return (small, max(small - 1, 1)) if small == most else (small, small), parts
+    return (small + 1, small), large_count
+
+
+def _cut(shape, lanes, wanted):
+    """How C is cut up: (vectors, panels, widths, wide panels, tiles, heights, big tiles)."""
+    most = 8 if shape.m <= TILE_ROWS[8] else 4
+    vectors = -(-shape.n // lanes)
+    panels = -(-vectors // most)
+    if 2 < panels < wanted and shape.batch == 1:
+        panels += panels % 2  # an even number of them for two threads
+    widths, wide_panels = _shared_out(vectors, panels, most)
+    most_rows = TILE_ROWS[8 if widths[0] > 4 else widths[0]]
+    tiles = -(-shape.m // most_rows)
+    return vectors, panels, widths, wide_panels, tiles, *_shared_out(shape.m, tiles, most_rows)
+
+
+def _packing(shape, size, half, panels, tiles):
+    """Whether and how A and B are packed: (for A, for B), each None, "copied" or "turned"."""
+    b_pack = "turned" if shape.b_turned else None
+    if not b_pack and (half or (shape.ldb * size >= _PACK_STEP and tiles >= _PACK_TILES)):
+        b_pack = "copied"
+    if half:
+        return "turned" if shape.a_form == "rows" else "copied", b_pack
+    far = shape.a_form == "columns" and shape.lda * size >= _COLUMNS_STEP and panels > _PACK_PANELS
+    return "copied" if far else None, b_pack
+
+
+def _blocks_of_rows(shape, size, wanted, chunks, tiles, height, b_pack):
+    """Into how many blocks the rows are cut, given ``chunks`` chunks without that."""
+    blocks = min(-(-shape.m * shape.k * size // _BLOCK_BYTES), tiles // _PACK_TILES) or 1
+    if chunks * blocks < wanted:
+        most = max(blocks, tiles // (2 * _PACK_TILES) if b_pack else tiles // 2)
+        blocks = min(most, -(-wanted // chunks))
+    return max(blocks, -(-tiles * height // _TURNED_ROWS)) if shape.c_turned else blocks
+
+
+def plan_product(shape, lanes, size, half, resumes):
+    """The Plan for a Shape, ``lanes`` in a vector, ``size`` bytes in an element; ``half``: storage must be converted."""
+    wanted = min(_WANTED_CHUNKS, shape.batch * shape.m * shape.n * shape.k // _LEAST_CHUNK)
+    vectors, panels, widths, wide_panels, tiles, heights, big_tiles = _cut(shape, lanes, wanted)
+    a_pack, b_pack = _packing(shape, size, half, panels, tiles)
+    chunks = shape.batch * panels
+    row_blocks = _blocks_of_rows(shape, size, wanted, chunks, tiles, heights[0], b_pack)
+    deepest = shape.k if half else _pieces(shape.k)
+    pieces = -(-shape.k // deepest)
+    b_shared = bool(b_pack) and row_blocks > 1
+    b_area = (vectors * shape.k if b_shared else widths[0] * deepest) * lanes if b_pack else 0
+    a_area = -(-shape.m * shape.k // lanes) * lanes if a_pack else 0
+    c_area = -(-tiles // row_blocks) * heights[0] * widths[0] * lanes if shape.c_turned else 0
+    a_groups = -(-tiles // _A_TILES) if a_pack else 0
+    batches_of_a, batches_of_b = (shape.batch if step else 1 for step in (shape.batch_a, shape.batch_b))
+    workspace = a_area * batches_of_a + (b_area * batches_of_b if b_shared else 0)
+    local_area = c_area + (0 if b_shared else b_area)
+    sizes = {
+        **shape._asdict(),
+        "depth": shape.k,
+        "deepest": deepest,
+        "panels": panels,
+        "wide_panels": wide_panels,
+        "row_blocks": row_blocks,
+        "tiles": tiles,
+        "big_tiles": big_tiles,
+        "chunks": chunks * row_blocks,
+        "panels_at": a_area * batches_of_a,
+        "b_area": b_area if shape.batch_b or not b_shared else 0,
+        "b_chunks": batches_of_b * panels * pieces * PACK_PARTS,
+        "pieces": pieces,
+        "a_area": a_area if shape.batch_a else 0,
+        "a_chunks": a_groups * batches_of_a,
+        "a_groups": a_groups,
+        "local_at": workspace,
+        "local_area": local_area,
+    }
+    numbers = tuple(sizes[name] for name in SIZES)
+    return Plan(widths, heights, a_pack, b_pack, b_shared, resumes or pieces > 1, numbers, workspace, local_area)
+
+
+def _pieces(depth):
+    """``depth`` cut into equal pieces of at most DEEPEST: the size of one."""
+    count = -(-depth // DEEPEST)
+    return depth if count <= 1 else -(-depth // count)
+
+
+def turns_out(m, n, k):
+    """Whether to compute C^T = B^T A^T in blocks and transpose those, where A and B^T are contiguous over k.
+
+    Then A is packed in place of B: that pays where A is much the smaller one.
+    """
+    return n * k > 2 * m * (n + k)

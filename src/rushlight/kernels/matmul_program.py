@@ -1,0 +1,309 @@
+"""The loop program of products of matrices: pack, then block by block through the micro-kernel."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .builder import Builder
+from .matmul_micro import PLAIN, Epilogue, finisher, micro_kernel
+from .matmul_packing import copying, turning
+from .matmul_plan import PACK_PARTS, SIZES
+from .program import Program
+
+
+class Options(NamedTuple):
+    """What a product's program is compiled for; see Plan and Epilogue."""
+
+    storage: str
+    compute: str
+    lanes: int
+    widths: tuple
+    heights: tuple
+    a_form: str
+    a_pack: str | None
+    b_pack: str | None
+    b_shared: bool
+    resumes: bool
+    c_turned: bool
+    epilogue: Epilogue
+
+
+def matmul_program(options):
+    """Entry ``(a, b, c, bias, addend, workspace, sizes, alpha, resume)``.
+
+    ``workspace`` is for packed tiles and panels, ``sizes`` the plan's numbers (i64), ``resume`` 1 to add to C's contents.
+    """
+    return _Writer(Options(*options)).program()
+
+
+class _Writer:
+    def __init__(self, options):
+        self.options = options
+        storage, compute = options.storage, options.compute
+        self.functions = {}
+        parameters = [("a", f"{storage}*"), ("b", f"{storage}*"), ("c", f"{storage}*"), ("bias", f"{storage}*")]
+        parameters += [("addend", f"{storage}*"), ("workspace", f"{compute}*"), ("sizes", "i64*")]
+        parameters += [("alpha", compute), ("resume", "i64")]
+        self.builder = builder = Builder("matmul", parameters)
+        a, b, c, bias, addend, workspace, sizes, alpha, resume = builder.parameters
+        self.a, self.b, self.c, self.bias, self.addend = a, b, c, bias, addend
+        self.alpha, self.resume = alpha, resume
+        self.size = {name: builder.load(sizes, i) for i, name in enumerate(SIZES)}
+        self.workspace = workspace
+        self.packed_a, self.packed_b = workspace, builder.offset(workspace, self.size["panels_at"])
+
+    def program(self):
+        if self.options.a_pack:
+            with self.builder.parallel(self.size["a_chunks"]) as chunk:
+                self._pack_rows(chunk)
+        if self.options.b_shared:
+            with self.builder.parallel(self.size["b_chunks"]) as chunk:
+                self._pack_columns(chunk)
+        with self.builder.parallel(self.size["chunks"]) as chunk:
+            self._chunk(chunk)
+        return Program("matmul", [*self.functions.values(), self.builder.function])
+
+    # ---- the functions that are called
+
+    def _packer(self, kind, vectors, padded):
+        """The packing function for strips of A, or (``padded``) of B."""
+        name = f"{kind}_{'b' if padded else 'a'}{vectors}"
+        if name not in self.functions:
+            storage, compute, lanes = self.options[:3]
+            if kind == "copied":
+                function = copying(storage, compute, lanes, vectors, padded)
+            else:
+                function = turning(storage, compute, lanes, padded)
+            function.name = name
+            self.functions[name] = function
+        return self.functions[name]
+
+    def _micro(self, rows, vectors):
+        options = self.options
+        a_form = "columns" if options.a_pack else options.a_form
+        key = rows, vectors
+        if key not in self.functions:
+            self.functions[key] = micro_kernel(
+                options.compute if options.c_turned else options.storage,
+                options.compute,
+                options.lanes,
+                rows,
+                vectors,
+                a_form,
+                PLAIN if options.c_turned else options.epilogue,
+                options.resumes,
+            )
+        return self.functions[key]
+
+    # ---- geometry
+
+    def _tile_row(self, tile):
+        """The first row of a tile."""
+        return tile * self.options.heights[1] + self._big_before(tile)
+
+    def _big_before(self, tile):
+        big, small = self.options.heights
+        return self.builder.minimum(tile, self.size["big_tiles"]) * (big - small)
+
+    def _panel_vector(self, panel):
+        """The first vector of a panel."""
+        wide, narrow = self.options.widths
+        return panel * narrow + self.builder.minimum(panel, self.size["wide_panels"]) * (wide - narrow)
+
+    def _depths(self):
+        """The loop over blocks of k: its first k and its length."""
+        return self.builder.loop(0, self.builder.maximum(self.size["depth"], 1), self.size["deepest"])
+
+    def _length(self, k):
+        return self.builder.minimum(self.size["deepest"], self.size["depth"] - k)
+
+    def _tiles(self, first, last, body):
+        """``body(tile, rows)`` for the big tiles, then for the small ones, between two tile numbers."""
+        builder, (big, small) = self.builder, self.options.heights
+        border = builder.minimum(builder.maximum(self.size["big_tiles"], first), last)
+        with builder.loop(first, border) as loop:
+            body(loop.index, big)
+        if small != big:
+            with builder.loop(border, last) as loop:
+                body(loop.index, small)
+
+    # ---- phase 1: A in tiles
+
+    def _pack_rows(self, chunk):
+        """Pack a group of tiles of A: for each block of k, tile after tile, each over that block."""
+        builder, size, options = self.builder, self.size, self.options
+        batch, group = chunk // size["a_groups"], chunk % size["a_groups"]
+        first = group * size["tiles"] // size["a_groups"]
+        last = (group + 1) * size["tiles"] // size["a_groups"]
+        source, target = (
+            builder.offset(self.a, batch * size["batch_a"]),
+            builder.offset(self.packed_a, batch * size["a_area"]),
+        )
+        packer = self._packer(options.a_pack, 1, padded=False)
+        with self._depths() as depths:
+            length = self._length(depths.index)
+
+            def pack(tile, rows):
+                row = self._tile_row(tile)
+                place = builder.offset(target, depths.index * self._rows() + row * length)
+                builder.call(packer, self._a_at(source, row, depths.index), place, size["lda"], rows, length, rows)
+
+            self._tiles(first, last, pack)
+
+    def _rows(self):
+        """The rows of A."""
+        big, small = self.options.heights
+        return self.size["tiles"] * small + self.size["big_tiles"] * (big - small)
+
+    def _a_at(self, a, row, k):
+        lda = self.size["lda"]
+        return self.builder.offset(a, row * lda + k if self.options.a_form == "rows" else row + k * lda)
+
+    # ---- phase 2: B in panels
+
+    def _pack_columns(self, chunk):
+        """Pack a part of one panel of B over one block of k, for all who will read it."""
+        builder, size = self.builder, self.size
+        part, whole = chunk % PACK_PARTS, chunk // PACK_PARTS
+        per_batch = size["panels"] * size["pieces"]
+        batch, rest = whole // per_batch, whole % per_batch
+        panel, k = rest % size["panels"], rest // size["panels"] * size["deepest"]
+        length = self._length(k)
+        share = (length // (4 * PACK_PARTS) + 1) * 4
+        first = builder.minimum(part * share, length)
+        count = builder.minimum(length - first, share)
+
+        def pack(vectors):
+            column, columns, b = self._columns(batch, panel, vectors)
+            target = self._shared_panel(batch, column, k, length)
+            target = builder.offset(target, first * (vectors * self.options.lanes))
+            self._pack_panel(b, k + first, count, vectors, columns, target)
+
+        self._by_width(panel, pack)
+
+    def _shared_panel(self, batch, column, k, length):
+        """Where the packed panel that begins with a column is, over the block of k: blocks lie one after the other."""
+        size = self.size
+        width = ((size["n"] - 1) // self.options.lanes + 1) * self.options.lanes
+        return self.builder.offset(self.packed_b, batch * size["b_area"] + k * width + column * length)
+
+    def _by_width(self, panel, body):
+        """``body(vectors)`` for a panel's width."""
+        wide, narrow = self.options.widths
+        is_wide = panel < self.size["wide_panels"]
+        with self.builder.when(is_wide):
+            body(wide)
+        if narrow != wide:
+            with self.builder.when(~is_wide):
+                body(narrow)
+
+    def _columns(self, batch, panel, vectors):
+        """The first column of a panel, how many it has, and where they begin in B."""
+        builder, size, options = self.builder, self.size, self.options
+        column = self._panel_vector(panel) * options.lanes
+        place = column * size["ldb"] if options.b_pack == "turned" else column
+        columns = builder.minimum(size["n"] - column, vectors * options.lanes)
+        return column, columns, builder.offset(self.b, batch * size["batch_b"] + place)
+
+    def _pack_panel(self, b, k, length, vectors, columns, target):
+        """Pack ``columns`` columns at b over a block of k."""
+        builder, size, options = self.builder, self.size, self.options
+        pitch, lanes = vectors * options.lanes, options.lanes
+        packer = self._packer(options.b_pack, vectors if options.b_pack == "copied" else 1, padded=True)
+        if options.b_pack == "copied":
+            builder.call(packer, builder.offset(b, k * size["ldb"]), target, size["ldb"], pitch, length, columns)
+            return
+        with builder.loop(0, columns, lanes) as strips:
+            strip = builder.offset(b, strips.index * size["ldb"] + k)
+            place = builder.offset(target, strips.index)
+            width = builder.minimum(columns - strips.index, lanes)
+            builder.call(packer, strip, place, size["ldb"], pitch, length, width)
+
+    # ---- phase 3: C in chunks of one panel and a range of tiles
+
+    def _chunk(self, chunk):
+        """One panel's tiles of one block of rows: as long as the block is the same, its rows of A stay in the cache."""
+        size = self.size
+        per_batch = size["panels"] * size["row_blocks"]
+        batch, rest = chunk // per_batch, chunk % per_batch
+        block, panel = rest // size["panels"], rest % size["panels"]
+        first = block * size["tiles"] // size["row_blocks"]
+        last = (block + 1) * size["tiles"] // size["row_blocks"]
+        self._by_width(panel, lambda vectors: self._panel(batch, panel, first, last, vectors))
+
+    def _panel(self, batch, panel, first, last, vectors):
+        """Tiles ``first`` to ``last`` of one panel."""
+        builder, size, options = self.builder, self.size, self.options
+        column, columns, b = self._columns(batch, panel, vectors)
+        c, ldc = builder.offset(self.c, batch * size["batch_c"] + column), size["ldc"]
+        top = 0
+        if options.c_turned:
+            c, ldc, top = (
+                self._local(0 if options.b_shared else size["b_area"]),
+                vectors * options.lanes,
+                self._tile_row(first),
+            )
+        bias = builder.offset(self.bias, column) if options.epilogue.bias == "row" else self.bias
+        addend = builder.offset(self.addend, batch * size["batch_addend"] + column)
+        if options.a_pack:
+            a = builder.offset(self.packed_a, batch * size["a_area"])
+        else:
+            a = builder.offset(self.a, batch * size["batch_a"])
+        with self._depths() as depths:
+            k = depths.index
+            length = self._length(k)
+            right, step = self._right(batch, b, column, k, length, vectors, columns)
+            resume = builder.select(k > 0, 1, self.resume)
+            final = builder.select(k + length >= size["depth"], builder.constant(1), 0)
+
+            def block(tile, rows):
+                row = self._tile_row(tile)
+                if options.a_pack:
+                    left, lda = builder.offset(a, k * self._rows() + row * length), rows
+                else:
+                    left, lda = self._a_at(a, row, k), size["lda"]
+                place = builder.offset(c, (row - top) * ldc if options.c_turned else row * ldc)
+                biases = builder.offset(bias, row) if options.epilogue.bias == "column" else bias
+                added = builder.offset(addend, row * size["ld_addend"])
+                arguments = (left, lda, right, step, place, ldc, length, columns, resume, final)
+                arguments += (biases, added, size["ld_addend"], self.alpha)
+                builder.call(self._micro(rows, vectors), *arguments)
+
+            self._tiles(first, last, block)
+        if options.c_turned:
+            target = builder.offset(self.c, batch * size["batch_c"] + column * size["ldc"] + top)
+            self._turn_out(c, ldc, target, top, self._tile_row(last) - top, columns)
+
+    def _turn_out(self, sums, pitch, target, top, rows, columns):
+        """Finish transposed sums: ``rows`` rows of ``columns``, written as columns of C^T."""
+        builder, options = self.builder, self.options
+        if "turn_out" not in self.functions:
+            extra = [("bias", f"{options.storage}*"), ("alpha", options.compute)]
+            finish = finisher(options.epilogue, options.lanes)
+            function = turning(options.compute, options.storage, options.lanes, False, extra, finish)
+            function.name = "turn_out"
+            self.functions["turn_out"] = function
+        with builder.loop(0, rows, options.lanes) as strip:
+            width = builder.minimum(rows - strip.index, options.lanes)
+            bias = builder.offset(self.bias, top + strip.index) if options.epilogue.bias else self.bias
+            source, place = builder.offset(sums, strip.index * pitch), builder.offset(target, strip.index)
+            step = self.size["ldc"]
+            builder.call(self.functions["turn_out"], source, place, pitch, step, columns, width, bias, self.alpha)
+
+    def _local(self, place):
+        """The thread's own part of the workspace, from a place on."""
+        size = self.size
+        return self.builder.offset(
+            self.workspace, size["local_at"] + self.builder.worker() * size["local_area"] + place
+        )
+
+    def _right(self, batch, b, column, k, length, vectors, columns):
+        """A panel over a block of k, packed if the plan says so: a pointer and the step between its rows."""
+        builder, size, options = self.builder, self.size, self.options
+        if options.b_pack is None:
+            return builder.offset(b, k * size["ldb"]), size["ldb"]
+        if options.b_shared:
+            return self._shared_panel(batch, column, k, length), vectors * options.lanes
+        panel = self._local(0)
+        self._pack_panel(b, k, length, vectors, columns, panel)
+        return panel, vectors * options.lanes

@@ -1,0 +1,280 @@
+"""Kernels of layer, group and batch norm, and of their gradients."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .host import host
+from .kernel import compiled
+from .norm_programs import ChannelSums, Normalise, NormGradient, build_row_gradients
+from .reduce import computed_in, is_plain
+from .reduce_programs import PART, ceiling
+from .routing import kernel_for
+from .row_programs import build, column_plan, row_plan
+from .value_types import NUMPY, scalar_of
+
+_THREADED_FROM = 16384  # elements
+_FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
+
+_calls = {}
+
+
+class _Call:
+    """A kernel for one operation, shape and dtype: what is passed besides the arrays."""
+
+    def __init__(self, name, operation, plan, size, lanes, options=()):
+        source = operation.arrays[0]
+        key = (name, source, plan.kind, *options)
+        kernel = compiled(key, lambda: build(name, operation, plan.kind, lanes))
+        self.run = kernel.threaded if size >= _THREADED_FROM else kernel.alone
+        self.sizes = plan.sizes
+        self.kind = NUMPY[operation.scalar]  # of statistics
+        works = zip(plan.works, (operation.states, operation.settled))
+        self.works = [(n, self.kind) for n, count in works for _ in range(count)] if plan.kind[2] else []
+
+    def __call__(self, *arguments):
+        self.run(*arguments, *[np.empty(n, kind) for n, kind in self.works], *self.sizes)
+
+
+def _affine(**parameters):
+    """The scalar types of those parameters of an affine map that are there."""
+    return {name: scalar_of(value.dtype) for name, value in parameters.items() if value is not None}
+
+
+def _signature(array, *parameters):
+    return array.shape, array.dtype, *[None if p is None else p.dtype for p in parameters]
+
+
+def _all_plain(*arrays):
+    return all(array is None or is_plain(array) for array in arrays)
+
+
+def _fits(array, *parameters):
+    """Whether the array and the parameters are of types that the kernels know, and there is something to do."""
+    scalars = [scalar_of(v.dtype) for v in (array, *parameters) if v is not None]
+    return array.size > 0 and all(s in _FLOATS for s in scalars) and array.dtype.isnative
+
+
+def _lanes(array):
+    return host().vector_bytes // NUMPY[computed_in(scalar_of(array.dtype))].itemsize
+
+
+# ---------------------------------------------------------------- layer norm
+
+
+def _layer_call(input, normalized_shape, weight, bias):
+    if not _fits(input, weight, bias):
+        return False
+    length = math.prod(normalized_shape)
+    lanes = _lanes(input)
+    affine = _affine(weight=weight, bias=bias)
+    operation = Normalise(scalar_of(input.dtype), affine, "element")
+    plan = row_plan(input.size // length, 1, length, lanes)
+    call = _Call("layer_norm", operation, plan, input.size, lanes, tuple(affine.items()))
+    lead = input.shape[: input.ndim - len(normalized_shape)] + (1,) * len(normalized_shape)
+    return call, lead
+
+
+@kernel_for("layer_norm_parts")
+def layer_norm(input, normalized_shape, weight, bias, eps):
+    key = ("layer", normalized_shape, *_signature(input, weight, bias))
+    found = _calls.get(key)
+    if found is None:
+        found = _calls[key] = _layer_call(input, normalized_shape, weight, bias)
+    if found is False or not _all_plain(input, weight, bias):
+        return NotImplemented
+    call, lead = found
+    out = np.empty(input.shape, input.dtype)
+    mean, scale = np.empty(lead, call.kind), np.empty(lead, call.kind)
+    call(input, out, *[v for v in (weight, bias) if v is not None], mean, scale, eps)
+    return out, mean, scale
+
+
+def _layer_gradients_call(input, normalized_shape, weight):
+    if not _fits(input, weight):
+        return False
+    length = math.prod(normalized_shape)
+    rows = input.size // length
+    machine = _lanes(input)
+    multiple = 1 if length <= machine else 2 if length <= 2 * machine else 4
+    lanes, single = machine * multiple, length <= 4 * machine
+    affine = _affine(weight=weight)
+    operation = NormGradient(scalar_of(input.dtype), affine, "element")
+    key = ("layer_norm_gradients", operation.source, multiple, single, *affine.items())
+    kernel = compiled(key, lambda: build_row_gradients("layer_norm_gradients", operation, lanes, single))
+    # Few chunks mean few sums over the rows of chunks, many mean work for many threads.
+    chunk = max(ceiling(PART, length), ceiling(rows, 256))
+    chunks = ceiling(rows, chunk)
+    run = kernel.threaded if input.size >= _THREADED_FROM else kernel.alone
+    return run, NUMPY[operation.scalar], chunks * length, (length, rows, length, chunk, chunks, ceiling(length, lanes))
+
+
+@kernel_for("layer_norm_gradients")
+def layer_norm_gradients(grad, input, normalized_shape, weight, bias, eps, mean, scale):
+    key = ("layer gradients", normalized_shape, *_signature(input, weight))
+    found = _calls.get(key)
+    if found is None:
+        found = _calls[key] = _layer_gradients_call(input, normalized_shape, weight)
+    if found is False or grad.dtype != input.dtype or not _all_plain(grad, input, weight, mean, scale):
+        return NotImplemented
+    run, kind, work, sizes = found
+    out = np.empty(input.shape, input.dtype)
+    d_weight, d_bias = np.empty(normalized_shape, input.dtype), np.empty(normalized_shape, input.dtype)
+    affine = () if weight is None else (weight,)
+    count, *sizes = sizes
+    run(
+        grad,
+        input,
+        out,
+        *affine,
+        mean,
+        scale,
+        count,
+        d_weight,
+        d_bias,
+        np.empty(work, kind),
+        np.empty(work, kind),
+        *sizes,
+    )
+    return out, d_weight, d_bias
+
+
+# ---------------------------------------------------------------- batch norm
+
+
+def _channel_plan(array, lanes):
+    """The RowPlan of the channels of (samples, channels, ...)."""
+    samples, channels = array.shape[:2]
+    length = math.prod(array.shape[2:])
+    if length == 1:
+        return column_plan(1, samples, channels, lanes)
+    return row_plan(channels, samples, length, lanes, (length, channels * length))
+
+
+def _batch_call(input, weight, bias, running_mean, training):
+    if not _fits(input, weight, bias) or input.ndim < 2:
+        return False
+    lanes, source = _lanes(input), scalar_of(input.dtype)
+    affine = _affine(weight=weight, bias=bias)
+    running = training and running_mean is not None
+    if running_mean is not None and scalar_of(running_mean.dtype) != computed_in(source):
+        return False
+    operation = Normalise(source, affine, "row", training, running)
+    options = (*affine.items(), training, running)
+    call = _Call("batch_norm", operation, _channel_plan(input, lanes), input.size, lanes, options)
+    return call, input.size // input.shape[1], running
+
+
+@kernel_for("batch_norm_parts")
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    key = ("batch", training, *_signature(input, weight, bias, running_mean))
+    found = _calls.get(key)
+    if found is None:
+        found = _calls[key] = _batch_call(input, weight, bias, running_mean, training)
+    if found is False or not _all_plain(input, weight, bias, running_mean, running_var):
+        return NotImplemented
+    call, count, running = found
+    out = np.empty(input.shape, input.dtype)
+    mean, scale = np.empty(input.shape[1], call.kind), np.empty(input.shape[1], call.kind)
+    further = ()
+    if running:
+        further = (running_mean, running_var, momentum, count / max(count - 1, 1))
+    elif not training:
+        further = (running_mean, running_var)
+    call(input, out, *[v for v in (weight, bias) if v is not None], mean, scale, eps, *further)
+    return out, mean, scale
+
+
+def _batch_gradients_call(input, weight, training):
+    if not _fits(input, weight) or input.ndim < 2:
+        return False
+    lanes = _lanes(input)
+    affine = _affine(weight=weight)
+    operation = NormGradient(scalar_of(input.dtype), affine, "row", training)
+    options = (*affine.items(), training)
+    call = _Call("batch_norm_gradients", operation, _channel_plan(input, lanes), input.size, lanes, options)
+    return call, input.size // input.shape[1]
+
+
+@kernel_for("batch_norm_gradients")
+def batch_norm_gradients(grad, input, weight, bias, training, eps, mean, scale):
+    key = ("batch gradients", training, *_signature(input, weight))
+    found = _calls.get(key)
+    if found is None:
+        found = _calls[key] = _batch_gradients_call(input, weight, training)
+    if found is False or grad.dtype != input.dtype or not _all_plain(grad, input, weight, mean, scale):
+        return NotImplemented
+    call, count = found
+    if mean.dtype != call.kind or scale.dtype != call.kind:
+        return NotImplemented
+    out = np.empty(input.shape, input.dtype)
+    d_weight, d_bias = np.empty(input.shape[1], input.dtype), np.empty(input.shape[1], input.dtype)
+    call(grad, input, out, *(() if weight is None else (weight,)), mean, scale, count, d_weight, d_bias)
+    return out, d_weight, d_bias
+
+
+# ---------------------------------------------------------------- group norm
+
+
+def _group_plan(array, groups, lanes):
+    samples, channels = array.shape[:2]
+    length = math.prod(array.shape[2:])
+    return row_plan(samples * groups, channels // groups, length, lanes)
+
+
+def _group_call(input, weight, bias, groups):
+    if not _fits(input, weight, bias):
+        return False
+    lanes = _lanes(input)
+    affine = _affine(weight=weight, bias=bias)
+    operation = Normalise(scalar_of(input.dtype), affine, "segment")
+    plan = _group_plan(input, groups, lanes)
+    return _Call("group_norm", operation, plan, input.size, lanes, tuple(affine.items()))
+
+
+@kernel_for("group_norm_parts")
+def group_norm(input, weight, bias, num_groups, eps):
+    key = ("group", num_groups, *_signature(input, weight, bias))
+    call = _calls.get(key)
+    if call is None:
+        call = _calls[key] = _group_call(input, weight, bias, num_groups)
+    if call is False or not _all_plain(input, weight, bias):
+        return NotImplemented
+    out, groups = np.empty(input.shape, input.dtype), (input.shape[0], num_groups)
+    mean, scale = np.empty(groups, call.kind), np.empty(groups, call.kind)
+    affine = [v for v in (weight, bias) if v is not None]
+    call(input, out, *affine, mean, scale, eps, num_groups, input.shape[1] // num_groups)
+    return out, mean, scale
+
+
+def _group_gradients_call(input, weight, groups):
+    if not _fits(input, weight):
+        return False
+    lanes, source = _lanes(input), scalar_of(input.dtype)
+    affine = _affine(weight=weight)
+    operation, plan = NormGradient(source, affine, "segment"), _group_plan(input, groups, lanes)
+    flow = _Call("group_norm_gradients", operation, plan, input.size, lanes, tuple(affine.items()))
+    samples, channels = input.shape[:2]
+    length = math.prod(input.shape[2:])
+    plan = row_plan(channels, samples, length, lanes, (length, channels * length))
+    sums = _Call("group_norm_channels", ChannelSums(source), plan, input.size, lanes)
+    return flow, sums, input.size // (samples * groups)
+
+
+@kernel_for("group_norm_gradients")
+def group_norm_gradients(grad, input, weight, bias, num_groups, eps, mean, scale):
+    key = ("group gradients", num_groups, *_signature(input, weight))
+    found = _calls.get(key)
+    if found is None:
+        found = _calls[key] = _group_gradients_call(input, weight, num_groups)
+    if found is False or grad.dtype != input.dtype or not _all_plain(grad, input, weight, mean, scale):
+        return NotImplemented
+    flow, sums, count = found
+    out, channels = np.empty(input.shape, input.dtype), input.shape[1]
+    d_weight, d_bias = np.empty(channels, input.dtype), np.empty(channels, input.dtype)
+    affine, sizes = (() if weight is None else (weight,)), (num_groups, channels // num_groups)
+    flow(grad, input, out, *affine, mean, scale, count, *sizes)
+    sums(grad, input, mean, scale, d_weight, d_bias, *sizes)
+    return out, d_weight, d_bias

@@ -1,0 +1,254 @@
+"""Kernels of reductions: sum, mean, prod, extrema, positions, truth, variances, norms, logsumexp."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from ..base import dtypes
+from ..ops.reduce import axes_of
+from .host import host
+from .kernel import compiled
+from .reduce_programs import array_plan, build, workspace_size
+from .reductions import reduction
+from .routing import kernel_for
+from .value_types import NUMPY, scalar_of
+
+_THREADED_FROM = 65536  # elements: below, the calling thread is done before another one has begun
+_LONGEST = 2**31  # positions in a part are counted in 32 bits
+_INT64, _BOOL, _UINT8 = np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.uint8)
+_FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
+
+_calls = {}  # what is called for a reduction of a shape, False where no program fits
+
+
+def computed_in(scalar):
+    """The scalar type in which elements of another are computed: float32 for half precision."""
+    return "f32" if scalar in ("f16", "bf16") else scalar
+
+
+def is_plain(array):
+    """Whether a kernel may walk through the array as its elements lie in memory."""
+    flags = array.flags
+    return flags.c_contiguous and flags.aligned
+
+
+def result_shape(shape, axes, keepdim):
+    """The shape of a reduction's result."""
+    if keepdim:
+        return tuple([1 if d in axes else n for d, n in enumerate(shape)])
+    return tuple([n for d, n in enumerate(shape) if d not in axes])
+
+
+def _prepared(name, array, dim, keepdim, outputs, scalar):
+    """(kernel's call, result shape, result dtypes, workspaces, sizes, count or None), or False where no program fits."""
+    shape, source = array.shape, scalar_of(array.dtype)
+    axes = axes_of(dim, len(shape))
+    if source is None or not axes or not array.size or not array.dtype.isnative:
+        return False
+    scalar = scalar or computed_in(source)
+    lanes = host().vector_bytes // NUMPY[scalar].itemsize
+    plan = array_plan(shape, axes, lanes)
+    if plan is None or plan.count >= _LONGEST:
+        return False
+    what = reduction(name, scalar)
+    stored = tuple([None if kind is None else scalar_of(kind) for kind in outputs])
+    key = ("reduce", name, source, scalar, stored, plan.columns, plan.segmented, plan.split, plan.wide)
+    kernel = compiled(key, lambda: build(f"reduce_{name}", what, source, stored, plan, lanes))
+    run = kernel.threaded if array.size >= _THREADED_FROM else kernel.alone
+    works = [(workspace_size(plan), NUMPY[state]) for state in what.states] if plan.split else []
+    kinds = [kind for kind in outputs if kind is not None]
+    return run, result_shape(shape, axes, keepdim), kinds, works, plan.sizes, plan.count if what.divides else None
+
+
+def run(name, array, dim, keepdim, outputs, scalar=None, correction=0):
+    """The results of a reduction as a list of arrays; ``outputs`` has a NumPy dtype for each, None for an unwanted one.
+
+    ``dim`` is None or a tuple; ``scalar`` the type of computation where it is not the elements'. NotImplemented where
+    no program fits the array.
+    """
+    key = (name, array.shape, array.dtype, dim, keepdim, outputs)
+    found = _calls.get(key)
+    if found is None:
+        found = _calls[key] = _prepared(name, array, dim, keepdim, outputs, scalar)
+    if found is False or not is_plain(array):
+        return NotImplemented
+    call, shape, kinds, works, sizes, count = found
+    given = [np.empty(shape, kind) for kind in kinds]
+    outs = given.copy()
+    for size, kind in works:
+        given.append(np.empty(size, kind))
+    if count is None:
+        call(array, *given, *sizes)
+    else:
+        call(array, *given, *sizes, max(count - correction, 0))
+    return outs
+
+
+def _first(found):
+    return found if found is NotImplemented else found[0]
+
+
+def _accumulated(name, array, dim, keepdim, dtype):
+    """A sum or product: integers and bools in int64, floats in their own dtype or float32."""
+    kind = array.dtype
+    if kind.kind in "biu":
+        if dtype is not None and dtype is not dtypes.int64:
+            return NotImplemented
+        return _first(run(name, array, dim, keepdim, (_INT64,), "i64"))
+    if dtype is not None and dtype.numpy is not kind:
+        return NotImplemented
+    return _first(run(name, array, dim, keepdim, (kind,)))
+
+
+@kernel_for("sum")
+def sum(self, dim, keepdim, dtype):
+    return _accumulated("sum", self, dim, keepdim, dtype)
+
+
+@kernel_for("mean")
+def mean(self, dim, keepdim, dtype):
+    if scalar_of(self.dtype) not in _FLOATS:
+        return NotImplemented
+    return _accumulated("mean", self, dim, keepdim, dtype)
+
+
+@kernel_for("prod_all")
+def prod_all(self, dtype):
+    return _accumulated("prod", self, None, False, dtype)
+
+
+@kernel_for("prod_dim")
+def prod_dim(self, dim, keepdim, dtype):
+    return _accumulated("prod", self, (dim,), keepdim, dtype)
+
+
+def _extreme(name, array, dim, keepdim):
+    if array.dtype.kind in "bc":
+        return NotImplemented
+    return _first(run(name, array, dim, keepdim, (array.dtype,)))
+
+
+@kernel_for("max_all")
+def max_all(self):
+    return _extreme("max", self, None, False)
+
+
+@kernel_for("min_all")
+def min_all(self):
+    return _extreme("min", self, None, False)
+
+
+@kernel_for("amax")
+def amax(self, dim, keepdim):
+    return _extreme("max", self, dim, keepdim)
+
+
+@kernel_for("amin")
+def amin(self, dim, keepdim):
+    return _extreme("min", self, dim, keepdim)
+
+
+def _with_position(name, array, dim, keepdim):
+    if array.dtype.kind in "bc":
+        return NotImplemented
+    found = run(name, array, (dim,), keepdim, (array.dtype, _INT64))
+    return found if found is NotImplemented else tuple(found)
+
+
+@kernel_for("max_dim")
+def max_dim(self, dim, keepdim):
+    return _with_position("max_at", self, dim, keepdim)
+
+
+@kernel_for("min_dim")
+def min_dim(self, dim, keepdim):
+    return _with_position("min_at", self, dim, keepdim)
+
+
+def _position(name, array, dim, keepdim):
+    if array.dtype.kind in "bc":
+        return NotImplemented
+    return _first(run(name, array, None if dim is None else (dim,), keepdim, (None, _INT64)))
+
+
+@kernel_for("argmax")
+def argmax(self, dim, keepdim):
+    return _position("max_at", self, dim, keepdim)
+
+
+@kernel_for("argmin")
+def argmin(self, dim, keepdim):
+    return _position("min_at", self, dim, keepdim)
+
+
+def _truth(name, array, dim, keepdim):
+    dims = dim if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if dims is not None and not dims:
+        return NotImplemented  # an empty tuple reduces nothing here
+    return _first(run(name, array, dims, keepdim, (_UINT8 if array.dtype == _UINT8 else _BOOL,)))
+
+
+@kernel_for("any")
+def any(self, dim, keepdim):
+    return _truth("any", self, dim, keepdim)
+
+
+@kernel_for("all")
+def all(self, dim, keepdim):
+    return _truth("all", self, dim, keepdim)
+
+
+def _variance(name, array, dim, correction, keepdim, with_mean):
+    """The variance or deviation, and the mean; declined where NumPy has something to warn or complain about."""
+    if scalar_of(array.dtype) not in _FLOATS:
+        return NotImplemented
+    axes = axes_of(dim, array.ndim)
+    count = 1
+    for axis in axes:
+        count *= array.shape[axis]
+    if count <= correction:
+        return NotImplemented
+    outputs = (array.dtype, array.dtype if with_mean else None)
+    return run(name, array, dim, keepdim, outputs, correction=correction)
+
+
+@kernel_for("var_corrected")
+def var_corrected(self, dim, correction, keepdim):
+    return _first(_variance("var", self, dim, correction, keepdim, False))
+
+
+@kernel_for("std_corrected")
+def std_corrected(self, dim, correction, keepdim):
+    return _first(_variance("std", self, dim, correction, keepdim, False))
+
+
+@kernel_for("var_mean_corrected")
+def var_mean_corrected(self, dim, correction, keepdim):
+    found = _variance("var", self, dim, correction, keepdim, True)
+    return found if found is NotImplemented else tuple(found)
+
+
+@kernel_for("std_mean_corrected")
+def std_mean_corrected(self, dim, correction, keepdim):
+    found = _variance("std", self, dim, correction, keepdim, True)
+    return found if found is NotImplemented else tuple(found)
+
+
+_NORMS = {1.0: "norm1", 2.0: "norm2", inf: "norm_max"}
+
+
+@kernel_for("vector_norm_parts")
+def vector_norm(self, ord, dim, keepdim, dtype):
+    name = _NORMS.get(ord)
+    if name is None or scalar_of(self.dtype) not in _FLOATS or (dtype is not None and dtype.numpy is not self.dtype):
+        return NotImplemented
+    return _first(run(name, self, dim, keepdim, (self.dtype,)))
+
+
+@kernel_for("logsumexp")
+def logsumexp(self, dim, keepdim):
+    if scalar_of(self.dtype) not in _FLOATS:
+        return NotImplemented
+    return _first(run("logsumexp", self, dim, keepdim, (self.dtype,)))

@@ -1,0 +1,210 @@
+"""Windows over images: where each tap finds its elements, and the staging of an image so that every tap reads rows.
+
+Convolution and pooling look at windows. With padding or a stride, the elements that one tap of neighbouring windows
+needs are not side by side; staged they are. A staged image holds, for each channel, one slab for each residue of the
+taps modulo the stride: the rows of the image of that residue, each with its columns of that residue, and zeros (or
+another filling) for what lies outside. Windows are numbered through all rows of a slab, ``pitch`` to a row: a vector of
+windows is one load for every tap. The few windows between the end of one row and the start of the next are computed and
+dropped.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .builder import Builder
+
+
+class Axis(NamedTuple):
+    """How windows lie along one dimension.
+
+    Attributes:
+        length: of the source. out: how many windows. stride: from one window to the next.
+        start: where the first window begins; negative with padding.
+        taps: the offsets of the window's taps from its beginning, none negative.
+    """
+
+    length: int
+    out: int
+    stride: int
+    start: int
+    taps: tuple
+
+
+SINGLE = Axis(1, 1, 1, 0, (0,))  # a dimension that is not there
+
+
+class Staging:
+    """The layout of windows over one channel of a source of three dimensions, for tiles of ``tile_rows`` output rows.
+
+    With ``in_place`` (all windows must be inside) nothing is copied whatever the stride, and rows are read one by one.
+
+    Attributes:
+        direct: the source serves as it lies: nothing is copied.
+        pitch: windows from one output row to the next. rows: of one slab. channel_size: elements of a staged channel.
+        share: how many columns at a row's end are the filling at the next one's start.
+        slabs: an int64 table (slab, 5): depth and row of the first element, then of each row the first column that is
+            inside, how many are, and which column of the source the first of them is.
+    """
+
+    def __init__(self, axes, tile_rows, in_place=False):
+        depth, height, width = self.axes = axes
+        reach = max(width.taps) // width.stride
+        full = width.out + reach
+        self.tile_rows = tile_rows
+        self.in_place = in_place
+        self.direct = in_place or (height.stride == width.stride == 1 and all(map(is_inside, axes)))
+        if self.direct:
+            self.pitch, self.share, self.rows = width.out if in_place else width.length, 0, height.length
+            self.channel_size = depth.length * height.length * width.length
+            self.slabs, self._slab_numbers = np.zeros((0, 5), np.int64), {}
+            return
+        left, right = max(0, -width.start), max(0, full + width.start - width.length)
+        self.share = min(left, right, reach) if width.stride == 1 else 0
+        self.pitch = full - self.share
+        self.rows = tile_rows + max(height.taps) // height.stride
+        keys = [(d, h % height.stride, w % width.stride) for d in depth.taps for h in height.taps for w in width.taps]
+        self._slab_numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        self.slabs = np.array([self._slab(*key) for key in self._slab_numbers], np.int64)
+        self.channel_size = len(self.slabs) * self.rows * self.pitch
+
+    def _slab(self, depth, row, column):
+        width = self.axes[2]
+        start = width.start + column
+        first = min(max(0, -(start // width.stride)), self.pitch)
+        inside = -(-(width.length - start) // width.stride)
+        count = max(0, min(inside, self.pitch) - first)
+        return self.axes[0].start + depth, self.axes[1].start + row, first, count, first * width.stride + start
+
+    def tap_offsets(self):
+        """For each tap, in order, where its elements begin within a channel (an int64 array)."""
+        depth, height, width = self.axes
+        found = []
+        for d in depth.taps:
+            for h in height.taps:
+                for w in width.taps:
+                    if self.direct:
+                        found.append((d * height.length + h) * width.length + w)
+                        continue
+                    slab = self._slab_numbers[d, h % height.stride, w % width.stride]
+                    row = slab * self.rows + h // height.stride
+                    found.append(row * self.pitch + w // width.stride)
+        return np.array(found, np.int64)
+
+    def squeezing(self, lanes):
+        """``valid``: which of a tile's windows are in the output, up to whole vectors; ``starts``: for each vector, how
+        many valid ones come before it."""
+        flat = -(-self.tile_rows * self.pitch // lanes) * lanes + lanes
+        valid = np.arange(flat) % self.pitch < self.axes[2].out
+        starts = np.concatenate([[0], np.cumsum(valid)])[::lanes].astype(np.int64)
+        return valid, starts
+
+    @property
+    def step_class(self):
+        """How a row is copied: 1 as it is, 2 every other element, 0 with gathers."""
+        stride = self.axes[2].stride
+        return stride if stride <= 2 else 0
+
+
+def is_inside(axis):
+    """Whether every window lies inside the source, the first at its beginning."""
+    return axis.start == 0 and (axis.out - 1) * axis.stride + max(axis.taps) < axis.length
+
+
+STAGE_NUMBERS = ("depth", "height", "width", "row_stride", "column_stride", "rows", "pitch", "slabs", "share")
+
+
+def stage_numbers(staging):
+    """The values of STAGE_NUMBERS."""
+    depth, height, width = staging.axes
+    lengths = (depth.length, height.length, width.length)
+    return (*lengths, height.stride, width.stride, staging.rows, staging.pitch, len(staging.slabs), staging.share)
+
+
+class Numbers:
+    """The numbers of a plan, by name. They are loaded where they are asked for: dozens of values that live through a
+    whole program would take the compiler long to find registers for."""
+
+    def __init__(self, builder, pointer, names):
+        self._builder, self._pointer = builder, pointer
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def __getitem__(self, name):
+        return self._builder.load(self._pointer, self._places[name])
+
+
+def stage_function(scalar, lanes, step_class, filling=0.0):
+    """Function that copies channels of a source into the staged layout.
+
+    Its parameters:
+        source, target: the first channel, and where it goes. channels: how many.
+        slab_table, numbers: ``Staging.slabs`` and the values of STAGE_NUMBERS.
+        depth_start, row_start: of the tile's first window in the source.
+    Up to two vectors behind the target's end are written.
+    """
+    parameters = [("source", f"{scalar}*"), ("target", f"{scalar}*"), ("channels", "i64"), ("slab_table", "i64*")]
+    parameters += [("numbers", "i64*"), ("depth_start", "i64"), ("row_start", "i64")]
+    builder = Builder("stage", parameters)
+    source, target, channels, slab_table, numbers, depth_start, row_start = builder.parameters
+    number = Numbers(builder, numbers, STAGE_NUMBERS)
+    height, width, rows, pitch, slabs = (number[name] for name in ("height", "width", "rows", "pitch", "slabs"))
+    plane = height * width
+    empty = builder.constant(filling, f"{scalar}x{lanes}")
+
+    def fill(row, first, end):
+        with builder.loop(first, end, lanes) as place:
+            builder.store(empty, row, place.index)
+
+    def stage_row(from_row, to_row, first, count):
+        fill(to_row, 0, first)
+        inside = builder.offset(to_row, first)
+
+        def piece(index, mask, _):
+            left = None if mask is None else count - index
+            values = stepped_load(builder, from_row, index, number["column_stride"], lanes, step_class, mask, left)
+            if mask is not None and filling != 0:
+                values = builder.select(mask, values, empty)
+            builder.store(values, inside, index)
+
+        builder.for_lanes(0, count, lanes, piece)
+        fill(to_row, first + (count + (lanes - 1)) // lanes * lanes, pitch)
+
+    with builder.loop(0, channels) as channel:
+        with builder.loop(0, slabs) as slab:
+            place = builder.offset(slab_table, slab.index * 5)
+            depth = depth_start + builder.load(place, 0)
+            first_row = row_start + builder.load(place, 1)
+            first, count, column = (builder.load(place, i) for i in (2, 3, 4))
+            depth_inside = (depth >= 0) & (depth < number["depth"])
+            staged = builder.offset(target, (channel.index * slabs + slab.index) * rows * pitch)
+            volume = builder.offset(source, (channel.index * number["depth"] + depth) * plane)
+            with builder.loop(0, rows) as row:
+                position = first_row + row.index * number["row_stride"]
+                inside = depth_inside & (position >= 0) & (position < height)
+                to_row = builder.offset(staged, row.index * pitch)
+                with builder.when(inside):
+                    stage_row(builder.offset(volume, position * width + column), to_row, first, count)
+                with builder.when(~inside):
+                    fill(to_row, 0, pitch)
+    size = channels * slabs * rows * pitch
+    fill(target, size, size + number["share"])
+    return builder.function
+
+
+def stepped_load(builder, row, index, stride, lanes, step_class, mask, left):
+    """``lanes`` elements, ``stride`` apart, from the row's element ``index * stride`` on; under a mask, ``left``."""
+    if step_class == 1:
+        return builder.load(row, index, lanes, mask)
+    if step_class == 2:
+        masks = (None, None)
+        if mask is not None:
+            within = left * 2 - 1
+            masks = builder.first_lanes(within, lanes), builder.first_lanes(within - (lanes - 1), lanes)
+        even = builder.load(row, index * 2, lanes, masks[0])
+        odd = builder.load(row, index * 2 + (lanes - 1), lanes, masks[1])  # a step further could leave the array
+        chosen = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
+        return builder.shuffle(even, odd, chosen)
+    places = builder.iota(f"i64x{lanes}") * builder.splat(stride, lanes)
+    return builder.gather(builder.offset(row, index * stride), places, mask)

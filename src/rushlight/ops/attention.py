@@ -1,0 +1,120 @@
+"""Scaled dot-product attention in one operation, its gradient in another, and the plain formula that both stand for."""
+
+import math
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.errors import hinted
+from .table import functions, op, widened
+
+
+def attention_formula(query, key, value, mask, is_causal, scale, dropout_p=0.0):
+    """Attention as a formula of Tensors, for whatever the operation does not take; the arguments are as there."""
+    scores = (query * scale) @ key.transpose(-2, -1)
+    blind = None
+    if is_causal:
+        later = functions.ones(query.shape[-2], key.shape[-2], dtype=dtypes.bool_, device=query.device).triu(1)
+        scores = scores.masked_fill(later, -math.inf)
+    if mask is not None:
+        # Queries that may look nowhere keep finite scores, so that no NaN reaches the gradient; they get zeros at last.
+        blind = (mask == -math.inf).all(-1, keepdim=True)
+        scores = scores + mask.masked_fill(blind, 0.0)
+    weights = scores.softmax(-1)
+    if dropout_p > 0.0:
+        weights = functions.dropout(weights, dropout_p, True)
+    output = weights @ value
+    return output if blind is None else output.masked_fill(blind, 0.0)
+
+
+def repeat_heads(query, other):
+    """Keys or values with each head (dimension -3) repeated for its group of query heads. RuntimeError if none fits."""
+    wanted, heads = query.size(-3), other.size(-3)
+    if heads == 0 or wanted % heads != 0:
+        raise RuntimeError(
+            hinted(
+                "Number of heads in key and value must divide the number of heads in ",
+                f"the query has {wanted} heads, key or value {heads}",
+            )
+        )
+    return other if heads == wanted else functions.repeat_interleave(other, wanted // heads, dim=-3)
+
+
+def _heads_repeated(array, heads):
+    groups = heads // array.shape[1]
+    return array if groups == 1 else np.repeat(array, groups, 1)
+
+
+def _scores(query, key, mask, is_causal, scale):
+    scores = (query * query.dtype.type(scale)) @ _heads_repeated(key, query.shape[1]).swapaxes(-1, -2)
+    if is_causal:
+        scores[..., ~np.tri(*scores.shape[-2:], dtype=np.bool_)] = -np.inf
+    return scores if mask is None else np.add(scores, widened(mask), out=scores)
+
+
+def _summed_heads(array, heads):
+    """The gradient of heads that were repeated for groups of queries."""
+    batch, present, rows, size = array.shape
+    return array if present == heads else array.reshape(batch, heads, present // heads, rows, size).sum(2)
+
+
+@op("attention(Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, float scale) -> Tensor[]",
+    names=(), node="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
+class attention:
+    """softmax(query key' * scale + mask) value, and the logarithm of each query's sum of exponentials.
+
+    query (N, H, L, E), key (N, G, S, E), value (N, G, S, V) with H a multiple of G; mask of their dtype, broadcast to
+    (N, H, L, S), gets no gradient. A query that may look nowhere gets zeros, and infinity for the logarithm.
+    """
+
+    def forward(query, key, value, mask, is_causal, scale):
+        kind = query.dtype
+        query, key, value = widened(query), widened(key), widened(value)
+        weights = _scores(query, key, mask, is_causal, scale)
+        highest = weights.max(-1, keepdims=True, initial=-np.inf)
+        highest[highest == -np.inf] = 0
+        np.exp(np.subtract(weights, highest, out=weights), out=weights)
+        total = weights.sum(-1, keepdims=True)
+        blind = total == 0
+        total[blind] = 1
+        logsumexp = highest + np.log(total)
+        logsumexp[blind] = np.inf
+        found = weights @ _heads_repeated(value, query.shape[1])
+        return np.divide(found, total, out=found).astype(kind, copy=False), logsumexp[..., 0]
+
+    def gradients(grads, query, key, value, mask, is_causal, scale, result0, result1, needs):
+        arguments = (grads[0], query, key, value, result0, result1, mask, is_causal, scale)
+        return (*functions.attention_backward(*arguments), None)
+
+    def samples():
+        draw = np.random.default_rng(0).standard_normal
+        query, key, value = draw((2, 4, 5, 3)), draw((2, 2, 6, 3)), draw((2, 2, 6, 2))
+        yield (query, key, value, None, False, 0.5), {}
+        yield (query, key, value, draw((5, 6)), True, 1.0), {}
+
+
+@op("attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, Tensor? mask, bool is_causal, float scale) -> Tensor[]",
+    names=(), node="ScaledDotProductFlashAttentionForCpuBackwardBackward0")  # fmt: skip
+class attention_backward:
+    """The gradients of query, key and value, given that of the output."""
+
+    def forward(grad, query, key, value, out, logsumexp, mask, is_causal, scale):
+        kind, heads, kv_heads = query.dtype, query.shape[1], key.shape[1]
+        grad, query, key, value, out = (widened(x) for x in (grad, query, key, value, out))
+        scores = _scores(query, key, mask, is_causal, scale)
+        weights = np.exp(np.subtract(scores, logsumexp[..., None], out=scores), out=scores)
+        slopes = grad @ _heads_repeated(value, heads).swapaxes(-1, -2)
+        slopes -= (grad * out).sum(-1, keepdims=True)
+        slopes *= weights
+        slopes *= slopes.dtype.type(scale)
+        d_query = slopes @ _heads_repeated(key, heads)
+        d_key = _summed_heads(slopes.swapaxes(-1, -2) @ query, kv_heads)
+        d_value = _summed_heads(weights.swapaxes(-1, -2) @ grad, kv_heads)
+        return tuple(x.astype(kind, copy=False) for x in (d_query, d_key, d_value))
+
+    def gradients(grads, grad, query, key, value, out, logsumexp, mask, is_causal, scale, needs):
+        def formula(q, k, v):
+            return attention_formula(q, repeat_heads(q, k), repeat_heads(q, v), mask, is_causal, scale)
+
+        found = functions.differentiate_gradient(formula, (query, key, value), grad, grads)
+        return *found, None, None, None

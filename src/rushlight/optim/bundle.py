@@ -1,0 +1,126 @@
+"""Bundle: the small parameters of a group, which take a step as if they were one parameter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import accumulate, chain, islice, pairwise, repeat
+from operator import attrgetter, is_
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from ..autograd.node import VersionCounter
+from ..ops.optimize import COMPUTED
+from ..ops.table import functions
+from ..tensor import Tensor
+
+# Elements up to which a parameter is small: copying it into a bundle and back costs less than a formula's own calls.
+SMALL = 2048
+# How often a bundle may be found unfit before it is made anew.
+PATIENCE = 10
+
+_array_of, _grad_of = attrgetter("_array"), attrgetter("_grad")
+
+
+class Bundle:
+    """Small parameters with equal scalars (step counts, ...), whose states lie end to end in flat tensors.
+
+    A formula is a dozen calls of NumPy, which cost more than the arithmetic on small arrays: run over the flat tensors, it
+    costs them once, not once for each parameter. The state tensors of the members look into the flat ones; parameters
+    and gradients are copied, since their memory is the user's.
+
+    Args:
+        listed: the parameters of the group.
+        state: the optimizer's state, where those that have a gradient already have theirs.
+        scalar_names, names: of the 0-dim state tensors, and of those in the shape of the parameter.
+
+    ``params`` are the members, none where there are not two, and ``rest`` the other parameters of the group.
+    ``misses`` counts the steps that the bundle did not fit.
+    """
+
+    def __init__(self, listed, state, scalar_names, names):
+        self.params = params = _members(listed, state, scalar_names, names)
+        self.names, self.misses, self.known = names, 0, len(state)
+        chosen = set(map(id, params))
+        self.rest = [param for param in listed if id(param) not in chosen]
+        self.dicts = [state[param] for param in params]
+        if not params:
+            return
+        self.scalars = [self._scalar(name) for name in scalar_names]
+        self.states = [self._state(name) for name in names]
+        self.room = tuple(self._flat() for _ in ("params", "grads"))
+        self.found = self._look(listed, state)
+
+    def _flat(self):
+        """A new flat array, and its part for each parameter."""
+        arrays = [param._array for param in self.params]
+        ends = list(accumulate(array.size for array in arrays))
+        flat = np.empty(ends[-1], arrays[0].dtype)
+        return flat, [flat[end - array.size : end].reshape(array.shape) for array, end in zip(arrays, ends)]
+
+    def _state(self, name):
+        return self._move(name, *self._flat())
+
+    def _scalar(self, name):
+        flat = np.empty(len(self.params), self.dicts[0][name]._array.dtype)
+        return self._move(name, flat, [flat[i, ...] for i in range(len(flat))])
+
+    def _move(self, name, flat, parts):
+        """Move the state tensors called ``name`` into the parts of ``flat``; they count versions together."""
+        flat = functions.wrap(flat)
+        flat._version_counter = counter = VersionCounter()
+        for values, part in zip(self.dicts, parts):
+            tensor = values[name]
+            counter.value = max(counter.value, tensor._version)
+            part[...] = tensor._array
+            tensor._array, tensor._version_counter = part, counter
+        return flat
+
+    def _look(self, listed, state):
+        """All objects that are the same as long as nobody has exchanged a parameter, a state tensor or their memory."""
+        tensors = [*self.params, *chain.from_iterable(map(dict.values, self.dicts))]
+        return [*listed, *islice(state.values(), self.known), *tensors, *map(_array_of, tensors)]
+
+    def gradients(self, listed, state, names):
+        """The gradients of the members, or None where the bundle does not fit this step.
+
+        A member may have no gradient, its state may have been exchanged (a checkpoint was loaded), or its scalars may
+        differ from the others'.
+        """
+        grads = list(map(_grad_of, self.params))
+        if grads and names == self.names and not any(map(is_, grads, repeat(None))):
+            found = self._look(listed, state)
+            same = len(found) == len(self.found) and all(map(is_, found, self.found))
+            if same and all(map(_all_equal, self.scalars)):
+                return grads
+        self.misses += 1
+        return None
+
+
+def _all_equal(flat):
+    return len(set(flat._array.tolist())) == 1
+
+
+def _members(listed, state, scalar_names, names):
+    """The parameters that can be bundled: small, of the same dtype, memory of their own, most of them at the same step."""
+    kinds, bounds = {}, []
+    for param in listed:
+        array, values = param._array, state.get(param)
+        if (
+            param._grad is not None
+            and 0 < array.size <= SMALL
+            and array.dtype in COMPUTED
+            and array.flags.c_contiguous
+            and values
+            and all(isinstance(value, Tensor) for value in values.values())
+            and all(values[name]._array.dtype == array.dtype for name in names)
+            and all(values[name]._array.shape == array.shape for name in names)
+        ):
+            kinds[id(param)] = (array.dtype, *[values[name].item() for name in scalar_names])
+            bounds.append(byte_bounds(array))
+    if any(start < end for (_, end), (start, _) in pairwise(sorted(bounds))):
+        return []  # parameters share memory: the second one's step has to see the first one's
+    most = Counter(kinds.values()).most_common(1)
+    if not most or most[0][1] < 2:
+        return []
+    return [param for param in listed if kinds.get(id(param)) == most[0][0]]

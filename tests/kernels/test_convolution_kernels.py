@@ -1,0 +1,208 @@
+"""Convolution kernels against plain float64 sums over taps, in machine code of every width and in the interpreter."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight.kernels.convolution import (
+    convolution,
+    convolution_input_gradient,
+    plan_forward,
+    plan_input_gradient,
+)
+from rushlight.kernels.convolution_gradient import WeightGradient, convolution_weight_gradient
+from rushlight.kernels.host import host
+from rushlight.kernels.interpret import interpret
+
+pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
+
+# input, weight, stride, padding, dilation, groups
+CASES = [
+    ((2, 3, 9, 11), (5, 3, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((2, 3, 9, 11), (5, 3, 3, 3), (1, 1), (0, 0), (1, 1), 1),
+    ((3, 4, 9, 11), (6, 2, 3, 3), (2, 2), (1, 1), (1, 1), 2),
+    ((2, 4, 20, 21), (8, 4, 3, 2), (2, 3), (1, 2), (2, 1), 1),
+    ((2, 3, 40, 41), (17, 3, 7, 7), (2, 2), (3, 3), (1, 1), 1),
+    ((2, 8, 7, 9), (8, 1, 3, 3), (1, 1), (1, 1), (1, 1), 8),
+    ((2, 8, 17, 9), (16, 1, 3, 3), (2, 2), (1, 1), (1, 1), 8),
+    ((2, 2, 6, 40), (9, 2, 3, 3), (1, 1), (2, 2), (2, 2), 1),
+    ((1, 2, 4, 4), (3, 2, 1, 1), (1, 1), (3, 3), (1, 1), 1),
+    ((2, 8, 7, 7), (16, 8, 1, 1), (2, 2), (0, 0), (1, 1), 1),
+    ((1, 8, 7, 7), (20, 8, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((3, 2, 1, 1), (9, 2, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((9, 3, 5, 6), (70, 3, 2, 2), (1, 1), (0, 0), (1, 1), 1),
+    ((2, 3, 30), (4, 3, 5), (1,), (2,), (1,), 1),
+    ((2, 3, 30), (4, 3, 5), (3,), (2,), (2,), 1),
+    ((2, 2, 5, 6, 7), (3, 2, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+    ((2, 2, 5, 6, 7), (3, 2, 2, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1), 1),
+    ((2, 5, 3, 4, 5), (8, 5, 1, 1, 1), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1),
+]
+LARGE = ((3, 40, 45, 47), (37, 40, 3, 3), (1, 1), (1, 1), (1, 1), 1)
+
+
+def out_lengths(lengths, kernel, stride, padding, dilation):
+    given = zip(lengths, kernel, stride, padding, dilation)
+    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in given)
+
+
+def reference(input, weight, grad, stride, padding, dilation, groups):
+    """(output without bias, input's gradient, weight's gradient) in float64."""
+    x, w, g = (a.astype(np.float64) for a in (input, weight, grad))
+    spatial = [(p, p) for p in padding]
+    source = np.pad(x, [(0, 0), (0, 0), *spatial]).reshape(
+        x.shape[0], groups, -1, *(n + 2 * p for n, p in zip(x.shape[2:], padding))
+    )
+    w = w.reshape(groups, -1, *weight.shape[1:])
+    out = grad.shape[2:]
+    flowing = g.reshape(g.shape[0], groups, -1, *out)
+    found, d_source, d_weight = np.zeros_like(flowing), np.zeros_like(source), np.zeros_like(w)
+    for tap in itertools.product(*map(range, weight.shape[2:])):
+        window = tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, s, n in zip(tap, dilation, stride, out))
+        part, here = source[(..., *window)], w[(..., *tap)]
+        found += np.einsum("ngc...,goc->ngo...", part, here)
+        d_source[(..., *window)] += np.einsum("ngo...,goc->ngc...", flowing, here)
+        axes = "xyz"[: len(out)]
+        d_weight[(..., *tap)] = np.einsum(f"ngo{axes},ngc{axes}->goc", flowing, part)
+    inside = tuple(slice(p, p + n) for p, n in zip(padding, x.shape[2:]))
+    d_input = d_source[(..., *inside)].reshape(x.shape)
+    return found.reshape(grad.shape), d_input, d_weight.reshape(weight.shape)
+
+
+def operands(case, dtype, seed=0):
+    shape, kernel, *options = case
+    random = np.random.default_rng(seed)
+    out = out_lengths(shape[2:], kernel[2:], *options[:3])
+    shapes = (shape, kernel, (kernel[0],), (shape[0], kernel[0], *out))
+    return [random.standard_normal(s).astype(dtype) for s in shapes], options
+
+
+def check(found, wanted, dtype):
+    tolerance = 2e-5 if dtype is np.float32 else 1e-13
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * max(1.0, np.abs(wanted).max()))
+
+
+@pytest.mark.parametrize(
+    "case, dtype",
+    [*((case, np.float32) for case in [*CASES, LARGE]), *((case, np.float64) for case in CASES[:6])],
+    ids=str,
+)
+def test_against_sums_over_taps(case, dtype):
+    (input, weight, bias, grad), options = operands(case, dtype)
+    found, d_input, d_weight = reference(input, weight, grad, *options)
+    plain = convolution(input, weight, None, *options)
+    assert plain.dtype == dtype and plain.shape == grad.shape and plain.flags.c_contiguous
+    check(plain, found, dtype)
+    check(convolution(input, weight, bias, *options), found + bias.reshape(-1, *[1] * (grad.ndim - 2)), dtype)
+    check(convolution_input_gradient(grad, weight, input.shape, *options), d_input, dtype)
+    check(convolution_weight_gradient(grad, input, weight.shape, *options), d_weight, dtype)
+
+
+def plans(case, dtype, vector_bytes):
+    """(plan, arguments, result, what it should be) of the three kernels for vectors of so many bytes."""
+    (input, weight, bias, grad), options = operands(case, dtype)
+    found, d_input, d_weight = reference(input, weight, grad, *options)
+    out, dtype = grad.shape[2:], input.dtype
+    forward = plan_forward(input.shape, weight.shape, out, dtype, True, *options, vector_bytes)
+    result = np.full(grad.shape, np.nan, dtype)
+    yield forward, (input, weight, bias, result), result, found + bias.reshape(-1, *[1] * len(out))
+    result = np.zeros(input.shape, dtype)
+    phases, _ = plan_input_gradient(grad.shape, weight.shape, input.shape, dtype, *options, vector_bytes)
+    for phase in phases[:-1]:
+        phase(grad, weight, None, result)
+    yield phases[-1], (grad, weight, None, result), result, d_input
+    gradient = WeightGradient(input.shape, weight.shape, out, dtype, *options, vector_bytes)
+    result = np.full(weight.shape, np.nan, dtype)
+    yield gradient, (grad, input, result), result, d_weight
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+@pytest.mark.parametrize("case", [CASES[i] for i in (0, 3, 5, 12)], ids=str)
+def test_vectors_of_every_width(case, vector_bytes):
+    if vector_bytes > host().vector_bytes:
+        pytest.skip("wider than the machine's")
+    for plan, arguments, result, wanted in plans(case, np.float32, vector_bytes):
+        plan(*arguments)
+        check(result, wanted, np.float32)
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 64])
+@pytest.mark.parametrize(
+    "case",
+    [
+        ((1, 2, 4, 5), (3, 2, 3, 2), (1, 1), (1, 1), (1, 1), 1),
+        ((1, 2, 5, 4), (2, 1, 2, 2), (2, 2), (0, 1), (1, 1), 2),
+        ((1, 1, 4, 3), (9, 1, 2, 2), (1, 1), (0, 0), (1, 1), 1),
+    ],
+    ids=str,
+)
+def test_interpreter_agrees_and_stays_inside(case, vector_bytes):
+    if vector_bytes > host().vector_bytes:
+        pytest.skip("wider than the machine's")
+    for plan, arguments, result, _ in plans(case, np.float32, vector_bytes):
+        before = result.copy()
+        plan(*arguments)
+        machine = result.copy()
+        result[...] = before
+        interpret(plan.kernel.program(), *plan.arguments(*arguments))
+        np.testing.assert_array_equal(result, machine)
+
+
+def test_threads_change_nothing():
+    (input, weight, bias, grad), options = operands(LARGE, np.float32)
+
+    def all_three():
+        return (
+            convolution(input, weight, bias, *options),
+            convolution_input_gradient(grad, weight, input.shape, *options),
+            convolution_weight_gradient(grad, input, weight.shape, *options),
+        )
+
+    threads = rushlight.get_num_threads()
+    try:
+        rushlight.set_num_threads(1)
+        alone = all_three()
+        rushlight.set_num_threads(2)
+        for a, b in zip(alone, all_three()):
+            np.testing.assert_array_equal(a, b)
+    finally:
+        rushlight.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_special_values_reach_their_windows_alone(value):
+    input, weight = np.ones((1, 1, 6, 20), np.float32), np.ones((2, 1, 3, 3), np.float32)
+    input[0, 0, 2, 19] = value
+    options = ((1, 1), (1, 1), (1, 1), 1)
+    found = convolution(input, weight, None, *options)
+    touched = np.zeros((6, 20), bool)
+    touched[1:4, 18:] = True
+    assert (np.isfinite(found) == ~touched).all()
+
+
+def test_output_padding_leaves_elements_without_windows():
+    """The input of a strided convolution can be longer than its windows: those elements get zeros."""
+    grad, weight = np.ones((1, 1, 2, 2), np.float32), np.ones((1, 1, 2, 2), np.float32)
+    found = convolution_input_gradient(grad, weight, (1, 1, 7, 7), (3, 3), (0, 0), (1, 1), 1)
+    wanted = np.zeros((7, 7), np.float32)
+    for i in (0, 3):
+        for j in (0, 3):
+            wanted[i : i + 2, j : j + 2] = 1
+    np.testing.assert_array_equal(found[0, 0], wanted)
+
+
+def test_declines_what_it_has_no_program_for():
+    options = ((1, 1), (0, 0), (1, 1), 1)
+    x, w = np.ones((1, 2, 5, 5), np.float32), np.ones((3, 2, 3, 3), np.float32)
+    for a, b in [
+        (x.astype(np.float16), w.astype(np.float16)),
+        (x[..., ::-1], w),
+        (x[:0], w),
+        (x, w.astype(np.float64)),
+    ]:
+        assert convolution(a, b, None, *options) is NotImplemented
+    assert convolution(x.astype(">f4"), w.astype(">f4"), None, *options) is NotImplemented
+    grad = np.ones((1, 3, 3, 3), np.float32)
+    assert convolution_input_gradient(grad[:, ::-1], w, x.shape, *options) is NotImplemented
+    assert convolution_weight_gradient(grad, x.transpose(0, 1, 3, 2), w.shape, *options) is NotImplemented

@@ -1,0 +1,160 @@
+"""Elementwise kernels: every formula against the interpreter and NumPy; layouts, dtypes, casts, copies, threads."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from rushlight.kernels import elementwise, elementwise_programs
+from rushlight.kernels.host import host
+from rushlight.kernels.interpret import interpret
+from rushlight.kernels.kernel import lowered
+from rushlight.kernels.trace import formula_of
+from rushlight.ops import table
+from rushlight.ops.numpy_math import numpy_math
+from rushlight.tensor.dispatch import schema_of
+
+pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
+
+KINDS = (table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED)
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    2.0,
+    np.inf,
+    -np.inf,
+    np.nan,
+    1e-40,
+    -1e-40,
+    3e38,
+    20.0,
+    -20.0,
+    88.0,
+    -104.0,
+]
+
+# Values of options that have no default, or for which the default says little.
+OPTIONS = {
+    "threshold": {"threshold": 0.25, "value": -1.5},
+    "threshold_backward": {"threshold": 0.0},
+    "gelu_backward": {"approximate": "none"},
+    "softplus_backward": {"beta": 1.5, "threshold": 20.0},
+    "elu_backward": {"alpha": 1.5, "scale": 1.25, "input_scale": 0.75},
+    "leaky_relu_backward": {"negative_slope": 0.25},
+    "hardtanh_backward": {"min_val": -1.0, "max_val": 1.5},
+    "hardshrink_backward": {"lambd": 0.5},
+    "pow_backward": {"exponent": 2.5},
+    "addcmul": {"value": 0.75},
+    "addcdiv": {"value": 0.75},
+    "add": {"alpha": 1.5},
+}
+
+
+def operations():
+    """The names of the operations whose formula is for real floating-point elements."""
+    return sorted(
+        name
+        for name, op in table.TABLE.items()
+        if op.kind in KINDS and formula_of(op) is not None and op.dtype_rule != table.INTEGRAL
+    )
+
+
+@functools.cache
+def op_arguments(name):
+    """How many operands an operation has, and the values of its options."""
+    operands, options = 0, {}
+    for argument in schema_of(table.TABLE[name]).arguments:
+        if argument.is_tensor:
+            operands += 1
+        else:
+            options[argument.name] = OPTIONS.get(name, {}).get(argument.name, argument.default)
+    return operands, options
+
+
+def operands_of(name, dtype, count=None):
+    """Random and special values; all pairs of special values where there are two operands."""
+    operands, _ = op_arguments(name)
+    random = np.random.default_rng(len(name))
+    special = np.array(SPECIAL, dtype)
+    first, second = (grid.ravel() for grid in np.meshgrid(special, special))
+    found = []
+    for i in range(operands):
+        spread = random.standard_normal(70) * random.choice([0.1, 1, 10], 70)
+        found.append(np.concatenate([spread.astype(dtype), (first, second, first[::-1])[i % 3]]))
+    if table.TABLE[name].dtype_rule == table.MASKED:
+        found[0] = found[0] > 0
+    return found if count is None else [array[-count:].copy() for array in found]
+
+
+def on_numpy(name, arrays):
+    op, (_, options) = table.TABLE[name], op_arguments(name)
+    with np.errstate(all="ignore"):
+        if op.numpy is not None:
+            return np.asarray(op.numpy(*arrays, **options))
+        return np.asarray(op.element(numpy_math, *arrays, *options.values()))
+
+
+def run(name, arrays, **keywords):
+    return elementwise.run(table.TABLE[name], arrays, tuple(op_arguments(name)[1].values()), **keywords)
+
+
+def assert_close(got, numpy_result, exact):
+    """As near to the exact result as four units in the last place and twice NumPy's own error allow."""
+    assert got.dtype == numpy_result.dtype
+    if got.dtype.kind != "f":
+        np.testing.assert_array_equal(got, numpy_result)
+        return
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(numpy_result))
+        fine = np.isfinite(numpy_result) & np.isfinite(got)
+        unit = np.maximum(np.abs(exact) * np.finfo(got.dtype).eps, np.finfo(got.dtype).tiny)
+        allowed = 4 * unit + 2 * np.abs(numpy_result - exact)
+        bad = fine & (np.abs(got - exact) > allowed)
+        bad |= ~fine & ~np.isnan(got) & (got != numpy_result) & (np.abs(exact) < 0.999 * np.finfo(got.dtype).max)
+    assert not bad.any(), (np.flatnonzero(bad), got[bad], numpy_result[bad], exact[bad])
+
+
+@pytest.mark.parametrize("name", operations())
+def test_formula_agrees_with_numpy(name):
+    arrays = operands_of(name, np.float32)
+    got = run(name, arrays)
+    assert got is not NotImplemented
+    wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays]
+    assert_close(got, on_numpy(name, arrays), on_numpy(name, wide))
+
+
+@pytest.mark.parametrize("name", operations())
+def test_formula_agrees_with_interpreter(name):
+    arrays = operands_of(name, np.float32, count=45)
+    got = run(name, arrays)
+    key = (table.TABLE[name], None, None)
+    (entry,) = {e for k, e in elementwise._entries.items() if k[:3] == key and e.signature.operands[-1][0] != "number"}
+    for lanes in (4, 8, 16):
+        program = lowered(elementwise_programs.flat(entry.signature, lanes))
+        out = np.full(45 + lanes, 77, got.dtype)
+        interpret(program, *arrays, out, 45, 32, 0, *entry.numbers)
+        np.testing.assert_array_equal(out[:45], got)
+        assert (out[45:] == np.array(77).astype(got.dtype)).all()
+
+
+@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"])
+@pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "i8", "?"])
+def test_bits(name, dtype):
+    random = np.random.default_rng(3)
+    arrays = [random.integers(0, 2 if dtype == "?" else 127, 77).astype(dtype) for _ in range(op_arguments(name)[0])]
+    np.testing.assert_array_equal(run(name, arrays), on_numpy(name, arrays))
+
+
+@pytest.mark.parametrize("name", operations())
+def test_double_precision(name):
+    arrays = operands_of(name, np.float64)
+    numpy_result = on_numpy(name, arrays)
+    got = run(name, arrays)
+    if got.dtype.kind == "f":
+        np.testing.assert_allclose(got, numpy_result, rtol=1e-13, atol=1e-300)
+    else:
+        np.testing.assert_array_equal(got, numpy_result)

@@ -1,0 +1,174 @@
+"""Kernels of indexing: the same elements and errors as NumPy's forms of the operations."""
+
+import numpy as np
+import pytest
+
+from rushlight import set_num_threads
+from rushlight.kernels import indexing, indexing_programs
+from rushlight.kernels.host import host
+from rushlight.kernels.interpret import interpret
+from rushlight.ops import embedding as embedding_ops
+from rushlight.ops import gather as gather_ops
+from rushlight.ops import index as index_ops
+from rushlight.ops.table import TABLE
+
+pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
+DTYPES = ("f4", "f8", "i8", "f2", "?")
+
+
+@pytest.fixture(autouse=True)
+def _small_arrays_too(monkeypatch):
+    monkeypatch.setattr(indexing, "_WORTHWHILE", 1)
+
+
+def numbers(shape, dtype="f4", seed=0):
+    return (np.random.default_rng(seed).standard_normal(shape) * 9).astype(dtype)
+
+
+def positions(length, shape, dtype="i8", seed=1):
+    return np.random.default_rng(seed).integers(0, length, shape).astype(dtype)
+
+
+def same(found, expected):
+    assert found is not NotImplemented
+    assert (found.shape, found.dtype, found.strides) == (expected.shape, expected.dtype, expected.strides)
+    assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("table", [(10, 3), (7, 64), (300, 130)])
+@pytest.mark.parametrize("shape", [(5,), (3, 4), (2000,), ()])
+def test_embedding(dtype, table, shape):
+    arguments = numbers(table, dtype), positions(table[0], shape), -1, False, False
+    same(indexing.embedding(*arguments), embedding_ops.embedding.forward(*arguments))
+
+
+@pytest.mark.parametrize("wrong", [-1, 10, 1 << 40])
+def test_embedding_refuses_rows_that_do_not_exist(wrong):
+    with pytest.raises(IndexError, match=r"^index out of range in self"):
+        indexing.embedding(numbers((10, 3)), np.array([0, wrong]), -1, False, False)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("rows, width", [(10, 3), (10, 1), (7, 64), (300, 130)])
+@pytest.mark.parametrize("padding", [-1, 2])
+@pytest.mark.parametrize("index_dtype", ["i4", "i8"])
+def test_embedding_gradient(dtype, rows, width, padding, index_dtype):
+    for count in (1, 40, 1000):
+        index, grad = positions(rows, count, index_dtype), numbers((count, width), dtype)
+        found = indexing.embedding_gradient(grad, index, rows, padding, False)
+        expected = np.zeros((rows, width))
+        np.add.at(expected, index[index != padding], grad[index != padding].astype("f8"))
+        assert found.dtype == grad.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4 if dtype == "f4" else 1e-12)
+
+
+def test_embedding_gradient_does_not_write_outside():
+    index = np.array([0, 5])
+    assert indexing.embedding_gradient(numbers((2, 3)), index, 5, -1, False) is NotImplemented
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_index_select(dtype, axis):
+    source = numbers((9, 11, 20), dtype)
+    for count in (1, 30):
+        index = positions(source.shape[axis], count)
+        same(indexing.index_select(source, axis, index), index_ops.index_select.forward(source, axis, index))
+
+
+def test_small_results_are_left_to_numpy(monkeypatch):
+    monkeypatch.setattr(indexing, "_WORTHWHILE", 100)
+    assert indexing.embedding(numbers((10, 3)), positions(10, 33), -1, False, False) is NotImplemented
+    assert indexing.embedding(numbers((10, 3)), positions(10, 34), -1, False, False).shape == (34, 3)
+    monkeypatch.setattr(indexing, "_WORTHWHILE", 1)
+    assert indexing.embedding(numbers((10, 3)), positions(10, 0), -1, False, False) is NotImplemented
+
+
+def test_index_select_refuses():
+    with pytest.raises(IndexError, match=r"^index out of range in self"):
+        indexing.index_select(numbers((9, 11)), 0, np.array([9]))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_index_add(dtype, axis):
+    target, index = numbers((9, 11, 70), dtype), positions(5, 40)
+    shape = list(target.shape)
+    shape[axis] = 40
+    source = numbers(shape, dtype, 3)
+    expected = target.astype("f8")
+    np.add.at(np.moveaxis(expected, axis, 0), index, np.moveaxis(source.astype("f8"), axis, 0))
+    kept = target.copy()
+    found = indexing.index_add(target, axis, index, source, 1)
+    assert (target == kept).all()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+    assert indexing.index_add_(target, axis, index, source, 1) is None
+    assert target.tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("count", [1, 13, 40])
+def test_gather(dtype, axis, count):
+    source = numbers((9, 11, 20), dtype)
+    shape = list(source.shape)
+    shape[axis] = count
+    index = positions(source.shape[axis], shape)
+    same(indexing.gather(source, axis, index, False), gather_ops.gather.forward(source, axis, index, False))
+
+
+@pytest.mark.parametrize("wrong", [-1, 11, 1 << 40, -(1 << 62)])
+@pytest.mark.parametrize("place", [0, 7, -1])
+def test_gather_refuses(wrong, place):
+    index = np.zeros((20, 11), np.int64)
+    index.reshape(-1)[place] = wrong
+    with pytest.raises(RuntimeError, match=f"^index {wrong} is out of bounds for dimension 1 with size 11"):
+        indexing.gather(numbers((20, 11)), 1, index, False)
+
+
+def test_x_of_an_array_and_its_gradient():
+    source = numbers((30, 5, 8))
+    index = np.random.default_rng(0).integers(-30, 30, (6, 7))
+    same(indexing.index(source, (index, None)), index_ops.index.forward(source, (index, None)))
+    assert indexing.index(source, (None, positions(5, 3))) is NotImplemented
+    assert indexing.index(source, (np.array([30]),)) is NotImplemented
+    found, values = np.zeros_like(source), numbers((6, 7, 5, 8))
+    assert indexing.index_put_arrays_(found, (index,), values, True) is None
+    expected = np.zeros(source.shape)
+    np.add.at(expected, index, values)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_registered_operations_exist():
+    assert {"embedding", "embedding_gradient", "index_select", "index_add_", "gather", "index"} <= set(TABLE)
+
+
+def test_threads_change_nothing():
+    index, grad = positions(50, 30_000), numbers((30_000, 96))
+    found = []
+    for threads in (1, 2):
+        set_num_threads(threads)
+        found.append(indexing.embedding_gradient(grad, index, 50, -1, False).tobytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_programs_of_all_widths(lanes):
+    source, index = numbers((2, 5, 19)), positions(5, 6)
+    out = np.empty((2, 6, 19), np.float32)
+    interpret(indexing_programs.copy_rows("f32", "i64", lanes), source, index, out, 2, 5, 19, 6)
+    assert (out == source[:, index]).all()
+    target = np.empty((2, 5, 19), np.float32)
+    interpret(indexing_programs.add_rows("f32", "i64", lanes), target, index, out, 2, 5, 19, 6, 1, -1)
+    expected = np.zeros((2, 5, 19), np.float32)
+    np.add.at(expected, (slice(None), index), out)
+    np.testing.assert_allclose(target, expected, rtol=1e-6)
+    wide, outside = positions(5, (2, 6, 19)), np.empty(3, np.bool_)
+    interpret(indexing_programs.pick("f32", "i64", lanes, False), source, wide, out, outside, 2, 5, 19, 6, 3, 19)
+    assert (out == np.take_along_axis(source, wide, 1)).all() and not outside.any()
+    flat, wide = source.reshape(10, 19), positions(19, (10, 7))
+    wide[3, 6] = 19
+    out = np.zeros((10, 7), np.float32)
+    interpret(indexing_programs.pick("f32", "i64", lanes, True), flat, wide, out, outside, 10, 19, 1, 7, 3, 7)
+    assert outside.tolist() == [False, True, False]

@@ -1,0 +1,222 @@
+"""Products as kernels: layouts, sizes, epilogues, batches and dtypes against float64, the interpreter and other threads."""
+
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight.kernels import host, matmul, matmul_plan
+from rushlight.kernels.interpret import interpret
+from rushlight.kernels.matmul import product
+
+pytestmark = pytest.mark.skipif(host.host() is None, reason="needs llvmlite")
+
+TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-6, "float64": 1e-14}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def matrix(rng, *shape, dtype="float32", turned=False):
+    """A random array; ``turned``: its columns lie side by side."""
+    if turned:
+        return matrix(rng, *shape[:-2], shape[-1], shape[-2], dtype=dtype).swapaxes(-1, -2)
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def check(found, a, b, bias=0.0, alpha=1.0, addend=0.0, activation=lambda x: x):
+    """Errors grow with the sum of the products' sizes."""
+    wide = a.astype(np.float64), b.astype(np.float64)
+    expected = activation(alpha * (wide[0] @ wide[1]) + bias + addend)
+    bound = TOLERANCE[found.dtype.name] * (abs(alpha) * (abs(wide[0]) @ abs(wide[1])) + abs(bias) + abs(addend) + 1)
+    assert found.shape == expected.shape
+    assert (abs(found.astype(np.float64) - expected) <= bound).all()
+
+
+@pytest.mark.parametrize(
+    "turned", [(False, False), (False, True), (True, False), (True, True)], ids=["nn", "nt", "tn", "tt"]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_layouts_and_sizes(rng, dtype, turned):
+    for m, k, n in (
+        (64, 40, 80),
+        (33, 17, 129),
+        (1, 5, 7),
+        (9, 33, 1),
+        (3, 20, 70),
+        (23, 4, 16),
+        (1, 1, 1),
+        (90, 70, 150),
+    ):
+        a, b = matrix(rng, m, k, dtype=dtype, turned=turned[0]), matrix(rng, k, n, dtype=dtype, turned=turned[1])
+        found = product(a, b)
+        assert found.dtype == a.dtype and found.flags.c_contiguous
+        check(found, a, b)
+
+
+@pytest.mark.parametrize(
+    "turned", [(False, False), (False, True), (True, False), (True, True)], ids=["nn", "nt", "tn", "tt"]
+)
+def test_long_sums_far_apart_rows_and_blocks_of_rows(rng, turned):
+    for m, k, n in ((70, matmul_plan.DEEPEST + 300, 72), (700, 300, 530), (20, 2500, 20)):
+        a, b = matrix(rng, m, k, turned=turned[0]), matrix(rng, k, n, turned=turned[1])
+        check(product(a, b), a, b)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_half_precision_is_added_up_in_float32(rng, name):
+    dtype = np.dtype("float16") if name == "float16" else np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    for turned in (False, True):
+        a = rng.standard_normal((30, 65)).astype(dtype)
+        b = rng.standard_normal((34, 65)).astype(dtype).T if turned else rng.standard_normal((65, 34)).astype(dtype)
+        found = product(a, b)
+        assert found.dtype == dtype
+        check(found, a, b)
+
+
+def test_strided_rows_and_views(rng):
+    whole = matrix(rng, 60, 90)
+    a, b = whole[::2, 3:50], whole[::-1][:47, 20:71]
+    check(product(a, b), a, b)
+    check(product(b.T[:, 5:], b[5:]), b.T[:, 5:], b[5:])
+
+
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False)], ids=["nn", "nt", "tn"])
+def test_batches_with_any_step(rng, turned):
+    a, b = matrix(rng, 5, 21, 33, turned=turned[0]), matrix(rng, 5, 33, 40, turned=turned[1])
+    check(product(a, b), a, b)
+    for first, second in (
+        (np.broadcast_to(a[:1], a.shape), b),
+        (a, np.broadcast_to(b[1:2], b.shape)),
+        (a[::2], b[::2]),
+    ):
+        check(product(first, second), first, second)
+    many, wide = matrix(rng, 3, 300, 90, turned=turned[0]), matrix(rng, 3, 90, 600, turned=turned[1])
+    check(product(many, wide), many, wide)
+
+
+@pytest.mark.parametrize("shape", [(40, 30, 70), (2, 64, 50), (20, 1300, 150)], ids=["blocks", "dots", "turned"])
+def test_epilogues(rng, shape):
+    m, k, n = shape
+    a, b, bias, addend = matrix(rng, m, k), matrix(rng, n, k).T, matrix(rng, n), matrix(rng, m, n)
+    check(product(a, b, bias=bias), a, b, bias)
+    check(product(a, b, bias=bias, alpha=0.5, addend=addend), a, b, bias, 0.5, addend)
+    check(product(a, b, bias=bias, activation="relu"), a, b, bias, activation=lambda x: np.maximum(x, 0))
+    check(product(a, b, activation="sigmoid"), a, b, activation=lambda x: 1 / (1 + np.exp(-x)))
+    row = np.broadcast_to(matrix(rng, 1, n), (m, n))
+    check(product(a, b, addend=row), a, b, addend=row)
+
+
+def test_out_in_both_orders_and_accumulation(rng):
+    a, b, bias = matrix(rng, 50, 40), matrix(rng, 40, 60), matrix(rng, 60)
+    for out in (
+        np.empty((50, 60), np.float32),
+        np.empty((60, 50), np.float32).T,
+        np.empty((50, 99), np.float32)[:, :60],
+    ):
+        assert product(a, b, out=out, bias=bias) is out
+        check(out, a, b, bias)
+        out[...] = before = matrix(rng, 50, 60)
+        product(a, b, out=out, accumulate=True)
+        check(out, a, b, addend=before)
+    deep = matrix(rng, 20, 3000), matrix(rng, 3000, 24)
+    out = np.ones((20, 24), np.float32)
+    check(product(*deep, out=out, accumulate=True), *deep, addend=np.ones((20, 24)))
+
+
+def test_writes_nothing_outside_of_the_result(rng):
+    for m, k, n in ((13, 9, 21), (1, 40, 19), (30, 8, 70)):
+        guard = np.full((m + 2, n + 40), 7, np.float32)
+        product(matrix(rng, m, k), matrix(rng, k, n), out=guard[1:-1, 20 : 20 + n])
+        guard[1:-1, 20 : 20 + n] = 7
+        assert (guard == 7).all()
+
+
+def test_nan_and_infinity_stay_in_their_rows_and_columns(rng):
+    a, b = matrix(rng, 20, 30), matrix(rng, 30, 50)
+    a[3, 4], b[7, 11] = np.nan, np.inf
+    found = product(a, b, activation="relu")
+    assert np.isnan(found[3]).all()
+    assert np.isinf(found[a[:, 7] > 0, 11][a[a[:, 7] > 0, 4] == a[a[:, 7] > 0, 4]]).all()
+    rest = np.delete(np.delete(found, 3, 0), 11, 1)
+    assert np.isfinite(rest).all()
+
+
+def test_declines_what_it_cannot_do(rng):
+    a, b = matrix(rng, 4, 6), matrix(rng, 6, 8)
+    assert product(a.astype(np.int64), b.astype(np.int64)) is NotImplemented
+    assert product(a, b.astype(np.float64)) is NotImplemented
+    assert product(a, b[:5]) is NotImplemented
+    assert product(a[:0], b) is NotImplemented
+    assert product(matrix(rng, 8, 12)[::2, ::2], b) is NotImplemented
+    assert product(a, b, out=np.empty((4, 8), np.float32), accumulate=True, alpha=2) is NotImplemented
+
+
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False)], ids=["nn", "nt", "tn"])
+def test_results_do_not_depend_on_threads(rng, turned):
+    before = rushlight.get_num_threads()
+    for shape in ((200, 300, 260), (1, 900, 900), (700, 300, 530)):
+        a, b = matrix(rng, *shape[:2], turned=turned[0]), matrix(rng, *shape[1:], turned=turned[1])
+        found = []
+        try:
+            for threads in (1, 2, 2):
+                rushlight.set_num_threads(threads)
+                found.append(product(a, b))
+        finally:
+            rushlight.set_num_threads(before)
+        assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("lanes", [4, 8])
+def test_narrower_vectors(rng, monkeypatch, lanes):
+    monkeypatch.setattr(matmul.host, "lanes", lambda size: lanes)
+    monkeypatch.setattr(matmul, "_prepared", {})
+    for turned in ((False, False), (False, True), (True, False)):
+        for m, k, n in ((31, 20, 37), (2, 30, 11)):
+            a, b = matrix(rng, m, k, turned=turned[0]), matrix(rng, k, n, turned=turned[1])
+            check(product(a, b), a, b)
+
+
+class Interpreted:
+    """A kernel that is interpreted, with bounds checked."""
+
+    def __init__(self, build):
+        def run(*arguments):
+            flat = [x.T if isinstance(x, np.ndarray) and not x.flags.c_contiguous else x for x in arguments]
+            interpret(build(), *(int(x) if isinstance(x, bool) else x for x in flat), workers=2, order="reversed")
+
+        self.alone = self.threaded = run
+
+
+@pytest.mark.parametrize(
+    "turned", [(False, False), (False, True), (True, False), (True, True)], ids=["nn", "nt", "tn", "tt"]
+)
+def test_the_interpreter_agrees_and_stays_within_bounds(rng, monkeypatch, turned):
+    monkeypatch.setattr(matmul.host, "lanes", lambda size: 4)
+    monkeypatch.setattr(matmul, "scratch", lambda name, count, dtype: np.zeros(count, dtype))
+    for (m, k, n), deepest in (((7, 6, 9), 4), ((2, 5, 6), 1024), ((50, 3, 5), 1024), ((5, 40, 41), 16)):
+        monkeypatch.setattr(matmul_plan, "DEEPEST", deepest)
+        monkeypatch.setattr(matmul, "_prepared", {})
+        a, b = matrix(rng, m, k, turned=turned[0]), matrix(rng, k, n, turned=turned[1])
+        compiled = product(a, b)
+        with monkeypatch.context() as patch:
+            patch.setattr(matmul, "_prepared", {})
+            patch.setattr(matmul, "compiled", lambda key, build: Interpreted(build))
+            assert np.array_equal(product(a, b), compiled)
+
+
+def test_operations_agree_with_numpy(rng):
+    a, b, c, bias = matrix(rng, 70, 60), matrix(rng, 60, 80), matrix(rng, 70, 80), matrix(rng, 80)
+    check(matmul.mm(a, b), a, b)
+    weight = b.T.copy()
+    check(matmul.linear_rows(a, weight, bias), a, b, bias)
+    check(matmul.addmm(c, a, b, 1, 1), a, b, addend=c)
+    check(matmul.addmm(c, a, b, 0.5, 2), a, b, alpha=2.0, addend=0.5 * c)
+    check(matmul.addmm(bias, a, b, 1, 1), a, b, bias)
+    check(matmul.addmm(np.full_like(c, np.nan), a, b, 0, 1), a, b)
+    big, vector = matrix(rng, 300, 400), matrix(rng, 400)
+    assert np.allclose(matmul.mv(big, vector), big @ vector, atol=1e-4)
+    x, y = matrix(rng, 4, 30, 40), matrix(rng, 4, 40, 50)
+    check(matmul.bmm(x, y), x, y)
+    assert matmul.mm(a[:3, :3], b[:3, :3]) is NotImplemented

@@ -1,0 +1,152 @@
+"""Kernels of recurrent layers against the operations' NumPy forms, in float64 where those would lose digits."""
+
+import numpy as np
+import pytest
+
+from rushlight import set_num_threads
+from rushlight.kernels import recurrent, recurrent_programs
+from rushlight.kernels.host import host
+from rushlight.kernels.interpret import interpret
+from rushlight.kernels.recurrent_programs import panel_vectors
+from rushlight.ops import recurrent as ops
+
+pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
+SIZES = ((1, 1, 1), (3, 2, 5), (4, 7, 16), (3, 13, 33), (2, 32, 70))
+
+
+def numbers(*shape, dtype="f8", seed=0):
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype)
+
+
+def close(found, expected, dtype):
+    assert found is not NotImplemented
+    single = isinstance(found, np.ndarray)
+    for a, b in zip((found,) if single else found, (expected,) if single else expected, strict=True):
+        assert (a.shape, a.dtype) == (b.shape, np.dtype(dtype)) and a.flags.c_contiguous
+        scale = max(1.0, np.abs(b).max(initial=0))
+        np.testing.assert_allclose(a, b, rtol=0, atol=scale * (3e-5 if dtype == "f4" else 1e-12))
+
+
+def compare(kernel, operation, arguments, dtype):
+    narrow = [a.astype(dtype) if isinstance(a, np.ndarray) else a for a in arguments]
+    wide = [a.astype("f8") if isinstance(a, np.ndarray) else a for a in narrow]
+    expected = operation.forward(*wide)
+    close(kernel(*narrow), expected, dtype)
+    return expected
+
+
+@pytest.fixture(params=SIZES, ids=str)
+def size(request):
+    return request.param
+
+
+@pytest.fixture(params=["f4", "f8"])
+def dtype(request):
+    return request.param
+
+
+@pytest.fixture(params=[False, True], ids=["forward", "reverse"])
+def reverse(request):
+    return request.param
+
+
+def test_lstm(size, dtype, reverse):
+    steps, rows, width = size
+    gates, hidden, cell = numbers(steps, rows, 4 * width), numbers(rows, width), numbers(rows, width, seed=1)
+    weight = numbers(4 * width, width) / width**0.5
+    results = compare(recurrent.lstm_layer, ops.lstm_layer, (gates, hidden, cell, weight, reverse), dtype)
+    d_outputs, d_cells = numbers(steps, rows, width, seed=2), numbers(steps, rows, width, seed=3)
+    for given in ((d_outputs, d_cells), (d_outputs, None), (None, d_cells)):
+        arguments = (*given, None, hidden, cell, weight, *results, reverse)
+        compare(recurrent.lstm_layer_backward, ops.lstm_layer_backward, arguments, dtype)
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_gru(size, dtype, reverse, biased):
+    steps, rows, width = size
+    gates, hidden, weight = numbers(steps, rows, 3 * width), numbers(rows, width), numbers(3 * width, width)
+    bias = numbers(3 * width) if biased else None
+    results = compare(recurrent.gru_layer, ops.gru_layer, (gates, hidden, weight / width**0.5, bias, reverse), dtype)
+    arguments = (numbers(steps, rows, width), None, None, hidden, weight / width**0.5, *results, reverse)
+    compare(recurrent.gru_layer_backward, ops.gru_layer_backward, arguments, dtype)
+
+
+@pytest.mark.parametrize("rectified", [False, True])
+def test_simple_layer(size, dtype, reverse, rectified):
+    steps, rows, width = size
+    gates, hidden, weight = numbers(steps, rows, width), numbers(rows, width), numbers(width, width) / width**0.5
+    outputs = compare(recurrent.rnn_layer, ops.rnn_layer, (gates, hidden, weight, rectified, reverse), dtype)
+    arguments = (numbers(steps, rows, width, seed=1), hidden, weight, outputs, rectified, reverse)
+    compare(recurrent.rnn_layer_backward, ops.rnn_layer_backward, arguments, dtype)
+
+
+def test_steps_and_rows_may_lie_apart():
+    gates = numbers(5, 4, 24, dtype="f4").transpose(1, 0, 2)
+    hidden, weight = numbers(5, 6, dtype="f4"), numbers(24, 6, dtype="f4")
+    results = recurrent.lstm_layer(gates, hidden, hidden, weight, False)
+    close(results, ops.lstm_layer.forward(gates, hidden, hidden, weight, False), "f4")
+    apart = numbers(5, 4, 12, dtype="f4")[:, :, ::2].transpose(1, 0, 2)
+    known = hidden, hidden, weight, *results, False
+    expected = ops.lstm_layer_backward.forward(apart, None, None, *known)
+    close(recurrent.lstm_layer_backward(apart, None, None, *known), expected, "f4")
+
+
+def test_what_is_declined():
+    half = numbers(2, 3, 8, dtype="f2")
+    assert recurrent.lstm_layer(half, half[0, :, :2], half[0, :, :2], half[0].T[:, :2], False) is NotImplemented
+    empty = numbers(2, 0, 8, dtype="f4")
+    assert (
+        recurrent.lstm_layer(empty, empty[0, :, :2], empty[0, :, :2], numbers(8, 2, dtype="f4"), False)
+        is NotImplemented
+    )
+
+
+def test_not_a_number_stays_in_its_row():
+    gates, hidden, weight = numbers(3, 4, 20, dtype="f4"), np.zeros((4, 20), np.float32), numbers(20, 20, dtype="f4")
+    gates[0, 1, 3] = np.nan
+    for rectified in (False, True):
+        outputs = recurrent.rnn_layer(gates, hidden, weight, rectified, False)
+        assert np.isnan(outputs[1:, 1]).all() and not np.isnan(outputs[:, [0, 2, 3]]).any()
+
+
+def test_threads_change_nothing():
+    gates, hidden, weight = (
+        numbers(6, 40, 800, dtype="f4"),
+        numbers(40, 200, dtype="f4"),
+        numbers(800, 200, dtype="f4") / 14,
+    )
+    found = []
+    for threads in (1, 2):
+        set_num_threads(threads)
+        results = recurrent.lstm_layer(gates, hidden, hidden, weight, False)
+        gradients = recurrent.lstm_layer_backward(results[0], None, None, hidden, hidden, weight, *results, False)
+        found.append(b"".join(array.tobytes() for array in (*results, *gradients)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
+def test_programs_of_all_widths(lanes, kind):
+    steps, rows, width = 2, 3, 5
+    gates = recurrent.CELLS[kind].gates
+    given = {"hidden": numbers(rows, width, dtype="f4"), "cell": numbers(rows, width, dtype="f4", seed=1)}
+    given |= {
+        "weight": numbers(gates * width, width, dtype="f4"),
+        "gates": numbers(steps, rows, gates * width, dtype="f4"),
+    }
+    given |= {name: np.zeros((steps, rows, width), np.float32) for name in ("outputs", "cells", "inner")}
+    given["values"] = np.zeros((steps, rows, gates * width), np.float32)
+    given["scratch"], given["packed"] = np.zeros(4096, np.float32), np.zeros(16384, np.float32)
+    absent = ("bias",) if kind == "gru" else ()
+    program = recurrent_programs.forward_program(kind, "f32", lanes, rows, absent)
+    pointers = [given[name] for name in recurrent_programs.pointer_names(kind, False, absent)]
+    interpret(program, *pointers, rows * gates * width, gates * width, steps, rows, width, 0, 1, 1, 4096)
+    assert panel_vectors(kind, False)[1] <= 4
+    arguments = {
+        "lstm": lambda: ops.lstm_layer.forward(given["gates"], given["hidden"], given["cell"], given["weight"], False)[
+            0
+        ],
+        "gru": lambda: ops.gru_layer.forward(given["gates"], given["hidden"], given["weight"], None, False)[0],
+        "tanh": lambda: ops.rnn_layer.forward(given["gates"], given["hidden"], given["weight"], False, False),
+    }
+    np.testing.assert_allclose(given["outputs"], arguments[kind](), atol=1e-5)

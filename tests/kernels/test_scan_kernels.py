@@ -1,0 +1,74 @@
+"""Running sums and products by generated kernels, against NumPy in float64."""
+
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight.kernels.host import host
+from rushlight.kernels.interpret import interpret
+from rushlight.ops.table import TABLE
+
+pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
+if host() is not None:
+    from rushlight.kernels import scan
+    from rushlight.kernels.kernel import compiled
+
+TOLERANCES = {np.float16: 2e-3, np.float32: 1e-6, np.float64: 1e-13}
+SHAPES = [
+    ((1,), 0),
+    ((7,), 0),
+    ((1000,), 0),
+    ((5, 33), 1),
+    ((5, 33), 0),
+    ((3, 40, 9), 1),
+    ((2, 3, 70), -1),
+    ((300, 100), 0),
+]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize(("shape", "dim"), SHAPES)
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_floats(name, shape, dim, dtype):
+    array = (1 + np.random.default_rng(0).standard_normal(shape) / 50).astype(dtype)
+    found = getattr(scan, name)(array, dim, None)
+    expected = (np.cumsum if name == "cumsum" else np.cumprod)(array.astype(float), axis=dim)
+    assert (found.shape, found.dtype) == (array.shape, array.dtype)
+    np.testing.assert_allclose(found.astype(float), expected, rtol=TOLERANCES[dtype] * (8 if name == "cumprod" else 1))
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int32, np.int64])
+@pytest.mark.parametrize(("shape", "dim"), SHAPES)
+def test_integers(shape, dim, dtype):
+    array = np.random.default_rng(0).integers(0, 3, shape).astype(dtype)
+    for name in ("cumsum", "cumprod"):
+        found, expected = getattr(scan, name)(array, dim, None), TABLE[name].forward(array, dim, None)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_special_values():
+    array = np.array([[1, np.inf, 2, -np.inf, 3], [0, np.nan, 1, 2, 3]], np.float32)
+    with np.errstate(all="ignore"):
+        for axis in (0, 1):
+            np.testing.assert_array_equal(scan.cumsum(array, axis, None), np.cumsum(array, axis))
+            np.testing.assert_array_equal(scan.cumprod(array, axis, None), np.cumprod(array, axis))
+
+
+def test_what_is_declined():
+    array = np.ones((4, 6), np.float32)
+    assert scan.cumsum(array.T, 0, None) is NotImplemented
+    assert scan.cumsum(array[:0], 0, None) is NotImplemented
+    assert scan.cumsum(array, 0, rushlight.float64) is NotImplemented
+    assert scan.cumsum(np.ones((), np.float32), 0, None) is NotImplemented
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_widths_of_vectors(lanes):
+    array = np.random.default_rng(0).standard_normal((3, 45)).astype(np.float32)
+    program = scan.build_rows("cumsum", "f32", "f32", "f64", lanes)
+    out, slow = np.empty_like(array), np.empty_like(array)
+    compiled(("test scan", lanes), lambda: program).threaded(array, out, 3, 45, 2)
+    interpret(program, array, slow, 3, 45, 2)
+    np.testing.assert_array_equal(out, slow)
+    np.testing.assert_allclose(out, np.cumsum(array.astype(float), 1), rtol=1e-6)
