@@ -91,6 +91,61 @@ def mlp_step(torch):
     return step
 
 
+def _on_random(title, name, shape, call):
+    """Register a call of one large float32 tensor."""
+
+    def make(torch):
+        x = torch.randn(*shape)
+        return lambda: call(torch, x)
+
+    make.__name__ = name
+    workload(title)(make)
+
+
+_on_random("`exp`, 4,000,000 numbers", "exp_4m", (4_000_000,), lambda torch, x: x.exp())
+_on_random("`gelu`, 4,000,000 numbers", "gelu_4m", (4_000_000,), lambda torch, x: torch.nn.functional.gelu(x))
+_on_random("`sum`, 4,000,000 numbers", "sum_4m", (4_000_000,), lambda torch, x: x.sum())
+_on_random("`softmax`, 4,096 rows of 256", "softmax", (4096, 256), lambda torch, x: torch.softmax(x, -1))
+_on_random("`matmul`, 1,024 x 1,024", "matmul", (1024, 1024), lambda torch, x: x @ x)
+
+
+@workload("`conv2d` 3x3, 64 to 64 channels, (8, 64, 56, 56)")
+def conv2d(torch):
+    x, w = torch.randn(8, 64, 56, 56), torch.randn(64, 64, 3, 3)
+    return lambda: torch.nn.functional.conv2d(x, w, padding=1)
+
+
+def _training(torch, model, x, y, optimizer):
+    loss_function = torch.nn.CrossEntropyLoss()
+
+    def step():
+        loss = loss_function(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+@workload("training step of a small CNN on 28x28 images, batch 64")
+def cnn_step(torch):
+    nn = torch.nn
+    head = [nn.MaxPool2d(2), nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10)]
+    model = nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), *head)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    return _training(torch, model, torch.rand(64, 1, 28, 28), torch.randint(0, 10, (64,)), optimizer)
+
+
+@workload("training step of two Transformer layers, width 128, (16, 64) tokens")
+def transformer_step(torch):
+    nn = torch.nn
+    layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.0, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    model = nn.Sequential(nn.Embedding(256, 128), encoder, nn.Linear(128, 256), nn.Flatten(0, 1))
+    tokens, targets = torch.randint(0, 256, (16, 64)), torch.randint(0, 256, (1024,))
+    return _training(torch, model, tokens, targets, torch.optim.Adam(model.parameters()))
+
+
 @workload("60,000 images through a shuffling DataLoader, batch 64")
 def data_loader(torch):
     data = importlib.import_module(torch.__name__ + ".utils.data")

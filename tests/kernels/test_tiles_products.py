@@ -8,14 +8,12 @@ import pytest
 import rushlight
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
-from rushlight.kernels.text import ProgramSyntaxError, read, write
+from rushlight.kernels.text import read, write
 from rushlight.kernels.tiles import product, product_plan
 from rushlight.kernels.verify import verify
 
 needs_tiles = pytest.mark.skipif(host() is None or not host().has_tiles, reason="this machine has no tile unit")
-READER_TAKES_TILES_FOR_OPERANDS = pytest.mark.xfail(
-    strict=True, raises=ProgramSyntaxError, reason="text/reader.py reads `tile_zero tile 0` as an instruction on `tile`"
-)
+
 RNG = np.random.default_rng(0)
 SEED = RNG.bit_generator.state
 WAYS = [(1e9, turned, streamed_left) for turned in (False, True) for streamed_left in (False, True)]
@@ -199,7 +197,6 @@ def test_the_program_is_well_formed():
     verify(product.build())
 
 
-@READER_TAKES_TILES_FOR_OPERANDS
 def test_the_program_can_be_written_and_read():
     text = write(product.build())
     assert write(read(text)) == text

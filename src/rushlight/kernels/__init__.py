@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 
-_LAZY = {"show": "show", "watching": "show", "Builder": "builder", "Program": "program", "interpret": "interpret"}
+_LAZY = {"show": "showing", "watching": "showing", "Builder": "builder", "Program": "program", "interpret": "interpret"}
 
 
 def __getattr__(name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import os
@@ -21,7 +22,6 @@ from .verify import verify
 _LOG = os.environ.get("RUSHLIGHT_LOG_KERNELS", "") not in ("", "0")
 _lock = threading.RLock()  # one thread compiles at a time
 _known = {}  # key -> Kernel
-listeners = []  # functions that are told of each kernel that is made
 
 
 class Kernel:
@@ -32,13 +32,19 @@ class Kernel:
     the arguments' classes is checked: whoever calls has seen to dtypes, sizes and layouts.
     """
 
-    __slots__ = ("_loaded", "alone", "build", "key", "name", "threaded")
+    __slots__ = ("_launches", "_loaded", "alone", "build", "key", "name", "threaded")
 
     def __init__(self, key, name, build, addresses, loaded):
         self.key, self.name, self.build, self._loaded = key, name, build, loaded
         self.alone = launch.built_in(name, addresses["call_alone"])
         threaded = addresses.get("call_threaded")
         self.threaded = self.alone if threaded is None else launch.built_in(name, threaded)
+        self._launches = ctypes.c_int64.from_address(addresses["launches"])
+
+    @property
+    def launches(self):
+        """How often the kernel was run in this process."""
+        return self._launches.value
 
     def program(self):
         """The loop program, built again: for people and tests to look at."""
@@ -123,7 +129,7 @@ def _make(key, build):
         return machine_text(kept[0])
 
     code, fresh = _code(key, text)
-    exports = ["call_alone"]
+    exports = ["call_alone", "launches"]
     if fresh:
         is_parallel = kept[0].is_parallel
     else:
@@ -135,7 +141,4 @@ def _make(key, build):
         took = (time.perf_counter() - began) * 1e3
         origin = "compiled" if fresh else "loaded"
         print(f"rushlight: kernel {key[0]} {origin} in {took:.1f} ms ({len(code)} bytes) {key[1:]}", file=sys.stderr)
-    made = Kernel(key, key[0], build, addresses, loaded)
-    for listener in listeners:
-        listener(made)
-    return made
+    return Kernel(key, key[0], build, addresses, loaded)

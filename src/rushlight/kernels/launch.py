@@ -156,6 +156,9 @@ define ptr @{name}(ptr %self, ptr %arguments, i64 %count) {{
   br i1 %complete, label %unpack, label %refuse
 unpack:{steps}
 {counters}
+  %before = load i64, ptr @launches
+  %after = add i64 %before, 1
+  store i64 %after, ptr @launches
 {call}
   call void @Py_IncRef(ptr @none)
   ret ptr @none
@@ -171,7 +174,7 @@ def entry_points(program):
     """IR of the built-in functions ``call_alone`` and, for parallel programs, ``call_threaded``.
 
     The first computes on the calling thread and keeps the interpreter's lock; the second lets it go and calls the other
-    threads in.
+    threads in. ``launches`` counts the calls of both.
     """
     parameters = program.entry.parameters
     texts = [_entry_point("call_alone", parameters, "  call void @entry(ptr %context, i64 0, ptr %launch)")]
@@ -181,6 +184,7 @@ def entry_points(program):
   call void @PyEval_RestoreThread(ptr %thread)"""
         texts.append(_entry_point("call_threaded", parameters, call))
     declarations = """
+@launches = global i64 0
 @none = external global i8
 @ndarray_type = external global i8
 @list_type = external global i8

@@ -12,6 +12,7 @@ from .matmul_plan import Shape, plan_product, turns_out
 from .matmul_program import Options, matmul_program
 from .routing import kernel_for
 from .scratch import scratch
+from .tiles import product_plan as tile_products
 from .value_types import NUMPY, scalar_of
 
 _ALONE = 1 << 18  # multiplications below which other threads are not called in: 1.5 us of work
@@ -33,6 +34,18 @@ class _Product:
         self.workspace, self.scratch = workspace, scratch  # elements in all, and for each thread
         self.compute = NUMPY[compute]
         self.shape, self.swapped = out_shape, swapped
+
+
+class _TileProduct:
+    """A product that the tile unit computes, ready to run."""
+
+    __slots__ = ("prepared", "shape")
+
+    def __init__(self, a, b, bias, accumulate, out_shape, steps):
+        out = np.lib.stride_tricks.as_strided(
+            a, out_shape, tuple(step * a.itemsize for step in steps[-len(out_shape) :])
+        )
+        self.prepared, self.shape = tile_products.prepare(a, b, out, bias, accumulate), out_shape
 
 
 def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=False, addend=None):
@@ -59,6 +72,9 @@ def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=Fals
         return found
     if out is None:
         out = np.empty(found.shape, a.dtype)
+    if found.__class__ is _TileProduct:
+        tile_products.run(found.prepared, a, b, out, bias)
+        return out
     workspace = None
     if found.workspace or found.scratch:
         workspace = scratch("matmul", found.workspace + found.scratch * pool().scratch_areas, found.compute)
@@ -83,6 +99,8 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend):
     if None in steps or not a.size * b.size or (accumulate and (half or alpha != 1)):
         return NotImplemented
     sizes = [*out_shape, a.shape[-1]] if a.ndim == 3 else [1, *out_shape, a.shape[-1]]
+    if storage == "f32" and alpha == 1 and activation is None and addend is None and _fits_tiles(sizes, steps):
+        return _TileProduct(a, b, bias, accumulate, out_shape, c_steps)
     shape, swapped = _shape(*sizes, *steps), False
     if shape is None or (shape.n == 1 and shape.a_form == "columns" and bias is None):
         # The same memory, seen as the transposed product: C^T = B^T A^T.
@@ -120,6 +138,13 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend):
     key = tuple(tuple(value) if isinstance(value, tuple) else value for value in options)
     kernel = compiled(("matmul", *key), lambda: matmul_program(options))
     return _Product(shape, swapped, out_shape, kernel, plan.sizes, compute, plan.workspace, plan.scratch)
+
+
+def _fits_tiles(sizes, steps):
+    """Whether the tile unit has a program for the layouts and takes less time than the vector units."""
+    a, b, c, _ = steps
+    one_step = 1 in a[1:] and 1 in b[1:] and c[2] == 1
+    return one_step and tile_products.pays(*(sizes[i] for i in (1, 3, 2, 0)), a[2] == 1, b[1] == 1)
 
 
 def _prepare_dots(shape, storage, lanes, epilogue):
@@ -181,6 +206,13 @@ def mv(self, vec):
         return NotImplemented
     found = product(self, vec[:, None])
     return found if found is NotImplemented else found[:, 0]
+
+
+@kernel_for("transposed_mm")
+def transposed_mm(self, mat2):
+    if self.size * mat2.shape[-1] < _SMALL:
+        return NotImplemented
+    return product(self.T, mat2)
 
 
 @kernel_for("bmm")

@@ -259,7 +259,7 @@ def _planned(self, kernel, stride, padding, dilation, out, result):
     return remembered(_plans, key, MaxPool)
 
 
-@kernel_for("max_pool")
+@kernel_for("max_pool_values")
 def max_pool(self, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_values``: float32 and float64, contiguous."""
     plan = is_plain(self) and _planned(self, kernel, stride, padding, dilation, out, "values")
@@ -270,7 +270,7 @@ def max_pool(self, kernel, stride, padding, dilation, out):
     return found
 
 
-@kernel_for("max_pool_with_indices")
+@kernel_for("max_pool_places")
 def max_pool_with_indices(self, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_places``: float32 and float64, contiguous."""
     plan = is_plain(self) and _planned(self, kernel, stride, padding, dilation, out, "places")
@@ -282,7 +282,7 @@ def max_pool_with_indices(self, kernel, stride, padding, dilation, out):
     return found, places
 
 
-@kernel_for("max_pool_gradient")
+@kernel_for("max_pool_values_gradient")
 def max_pool_gradient(grad, self, best, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_values_gradient``: float32 and float64, contiguous."""
     plan = is_plain(self, grad) and _planned(self, kernel, stride, padding, dilation, out, "gradient")

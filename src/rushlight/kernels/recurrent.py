@@ -11,13 +11,16 @@ from .kernel import compiled, pool
 from .matmul import product
 from .recurrent_cells import CELLS
 from .recurrent_programs import backward_program, forward_program, panel_vectors, pointer_names, stride_names
+from .recurrent_tiles import blocks_of_scratch, packed_words, tile_program
 from .routing import kernel_for
 from .scratch import scratch
+from .tiles.panels import BLOCK, PANEL
 from .value_types import NUMPY, scalar_of
 
 _TILE_COST = 0.7  # what a tile costs besides its rows' products, in rows
 _CHUNK_WORK = 1 << 18  # multiplications of a chunk from which it is worth handing out
 _ALONE = 1 << 18  # multiplications of a step below which other threads are not called in
+_TILE_ROWS = 16  # rows from which the tile unit, which always takes 32, wins
 
 
 class _Plan:
@@ -26,22 +29,40 @@ class _Plan:
     __slots__ = ("blocks", "packed", "pointers", "run", "scratch_size", "strides")
 
     def __init__(self, kind, backward, scalar, rows, size, absent):
-        lanes = host.lanes(NUMPY[scalar].itemsize)
         gates = CELLS[kind].gates
+        work = rows * size * size * gates
+        prepare = self._with_tiles if _tiles_pay(scalar, rows, size) else self._with_vectors
+        kernel = prepare(kind, backward, scalar, rows, size, absent)
+        self.run = kernel.alone if work < _ALONE else kernel.threaded
+        self.pointers = pointer_names(kind, backward, absent)
+        self.strides = stride_names(kind, backward, absent)
+
+    def _with_tiles(self, kind, backward, scalar, rows, size, absent):
+        gates = CELLS[kind].gates
+        self.blocks = 0  # chunks are always of 32 rows
+        self.scratch_size = blocks_of_scratch(1 if backward else gates) * BLOCK
+        self.packed = sum(packed_words(rows, size, gates))
+        key = f"{kind}_layer{'_backward' * backward}", "tiles", absent
+        return compiled(key, lambda: tile_program(kind, backward, absent))
+
+    def _with_vectors(self, kind, backward, scalar, rows, size, absent):
+        lanes = host.lanes(NUMPY[scalar].itemsize)
         unit_vectors, vectors = panel_vectors(kind, backward)
         tile_rows = _tile_rows(rows, 24 // vectors)
-        program = backward_program if backward else forward_program
-        key = (f"{kind}_layer{'_backward' * backward}", scalar, lanes, tile_rows, absent)
-        kernel = compiled(key, lambda: program(kind, scalar, lanes, tile_rows, absent))
-        work = rows * size * size * gates
-        self.run = kernel.alone if work < _ALONE else kernel.threaded
         panels = -(-size // (unit_vectors * lanes))
+        work = rows * size * size * CELLS[kind].gates
         self.blocks = max(1, min(rows // tile_rows, work // panels // _CHUNK_WORK))
         rows_of_block = -(-(rows // tile_rows) // self.blocks) * tile_rows + tile_rows
         self.scratch_size = rows_of_block * vectors * lanes
         self.packed = panels * vectors * lanes * size
-        self.pointers = pointer_names(kind, backward, absent)
-        self.strides = stride_names(kind, backward, absent)
+        program = backward_program if backward else forward_program
+        key = (f"{kind}_layer{'_backward' * backward}", scalar, lanes, tile_rows, absent)
+        return compiled(key, lambda: program(kind, scalar, lanes, tile_rows, absent))
+
+
+def _tiles_pay(scalar, rows, size):
+    """Whether the tile unit is there and wins over the vector units."""
+    return scalar == "f32" and host.host().has_tiles and rows >= _TILE_ROWS and size % PANEL == 0
 
 
 def _tile_rows(rows, most):

@@ -1,8 +1,7 @@
 """Loop programs of recurrent layers: all steps of a sequence in one run, forward and backward.
 
-A step is one parallel loop. A chunk of it has some rows (samples) and one panel of columns (hidden units): it multiplies
-the rows' hidden states with the panel's columns of the weight, for all gates, into scratch memory, and then runs the cell
-on what it found. Forward, the weight is first packed so that a panel's columns of all gates lie side by side.
+A step is one parallel loop, whose chunks multiply some rows with some columns of the weight and then run the cell on what
+they found. The programs here multiply with vectors, those of ``recurrent_tiles`` on the tile unit.
 """
 
 from __future__ import annotations
@@ -60,43 +59,41 @@ class _Units:
         self._builder.store(value, self._places[name], self._size * gate, self._mask)
 
 
-class _Layer:
-    """The entry of a program being built: its parameters, and the parts that forward and backward have in common."""
+class Layer:
+    """The entry of a program being built: its parameters, and how steps are taken.
+
+    What ways of multiplying differ in is left to subclasses: ``product_functions`` (that the program needs before the
+    entry), ``prepare`` and ``step``.
+    """
 
     _NUMBERS = ("steps", "rows", "size", "first", "direction", "blocks", "scratch_size")
 
-    def __init__(self, name, kind, scalar, lanes, tile_rows, backward, absent):
-        self.cell, self.lanes, self.tile_rows = CELLS[kind], lanes, tile_rows
-        declared = self.cell.backward_arrays if backward else self.cell.forward_arrays
-        self.arrays = {n: array for n, array in declared.items() if n not in absent}
-        self.unit_vectors, self.vectors = panel_vectors(kind, backward)
-        pointers = self.pointer_names(kind, backward, absent)
-        strides = self.stride_names(kind, backward, absent)
+    def __init__(self, kind, scalar, backward, absent):
+        self.kind, self.scalar, self.backward, self.cell = kind, scalar, backward, CELLS[kind]
+        self.arrays = _declared(kind, backward, absent)
+        pointers, strides = pointer_names(kind, backward, absent), stride_names(kind, backward, absent)
         parameters = [(n, f"{scalar}*") for n in pointers] + [(n, "i64") for n in (*strides, *self._NUMBERS)]
-        self.builder = builder = Builder(name, parameters)
+        self.builder = builder = Builder("entry", parameters)
         self.given = dict(zip((n for n, _ in parameters), builder.parameters))
         self.steps, self.rows, self.size = (self.given[n] for n in ("steps", "rows", "size"))
         self.direction = self.given["direction"]
-        self.product = _product(scalar, lanes, tile_rows, self.vectors)
-        self.width = self.unit_vectors * lanes
-        self.panels = (self.size + (self.width - 1)) // self.width
+        # What is multiplied with the weight, from step to step, and its columns.
+        self.state, self.depth = ("sums", self.size * self.cell.gates) if backward else ("outputs", self.size)
 
-    @staticmethod
-    def pointer_names(kind, backward, absent):
-        """The names of the pointers that the program takes, in order."""
-        cell = CELLS[kind]
-        arrays = cell.backward_arrays if backward else cell.forward_arrays
-        names = [n for n, array in arrays.items() if not array.source and n not in absent]
-        names += [array.initial for array in arrays.values() if array.source and array.initial != "hidden"]
-        return ["weight", "scratch", "hidden", *(["d_hidden"] if backward else ["packed"]), *names]
+    def prepare(self):
+        """What is done once, before the first step."""
 
-    @staticmethod
-    def stride_names(kind, backward, absent):
-        """The names of the strides that the program takes, in order: elements from step to step and from row to row."""
-        cell = CELLS[kind]
-        arrays = cell.backward_arrays if backward else cell.forward_arrays
-        names = [n for n, array in arrays.items() if array.strided and n not in absent]
-        return [f"{n}_{part}" for n in names for part in ("step", "row")]
+    def step(self, index, states, depth, starts, arithmetic):
+        """One parallel loop: the product of ``states`` (rows of ``depth``) and the weight, then the cell's arithmetic.
+
+        ``index`` counts the steps; ``arithmetic(sums, units)`` is built once, for a vector of units of a row.
+        """
+        raise NotImplementedError
+
+    def scratch(self):
+        """This worker's scratch memory."""
+        builder = self.builder
+        return builder.offset(self.given["scratch"], builder.worker() * self.given["scratch_size"])
 
     def step_of(self, name, step):
         """Where a step of the contiguous array begins."""
@@ -122,12 +119,87 @@ class _Layer:
                 found[name] = self.given[name], self.size if array.place == "sample" else 0
         return found
 
-    def step(self, states, depth, panel_of, ldb, starts, arithmetic):
-        """One parallel loop: the product of ``states`` (rows of ``depth``) and the panels, then the cell's arithmetic.
+    def units(self, starts, row, column, lanes, mask=None):
+        """The vector of hidden units of a row that begins with unit ``column``."""
+        offset = self.builder.offset
+        places = {n: offset(begin, row * stride + column) for n, (begin, stride) in starts.items()}
+        return _Units(self.builder, places, self.size, lanes, mask)
 
-        ``panel_of(panel)`` gives where a panel begins and how many of its columns may be read; ``arithmetic(sums,
-        units)`` is built once, for a vector of units of a row.
-        """
+    def program(self):
+        """The program with all steps."""
+        self.prepare()
+        if self.backward:
+            self._steps_backward()
+        else:
+            self._steps_forward()
+        name = f"{self.kind}_layer{'_backward' * self.backward}"
+        return Program(name, [*self.product_functions, self.builder.function])
+
+    def _steps_forward(self):
+        builder = self.builder
+        with builder.loop(0, self.steps) as s:
+            step = self.given["first"] + s.index * self.direction
+            is_first = s.index < 1
+            states = builder.select(is_first, self.given["hidden"], self.step_of("outputs", step - self.direction))
+            starts = self.starts(step, is_first)
+            self.step(s.index, states, self.size, starts, lambda sums, units: self.cell.forward(builder, sums, units))
+
+    def _steps_backward(self):
+        builder, given = self.builder, self.given
+        with builder.loop(0, self.steps) as s:
+            step = given["first"] + (self.steps - 1 - s.index) * self.direction
+            starts = self.starts(step, s.index >= self.steps - 1)
+            depth = builder.select(s.index > 0, self.depth, 0)  # nothing flows into the last state
+            states = self.step_of("sums", step + self.direction)
+            self.step(s.index, states, depth, starts, lambda sums, units: self.cell.backward(builder, *sums, units))
+        starts = {"d_hidden": (given["d_hidden"], self.size)}
+        if self.cell.carries_hidden:
+            starts["carry"] = given["carry"], self.size
+
+        def finish(sums, units):
+            units.store(sums[0] + units.load("carry") if "carry" in units else sums[0], "d_hidden")
+
+        self.step(self.steps, self.step_of("sums", given["first"]), self.depth, starts, finish)
+
+
+class _VectorLayer(Layer):
+    """A layer whose products are those of vectors.
+
+    A chunk of a step has some rows (samples) and one panel of columns (hidden units): it multiplies the rows' hidden
+    states with the panel's columns of the weight, for all gates, into scratch memory, and then runs the cell on what it
+    found. Forward, the weight is first packed so that a panel's columns of all gates lie side by side.
+    """
+
+    def __init__(self, kind, scalar, lanes, tile_rows, backward, absent):
+        super().__init__(kind, scalar, backward, absent)
+        self.lanes, self.tile_rows = lanes, tile_rows
+        self.unit_vectors, self.vectors = panel_vectors(kind, backward)
+        self.product = _product(scalar, lanes, tile_rows, self.vectors)
+        self.turn = turning(scalar, scalar, lanes, True)
+        self.product_functions = [self.product] if backward else [self.turn, self.product]
+        self.width = self.unit_vectors * lanes
+        self.panels = (self.size + (self.width - 1)) // self.width
+
+    def prepare(self):
+        if self.backward:
+            return
+        builder, size, gates, pitch = self.builder, self.size, self.cell.gates, self.vectors * self.lanes
+        with builder.parallel(self.panels) as panel:
+            with builder.loop(0, self.vectors) as vector:
+                unit = builder.minimum(panel * self.width + vector.index // gates * self.lanes, size - 1)
+                source = builder.offset(self.given["weight"], (vector.index % gates * size + unit) * size)
+                target = builder.offset(self.given["packed"], panel * size * pitch + vector.index * self.lanes)
+                builder.call(self.turn, source, target, size, pitch, size, builder.minimum(size - unit, self.lanes))
+
+    def _panel(self, panel):
+        """Where a panel of the weight begins, how far apart its rows are and how many of its columns may be read."""
+        if self.backward:
+            left = self.size - panel * self.width
+            return self.builder.offset(self.given["weight"], panel * self.width), self.size, left
+        pitch = self.vectors * self.lanes
+        return self.builder.offset(self.given["packed"], panel * self.size * pitch), pitch, pitch
+
+    def step(self, index, states, depth, starts, arithmetic):
         builder, rows_at_once = self.builder, self.tile_rows
         blocks, pitch = self.given["blocks"], self.vectors * self.lanes
         with builder.parallel(blocks * self.panels) as chunk:
@@ -135,8 +207,8 @@ class _Layer:
             tiles = self.rows // rows_at_once
             first = block * tiles // blocks * rows_at_once
             end = builder.select(block + 1 < blocks, (block + 1) * tiles // blocks * rows_at_once, self.rows)
-            scratch = builder.offset(self.given["scratch"], builder.worker() * self.given["scratch_size"])
-            begin, columns = panel_of(panel)
+            scratch = self.scratch()
+            begin, ldb, columns = self._panel(panel)
             with builder.loop(first, end, rows_at_once) as tile:
                 row = builder.minimum(tile.index, end - rows_at_once)  # the last tile may repeat rows
                 target = builder.offset(scratch, (row - first) * pitch)
@@ -153,64 +225,37 @@ class _Layer:
         with builder.loop(0, self.unit_vectors) as vector:
             place = column + vector.index * lanes
             mask = builder.first_lanes(self.size - place, lanes)
-            places = {n: builder.offset(begin, row * stride + place) for n, (begin, stride) in starts.items()}
-            units = _Units(builder, places, self.size, lanes, mask)
             values = [builder.load(sums, (vector.index * gates + g) * lanes, lanes) for g in range(gates)]
-            arithmetic(values, units)
+            arithmetic(values, self.units(starts, row, place, lanes, mask))
 
 
-pointer_names, stride_names = _Layer.pointer_names, _Layer.stride_names
+def _declared(kind, backward, absent):
+    """The arrays of a cell by name."""
+    cell = CELLS[kind]
+    arrays = cell.backward_arrays if backward else cell.forward_arrays
+    return {n: array for n, array in arrays.items() if n not in absent}
+
+
+def pointer_names(kind, backward, absent):
+    """The names of the pointers that a program takes, in order."""
+    arrays = _declared(kind, backward, absent)
+    names = [n for n, array in arrays.items() if not array.source]
+    names += [array.initial for array in arrays.values() if array.source and array.initial != "hidden"]
+    return ["weight", "scratch", "hidden", "packed", *(["d_hidden"] if backward else []), *names]
+
+
+def stride_names(kind, backward, absent):
+    """The names of the strides that a program takes, in order: elements from step to step and from row to row."""
+    names = [n for n, array in _declared(kind, backward, absent).items() if array.strided]
+    return [f"{n}_{part}" for n in names for part in ("step", "row")]
 
 
 def forward_program(kind, scalar, lanes, tile_rows, absent=()):
     """The program of a layer of the given kind of cell: "lstm", "gru", "tanh" or "relu"; ``absent`` names arrays that
     are not given."""
-    layer = _Layer("entry", kind, scalar, lanes, tile_rows, False, absent)
-    builder, size, gates = layer.builder, layer.size, layer.cell.gates
-    turn = turning(scalar, scalar, lanes, True)
-    weight, packed, pitch = layer.given["weight"], layer.given["packed"], layer.vectors * lanes
-    with builder.parallel(layer.panels) as panel:
-        with builder.loop(0, layer.vectors) as vector:
-            unit = builder.minimum(panel * layer.width + vector.index // gates * lanes, size - 1)
-            source = builder.offset(weight, (vector.index % gates * size + unit) * size)
-            target = builder.offset(packed, panel * size * pitch + vector.index * lanes)
-            builder.call(turn, source, target, size, pitch, size, builder.minimum(size - unit, lanes))
-    with builder.loop(0, layer.steps) as s:
-        step = layer.given["first"] + s.index * layer.direction
-        is_first = s.index < 1
-        states = builder.select(is_first, layer.given["hidden"], layer.step_of("outputs", step - layer.direction))
-        layer.step(
-            states,
-            size,
-            lambda panel: (builder.offset(packed, panel * size * pitch), builder.constant(pitch)),
-            builder.constant(pitch),
-            layer.starts(step, is_first),
-            lambda sums, units: layer.cell.forward(builder, sums, units),
-        )
-    return Program(f"{kind}_layer", [turn, layer.product, builder.function])
+    return _VectorLayer(kind, scalar, lanes, tile_rows, False, absent).program()
 
 
 def backward_program(kind, scalar, lanes, tile_rows, absent=()):
     """The program of a layer's gradients; ``absent`` names gradients and other arrays that are not given."""
-    layer = _Layer("entry", kind, scalar, lanes, tile_rows, True, absent)
-    builder, size, weight = layer.builder, layer.size, layer.given["weight"]
-    depth = size * layer.cell.gates
-
-    def panel_of(panel):
-        return builder.offset(weight, panel * layer.width), size - panel * layer.width
-
-    with builder.loop(0, layer.steps) as s:
-        step = layer.given["first"] + (layer.steps - 1 - s.index) * layer.direction
-        starts = layer.starts(step, s.index >= layer.steps - 1)
-        later = layer.step_of("sums", step + layer.direction)
-        inner = builder.select(s.index > 0, depth, 0)
-        layer.step(later, inner, panel_of, size, starts, lambda sums, units: layer.cell.backward(builder, *sums, units))
-    starts = {"d_hidden": (layer.given["d_hidden"], size)}
-    if layer.cell.carries_hidden:
-        starts["carry"] = layer.given["carry"], size
-
-    def finish(sums, units):
-        units.store(sums[0] + units.load("carry") if "carry" in units else sums[0], "d_hidden")
-
-    layer.step(layer.step_of("sums", layer.given["first"]), depth, panel_of, size, starts, finish)
-    return Program(f"{kind}_layer_backward", [layer.product, builder.function])
+    return _VectorLayer(kind, scalar, lanes, tile_rows, True, absent).program()

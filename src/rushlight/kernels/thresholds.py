@@ -39,7 +39,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     "convolution": dict.fromkeys(("convolution", "convolution_input_gradient"), 512),
     "convolution_gradient": {"convolution_weight_gradient": 512},
     "pooling": {
-        **dict.fromkeys(("max_pool", "max_pool_with_indices", "max_pool_gradient"), 512),
+        **dict.fromkeys(("max_pool_values", "max_pool_places", "max_pool_values_gradient"), 512),
         **dict.fromkeys(("adaptive_max_pool", "places_gradient"), 512),
     },
     "pooling_mean": {
@@ -55,7 +55,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     },
     # From 65,536 multiplications on kernels take as long as OpenBLAS or less (below they decline): 1 x 784 x 512 transposed 10
     # us against 21, 64 x 784 x 512 transposed with bias 165 against 300, batches of 64 x 32 x 64 66 against 219.
-    "matmul": dict.fromkeys(("mm", "mv", "bmm", "linear_rows", "addmm", "baddbmm"), 1024),
+    "matmul": dict.fromkeys(("mm", "mv", "bmm", "linear_rows", "transposed_mm", "addmm", "baddbmm"), 1024),
     # 64 heads of 64 x 64 x 32: 186 us against 1,300 in NumPy's passes.
     "attention": dict.fromkeys(("attention", "attention_backward"), 1024),
 }

@@ -434,10 +434,24 @@ class linear_rows:
         return grad.mm(conj(weight))
 
     def d_weight(grad, input):
-        return grad.t().mm(conj(input))
+        return functions.transposed_mm(grad, conj(input))
 
     def d_bias(grad):
-        return grad.sum(0)
+        return grad.sum((0,))
+
+
+@op("mm(Tensor self, Tensor mat2) -> Tensor", names=(), node="MmBackward0")
+class transposed_mm:
+    """``self.T @ mat2``: the gradient of a layer's weight, in one operation."""
+
+    def forward(self, mat2):
+        return product(self.T, mat2)
+
+    def d_self(grad, mat2):
+        return conj(mat2).mm(grad.t())
+
+    def d_mat2(grad, self):
+        return conj(self).mm(grad)
 
 
 @composite(names=("nn.functional",))

@@ -104,7 +104,7 @@ def short(op):
     forward = op.forward
     elements, large = route(op.name, op.forward)
     is_view = op.kind == table.VIEW
-    known = {}  # classes of the arguments of a call -> its _Signature
+    known = {}  # classes of the arguments of a call -> its signature, empty where `short` cannot run it
 
     def call(*args, **kwargs):
         if kwargs or INTERPOSERS:
@@ -112,10 +112,9 @@ def short(op):
         classes = (*map(type, args),)
         signature = known.get(classes)
         if signature is None:
-            signature = _signature(schema_of(op), op, classes)
-            if signature is None:
-                return slow(*args)
-            known[classes] = signature
+            signature = known[classes] = _signature(schema_of(op), op, classes) or ()
+        if not signature:
+            return slow(*args)
         schema, rest, tensors, int_lists, gathers, node_type = signature
         if gathers:
             args = args[0], args[1:]

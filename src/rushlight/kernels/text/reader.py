@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..instructions import bf16_to_f32, constant_array
+from ..instructions import TILES, bf16_to_f32, constant_array
 from ..program import Block, Function, Instruction, Program, Value
 from ..value_types import BOOL, I64, named
 from .grammar import (
@@ -256,7 +256,7 @@ class _Reader:
             attributes["function"] = line.take(("word",), "a function's name")
             operands = line.in_brackets(lambda: self._operand(line))
         else:
-            at_end = line.peek() in ("", ":")
+            at_end = line.peek() in ("", ":") or (opcode in TILES and line.peek() == "tile")
             operands = [] if at_end else line.listed(lambda: self._operand(line))
             if line.accept("where"):
                 operands.append(self._operand(line))

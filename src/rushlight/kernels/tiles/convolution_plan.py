@@ -14,9 +14,11 @@ from .panels import BLOCK, LANES, PANEL, PARTS, STEP_WORDS
 
 _STRIP_WORDS = 250_000  # of an image's parts that a chunk keeps in the second cache
 _FEWEST_CHANNELS = 16
+_FEWEST_TERMS = 128  # of a sum; below, splitting and storing take longer than multiplying
 _FEWEST_MULTIPLICATIONS = 3_000_000
 _LEAST_USE = 0.4  # of the tiles' multiplications; where padding wastes more, vectors win
 _SLOTS = 16  # sums of their own in the gradient of the weight, whatever the number of threads
+_FEWEST_SLOTS, _SUM_ELEMENTS = 4, 2 << 20  # fewer slots where all their sums together are large
 _LARGEST_WEIGHT_STRIP = 300_000
 _FEW_STEPS = 2  # of 32 pixels that are multiplied for all taps while they are in the first-level cache
 _MOST_PREPARED = 4096  # shapes remembered; beyond, all are forgotten
@@ -30,7 +32,7 @@ def pays(x_shape, w_shape, out_shape):
     if machine is None or not machine.has_tiles:
         return False
     outputs, inputs, *size = w_shape
-    if min(outputs, inputs) < _FEWEST_CHANNELS:
+    if min(outputs, inputs) < _FEWEST_CHANNELS or min(outputs, inputs) * size[0] * size[1] < _FEWEST_TERMS:
         return False
     batch, _, rows, columns = out_shape
     use = outputs * inputs / (_panels(outputs) * _panels(inputs) * PANEL**2) * columns / max(x_shape[3], columns)
@@ -121,6 +123,9 @@ def input_gradient(dy, w, x_shape, padding, dilation):
     inputs, *size = w.shape[1:]
     taps = size[0] * size[1]
     around = [dilation[i] * (size[i] - 1) - padding[i] for i in range(2)]
+    if min(around) < 0:  # the outermost results saw nothing but padding
+        rows, columns = (slice(max(0, -a), n - max(0, -a)) for a, n in zip(around, dy.shape[2:]))
+        dy, around = np.ascontiguousarray(dy[:, :, rows, columns]), [max(0, a) for a in around]
     backwards = w.reshape(-1)[taps - 1 :]
     return _convolve(dy, backwards, (taps, inputs * taps, -1), inputs, size, None, around, dilation, *x_shape[2:])
 
@@ -142,21 +147,21 @@ def prepare_weight(x_shape, dy_shape, size, padding, dilation):
     outputs, out_height, out_width = dy_shape[1:]
     pitch = max(width + padding[1], out_width)
     reach = dilation[0] * (size[0] - 1)
-    room = _LARGEST_WEIGHT_STRIP // (PANEL * (PARTS * _panels(inputs) + PARTS * _panels(outputs) // 2 + 1))
+    room = _LARGEST_WEIGHT_STRIP // (PANEL * (PARTS * (_panels(inputs) + _panels(outputs)) // 2 + 1))
     strip = max(1, min(out_height, room // pitch))
     strip = -(-out_height // -(-out_height // strip))
     steps = _panels(strip * pitch)
     longest = max((strip + reach) * pitch, steps * PANEL + reach * pitch + dilation[1] * (size[1] - 1))
     plane = _odd_lines(longest, 2 * LANES)
-    slots = min(_SLOTS, batch * -(-out_height // strip))
+    sums = _panels(inputs) * _panels(outputs) * size[0] * size[1] * BLOCK
+    slots = min(_SLOTS, batch * -(-out_height // strip), max(_FEWEST_SLOTS, _SUM_ELEMENTS // sums))
     own = BLOCK + PANEL * (plane + 2 * PANEL)
     own += _panels(outputs) * steps * STEP_WORDS + PARTS * _panels(inputs) * PANEL * plane // 2
     numbers = (
         batch, inputs, outputs, height, width, *padding, out_height, out_width, *size, *dilation, pitch, strip, plane,
         steps, _FEW_STEPS, slots, own,
     )  # fmt: skip
-    sums = slots * _panels(inputs) * _panels(outputs) * size[0] * size[1] * BLOCK
-    return sums, own, np.array(numbers, np.int64)
+    return slots * sums, own, np.array(numbers, np.int64)
 
 
 @functools.cache

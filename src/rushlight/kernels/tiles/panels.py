@@ -77,6 +77,12 @@ def store_sums(b, block):
         b.tile_store(tile, block, tile // 2 * LANES * PANEL + tile % 2 * LANES, PANEL * 4)
 
 
+def load_sums(b, block):
+    """Tiles 0 to 3 from a block of 32 x 32 float32 numbers."""
+    for tile in range(4):
+        b.tile_load(tile, block, tile // 2 * LANES * PANEL + tile % 2 * LANES, PANEL * 4)
+
+
 def split_blocks():
     """split_blocks(source, stride, half, pair, count, words, target): 32 x 32 blocks side by side to steps of panels.
 

@@ -13,6 +13,7 @@ from .panels import (
     copy_block,
     entry,
     is_finite,
+    load_sums,
     multiply_parts,
     pack_panels,
     split_blocks,
@@ -28,16 +29,24 @@ POINTERS = (
 )  # fmt: skip
 SIZES = (
     "streamed_extent shared_extent depth batch streamed_stride shared_stride streamed_batch shared_batch "
-    "c_streamed c_shared c_batch streamed_deep shared_deep streamed_left turned add has_bias group block_steps scratch_words"
+    "c_streamed c_shared c_batch streamed_deep shared_deep streamed_left turned add has_bias group block_steps near_steps scratch_words"
 ).split()  # what the program reads from ``sizes``, in order; see ``_Product``
 
 
 def multiply_panels():
-    """multiply_panels(left, right, steps, block): the 32 x 32 sums over so many steps of two panels."""
-    b = Builder("multiply_panels", [("left", "i32*"), ("right", "i32*"), ("steps", "i64"), ("block", "f32*")])
-    left, right, steps, block = b.parameters
-    for tile in range(4):
-        b.tile_zero(tile)
+    """multiply_panels(left, right, steps, block, more): the 32 x 32 sums over so many steps of two panels.
+
+    ``more`` says that they are added to those in the block.
+    """
+    b = Builder(
+        "multiply_panels", [("left", "i32*"), ("right", "i32*"), ("steps", "i64"), ("block", "f32*"), ("more", "i64")]
+    )
+    left, right, steps, block, more = b.parameters
+    with b.when(more.equals(0)):
+        for tile in range(4):
+            b.tile_zero(tile)
+    with b.when(more > 0):
+        load_sums(b, block)
     with b.loop(0, steps) as step:
 
         def loads(panel, at=step.index * STEP_WORDS):
@@ -160,23 +169,37 @@ class _Product:
         b, operand = self.b, self.operands[0]
         blocks, packed = self._scratch()
         extent = b.minimum(self.streamed_extent - first * PANEL, self.group * PANEL)
+        rows = (extent + (PANEL - 1)) // PANEL
+        keeps = b.convert(self.near_steps < self.block_steps, "i64") * BLOCK
+        sums = b.offset(b.reinterpret(packed, "f32"), self.group * self.near_steps * STEP_WORDS)
         with b.loop(0, self.steps, self.block_steps) as begin:
-            steps = b.minimum(self.block_steps, self.steps - begin.index)
-            along = begin.index * PANEL
-            depth = b.minimum(steps * PANEL, self.depth - along)
-            start = operand.at(batch, first * PANEL, along)
-            self._pack(operand, self.streamed_left, start, extent, depth, steps * STEP_WORDS, blocks[0], packed)
-            with b.loop(0, self.shared_panels) as other, b.loop(0, extent, PANEL) as row:
-                mine = b.offset(packed, row.index // PANEL * steps * STEP_WORDS)
-                words = (batch * self.shared_panels + other.index) * self.panel_words + begin.index * STEP_WORDS
-                theirs = b.offset(self.panels, words)
-                left = self.streamed_left > 0
-                panels = b.select(left, mine, theirs), b.select(left, theirs, mine)
-                b.call(self.functions["multiply_panels"], *panels, steps, blocks[0])
-                firsts = first * PANEL + row.index, other.index * PANEL
-                with b.when(b.call(self.functions["is_finite"], blocks[0]).equals(0)):
-                    self._multiply_plainly(batch, firsts, along, depth, blocks)
-                self._finish(batch, firsts, begin.index, blocks)
+            end = b.minimum(begin.index + self.block_steps, self.steps)
+            with b.loop(begin.index, end, self.near_steps) as near:
+                steps = b.minimum(self.near_steps, end - near.index)
+                along = near.index * PANEL
+                depth = b.minimum(steps * PANEL, self.depth - along)
+                start = operand.at(batch, first * PANEL, along)
+                self._pack(operand, self.streamed_left, start, extent, depth, steps * STEP_WORDS, blocks[0], packed)
+                with b.loop(0, self.shared_panels) as other, b.loop(0, rows) as row:
+                    mine = b.offset(packed, row.index * steps * STEP_WORDS)
+                    words = (batch * self.shared_panels + other.index) * self.panel_words + near.index * STEP_WORDS
+                    theirs = b.offset(self.panels, words)
+                    left = self.streamed_left > 0
+                    panels = b.select(left, mine, theirs), b.select(left, theirs, mine)
+                    block = b.offset(sums, (other.index * rows + row.index) * keeps)
+                    more = b.convert(near.index > begin.index, "i64")
+                    b.call(self.functions["multiply_panels"], *panels, steps, block, more)
+                    with b.when((near.index + steps).equals(end)):
+                        firsts = first * PANEL + row.index * PANEL, other.index * PANEL
+                        self._finish_checked(batch, firsts, begin.index, end, [block, *blocks[1:]])
+
+    def _finish_checked(self, batch, firsts, begin, end, blocks):
+        """The block of results at ``firsts``, which were added up from step ``begin`` to ``end``, into C."""
+        b = self.b
+        along = begin * PANEL
+        with b.when(b.call(self.functions["is_finite"], blocks[0]).equals(0)):
+            self._multiply_plainly(batch, firsts, along, b.minimum(end * PANEL, self.depth) - along, blocks)
+        self._finish(batch, firsts, begin, blocks)
 
     def _multiply_plainly(self, batch, firsts, along, depth, blocks):
         """The block of results at ``firsts`` again, over ``depth`` k from ``along`` on, without tiles."""

@@ -9,7 +9,7 @@ import numpy as np
 from ..host import host
 from ..kernel import compiled, pool
 from ..scratch import scratch
-from .panels import PANEL, STEP_WORDS
+from .panels import BLOCK, PANEL, STEP_WORDS
 from .product import SCRATCH_HEAD, SIZES, build
 
 # Cycles, measured on an Intel Xeon (Emerald Rapids) at 3 GHz, for what a product is made of.
@@ -72,6 +72,12 @@ def pays(rows, columns, depth, batch, left_deep, right_deep):
     return _FEWEST_CYCLES < cycles < batch * rows * columns * depth / _PLAIN_PER_CYCLE
 
 
+import os
+def NEAR(block_steps, shared_panels, group, deep):
+    n = int(os.environ.get("NEAR","100"))
+    return min(n, block_steps)
+
+
 class _Product:
     """A product of given layouts, ready to run."""
 
@@ -88,7 +94,10 @@ class _Product:
         else:
             streamed, shared, extents, c_steps = right, left, (columns, rows), (c_column, c_row)
         steps = -(-a.shape[-1] // PANEL)
-        scratch_words = SCRATCH_HEAD + group * block_steps * STEP_WORDS
+        shared_panels = -(-extents[1] // PANEL)
+        near_steps = NEAR(block_steps, shared_panels, group, streamed[2])
+        kept = group * shared_panels if near_steps < block_steps else 1
+        scratch_words = SCRATCH_HEAD + group * near_steps * STEP_WORDS + kept * BLOCK
         batch, c_batch = (out.shape[0], out.strides[0] // 4) if out.ndim == 3 else (1, 0)
         sizes = {
             "streamed_extent": extents[0], "shared_extent": extents[1], "depth": a.shape[-1], "batch": batch,
@@ -97,7 +106,7 @@ class _Product:
             "streamed_deep": streamed[2], "shared_deep": shared[2],
             "c_streamed": c_steps[0], "c_shared": c_steps[1], "c_batch": c_batch,
             "streamed_left": streamed_left, "turned": turned, "add": accumulate, "has_bias": bias is not None,
-            "group": group, "block_steps": block_steps, "scratch_words": scratch_words,
+            "group": group, "block_steps": block_steps, "near_steps": near_steps, "scratch_words": scratch_words,
         }  # fmt: skip
         self.sizes = np.array([sizes[name] for name in SIZES], np.int64)
         self.shared, self.own = batch * -(-extents[1] // PANEL) * steps * STEP_WORDS, scratch_words

@@ -49,30 +49,14 @@ def show(function, *arguments, parts=PARTS, file=None, **options):
 
 @contextlib.contextmanager
 def watching():
-    """A dict that counts the launches of each kernel while the ``with`` statement lasts."""
+    """A dict that tells, after the ``with`` statement, how often each kernel was run within it."""
+    before = {kernel: kernel.launches for kernel in kernels.known()}
     seen = {}
-
-    def noted(kernel, run):
-        def call(*arguments):
-            seen[kernel] = seen.get(kernel, 0) + 1
-            return run(*arguments)
-
-        return call
-
-    def watch(kernel):
-        originals[kernel] = kernel.alone, kernel.threaded
-        kernel.alone, kernel.threaded = noted(kernel, kernel.alone), noted(kernel, kernel.threaded)
-
-    originals = {}
-    for kernel in tuple(kernels.known()):
-        watch(kernel)
-    kernels.listeners.append(watch)
-    try:
-        yield seen
-    finally:
-        kernels.listeners.remove(watch)
-        for kernel, (alone, threaded) in originals.items():
-            kernel.alone, kernel.threaded = alone, threaded
+    yield seen
+    for kernel in kernels.known():
+        launches = kernel.launches - before.get(kernel, 0)
+        if launches:
+            seen[kernel] = launches
 
 
 def _print(kernel, launches, parts, file):

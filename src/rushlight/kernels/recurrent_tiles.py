@@ -1,0 +1,116 @@
+"""Loop programs of recurrent layers whose products run on the tile unit, as those of ``tiles.product`` do.
+
+A chunk of a step has 32 rows (samples) and 32 hidden units. The weight is packed once; the rows' states, or the gradients
+of the gates' sums, are packed by the chunks that compute them, for the next step, into the other one of two areas.
+"""
+
+from __future__ import annotations
+
+from .recurrent_programs import Layer
+from .tiles.panels import BLOCK, LANES, PANEL, STEP_WORDS, copy_block, is_finite, pack_panels, split_blocks, turn_block
+from .tiles.product import multiply_blocks, multiply_panels
+
+
+def blocks_of_scratch(gates):
+    """How many blocks of 32 x 32 numbers a worker needs: sums of all gates, two to pack, two for plain products."""
+    return gates + 4
+
+
+def packed_words(rows, size, gates):
+    """How many words the packed weight takes, and those of the two areas of states of the larger direction."""
+    panels = size // PANEL
+    return panels * panels * gates * STEP_WORDS, 2 * -(-rows // PANEL) * panels * gates * STEP_WORDS
+
+
+class _TileLayer(Layer):
+    """A layer of float32 numbers whose size is a whole number of panels."""
+
+    def __init__(self, kind, backward, absent):
+        super().__init__(kind, "f32", backward, absent)
+        parts = (split_blocks(), copy_block(), turn_block())
+        made = [*parts, pack_panels(*parts), multiply_panels(), multiply_blocks(), is_finite()]
+        self.functions = {function.name: function for function in made}
+        self.product_functions = made
+        self.gates = 1 if backward else self.cell.gates  # blocks of sums that a chunk computes
+        self.panels = self.size // PANEL
+        self.row_blocks = (self.rows + (PANEL - 1)) // PANEL
+        self.deep_steps = self.depth // PANEL
+        self.packed = self.builder.reinterpret(self.given["packed"], "i32")
+
+    def _area(self, index):
+        """Where the packed states of a step are."""
+        builder, area_words = self.builder, self.row_blocks * self.deep_steps * STEP_WORDS
+        weight_words = self.panels * self.panels * (self.cell.gates * STEP_WORDS)
+        return builder.offset(self.packed, weight_words + index % 2 * area_words)
+
+    def _block(self, number):
+        return self.builder.offset(self.scratch_blocks, number * BLOCK)
+
+    def prepare(self):
+        builder, call, size = self.builder, self.functions, self.size
+        deep_words = self.deep_steps * STEP_WORDS
+        with builder.parallel(self.panels * self.cell.gates) as line:
+            self.scratch_blocks = self.scratch()
+            source = builder.offset(self.given["weight"], line * PANEL * size)
+            words = (STEP_WORDS, deep_words, 0) if self.backward else (deep_words, STEP_WORDS, 1)
+            target = builder.offset(self.packed, line * words[0])
+            builder.call(
+                call["pack_panels"], source, size, PANEL, size, *words, 0, self._block(self.gates), target
+            )
+        if not self.backward:
+            with builder.parallel(self.row_blocks * self.panels) as chunk:
+                self.scratch_blocks = self.scratch()
+                row, panel = chunk // self.panels * PANEL, chunk % self.panels
+                self._pack_states(self.given["hidden"], row, panel, self._area(builder.constant(0)))
+
+    def _pack_states(self, states, row, panel, area):
+        """Pack 32 columns of the states' rows from ``row`` on."""
+        builder = self.builder
+        source = builder.offset(states, row * self.depth + panel * PANEL)
+        target = builder.offset(area, (row // PANEL * self.deep_steps + panel) * STEP_WORDS)
+        rows = builder.minimum(self.rows - row, PANEL)
+        numbers = self.depth, rows, PANEL, 0, STEP_WORDS, 0, 1
+        builder.call(self.functions["pack_panels"], source, *numbers, self._block(self.gates), target)
+
+    def step(self, index, states, depth, starts, arithmetic):
+        builder = self.builder
+        area, following = self._area(index), self._area(index + 1)
+        with builder.parallel(self.row_blocks * self.panels) as chunk:
+            self.scratch_blocks = self.scratch()
+            row, panel = chunk // self.panels * PANEL, chunk % self.panels
+            left = builder.offset(area, row // PANEL * self.deep_steps * STEP_WORDS)
+            end = builder.minimum(self.rows, row + PANEL)
+            with builder.tiles(), builder.loop(0, self.gates) as gate:
+                right = builder.offset(self.packed, (gate.index * self.panels + panel) * self.deep_steps * STEP_WORDS)
+                builder.call(self.functions["multiply_panels"], left, right, depth // PANEL, self._block(gate.index))
+            with builder.loop(0, self.gates) as gate:
+                with builder.when(builder.call(self.functions["is_finite"], self._block(gate.index)).equals(0)):
+                    self._multiply_plainly(states, depth, row, end, gate.index * self.panels + panel, gate.index)
+            with builder.loop(row, end) as r, builder.loop(0, PANEL, LANES) as column:
+                at = (r.index - row) * PANEL + column.index
+                sums = [builder.load(self._block(gate), at, LANES) for gate in range(self.gates)]
+                arithmetic(sums, self.units(starts, r.index, panel * PANEL + column.index, LANES))
+            if self.state in starts:
+                for gate in range(self.arrays[self.state].gates):
+                    self._pack_states(starts[self.state][0], row, panel + self.panels * gate, following)
+
+    def _multiply_plainly(self, states, depth, row, end, panel, gate):
+        """A block of sums again, in float32."""
+        builder, call, size, weight = self.builder, self.functions, self.size, self.given["weight"]
+        result, (left, right) = self._block(gate), (self._block(self.gates + 2 + i) for i in range(2))
+        with builder.loop(0, BLOCK, LANES) as at:
+            builder.store(builder.constant(0.0, f"f32x{LANES}"), result, at.index)
+        with builder.loop(0, depth, PANEL) as k:
+            start = builder.offset(states, row * self.depth + k.index)
+            builder.call(call["copy_block"], start, self.depth, end - row, PANEL, left)
+            if self.backward:
+                start = builder.offset(weight, k.index * size + panel * PANEL)
+                builder.call(call["copy_block"], start, size, PANEL, PANEL, right)
+            else:
+                builder.call(call["turn_block"], builder.offset(weight, panel * PANEL * size + k.index), size, right)
+            builder.call(call["multiply_blocks"], left, right, result)
+
+
+def tile_program(kind, backward, absent):
+    """The program of a layer, or that of its gradients, on the tile unit."""
+    return _TileLayer(kind, backward, absent).program()
