@@ -119,6 +119,7 @@ CALLS = {
     "linalg_solve_triangular": lambda: (regular().triu(), t(3, 2), True, False),
     "linalg_solve_ex": lambda: (regular(), t(3, 2)),
     "linalg_cross": lambda: (t(2, 3), t(2, 3), 1),
+    "transposed_mm": lambda: (t(2, 3), t(2, 4)),
     "cross_entropy_parts": lambda: (t(2, 3), index(0, 2), None, "mean", -100, 0.1),
     "nll_loss": lambda: (t(2, 3), index(0, 2), fixed(3), "mean", -100),
     "nll_loss_gradient": lambda: (t(2), index(0, 2), None, "none", -100, fixed(), (2, 3)),

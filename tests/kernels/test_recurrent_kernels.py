@@ -11,7 +11,7 @@ from rushlight.kernels.recurrent_programs import panel_vectors
 from rushlight.ops import recurrent as ops
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
-SIZES = ((1, 1, 1), (3, 2, 5), (4, 7, 16), (3, 13, 33), (2, 32, 70))
+SIZES = ((1, 1, 1), (3, 2, 5), (4, 7, 16), (3, 13, 33), (2, 32, 70), (4, 16, 32), (3, 33, 64))  # tiles: the last two
 
 
 def numbers(*shape, dtype="f8", seed=0):
@@ -109,11 +109,36 @@ def test_not_a_number_stays_in_its_row():
         assert np.isnan(outputs[1:, 1]).all() and not np.isnan(outputs[:, [0, 2, 3]]).any()
 
 
-def test_threads_change_nothing():
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_not_a_number_stays_in_its_row_of_a_block(bad):
+    """Where the tile unit makes NaN of a whole block's infinities, the block is computed again."""
+    steps, rows, width = 3, 40, 64
+    gates, hidden = numbers(steps, rows, width, dtype="f4"), numbers(rows, width, dtype="f4")
+    weight = np.abs(numbers(width, width, dtype="f4")) / 8
+    hidden[33, 40] = bad
+    outputs = recurrent.rnn_layer(gates, hidden, weight, True, False)
+    assert not np.isfinite(outputs[:, 33]).any()
+    others = np.arange(rows) != 33
+    expected = ops.rnn_layer.forward(gates, hidden, weight, True, False)
+    np.testing.assert_array_equal(np.isnan(outputs), np.isnan(expected))
+    close(outputs[:, others], expected[:, others], "f4")
+    grad = numbers(steps, rows, width, dtype="f4", seed=1)
+    grad[-1, 33, 40] = bad
+    hidden[33, 40], outputs = 1.0, np.abs(numbers(steps, rows, width, dtype="f4", seed=2))
+    found = recurrent.rnn_layer_backward(grad, hidden, weight, outputs, True, False)
+    expected = ops.rnn_layer_backward.forward(grad, hidden, weight, outputs, True, False)
+    assert not np.isfinite(found[0][:-1, 33]).any()
+    np.testing.assert_array_equal(np.isnan(found[0]), np.isnan(expected[0]))
+    close(found[0][:, others], expected[0][:, others], "f4")
+    close(found[1][others], expected[1][others], "f4")
+
+
+@pytest.mark.parametrize("width", [200, 192])  # on vectors, and on tiles where there are any
+def test_threads_change_nothing(width):
     gates, hidden, weight = (
-        numbers(6, 40, 800, dtype="f4"),
-        numbers(40, 200, dtype="f4"),
-        numbers(800, 200, dtype="f4") / 14,
+        numbers(6, 40, 4 * width, dtype="f4"),
+        numbers(40, width, dtype="f4"),
+        numbers(4 * width, width, dtype="f4") / 14,
     )
     found = []
     for threads in (1, 2):

@@ -41,10 +41,10 @@ def check(got, a, b, added=0.0):
     assert np.abs(got - wanted).max() <= max(2 * single, rounding)
 
 
-def forced(way, a, b, out, bias=None, accumulate=False, group=2, block_steps=3):
+def forced(way, a, b, out, bias=None, accumulate=False, group=2, block_steps=3, ahead=False):
     """The product in one way: (cycles, turned, streamed_left)."""
     steps = -(-a.shape[-1] // 32)
-    prepared = product_plan.prepare(a, b, out, bias, accumulate, (*way, group, min(block_steps, steps)))
+    prepared = product_plan.prepare(a, b, out, bias, accumulate, (*way, group, min(block_steps, steps), ahead))
     product_plan.run(prepared, a, b, out, bias)
     return out
 
@@ -170,9 +170,41 @@ def test_large_products_pay_and_small_ones_do_not(sizes):
     assert not product_plan.pays(1, 4096, 4096, 1, True, False)
 
 
-def interpreted(way, a, b, bias, out, **options):
+def ahead_layouts(way, rows, columns, depth):
+    """A and B so that the streamed operand's blocks need not be transposed; only then may they be packed ahead."""
+    _, turned, streamed_left = way
+    streams_a = streamed_left != turned
+    a = laid_out(normal(rows, depth), streams_a and not streamed_left, pad=3)
+    return a, laid_out(normal(depth, columns), streamed_left and not streams_a, pad=5)
+
+
+@needs_tiles
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("sizes", [(64, 128, 256), (100, 70, 333), (40, 200, 40), (200, 40, 16), (97, 129, 64)])
+def test_packing_ahead_changes_nothing(way, sizes):
+    a, b = ahead_layouts(way, *sizes)
+    out = [np.full(sizes[:2], GUARD) for _ in range(2)]
+    for group, block_steps in ((1, 32), (3, 2), (8, 32)):
+        found = [forced(way, a, b, out[i], None, False, group, block_steps, bool(i)) for i in range(2)]
+        np.testing.assert_array_equal(*found)
+        check(found[1], a, b)
+
+
+@needs_tiles
+@pytest.mark.parametrize("way", WAYS)
+def test_infinities_in_panels_packed_ahead(way):
+    a, b = ahead_layouts(way, 100, 100, 100)
+    a[70, 50], b[3, 99] = np.inf, np.nan
+    with np.errstate(all="ignore"):
+        found = forced(way, a, b, np.empty((100, 100), np.float32), group=4, ahead=True)
+        wanted = a @ b
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    np.testing.assert_array_equal(np.isinf(found), np.isinf(wanted))
+
+
+def interpreted(way, a, b, bias, out, ahead=False, **options):
     """The product by the interpreter, with scratch memory of exactly the size that is asked for."""
-    prepared = product_plan.prepare(a, b, out, bias, False, (*way, 2, 2))
+    prepared = product_plan.prepare(a, b, out, bias, False, (*way, 2, 2, ahead))
     shared, own = np.zeros(prepared.shared, np.int32), np.zeros(prepared.own * 2, np.int32)
     streamed, other = (a, b) if prepared.streams_a else (b, a)
     flat = [array.ravel("K") for array in (streamed, other)]
@@ -191,6 +223,14 @@ def test_the_interpreter_agrees(way):
     if host() is not None and host().has_tiles:
         machine = forced(way, a, b, np.empty((33, 20), np.float32), bias, block_steps=2)
         np.testing.assert_allclose(machine, out, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("way", WAYS[::3])
+def test_the_interpreter_packs_ahead(way):
+    sizes, bias = (64, 34) if way[2] != way[1] else (34, 64), normal(64)
+    a, b = (np.asfortranarray(x) if x.strides[0] < x.strides[1] else x.copy() for x in ahead_layouts(way, *sizes, 35))
+    bias = bias[: sizes[1]]
+    check(interpreted(way, a, b, bias, np.empty(sizes, np.float32), ahead=True), a, b, bias)
 
 
 def test_the_program_is_well_formed():

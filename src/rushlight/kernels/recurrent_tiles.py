@@ -7,8 +7,21 @@ of the gates' sums, are packed by the chunks that compute them, for the next ste
 from __future__ import annotations
 
 from .recurrent_programs import Layer
-from .tiles.panels import BLOCK, LANES, PANEL, STEP_WORDS, copy_block, is_finite, pack_panels, split_blocks, turn_block
-from .tiles.product import multiply_blocks, multiply_panels
+from .tiles.panels import (
+    BLOCK,
+    LANES,
+    PANEL,
+    STEP_WORDS,
+    TILE_WORDS,
+    copy_block,
+    is_finite,
+    multiply_parts,
+    pack_panels,
+    split_blocks,
+    store_sums,
+    turn_block,
+)
+from .tiles.product import multiply_blocks
 
 
 def blocks_of_scratch(gates):
@@ -28,7 +41,7 @@ class _TileLayer(Layer):
     def __init__(self, kind, backward, absent):
         super().__init__(kind, "f32", backward, absent)
         parts = (split_blocks(), copy_block(), turn_block())
-        made = [*parts, pack_panels(*parts), multiply_panels(), multiply_blocks(), is_finite()]
+        made = [*parts, pack_panels(*parts), multiply_blocks(), is_finite()]
         self.functions = {function.name: function for function in made}
         self.product_functions = made
         self.gates = 1 if backward else self.cell.gates  # blocks of sums that a chunk computes
@@ -54,9 +67,7 @@ class _TileLayer(Layer):
             source = builder.offset(self.given["weight"], line * PANEL * size)
             words = (STEP_WORDS, deep_words, 0) if self.backward else (deep_words, STEP_WORDS, 1)
             target = builder.offset(self.packed, line * words[0])
-            builder.call(
-                call["pack_panels"], source, size, PANEL, size, *words, 0, self._block(self.gates), target
-            )
+            builder.call(call["pack_panels"], source, size, PANEL, size, *words, 0, self._block(self.gates), target)
         if not self.backward:
             with builder.parallel(self.row_blocks * self.panels) as chunk:
                 self.scratch_blocks = self.scratch()
@@ -82,7 +93,7 @@ class _TileLayer(Layer):
             end = builder.minimum(self.rows, row + PANEL)
             with builder.tiles(), builder.loop(0, self.gates) as gate:
                 right = builder.offset(self.packed, (gate.index * self.panels + panel) * self.deep_steps * STEP_WORDS)
-                builder.call(self.functions["multiply_panels"], left, right, depth // PANEL, self._block(gate.index))
+                self._multiply(left, right, depth // PANEL, self._block(gate.index))
             with builder.loop(0, self.gates) as gate:
                 with builder.when(builder.call(self.functions["is_finite"], self._block(gate.index)).equals(0)):
                     self._multiply_plainly(states, depth, row, end, gate.index * self.panels + panel, gate.index)
@@ -93,6 +104,20 @@ class _TileLayer(Layer):
             if self.state in starts:
                 for gate in range(self.arrays[self.state].gates):
                     self._pack_states(starts[self.state][0], row, panel + self.panels * gate, following)
+
+    def _multiply(self, left, right, steps, block):
+        """The 32 x 32 sums over so many steps of two panels."""
+        builder = self.builder
+        for tile in range(4):
+            builder.tile_zero(tile)
+        with builder.loop(0, steps) as step:
+
+            def loads(panel, at=step.index * STEP_WORDS):
+                start = builder.offset(panel, at)
+                return lambda tile, part, half: builder.tile_load(tile, start, (part * 2 + half) * TILE_WORDS)
+
+            multiply_parts(builder, loads(left), loads(right))
+        store_sums(builder, block)
 
     def _multiply_plainly(self, states, depth, row, end, panel, gate):
         """A block of sums again, in float32."""

@@ -53,11 +53,11 @@ def store_parts(b, first, second, target, at, part_words=2 * TILE_WORDS):
         b.store(join(b, low, high), b.offset(start, part_words * part))
 
 
-def multiply_parts(b, load_left, load_right):
+def multiply_parts(b, load_left, load_right, meanwhile=None):
     """A step: 32 x 32 sums in tiles 0 to 3 grow by the six products of parts; tiles 4 to 7 hold what is multiplied.
 
     ``load_left(tile, part, half)`` loads one tile of A's part, ``load_right`` of B's. Small products come first, in an
-    order in which one operand stays where it is.
+    order in which one operand stays where it is. Between them ``meanwhile`` writes other work, one piece at a time.
     """
     held = [None, None]
     for parts in ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0)):
@@ -69,18 +69,14 @@ def multiply_parts(b, load_left, load_right):
         for row in range(2):
             for column in range(2):
                 b.tile_multiply(2 * row + column, 4 + row, 6 + column)
+                if meanwhile:
+                    next(meanwhile, None)
 
 
 def store_sums(b, block):
     """Tiles 0 to 3 into a block of 32 x 32 float32 numbers."""
     for tile in range(4):
         b.tile_store(tile, block, tile // 2 * LANES * PANEL + tile % 2 * LANES, PANEL * 4)
-
-
-def load_sums(b, block):
-    """Tiles 0 to 3 from a block of 32 x 32 float32 numbers."""
-    for tile in range(4):
-        b.tile_load(tile, block, tile // 2 * LANES * PANEL + tile % 2 * LANES, PANEL * 4)
 
 
 def split_blocks():

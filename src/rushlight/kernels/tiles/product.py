@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..builder import Builder
 from ..program import Program
 from .panels import (
@@ -13,10 +15,10 @@ from .panels import (
     copy_block,
     entry,
     is_finite,
-    load_sums,
     multiply_parts,
     pack_panels,
     split_blocks,
+    store_parts,
     store_sums,
     turn_block,
 )
@@ -29,31 +31,41 @@ POINTERS = (
 )  # fmt: skip
 SIZES = (
     "streamed_extent shared_extent depth batch streamed_stride shared_stride streamed_batch shared_batch "
-    "c_streamed c_shared c_batch streamed_deep shared_deep streamed_left turned add has_bias group block_steps near_steps scratch_words"
+    "c_streamed c_shared c_batch streamed_deep shared_deep streamed_left turned add has_bias group block_steps ahead scratch_words"
 ).split()  # what the program reads from ``sizes``, in order; see ``_Product``
 
 
 def multiply_panels():
-    """multiply_panels(left, right, steps, block, more): the 32 x 32 sums over so many steps of two panels.
+    """multiply_panels(left, right, steps, block, source, target, splits, ...): the 32 x 32 sums over so many steps of two panels.
 
-    ``more`` says that they are added to those in the block.
+    In the first ``splits`` of the steps, one tile of a step of another panel is split (see ``split_blocks``), row by row:
+    the vector units are idle while the tile unit multiplies. From step to step the source is ``advance`` further.
     """
+    names = ("splits", "stride", "pair", "advance")
     b = Builder(
-        "multiply_panels", [("left", "i32*"), ("right", "i32*"), ("steps", "i64"), ("block", "f32*"), ("more", "i64")]
+        "multiply_panels",
+        [("left", "i32*"), ("right", "i32*"), ("steps", "i64"), ("block", "f32*"), ("source", "f32*")]
+        + [("target", "i32*"), *((name, "i64") for name in names)],
     )
-    left, right, steps, block, more = b.parameters
-    with b.when(more.equals(0)):
-        for tile in range(4):
-            b.tile_zero(tile)
-    with b.when(more > 0):
-        load_sums(b, block)
-    with b.loop(0, steps) as step:
+    left, right, steps, block, source, target, splits, stride, pair, advance = b.parameters
+    for tile in range(4):
+        b.tile_zero(tile)
 
-        def loads(panel, at=step.index * STEP_WORDS):
-            start = b.offset(panel, at)
-            return lambda tile, part, half: b.tile_load(tile, start, (part * 2 + half) * TILE_WORDS)
+    def splitting(step):
+        start, words = b.offset(source, step * advance), b.offset(target, step * STEP_WORDS)
+        for row in range(LANES):
+            at = b.offset(start, stride * row)
+            store_parts(b, b.load(at, 0, LANES), b.load(b.offset(at, pair), 0, LANES), words, row * LANES)
+            yield
 
-        multiply_parts(b, loads(left), loads(right))
+    for first, last, splits_too in ((0, splits, True), (splits, steps, False)):
+        with b.loop(first, last) as step:
+
+            def loads(panel, at=step.index * STEP_WORDS):
+                start = b.offset(panel, at)
+                return lambda tile, part, half: b.tile_load(tile, start, (part * 2 + half) * TILE_WORDS)
+
+            multiply_parts(b, loads(left), loads(right), splitting(step.index) if splits_too else None)
     store_sums(b, block)
     return b.function
 
@@ -79,13 +91,16 @@ def finish_block():
     names = ("stride", "rows", "columns", "has_bias", "add")
     b = Builder("finish_block", [("block", "f32*"), ("c", "f32*"), ("bias", "f32*"), *((n, "i64") for n in names)])
     block, c, bias, stride, rows, columns, has_bias, add = b.parameters
-    with b.loop(0, PANEL, LANES) as column:
-        mask = b.first_lanes(columns - column.index, LANES)
-        added = b.load(bias, column.index, LANES, b.first_lanes((columns - column.index) * has_bias, LANES))
-        before = b.first_lanes((columns - column.index) * add, LANES)
-        with b.loop(0, rows) as row:
-            at = row.index * stride + column.index
-            value = b.load(block, row.index * PANEL + column.index, LANES) + added
+    halves = []
+    for column in range(0, PANEL, LANES):
+        mask = b.first_lanes(columns - column, LANES)
+        before = b.first_lanes((columns - column) * add, LANES)
+        added = b.load(bias, column, LANES, b.first_lanes((columns - column) * has_bias, LANES))
+        halves.append((column, mask, before, added))
+    with b.loop(0, rows) as row:
+        for column, mask, before, added in halves:
+            at = row.index * stride + column
+            value = b.load(block, row.index * PANEL + column, LANES) + added
             b.store(value + b.load(c, at, LANES, before), c, at, mask)
     return b.function
 
@@ -111,11 +126,22 @@ class _Operand:
         return self.b.select(deep, extent, depth), self.b.select(deep, depth, extent)
 
 
+class _Stretch(NamedTuple):
+    """The k that are added up at once: of which of the batch's products, from which step and k on, and how many."""
+
+    batch: object
+    begin: object
+    along: object
+    steps: object
+    depth: object
+
+
 class _Product:
     """Writes the entry of a product of matrices, C = A B for each of a batch.
 
     One operand is ``shared``: packed whole at first, by all threads. The other is ``streamed``: each chunk packs a group
-    of its panels for itself, ``block_steps`` at a time, and multiplies them with all of the other's. Which one is A
+    of its panels for itself, ``block_steps`` at a time, and multiplies them with all of the other's: panel by panel,
+    packing the next one meanwhile, where it goes ``ahead``, and else packed together before. Which one is A
     (``streamed_left``), how they lie in memory (``deep``) and whether C's rows lie across its blocks (``turned``) are
     numbers too.
     """
@@ -169,37 +195,67 @@ class _Product:
         b, operand = self.b, self.operands[0]
         blocks, packed = self._scratch()
         extent = b.minimum(self.streamed_extent - first * PANEL, self.group * PANEL)
-        rows = (extent + (PANEL - 1)) // PANEL
-        keeps = b.convert(self.near_steps < self.block_steps, "i64") * BLOCK
-        sums = b.offset(b.reinterpret(packed, "f32"), self.group * self.near_steps * STEP_WORDS)
         with b.loop(0, self.steps, self.block_steps) as begin:
-            end = b.minimum(begin.index + self.block_steps, self.steps)
-            with b.loop(begin.index, end, self.near_steps) as near:
-                steps = b.minimum(self.near_steps, end - near.index)
-                along = near.index * PANEL
-                depth = b.minimum(steps * PANEL, self.depth - along)
-                start = operand.at(batch, first * PANEL, along)
+            steps = b.minimum(self.block_steps, self.steps - begin.index)
+            along = begin.index * PANEL
+            depth = b.minimum(steps * PANEL, self.depth - along)
+            start = operand.at(batch, first * PANEL, along)
+            stretch = _Stretch(batch, begin.index, along, steps, depth)
+            with b.when(self.ahead.equals(0)):
                 self._pack(operand, self.streamed_left, start, extent, depth, steps * STEP_WORDS, blocks[0], packed)
-                with b.loop(0, self.shared_panels) as other, b.loop(0, rows) as row:
-                    mine = b.offset(packed, row.index * steps * STEP_WORDS)
-                    words = (batch * self.shared_panels + other.index) * self.panel_words + near.index * STEP_WORDS
-                    theirs = b.offset(self.panels, words)
-                    left = self.streamed_left > 0
-                    panels = b.select(left, mine, theirs), b.select(left, theirs, mine)
-                    block = b.offset(sums, (other.index * rows + row.index) * keeps)
-                    more = b.convert(near.index > begin.index, "i64")
-                    b.call(self.functions["multiply_panels"], *panels, steps, block, more)
-                    with b.when((near.index + steps).equals(end)):
-                        firsts = first * PANEL + row.index * PANEL, other.index * PANEL
-                        self._finish_checked(batch, firsts, begin.index, end, [block, *blocks[1:]])
+                with b.loop(0, self.shared_panels) as other, b.loop(0, extent, PANEL) as row:
+                    mine = b.offset(packed, row.index // PANEL * steps * STEP_WORDS)
+                    firsts = first * PANEL + row.index, other.index * PANEL
+                    none = [blocks[0], mine, *[b.constant(0)] * 4]
+                    self._multiply(stretch, mine, firsts, other.index, blocks, none)
+            with b.when(self.ahead > 0):
+                self._multiply_ahead(stretch, first * PANEL, extent, blocks, packed)
 
-    def _finish_checked(self, batch, firsts, begin, end, blocks):
-        """The block of results at ``firsts``, which were added up from step ``begin`` to ``end``, into C."""
+    def _multiply_ahead(self, stretch, first, extent, blocks, packed):
+        """The panels from ``first`` on one by one; each is packed while the one before it is multiplied.
+
+        The first two blocks of results of a panel (there must be two) split the two tiles of the next one's whole steps,
+        whose blocks need no transposition.
+        """
+        b, operand = self.b, self.operands[0]
+        words = stretch.steps * STEP_WORDS
+
+        def pack(row, begin, slot):
+            start = operand.at(stretch.batch, first + row, stretch.along + begin * PANEL)
+            here, depth = b.minimum(extent - row, PANEL), stretch.depth - begin * PANEL
+            target = b.offset(packed, slot * words + begin * STEP_WORDS)
+            self._pack(operand, self.streamed_left, start, here, depth, words, blocks[0], target)
+
+        pack(b.constant(0), b.constant(0), b.constant(0))
+        advance = b.select(operand.deep > 0, b.constant(PANEL), operand.stride * PANEL)
+        half = b.select(self.streamed_left > 0, operand.stride * LANES, b.constant(LANES))
+        pair = b.select(self.streamed_left > 0, b.constant(LANES), operand.stride * LANES)
+        with b.loop(0, extent, PANEL) as row:
+            slot, following = row.index // PANEL % 2, row.index + PANEL
+            whole = b.select(following + PANEL <= extent, stretch.depth // PANEL, b.constant(0))
+            source = operand.at(stretch.batch, first + following, stretch.along)
+            target = b.offset(packed, (1 - slot) * words)
+            mine = b.offset(packed, slot * words)
+            with b.loop(0, self.shared_panels) as other:
+                tile = other.index
+                splits = b.select(tile < 2, whole, b.constant(0))
+                splitting = [b.offset(source, tile * half), b.offset(target, tile * TILE_WORDS), splits]
+                splitting += [operand.stride, pair, advance]
+                self._multiply(stretch, mine, (first + row.index, tile * PANEL), tile, blocks, splitting)
+            with b.when(following < extent):
+                pack(following, whole, 1 - slot)
+
+    def _multiply(self, stretch, mine, firsts, other, blocks, splitting):
+        """One block of results; ``splitting`` is what to split besides (see ``multiply_panels``)."""
         b = self.b
-        along = begin * PANEL
+        words = (stretch.batch * self.shared_panels + other) * self.panel_words + stretch.begin * STEP_WORDS
+        theirs = b.offset(self.panels, words)
+        left = self.streamed_left > 0
+        panels = b.select(left, mine, theirs), b.select(left, theirs, mine)
+        b.call(self.functions["multiply_panels"], *panels, stretch.steps, blocks[0], *splitting)
         with b.when(b.call(self.functions["is_finite"], blocks[0]).equals(0)):
-            self._multiply_plainly(batch, firsts, along, b.minimum(end * PANEL, self.depth) - along, blocks)
-        self._finish(batch, firsts, begin, blocks)
+            self._multiply_plainly(stretch.batch, firsts, stretch.along, stretch.depth, blocks)
+        self._finish(stretch.batch, firsts, stretch.begin, blocks)
 
     def _multiply_plainly(self, batch, firsts, along, depth, blocks):
         """The block of results at ``firsts`` again, over ``depth`` k from ``along`` on, without tiles."""

@@ -9,19 +9,23 @@ import numpy as np
 from ..host import host
 from ..kernel import compiled, pool
 from ..scratch import scratch
-from .panels import BLOCK, PANEL, STEP_WORDS
+from .panels import PANEL, STEP_WORDS
 from .product import SCRATCH_HEAD, SIZES, build
 
 # Cycles, measured on an Intel Xeon (Emerald Rapids) at 3 GHz, for what a product is made of.
 _STEP = 600  # a step of two panels: 32 x 32 x 32 multiplications; 384 would do if nothing had to be loaded
 _BLOCK = 300  # a block besides its steps
 _PACK, _TURN = 0.75, 0.15  # an element packed, and turned around
+_PACK_AHEAD = 0.3  # an element packed while the tile unit multiplies others
 _STORE, _TURNED_STORE = 0.35, 0.3  # an element of the result, and written transposed
 _PANEL_BYTE = 1 / 32  # of the shared operand's panels, written or read
 _PLAIN_PER_CYCLE = 25  # multiplications a cycle of the vector units
 _SCRATCH_BYTES = 800_000  # of panels that a chunk keeps in the second cache
+_AHEAD_BYTES = 600_000  # of the shared operand's panels, which each of the others reads from the second cache
+_AHEAD_PANELS, _AHEAD_STEPS = 8, 4  # of the shared operand: up to and from which that wins
 _LONGEST_BLOCK = 32  # steps, the k that are added up before the next ones are packed
 _WANTED_CHUNKS = 8  # so that a few threads end at about the same time
+_WANTED_AHEAD = 4  # the same where the first panel of a chunk takes longer than the others
 _FEWEST_CYCLES = 30_000  # of work; less goes to the other kernels
 _THREADED_CYCLES = 50_000
 _MOST_PREPARED = 4096  # layouts remembered; beyond, all are forgotten
@@ -31,7 +35,9 @@ _prepared = {}  # layouts -> _Product
 
 @functools.lru_cache(4096)
 def plan(rows, columns, depth, batch, left_deep, right_deep):
-    """How to compute a product: (cycles, turned, streamed_left, group, block_steps), the cheapest of four ways.
+    """How to compute a product: (cycles, turned, streamed_left, group, block_steps, ahead), the cheapest of four ways.
+
+    ``ahead``, panels are packed while others are multiplied: only where they need not be transposed.
 
     ``left_deep`` and ``right_deep`` say whether the operand's k lie side by side. Threads have no say: they could
     change results.
@@ -50,17 +56,22 @@ def _way(rows, columns, depth, batch, left_deep, right_deep, turned, streamed_le
     row_panels, column_panels, steps = (-(-extent // PANEL) for extent in (rows, columns, depth))
     depths = -(-steps // _LONGEST_BLOCK)
     cycles = row_panels * column_panels * (steps * _STEP + depths * _BLOCK)
-    cycles += rows * depth * (_PACK + _TURN * (not left_deep)) + columns * depth * (_PACK + _TURN * right_deep)
     cycles += rows * columns * depths * (_STORE + _TURNED_STORE * turned)
     streamed, shared = (row_panels, column_panels) if streamed_left else (column_panels, row_panels)
     block_steps = -(-steps // depths)
-    fitting = max(1, _SCRATCH_BYTES // (block_steps * STEP_WORDS * 4))
-    groups = max(-(-streamed // fitting), min(streamed, -(-_WANTED_CHUNKS // batch)))
+    turns = (not left_deep, right_deep) if streamed_left else (right_deep, not left_deep)
+    fits = shared * steps * STEP_WORDS * 4 <= _AHEAD_BYTES
+    ahead = not turns[0] and 2 <= shared <= _AHEAD_PANELS and steps >= _AHEAD_STEPS and fits
+    fitting = streamed if ahead else max(1, _SCRATCH_BYTES // (block_steps * STEP_WORDS * 4))
+    wanted = _WANTED_AHEAD if ahead else _WANTED_CHUNKS
+    groups = max(-(-streamed // fitting), min(streamed, -(-wanted // batch)))
     group = -(-streamed // groups)
     groups = -(-streamed // group)
+    packed = _PACK_AHEAD + (_PACK - _PACK_AHEAD) * groups / streamed if ahead else _PACK  # the first of a group before
+    cycles += PANEL * depth * (streamed * (packed + _TURN * turns[0]) + shared * (_PACK + _TURN * turns[1]))
     # The shared operand goes through memory: written once, and read by every group.
     cycles += (1 + groups) * shared * steps * STEP_WORDS * 4 * _PANEL_BYTE
-    return batch * cycles * max(1, 2 / (groups * batch)), turned, streamed_left, group, block_steps
+    return batch * cycles * max(1, 2 / (groups * batch)), turned, streamed_left, group, block_steps, ahead
 
 
 def pays(rows, columns, depth, batch, left_deep, right_deep):
@@ -72,19 +83,13 @@ def pays(rows, columns, depth, batch, left_deep, right_deep):
     return _FEWEST_CYCLES < cycles < batch * rows * columns * depth / _PLAIN_PER_CYCLE
 
 
-import os
-def NEAR(block_steps, shared_panels, group, deep):
-    n = int(os.environ.get("NEAR","100"))
-    return min(n, block_steps)
-
-
 class _Product:
     """A product of given layouts, ready to run."""
 
     __slots__ = ("own", "shared", "sizes", "streams_a", "threaded")
 
     def __init__(self, a, b, out, bias, accumulate, way):
-        cycles, turned, streamed_left, group, block_steps = way
+        cycles, turned, streamed_left, group, block_steps, ahead = way
         left, right = _operand(a, -2, -1), _operand(b, -1, -2)
         rows, columns = out.shape[-2:]
         c_row, c_column = out.strides[-2] // 4, 1
@@ -94,10 +99,7 @@ class _Product:
         else:
             streamed, shared, extents, c_steps = right, left, (columns, rows), (c_column, c_row)
         steps = -(-a.shape[-1] // PANEL)
-        shared_panels = -(-extents[1] // PANEL)
-        near_steps = NEAR(block_steps, shared_panels, group, streamed[2])
-        kept = group * shared_panels if near_steps < block_steps else 1
-        scratch_words = SCRATCH_HEAD + group * near_steps * STEP_WORDS + kept * BLOCK
+        scratch_words = SCRATCH_HEAD + (2 if ahead else group) * block_steps * STEP_WORDS
         batch, c_batch = (out.shape[0], out.strides[0] // 4) if out.ndim == 3 else (1, 0)
         sizes = {
             "streamed_extent": extents[0], "shared_extent": extents[1], "depth": a.shape[-1], "batch": batch,
@@ -106,7 +108,7 @@ class _Product:
             "streamed_deep": streamed[2], "shared_deep": shared[2],
             "c_streamed": c_steps[0], "c_shared": c_steps[1], "c_batch": c_batch,
             "streamed_left": streamed_left, "turned": turned, "add": accumulate, "has_bias": bias is not None,
-            "group": group, "block_steps": block_steps, "near_steps": near_steps, "scratch_words": scratch_words,
+            "group": group, "block_steps": block_steps, "ahead": ahead, "scratch_words": scratch_words,
         }  # fmt: skip
         self.sizes = np.array([sizes[name] for name in SIZES], np.int64)
         self.shared, self.own = batch * -(-extents[1] // PANEL) * steps * STEP_WORDS, scratch_words
