@@ -83,7 +83,7 @@ def host():
     try:
         import llvmlite
         import llvmlite.binding as llvm
-    except ImportError:
+    except (ImportError, OSError):  # missing, or its library cannot be loaded
         return None
     if tuple(int(part) for part in llvmlite.__version__.split(".")[:2]) < MINIMUM_LLVMLITE:
         return None

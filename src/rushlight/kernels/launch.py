@@ -15,6 +15,7 @@ from .emit import LAUNCH_COUNTERS
 
 _METH_FASTCALL = 0x0080
 _HEADER = object.__basicsize__  # bytes of a Python object before its own fields
+_CLASS = _HEADER - 8  # where its type stands: the last field of the header, with or without a global lock
 _LIST_ITEMS, _LIST_SIZE = list.__basicsize__ - 16, _HEADER  # of PyListObject: ob_item and ob_size
 _API = ("PyErr_BadArgument", "PyErr_Occurred", "PyLong_AsSsize_t", "PyFloat_AsDouble", "PyEval_SaveThread")
 _API += ("PyEval_RestoreThread", "Py_IncRef")
@@ -57,7 +58,7 @@ _definitions = []  # they must outlive the functions, which live as long as the 
 
 def _check_class(value, symbol, i, tag):
     return f"""
-  %class{tag}{i} = getelementptr i8, ptr {value}, i64 8
+  %class{tag}{i} = getelementptr i8, ptr {value}, i64 {_CLASS}
   %is{tag}{i} = load ptr, ptr %class{tag}{i}
   %fits{tag}{i} = icmp eq ptr %is{tag}{i}, @{symbol}"""
 

@@ -18,6 +18,7 @@ from .tiles.panels import (
     multiply_parts,
     pack_panels,
     split_blocks,
+    store_parts,
     store_sums,
     turn_block,
 )
@@ -68,20 +69,19 @@ class _TileLayer(Layer):
             words = (STEP_WORDS, deep_words, 0) if self.backward else (deep_words, STEP_WORDS, 1)
             target = builder.offset(self.packed, line * words[0])
             builder.call(call["pack_panels"], source, size, PANEL, size, *words, 0, self._block(self.gates), target)
+        missing = self.row_blocks * PANEL - self.rows
+        last = (self.row_blocks - 1) * deep_words
+        with builder.parallel(2) as area:  # rows that are not there stay 0
+            with builder.loop(0, builder.select(missing > 0, deep_words, 0), LANES) as word:
+                builder.store(builder.constant(0, f"i32x{LANES}"), self._area(area), last + word.index)
         if not self.backward:
-            with builder.parallel(self.row_blocks * self.panels) as chunk:
+            with builder.parallel(self.row_blocks) as block:
                 self.scratch_blocks = self.scratch()
-                row, panel = chunk // self.panels * PANEL, chunk % self.panels
-                self._pack_states(self.given["hidden"], row, panel, self._area(builder.constant(0)))
-
-    def _pack_states(self, states, row, panel, area):
-        """Pack 32 columns of the states' rows from ``row`` on."""
-        builder = self.builder
-        source = builder.offset(states, row * self.depth + panel * PANEL)
-        target = builder.offset(area, (row // PANEL * self.deep_steps + panel) * STEP_WORDS)
-        rows = builder.minimum(self.rows - row, PANEL)
-        numbers = self.depth, rows, PANEL, 0, STEP_WORDS, 0, 1
-        builder.call(self.functions["pack_panels"], source, *numbers, self._block(self.gates), target)
+                source = builder.offset(self.given["hidden"], block * PANEL * size)
+                rows = builder.minimum(self.rows - block * PANEL, PANEL)
+                target = builder.offset(self._area(builder.constant(0)), block * deep_words)
+                numbers = size, rows, size, 0, STEP_WORDS, 0, 1
+                builder.call(call["pack_panels"], source, *numbers, self._block(self.gates), target)
 
     def step(self, index, states, depth, starts, arithmetic):
         builder = self.builder
@@ -97,13 +97,24 @@ class _TileLayer(Layer):
             with builder.loop(0, self.gates) as gate:
                 with builder.when(builder.call(self.functions["is_finite"], self._block(gate.index)).equals(0)):
                     self._multiply_plainly(states, depth, row, end, gate.index * self.panels + panel, gate.index)
-            with builder.loop(row, end) as r, builder.loop(0, PANEL, LANES) as column:
-                at = (r.index - row) * PANEL + column.index
-                sums = [builder.load(self._block(gate), at, LANES) for gate in range(self.gates)]
-                arithmetic(sums, self.units(starts, r.index, panel * PANEL + column.index, LANES))
-            if self.state in starts:
-                for gate in range(self.arrays[self.state].gates):
-                    self._pack_states(starts[self.state][0], row, panel + self.panels * gate, following)
+            with builder.loop(row, end) as r:
+                with builder.loop(0, PANEL, LANES) as column:
+                    at = (r.index - row) * PANEL + column.index
+                    sums = [builder.load(self._block(gate), at, LANES) for gate in range(self.gates)]
+                    arithmetic(sums, self.units(starts, r.index, panel * PANEL + column.index, LANES))
+                if self.state in starts:
+                    self._split_row(starts[self.state], r.index, panel, following)
+
+    def _split_row(self, state, row, panel, area):
+        """Pack 32 units of a row that was just computed: the row of two tiles' parts that they are, for each gate."""
+        builder, (begin, stride) = self.builder, state
+        block, row_of_block = row // PANEL, row % PANEL
+        place = row_of_block // LANES * TILE_WORDS + row_of_block % LANES * LANES
+        with builder.loop(0, self.arrays[self.state].gates) as gate:
+            step = gate.index * self.panels + panel
+            source = builder.offset(begin, row * stride + step * PANEL)
+            values = [builder.load(source, half, LANES) for half in (0, LANES)]
+            store_parts(builder, *values, area, (block * self.deep_steps + step) * STEP_WORDS + place)
 
     def _multiply(self, left, right, steps, block):
         """The 32 x 32 sums over so many steps of two panels."""

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
+from ...base import settings
 from ...random import manual_seed
 from .fetch import _DatasetKind
 from .transport import BatchSender
@@ -50,6 +51,7 @@ class _Verbatim(str):
 
 def worker_loop(task_connection, result_connection, inherited, worker_id, options):
     """The life of a worker process. ``inherited`` are the loader's ends of pipes, which a fork has copied."""
+    settings.set_num_threads(1)  # the workers are the threads
     for connection in inherited:
         connection.close()
     sender = BatchSender(result_connection)
