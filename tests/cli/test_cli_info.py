@@ -38,7 +38,10 @@ def test_threads_follow_the_environment():
 
 def test_kernels_can_be_switched_off():
     done = rushlight("info", RUSHLIGHT_KERNELS="off")
-    assert "none; NumPy computes everything (RUSHLIGHT_KERNELS=off)" in done.stdout or "pip install llvmlite" in done.stdout
+    assert (
+        "none; NumPy computes everything (RUSHLIGHT_KERNELS=off)" in done.stdout
+        or "pip install llvmlite" in done.stdout
+    )
 
 
 def test_help_and_unknown_command():

@@ -20,7 +20,8 @@ from .value_types import NUMPY, scalar_of
 _TILE_COST = 0.7  # what a tile costs besides its rows' products, in rows
 _CHUNK_WORK = 1 << 18  # multiplications of a chunk from which it is worth handing out
 _ALONE = 1 << 18  # multiplications of a step below which other threads are not called in
-_TILE_ROWS = 16  # rows from which the tile unit, which always takes 32, wins
+_FULL = 0.75  # of the rows that the tile unit takes, how many there must be for it to win (24 of 32: by a tenth)
+_TILE_SIZE = 96  # hidden units from which it wins: below, vectors have the weight in the nearest cache
 
 
 class _Plan:
@@ -62,7 +63,8 @@ class _Plan:
 
 def _tiles_pay(scalar, rows, size):
     """Whether the tile unit is there and wins over the vector units."""
-    return scalar == "f32" and host.host().has_tiles and rows >= _TILE_ROWS and size % PANEL == 0
+    full = rows / (-(-rows // PANEL) * PANEL) >= _FULL and size % PANEL == 0 and size >= _TILE_SIZE
+    return full and scalar == "f32" and host.host().has_tiles
 
 
 def _tile_rows(rows, most):

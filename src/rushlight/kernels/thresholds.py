@@ -13,7 +13,9 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     # call of a process, which loads LLVM: programs of a few small tensors never do.
     "reduce": {
         **dict.fromkeys(("sum", "mean", "prod_all", "prod_dim", "amax", "amin", "max_all", "min_all"), 2048),
-        **dict.fromkeys(("max_dim", "min_dim", "argmax", "argmin", "any", "all", "vector_norm_parts", "logsumexp"), 2048),
+        **dict.fromkeys(
+            ("max_dim", "min_dim", "argmax", "argmin", "any", "all", "vector_norm_parts", "logsumexp"), 2048
+        ),
         **dict.fromkeys(("var_corrected", "std_corrected", "var_mean_corrected", "std_mean_corrected"), 2048),
     },
     "softmax": dict.fromkeys(("softmax", "log_softmax", "softmax_gradient", "log_softmax_gradient"), 512),

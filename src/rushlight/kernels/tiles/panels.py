@@ -57,7 +57,7 @@ def multiply_parts(b, load_left, load_right, meanwhile=None):
     """A step: 32 x 32 sums in tiles 0 to 3 grow by the six products of parts; tiles 4 to 7 hold what is multiplied.
 
     ``load_left(tile, part, half)`` loads one tile of A's part, ``load_right`` of B's. Small products come first, in an
-    order in which one operand stays where it is. Between them ``meanwhile`` writes other work, one piece at a time.
+    order in which one operand stays where it is. After each, ``meanwhile`` writes a piece of other work.
     """
     held = [None, None]
     for parts in ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0)):
@@ -69,8 +69,8 @@ def multiply_parts(b, load_left, load_right, meanwhile=None):
         for row in range(2):
             for column in range(2):
                 b.tile_multiply(2 * row + column, 4 + row, 6 + column)
-                if meanwhile:
-                    next(meanwhile, None)
+        if meanwhile:
+            next(meanwhile, None)
 
 
 def store_sums(b, block):

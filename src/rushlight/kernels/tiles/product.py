@@ -23,6 +23,7 @@ from .panels import (
     turn_block,
 )
 
+FEW_ROWS = 4  # that are split between products of tiles
 SCRATCH_HEAD = 4 * BLOCK  # words of a worker's scratch memory before its panels
 
 POINTERS = (
@@ -31,14 +32,28 @@ POINTERS = (
 )  # fmt: skip
 SIZES = (
     "streamed_extent shared_extent depth batch streamed_stride shared_stride streamed_batch shared_batch "
-    "c_streamed c_shared c_batch streamed_deep shared_deep streamed_left turned add has_bias group block_steps ahead scratch_words"
+    "c_streamed c_shared c_batch streamed_deep shared_deep streamed_left turned add has_bias group block_steps "
+    "ahead scratch_words"
 ).split()  # what the program reads from ``sizes``, in order; see ``_Product``
 
 
-def multiply_panels():
-    """multiply_panels(left, right, steps, block, source, target, splits, ...): the 32 x 32 sums over so many steps of two panels.
+def split_rows():
+    """split_rows(source, stride, pair, target, first, last): those rows of a tile of a step (see ``split_blocks``)."""
+    b = Builder(
+        "split_rows",
+        [("source", "f32*"), ("stride", "i64"), ("pair", "i64"), ("target", "i32*"), ("first", "i64"), ("last", "i64")],
+    )
+    source, stride, pair, target, first, last = b.parameters
+    with b.loop(first, last) as row:
+        at = b.offset(source, stride * row.index)
+        store_parts(b, b.load(at, 0, LANES), b.load(b.offset(at, pair), 0, LANES), target, row.index * LANES)
+    return b.function
 
-    In the first ``splits`` of the steps, one tile of a step of another panel is split (see ``split_blocks``), row by row:
+
+def multiply_panels(split_rows):
+    """multiply_panels(left, right, steps, block, source, target, ...): the 32 x 32 sums over steps of two panels.
+
+    In the first ``splits`` of the steps, one tile of a step of another panel is split (see ``split_blocks``):
     the vector units are idle while the tile unit multiplies. From step to step the source is ``advance`` further.
     """
     names = ("splits", "stride", "pair", "advance")
@@ -53,19 +68,18 @@ def multiply_panels():
 
     def splitting(step):
         start, words = b.offset(source, step * advance), b.offset(target, step * STEP_WORDS)
-        for row in range(LANES):
-            at = b.offset(start, stride * row)
-            store_parts(b, b.load(at, 0, LANES), b.load(b.offset(at, pair), 0, LANES), words, row * LANES)
+        count = b.select(step < splits, b.constant(FEW_ROWS), b.constant(0))
+        for few in range(0, LANES, FEW_ROWS):
+            b.call(split_rows, start, stride, pair, words, few, few + count)
             yield
 
-    for first, last, splits_too in ((0, splits, True), (splits, steps, False)):
-        with b.loop(first, last) as step:
+    with b.loop(0, steps) as step:
 
-            def loads(panel, at=step.index * STEP_WORDS):
-                start = b.offset(panel, at)
-                return lambda tile, part, half: b.tile_load(tile, start, (part * 2 + half) * TILE_WORDS)
+        def loads(panel, at=step.index * STEP_WORDS):
+            start = b.offset(panel, at)
+            return lambda tile, part, half: b.tile_load(tile, start, (part * 2 + half) * TILE_WORDS)
 
-            multiply_parts(b, loads(left), loads(right), splitting(step.index) if splits_too else None)
+        multiply_parts(b, loads(left), loads(right), splitting(step.index))
     store_sums(b, block)
     return b.function
 
@@ -148,7 +162,9 @@ class _Product:
 
     def __init__(self):
         parts = (split_blocks(), copy_block(), turn_block())
-        made = [*parts, pack_panels(*parts), multiply_panels(), multiply_blocks(), is_finite(), finish_block()]
+        rows = split_rows()
+        made = [*parts, rows, pack_panels(*parts), multiply_panels(rows)]
+        made += [multiply_blocks(), is_finite(), finish_block()]
         self.functions = {function.name: function for function in made}
         self.b, values = entry("tile_product", POINTERS, SIZES)
         vars(self).update(values)
@@ -192,62 +208,58 @@ class _Product:
 
     def _multiply_group(self, batch, first):
         """The streamed operand's panels from ``first`` on, with all of the other's."""
-        b, operand = self.b, self.operands[0]
-        blocks, packed = self._scratch()
-        extent = b.minimum(self.streamed_extent - first * PANEL, self.group * PANEL)
+        b, start = self.b, first * PANEL
+        extent = b.minimum(self.streamed_extent - start, self.group * PANEL)
         with b.loop(0, self.steps, self.block_steps) as begin:
             steps = b.minimum(self.block_steps, self.steps - begin.index)
             along = begin.index * PANEL
-            depth = b.minimum(steps * PANEL, self.depth - along)
-            start = operand.at(batch, first * PANEL, along)
-            stretch = _Stretch(batch, begin.index, along, steps, depth)
-            with b.when(self.ahead.equals(0)):
-                self._pack(operand, self.streamed_left, start, extent, depth, steps * STEP_WORDS, blocks[0], packed)
-                with b.loop(0, self.shared_panels) as other, b.loop(0, extent, PANEL) as row:
-                    mine = b.offset(packed, row.index // PANEL * steps * STEP_WORDS)
-                    firsts = first * PANEL + row.index, other.index * PANEL
-                    none = [blocks[0], mine, *[b.constant(0)] * 4]
-                    self._multiply(stretch, mine, firsts, other.index, blocks, none)
-            with b.when(self.ahead > 0):
-                self._multiply_ahead(stretch, first * PANEL, extent, blocks, packed)
+            stretch = _Stretch(batch, begin.index, along, steps, b.minimum(steps * PANEL, self.depth - along))
+            ahead, rows = self.ahead > 0, (extent + (PANEL - 1)) // PANEL
+            self._pack_own(
+                stretch, start, b.select(ahead, b.minimum(extent, PANEL), extent), b.constant(0), b.constant(0)
+            )
+            inner = b.select(ahead, self.shared_panels, rows)
+            with b.loop(0, rows * self.shared_panels) as block:
+                outer = block.index // inner
+                rest = block.index - outer * inner
+                row, other = b.select(ahead, outer, rest), b.select(ahead, rest, outer)
+                slot, following = b.select(ahead, row % 2, row), (row + 1) * PANEL
+                whole = b.select(following + PANEL <= extent, stretch.depth // PANEL * self.ahead, b.constant(0))
+                splitting = self._splitting(
+                    stretch, start + following, b.select(other < 2, whole, b.constant(0)), slot, other
+                )
+                self._multiply(stretch, slot, (start + row * PANEL, other * PANEL), other, splitting)
+                with b.when(ahead & (other + 1).equals(self.shared_panels) & (following < extent)):
+                    count = b.minimum(extent - following, PANEL)
+                    self._pack_own(stretch, start + following, count, whole, 1 - slot)
 
-    def _multiply_ahead(self, stretch, first, extent, blocks, packed):
-        """The panels from ``first`` on one by one; each is packed while the one before it is multiplied.
-
-        The first two blocks of results of a panel (there must be two) split the two tiles of the next one's whole steps,
-        whose blocks need no transposition.
-        """
-        b, operand = self.b, self.operands[0]
+    def _pack_own(self, stretch, first, extent, begin, slot):
+        """Pack the streamed operand's panels over ``extent`` from ``first`` on, without the first ``begin`` steps."""
+        operand, (blocks, packed) = self.operands[0], self._scratch()
+        along = begin * PANEL
+        start = operand.at(stretch.batch, first, stretch.along + along)
         words = stretch.steps * STEP_WORDS
+        target = self.b.offset(packed, slot * words + begin * STEP_WORDS)
+        self._pack(operand, self.streamed_left, start, extent, stretch.depth - along, words, blocks[0], target)
 
-        def pack(row, begin, slot):
-            start = operand.at(stretch.batch, first + row, stretch.along + begin * PANEL)
-            here, depth = b.minimum(extent - row, PANEL), stretch.depth - begin * PANEL
-            target = b.offset(packed, slot * words + begin * STEP_WORDS)
-            self._pack(operand, self.streamed_left, start, here, depth, words, blocks[0], target)
+    def _splitting(self, stretch, first, splits, slot, tile):
+        """What ``multiply_panels`` is to split: so many steps of a tile of the panel at ``first``.
 
-        pack(b.constant(0), b.constant(0), b.constant(0))
+        The first two blocks of results of a panel (there must be two) split the two tiles of the next one's whole
+        steps, whose blocks need no transposition.
+        """
+        b, operand, (_, packed) = self.b, self.operands[0], self._scratch()
+        left, far = self.streamed_left > 0, operand.stride * LANES
+        half, pair = b.select(left, far, b.constant(LANES)), b.select(left, b.constant(LANES), far)
         advance = b.select(operand.deep > 0, b.constant(PANEL), operand.stride * PANEL)
-        half = b.select(self.streamed_left > 0, operand.stride * LANES, b.constant(LANES))
-        pair = b.select(self.streamed_left > 0, b.constant(LANES), operand.stride * LANES)
-        with b.loop(0, extent, PANEL) as row:
-            slot, following = row.index // PANEL % 2, row.index + PANEL
-            whole = b.select(following + PANEL <= extent, stretch.depth // PANEL, b.constant(0))
-            source = operand.at(stretch.batch, first + following, stretch.along)
-            target = b.offset(packed, (1 - slot) * words)
-            mine = b.offset(packed, slot * words)
-            with b.loop(0, self.shared_panels) as other:
-                tile = other.index
-                splits = b.select(tile < 2, whole, b.constant(0))
-                splitting = [b.offset(source, tile * half), b.offset(target, tile * TILE_WORDS), splits]
-                splitting += [operand.stride, pair, advance]
-                self._multiply(stretch, mine, (first + row.index, tile * PANEL), tile, blocks, splitting)
-            with b.when(following < extent):
-                pack(following, whole, 1 - slot)
+        source = b.offset(operand.at(stretch.batch, first, stretch.along), tile * half)
+        target = b.offset(packed, (1 - slot) * (stretch.steps * STEP_WORDS) + tile * TILE_WORDS)
+        return source, target, splits, operand.stride, pair, advance
 
-    def _multiply(self, stretch, mine, firsts, other, blocks, splitting):
-        """One block of results; ``splitting`` is what to split besides (see ``multiply_panels``)."""
-        b = self.b
+    def _multiply(self, stretch, slot, firsts, other, splitting):
+        """One block of results, of the packed panel in ``slot``, while splitting what ``_splitting`` says."""
+        b, (blocks, packed) = self.b, self._scratch()
+        mine = b.offset(packed, slot * (stretch.steps * STEP_WORDS))
         words = (stretch.batch * self.shared_panels + other) * self.panel_words + stretch.begin * STEP_WORDS
         theirs = b.offset(self.panels, words)
         left = self.streamed_left > 0
