@@ -87,6 +87,7 @@ def test_concurrent_writers(kept):
 
 def test_old_files_go_when_there_are_too_many(kept, monkeypatch):
     monkeypatch.setattr(cache, "_LARGEST", 1500)
+    monkeypatch.setattr(cache, "_PRUNING", 1)
     for i in range(4):
         kept.store(f"{i}", bytes(500))
         for path in kept.path.iterdir():

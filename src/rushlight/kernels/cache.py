@@ -18,6 +18,7 @@ from pathlib import Path
 
 _MAGIC = b"rushlight kernel 1\n"
 _LARGEST = 256 << 20  # bytes; beyond it the files that were not used for longest go
+_PRUNING = 256  # a process looks at the size of the whole at its first and then at every 256th file
 _SUFFIX = ".kernel"
 
 
@@ -56,6 +57,7 @@ class Cache:
     def __init__(self, path=None):
         self.path = Path(path) if path is not None else directory()
         self._usable = None
+        self._stored = 0
 
     @property
     def usable(self):
@@ -105,7 +107,9 @@ class Cache:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             return
-        self._prune()
+        if self._stored % _PRUNING == 0:
+            self._prune()
+        self._stored += 1
 
     def _entries(self):
         """(last use, bytes, path) of each file, oldest first; files that vanish meanwhile are left out."""
