@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from .instructions import OPCODES, result_type
 from .program import Block, Function, Instruction, Value
-from .value_types import BOOL, I64, Type, named
+from .value_types import I64, Type, named
 from .value_types import pointer as pointer_to
 
 
@@ -333,8 +333,3 @@ class Builder:
             lambda: [self.value(v, c.type) for v, c in zip(body(whole, mask, loop.results) or [], carry, strict=True)],
             lambda: loop.results,
         )
-
-
-def boolean(value):
-    """Whether a value is a mask or a truth value."""
-    return value.type.with_lanes(1) is BOOL

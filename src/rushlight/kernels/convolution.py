@@ -8,23 +8,13 @@ import math
 import numpy as np
 
 from .correlation import Correlation, Operands
+from .plans import Plans
 from .routing import kernel_for
 from .tiles import convolution_plan as tile_convolutions
 from .window_staging import SINGLE, Axis
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-_MOST_PLANS = 1024  # of one kind; beyond, all are forgotten
-_forward_plans, _gradient_plans = {}, {}
-
-
-def remembered(plans, arguments, make):
-    """``make(*arguments)``, kept in the dictionary ``plans``."""
-    found = plans.get(arguments)
-    if found is None:
-        if len(plans) >= _MOST_PLANS:
-            plans.clear()
-        found = plans[arguments] = make(*arguments)
-    return found
+_forward_plans, _gradient_plans = Plans(), Plans()
 
 
 def is_plain(*arrays):
@@ -44,6 +34,13 @@ def is_plain(*arrays):
 def fits_tiles(array, weight_shape, stride, groups):
     """Whether a convolution is one that the tile unit has programs for: plane, float32, stride 1, one group."""
     return len(weight_shape) == 4 and groups == 1 and array.dtype == _FLOATS[0] and max(stride) == 1
+
+
+def equal_windows(lengths, out):
+    """The windows of adaptive pooling where all of them are of one size, else None."""
+    if any(m == 0 or n % m for n, m in zip(lengths, out)):
+        return None
+    return tuple(n // m for n, m in zip(lengths, out))
 
 
 def three(axes):
@@ -97,7 +94,7 @@ def convolution(input, weight, bias, stride, padding, dilation, groups):
         return tile_convolutions.forward(input, weight, bias, padding, dilation)
     arguments = (input.shape, weight.shape, out, input.dtype, bias is not None)
     arguments += (tuple(stride), tuple(padding), tuple(dilation), groups)
-    plan = remembered(_forward_plans, arguments, plan_forward)
+    plan = _forward_plans.remembered(arguments, plan_forward)
     found = np.empty((input.shape[0], weight.shape[0], *out), input.dtype)
     plan(input, weight, bias, found)
     return found
@@ -169,7 +166,7 @@ def convolution_input_gradient(grad, weight, input_size, stride, padding, dilati
             return tile_convolutions.input_gradient(grad, weight, tuple(input_size), padding, dilation)
     arguments = (grad.shape, weight.shape, tuple(input_size), grad.dtype)
     arguments += (tuple(stride), tuple(padding), tuple(dilation), groups)
-    correlations, complete = remembered(_gradient_plans, arguments, plan_input_gradient)
+    correlations, complete = _gradient_plans.remembered(arguments, plan_input_gradient)
     found = (np.empty if complete else np.zeros)(tuple(input_size), grad.dtype)
     for correlation in correlations:
         correlation(grad, weight, None, found)

@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from .builder import Builder
-from .convolution import fits_tiles, forward_axes, is_plain, remembered
+from .convolution import fits_tiles, forward_axes, is_plain
 from .correlation import THREADED_PRODUCTS, tiled
 from .host import host
 from .kernel import compiled, pool
 from .matmul_packing import turning
+from .plans import Plans
 from .program import Program
 from .routing import kernel_for
 from .tiles import convolution_plan as tile_convolutions
@@ -29,7 +30,7 @@ _PARTIAL_ELEMENTS = 1 << 21  # of all blocks' sums together
 _SUM_ELEMENTS = 1 << 18  # of the sums that one chunk goes through for every tile: they stay in the second-level cache
 _FEW_CHANNELS = 7
 _PIXELS_TOGETHER = 256  # so many products are added up in registers before the sums in memory grow
-_plans = {}
+_plans = Plans()
 
 
 class Form(NamedTuple):
@@ -389,7 +390,7 @@ def convolution_weight_gradient(grad, input, weight_size, stride, padding, dilat
         return tile_convolutions.weight_gradient(input, grad, tuple(weight_size[2:]), padding, dilation)
     arguments = (input.shape, tuple(weight_size), grad.shape[2:], grad.dtype)
     arguments += (tuple(stride), tuple(padding), tuple(dilation), groups)
-    plan = remembered(_plans, arguments, WeightGradient)
+    plan = _plans.remembered(arguments, WeightGradient)
     found = np.empty(tuple(weight_size), grad.dtype)
     plan(grad, input, found)
     return found

@@ -8,6 +8,7 @@ from ..ops.loss_classes import check_classes
 from .builder import Builder
 from .host import host
 from .kernel import compiled
+from .plans import Plans
 from .program import Program
 from .reduce import computed_in, is_plain
 from .reduce_programs import PART, ceiling
@@ -20,7 +21,7 @@ _FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 _INT64 = np.dtype(np.int64)
 _LONGEST = 2**31  # classes are counted in 32 bits
 
-_calls = {}
+_calls = Plans()
 
 
 class _Rows:

@@ -11,6 +11,7 @@ from .elementwise_plan import SPACED
 from .elementwise_programs import Signature
 from .host import host
 from .kernel import compiled
+from .plans import Plans
 from .trace import Number, Trail, Untraceable, formula_of
 from .value_types import NUMPY, scalar_of
 
@@ -20,10 +21,9 @@ _COMPUTED = {"f16": "f32", "bf16": "f32"}  # scalars that are only stored
 _CHUNK_BYTES = 65536  # of the widest operand: chunks are large beside a ticket (50 ns), small beside the whole
 _STREAM_BYTES = 1 << 24
 _ALONE_NANOSECONDS = 8000  # less work than this is done before another thread has come to help
-_REMEMBERED = 4096  # calls with different options or layouts
 
 _emittable = set()  # names and keys of Entries whose programs can be made
-_entries = {}  # (operation, dtypes, options) -> Entry, or None where there is no kernel
+_entries = Plans()  # (operation, dtypes, options) -> Entry, or None where there is no kernel
 
 
 class Entry:
@@ -44,7 +44,7 @@ class Entry:
         nanoseconds = 0.02 * (sum(memory) + cost)  # an element, roughly, in the caches
         self.threshold = int(_ALONE_NANOSECONDS / nanoseconds)
         self.key = (tuple(signature.operands), signature.computed, signature.result, tuple(steps))
-        self.plans, self.strided_kernels = {}, {}
+        self.plans, self.strided_kernels = Plans(), {}
         self.alone = self.threaded = self.stream = None
         self.streamed = _STREAM_BYTES // dtype.itemsize
 
@@ -81,8 +81,6 @@ class Entry:
         if key in self.plans:
             plan = self.plans[key]
         else:
-            if len(self.plans) > _REMEMBERED:
-                self.plans.clear()
             plan = self.plans[key] = elementwise_plan.make(arrays, out)
         if plan is None:
             return NotImplemented
@@ -170,8 +168,6 @@ def _apart(arguments, out):
 
 def _entry(op, arrays, options, dtype, result):
     """The Entry of a call; None where there is no kernel for it."""
-    if len(_entries) > _REMEMBERED:
-        _entries.clear()
     formula = formula_of(op)
     present = [a for a in arrays if a is not None]
     if formula is None or not present or any(not a.dtype.isnative for a in present):

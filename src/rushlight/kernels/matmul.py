@@ -10,6 +10,7 @@ from .matmul_dots import FEW, dots_plan, dots_program
 from .matmul_micro import Epilogue
 from .matmul_plan import Shape, plan_product, turns_out
 from .matmul_program import Options, matmul_program
+from .plans import Plans
 from .routing import kernel_for
 from .scratch import scratch
 from .tiles import product_plan as tile_products
@@ -17,9 +18,8 @@ from .value_types import NUMPY, scalar_of
 
 _ALONE = 1 << 18  # multiplications below which other threads are not called in: 1.5 us of work
 _SMALL = 1 << 16  # multiplications below which NumPy is as fast: it starts in 1 us, a kernel in 1.7
-_MOST_PREPARED = 4096  # layouts remembered; beyond, all are forgotten
 
-_prepared = {}  # layouts and options -> _Product
+_prepared = Plans()  # layouts and options -> _Product
 
 
 class _Product:
@@ -65,8 +65,6 @@ def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=Fals
         key += (out is not None and out.strides, addend is not None and addend.strides)
     found = _prepared.get(key)
     if found is None:
-        if len(_prepared) >= _MOST_PREPARED:
-            _prepared.clear()
         found = _prepared[key] = _prepare(a, b, out, bias, activation, alpha, accumulate, addend)
     if found is NotImplemented:
         return found

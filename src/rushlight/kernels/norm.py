@@ -9,6 +9,7 @@ import numpy as np
 from .host import host
 from .kernel import compiled
 from .norm_programs import ChannelSums, Normalise, NormGradient, build_row_gradients
+from .plans import Plans
 from .reduce import computed_in, is_plain
 from .reduce_programs import PART, ceiling
 from .routing import kernel_for
@@ -18,7 +19,7 @@ from .value_types import NUMPY, scalar_of
 _THREADED_FROM = 16384  # elements
 _FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 
-_calls = {}
+_calls = Plans()
 
 
 class _Call:

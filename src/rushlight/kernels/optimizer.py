@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.arrays import address_of
 from .builder import Builder
 from .host import host, lanes
 from .kernel import compiled
+from .plans import Plans
 from .program import Program
 from .routing import kernel_for
 from .trace import Element, Emission, Trail
@@ -16,7 +18,7 @@ _SCALARS = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 _CHUNK = 8192  # elements; the arrays of an Adam step on so many lie in a core's cache
 _ALONE = 16384  # elements that one thread updates before another has come to help
 
-_chunks = {}  # sizes of the parameters -> (chunk table, number of chunks, elements)
+_chunks = Plans()  # sizes of the parameters -> (chunk table, number of chunks, elements)
 
 
 def run(formula, group, numbers, params, grads, states):
@@ -30,8 +32,8 @@ def run(formula, group, numbers, params, grads, states):
         params, grads: k arrays each, of equal shapes in pairs.
         states: the states of parameter 0, then those of parameter 1, ...
 
-    No two arrays may overlap. Nothing is done, and the answer is False, unless all are C-contiguous and of one dtype,
-    float32 or float64.
+    Nothing is done, and the answer is False, unless all are C-contiguous and of one dtype, float32 or float64, and no two
+    parameters share memory: those are updated one after the other.
     Every number that meets an element is a parameter of the kernel, so that a new learning rate compiles nothing.
     """
     dtype = params[0].dtype
@@ -42,6 +44,8 @@ def run(formula, group, numbers, params, grads, states):
         for array in arrays:
             if array.dtype is not dtype or not array.flags.c_contiguous:
                 return False
+    if _overlap(params):
+        return False
     count = len(states) // len(params)
     trail, steps = _noted(formula, group, numbers, count, dtype)
     sizes = tuple([param.size for param in params])
@@ -54,6 +58,19 @@ def run(formula, group, numbers, params, grads, states):
         launch = kernel.alone if total <= _ALONE else kernel.threaded
         launch(params, grads, *[states[i::count] for i in range(count)], table, chunks, *trail.numbers)
     return True
+
+
+def _overlap(arrays):
+    """Whether two contiguous arrays share memory. Arrays of different owners do not: asking that costs least."""
+    owners = {}
+    for array in arrays:
+        owners.setdefault(id(array if array.base is None else array.base), []).append(array)
+    for shared in owners.values():
+        if len(shared) > 1:
+            spans = sorted((address_of(array), array.nbytes) for array in shared)
+            if any(start + size > following for (start, size), (following, _) in zip(spans, spans[1:])):
+                return True
+    return False
 
 
 @kernel_for("optimizer_step_")
@@ -91,8 +108,6 @@ def _noted(formula, group, numbers, count, dtype):
 
 def _chunk_table(sizes):
     """Which chunk updates what: rows of parameter, first element, end."""
-    if len(_chunks) > 256:
-        _chunks.clear()
     rows = []
     for number, size in enumerate(sizes):
         for first in range(0, size, _CHUNK):

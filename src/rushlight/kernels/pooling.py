@@ -8,16 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from .builder import Builder
-from .convolution import forward_axes, is_plain, remembered
+from .convolution import equal_windows, forward_axes, is_plain
 from .host import host
 from .kernel import compiled, pool
+from .plans import Plans
 from .program import Program
 from .routing import kernel_for
 from .window_staging import STAGE_NUMBERS, Numbers, Staging, is_inside, stage_function, stage_numbers, stepped_load
 
 _CHUNK_ELEMENTS = 1 << 14  # staged at a time: about what the first-level cache holds
 THREADED_ELEMENTS = 20_000  # of the input: calling the other threads in takes about as long
-_plans, _put_kernels = {}, {}
+_plans, _put_kernels = Plans(), Plans()
 
 
 class Form(NamedTuple):
@@ -256,7 +257,7 @@ def _planned(self, kernel, stride, padding, dilation, out, result):
     dilated = any(padding) and any(d != 1 for d in dilation)
     if dilated or math.prod(kernel) > _MOST_TAPS or math.prod(self.shape[-len(kernel) :]) >= 1 << 31:
         return None
-    return remembered(_plans, key, MaxPool)
+    return _plans.remembered(key, MaxPool)
 
 
 @kernel_for("max_pool_values")
@@ -296,10 +297,9 @@ def max_pool_gradient(grad, self, best, kernel, stride, padding, dilation, out):
 @kernel_for("adaptive_max_pool")
 def adaptive_max_pool(self, out):
     """See ``ops.pool_adaptive.adaptive_max_pool``: where all windows are of one size, float32 and float64, contiguous."""
-    lengths = self.shape[-len(out) :]
-    if any(m == 0 or n % m for n, m in zip(lengths, out)):
+    kernel = equal_windows(self.shape[-len(out) :], out)
+    if kernel is None:
         return NotImplemented
-    kernel = tuple(n // m for n, m in zip(lengths, out))
     return max_pool_with_indices(self, kernel, kernel, (0,) * len(out), (1,) * len(out), out)
 
 

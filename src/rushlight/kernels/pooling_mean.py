@@ -8,15 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from .builder import Builder
-from .convolution import forward_axes, is_plain, remembered
+from .convolution import equal_windows, forward_axes, is_plain
 from .host import host
 from .kernel import compiled, pool
+from .plans import Plans
 from .pooling import NUMBERS, THREADED_ELEMENTS, over_tiles, over_vectors, squeezed, window_plan
 from .program import Program
 from .routing import kernel_for
 from .window_staging import Numbers, stage_function
 
-_plans, _gradient_plans = {}, {}
+_plans, _gradient_plans = Plans(), Plans()
 _CHUNK_ELEMENTS = 1 << 14
 
 
@@ -126,7 +127,7 @@ def avg_pool(self, kernel, stride, padding, out, count_include_pad, divisor_over
         return found.reshape(*lead, *out)
     key = (self.shape, self.dtype, tuple(kernel), tuple(stride), tuple(padding), tuple(out), count_include_pad)
     key += (divisor_override,)
-    plan = remembered(_plans, key, MeanPool)
+    plan = _plans.remembered(key, MeanPool)
     found = np.empty((*self.shape[: -len(kernel)], *out), self.dtype)
     plan(self, found)
     return found
@@ -135,10 +136,9 @@ def avg_pool(self, kernel, stride, padding, out, count_include_pad, divisor_over
 @kernel_for("adaptive_avg_pool")
 def adaptive_avg_pool(self, out):
     """See ``ops.pool_adaptive.adaptive_avg_pool``: where all windows are of one size, float32 and float64, contiguous."""
-    lengths = self.shape[-len(out) :]
-    if any(m == 0 or n % m for n, m in zip(lengths, out)):
+    kernel = equal_windows(self.shape[-len(out) :], out)
+    if kernel is None:
         return NotImplemented
-    kernel = tuple(n // m for n, m in zip(lengths, out))
     return avg_pool(self, kernel, kernel, (0,) * len(out), tuple(out), True, None)
 
 
@@ -248,7 +248,7 @@ def avg_pool_gradient(grad, lengths, kernel, stride, padding, count_include_pad,
         return found
     key = (grad.shape, grad.dtype, tuple(lengths), tuple(kernel), tuple(stride), tuple(padding), count_include_pad)
     key += (divisor_override,)
-    plan = remembered(_gradient_plans, key, MeanPoolGradient)
+    plan = _gradient_plans.remembered(key, MeanPoolGradient)
     found = np.empty((*grad.shape[: -len(lengths)], *lengths), grad.dtype)
     plan(grad, found)
     return found
@@ -258,7 +258,7 @@ def avg_pool_gradient(grad, lengths, kernel, stride, padding, count_include_pad,
 def adaptive_avg_pool_gradient(grad, lengths):
     """See ``ops.pool_adaptive.adaptive_avg_pool_gradient``: where all windows are of one size."""
     out = grad.shape[-len(lengths) :]
-    if any(m == 0 or n % m for n, m in zip(lengths, out)):
+    kernel = equal_windows(lengths, out)
+    if kernel is None:
         return NotImplemented
-    kernel = tuple(n // m for n, m in zip(lengths, out))
     return avg_pool_gradient(grad, lengths, kernel, kernel, (0,) * len(out), True, None)

@@ -15,11 +15,10 @@ from .tiles.panels import (
     TILE_WORDS,
     copy_block,
     is_finite,
-    multiply_parts,
+    multiply_steps,
     pack_panels,
     split_blocks,
     store_parts,
-    store_sums,
     turn_block,
 )
 from .tiles.product import multiply_blocks
@@ -93,7 +92,7 @@ class _TileLayer(Layer):
             end = builder.minimum(self.rows, row + PANEL)
             with builder.tiles(), builder.loop(0, self.gates) as gate:
                 right = builder.offset(self.packed, (gate.index * self.panels + panel) * self.deep_steps * STEP_WORDS)
-                self._multiply(left, right, depth // PANEL, self._block(gate.index))
+                multiply_steps(builder, left, right, depth // PANEL, self._block(gate.index))
             with builder.loop(0, self.gates) as gate:
                 with builder.when(builder.call(self.functions["is_finite"], self._block(gate.index)).equals(0)):
                     self._multiply_plainly(states, depth, row, end, gate.index * self.panels + panel, gate.index)
@@ -115,20 +114,6 @@ class _TileLayer(Layer):
             source = builder.offset(begin, row * stride + step * PANEL)
             values = [builder.load(source, half, LANES) for half in (0, LANES)]
             store_parts(builder, *values, area, (block * self.deep_steps + step) * STEP_WORDS + place)
-
-    def _multiply(self, left, right, steps, block):
-        """The 32 x 32 sums over so many steps of two panels."""
-        builder = self.builder
-        for tile in range(4):
-            builder.tile_zero(tile)
-        with builder.loop(0, steps) as step:
-
-            def loads(panel, at=step.index * STEP_WORDS):
-                start = builder.offset(panel, at)
-                return lambda tile, part, half: builder.tile_load(tile, start, (part * 2 + half) * TILE_WORDS)
-
-            multiply_parts(builder, loads(left), loads(right))
-        store_sums(builder, block)
 
     def _multiply_plainly(self, states, depth, row, end, panel, gate):
         """A block of sums again, in float32."""

@@ -7,9 +7,11 @@ from math import inf
 import numpy as np
 
 from ..base import dtypes
+from ..base.shapes import reduced_shape
 from ..ops.reduce import axes_of
 from .host import host
 from .kernel import compiled
+from .plans import Plans
 from .reduce_programs import array_plan, build, workspace_size
 from .reductions import reduction
 from .routing import kernel_for
@@ -20,7 +22,7 @@ _LONGEST = 2**31  # positions in a part are counted in 32 bits
 _INT64, _BOOL, _UINT8 = np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.uint8)
 _FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 
-_calls = {}  # what is called for a reduction of a shape, False where no program fits
+_calls = Plans()  # what is called for a reduction of a shape, False where no program fits
 
 
 def computed_in(scalar):
@@ -32,13 +34,6 @@ def is_plain(array):
     """Whether a kernel may walk through the array as its elements lie in memory."""
     flags = array.flags
     return flags.c_contiguous and flags.aligned
-
-
-def result_shape(shape, axes, keepdim):
-    """The shape of a reduction's result."""
-    if keepdim:
-        return tuple([1 if d in axes else n for d, n in enumerate(shape)])
-    return tuple([n for d, n in enumerate(shape) if d not in axes])
 
 
 def _prepared(name, array, dim, keepdim, outputs, scalar):
@@ -59,7 +54,7 @@ def _prepared(name, array, dim, keepdim, outputs, scalar):
     run = kernel.threaded if array.size >= _THREADED_FROM else kernel.alone
     works = [(workspace_size(plan), NUMPY[state]) for state in what.states] if plan.split else []
     kinds = [kind for kind in outputs if kind is not None]
-    return run, result_shape(shape, axes, keepdim), kinds, works, plan.sizes, plan.count if what.divides else None
+    return run, reduced_shape(shape, axes, keepdim), kinds, works, plan.sizes, plan.count if what.divides else None
 
 
 def run(name, array, dim, keepdim, outputs, scalar=None, correction=0):

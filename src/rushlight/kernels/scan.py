@@ -11,6 +11,7 @@ from ..base.shapes import wrap_dim
 from .builder import Builder
 from .host import host
 from .kernel import compiled
+from .plans import Plans
 from .program import Program
 from .reduce import is_plain
 from .reduce_programs import PART, ceiling, chunked
@@ -20,7 +21,7 @@ from .value_types import NUMPY, pointer, scalar_of, vector
 _THREADED_FROM = 16384  # elements
 _INT64 = np.dtype(np.int64)
 
-_calls = {}
+_calls = Plans()
 
 
 def _combined(name, a, b):

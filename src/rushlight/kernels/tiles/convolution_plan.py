@@ -8,6 +8,7 @@ import numpy as np
 
 from ..host import host
 from ..kernel import compiled, pool
+from ..plans import Plans
 from ..scratch import scratch
 from . import convolution, convolution_weight
 from .panels import BLOCK, LANES, PANEL, PARTS, STEP_WORDS
@@ -21,9 +22,8 @@ _SLOTS = 16  # sums of their own in the gradient of the weight, whatever the num
 _FEWEST_SLOTS, _SUM_ELEMENTS = 4, 2 << 20  # fewer slots where all their sums together are large
 _LARGEST_WEIGHT_STRIP = 300_000
 _FEW_STEPS = 2  # of 32 pixels that are multiplied for all taps while they are in the first-level cache
-_MOST_PREPARED = 4096  # shapes remembered; beyond, all are forgotten
 
-_prepared = {}  # what a convolution of given shapes needs
+_prepared = Plans()  # what a convolution of given shapes needs
 
 
 def pays(x_shape, w_shape, out_shape):
@@ -99,8 +99,6 @@ def prepare(x_shape, w_steps, outputs, size, padding, dilation, out_height, out_
 
 
 def _remember(key, prepared):
-    if len(_prepared) >= _MOST_PREPARED:
-        _prepared.clear()
     _prepared[key] = prepared
     return prepared
 

@@ -73,6 +73,20 @@ def multiply_parts(b, load_left, load_right, meanwhile=None):
             next(meanwhile, None)
 
 
+def multiply_steps(b, left, right, steps, block, meanwhile=None):
+    """The 32 x 32 sums over so many steps of two panels into a block; ``meanwhile(step)`` gives a step's other work."""
+    for tile in range(4):
+        b.tile_zero(tile)
+    with b.loop(0, steps) as step:
+
+        def loads(panel, at=step.index * STEP_WORDS):
+            start = b.offset(panel, at)
+            return lambda tile, part, half: b.tile_load(tile, start, (part * 2 + half) * TILE_WORDS)
+
+        multiply_parts(b, loads(left), loads(right), meanwhile and meanwhile(step.index))
+    store_sums(b, block)
+
+
 def store_sums(b, block):
     """Tiles 0 to 3 into a block of 32 x 32 float32 numbers."""
     for tile in range(4):

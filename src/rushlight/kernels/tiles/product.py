@@ -15,11 +15,10 @@ from .panels import (
     copy_block,
     entry,
     is_finite,
-    multiply_parts,
+    multiply_steps,
     pack_panels,
     split_blocks,
     store_parts,
-    store_sums,
     turn_block,
 )
 
@@ -63,8 +62,6 @@ def multiply_panels(split_rows):
         + [("target", "i32*"), *((name, "i64") for name in names)],
     )
     left, right, steps, block, source, target, splits, stride, pair, advance = b.parameters
-    for tile in range(4):
-        b.tile_zero(tile)
 
     def splitting(step):
         start, words = b.offset(source, step * advance), b.offset(target, step * STEP_WORDS)
@@ -73,14 +70,7 @@ def multiply_panels(split_rows):
             b.call(split_rows, start, stride, pair, words, few, few + count)
             yield
 
-    with b.loop(0, steps) as step:
-
-        def loads(panel, at=step.index * STEP_WORDS):
-            start = b.offset(panel, at)
-            return lambda tile, part, half: b.tile_load(tile, start, (part * 2 + half) * TILE_WORDS)
-
-        multiply_parts(b, loads(left), loads(right), splitting(step.index))
-    store_sums(b, block)
+    multiply_steps(b, left, right, steps, block, splitting)
     return b.function
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..host import host
 from ..kernel import compiled, pool
+from ..plans import Plans
 from ..scratch import scratch
 from .panels import PANEL, STEP_WORDS
 from .product import SCRATCH_HEAD, SIZES, build
@@ -28,9 +29,8 @@ _WANTED_CHUNKS = 8  # so that a few threads end at about the same time
 _WANTED_AHEAD = 4  # the same where the first panel of a chunk takes longer than the others
 _FEWEST_CYCLES = 30_000  # of work; less goes to the other kernels
 _THREADED_CYCLES = 50_000
-_MOST_PREPARED = 4096  # layouts remembered; beyond, all are forgotten
 
-_prepared = {}  # layouts -> _Product
+_prepared = Plans()  # layouts -> _Product
 
 
 @functools.lru_cache(4096)
@@ -136,8 +136,6 @@ def product(a, b, out, bias=None, accumulate=False):
     key = (a.shape, a.strides, b.shape, b.strides, out.strides, bias is None, accumulate)
     found = _prepared.get(key)
     if found is None:
-        if len(_prepared) >= _MOST_PREPARED:
-            _prepared.clear()
         found = _prepared[key] = prepare(a, b, out, bias, accumulate)
     run(found, a, b, out, bias)
     return out
