@@ -18,9 +18,14 @@ from .base.dtypes import (
     DType as dtype,
     bfloat16,
     bool_ as bool,
+    complex32,
     complex64,
     complex128,
     finfo,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
     float16,
     float32,
     float64,
@@ -41,6 +46,7 @@ from .base.size import Size
 from .tensor import NAMESPACES as _NAMESPACES, Tensor, TYPED as _TYPED, creation as _creation
 from .tensor.creation import as_tensor, asarray, from_numpy, frombuffer, tensor
 from .tensor.conversion import from_dlpack
+from .tensor.base import method as _method
 from .tensor.printing import set_printoptions
 from .autograd import (
     enable_grad,
@@ -58,7 +64,7 @@ from math import e, inf, nan, pi
 __version__ = "0.1.0"
 
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
-cfloat, cdouble = complex64, complex128
+chalf, cfloat, cdouble = complex32, complex64, complex128
 newaxis = None
 
 from .base.settings import get_float32_matmul_precision, set_float32_matmul_precision
@@ -68,10 +74,21 @@ globals().update(_TYPED)
 
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(
-    ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cuda", "distributed", "draw", "jit", "multiprocessing", "fft", "kernels", "linalg", "mps", "nn", "optim", "serialization",
-     "signal", "special", "testing", "types", "utils", "version", "vision")
+    ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cuda", "distributed", "draw", "func", "jit", "multiprocessing", "fft", "kernels", "linalg", "masked", "mps", "nn", "optim", "return_types", "serialization",
+     "signal", "special", "storage", "testing", "types", "utils", "version", "vision")
 )  # fmt: skip
-_LAZY_NAMES = {"save": "serialization", "load": "serialization"}
+_LAZY_NAMES = {
+    "save": "serialization", "load": "serialization", "vmap": "func.vmap", "explain": "autograd.explanation", "find_nonfinite": "tensor.nonfinite",
+}  # fmt: skip
+
+
+@_method
+def draw(self, *args, **options):
+    """The graph that this tensor was computed by, as a drawing: ``draw.graph(self, ...)``, whose arguments it takes."""
+    return _importlib.import_module(".draw", __name__).graph(self, *args, **options)
+
+
+del draw  # the name is the room's
 
 
 def __getattr__(name):

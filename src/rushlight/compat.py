@@ -1,4 +1,4 @@
-"""Standing in for PyTorch: ``install_as_torch()`` makes ``import torch`` and ``import torchvision`` find Rushlight."""
+"""Standing in for PyTorch: ``install_as_torch()`` lets ``import torch``, ``torchvision`` and ``functorch`` find Rushlight."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 from .base.errors import hinted
 
-_ALIASES = {"torch": "rushlight", "torchvision": "rushlight.vision"}
+_ALIASES = {"torch": "rushlight", "torchvision": "rushlight.vision", "functorch": "rushlight._functorch"}
 
 
 class _Stand(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -65,7 +65,7 @@ def install_as_torch():
                 )
             )
     sys.meta_path.insert(0, _stand)
-    for name in _ALIASES:
+    for name in ("torch", "torchvision"):
         importlib.import_module(name)
 
 

@@ -1,6 +1,8 @@
 """Small inputs for every differentiable record of the op table: made from its schema, or listed here by name."""
 
 import inspect
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import rushlight as rl
 from rushlight.ops.schema import Schema
@@ -8,10 +10,23 @@ from rushlight.ops.schema import Schema
 INT = rl.int64
 
 
+_complex_numbers = ContextVar("complex_numbers", default=False)
+
+
+@contextmanager
+def complex_numbers():
+    """Inside, inputs are made complex128 instead of float64."""
+    token = _complex_numbers.set(True)
+    try:
+        yield
+    finally:
+        _complex_numbers.reset(token)
+
+
 def t(*shape, low=0.2, high=0.9, complex=False):
     """Distinct random numbers inside the domain of nearly every function."""
     found = rl.rand(shape, dtype=rl.float64) * (high - low) + low
-    return rl.complex(found, rl.rand(shape, dtype=rl.float64)) if complex else found
+    return rl.complex(found, rl.rand(shape, dtype=rl.float64)) if complex or _complex_numbers.get() else found
 
 
 class Fixed:
@@ -160,6 +175,13 @@ CALLS = {
     "kthvalue": lambda: (t(2, 3), 2),
     "topk": lambda: (t(2, 3), 2, 1, True, True),
     "sort": lambda: (t(2, 3), 1, False, False),
+    "reshape_alias": lambda: (t(2, 3), (3, 2)),
+    "affine_grid": lambda: (t(1, 2, 3), (1, 1, 2, 2), False),
+    "embedding_bag": lambda: (t(3, 2), index(1, 2, 1), index(0, 0, 2), t(3), 3, "sum", False),
+    "addmv": lambda: (t(2), t(2, 3), t(3)),
+    "addr": lambda: (t(2, 3), t(2), t(3)),
+    "addbmm": lambda: (t(2, 2), t(2, 2, 3), t(2, 3, 2)),
+    "vdot": lambda: (t(3), t(3)),
     "unsafe_view": lambda: (t(2, 3), (3, 2)),
     "view": lambda: (t(2, 3), (3, 2)),
     "reshape_copy": lambda: (t(2, 3), (3, 2)),
@@ -199,9 +221,9 @@ CALLS = {
 
 # What is done to the arguments first, where a record wants matrices or numbers of a kind that single steps would leave.
 PREPARED = {
-    "cholesky_parts": lambda a, *rest: (a + a.T, *rest),
-    "cholesky_factor": lambda a, *rest: (a + a.T, *rest),
-    "eigh_parts": lambda a, *rest: (a + a.T, *rest),
+    "cholesky_parts": lambda a, *rest: (a + a.mH, *rest),
+    "cholesky_factor": lambda a, *rest: (a + a.mH, *rest),
+    "eigh_parts": lambda a, *rest: (a + a.mH, *rest),
     "cholesky_inverse_of": lambda a, *rest: (a.tril(), *rest),
     "cholesky_solution": lambda b, a, *rest: (b, a.tril(), *rest),
     "ctc_loss_parts": lambda a, *rest: (a.log_softmax(2), *rest),
@@ -270,7 +292,8 @@ def arguments_of(op):
             return list(CALLS[known]())
     if op.samples is not None:
         args, kwargs = next(iter(op.samples()))
-        args = [rl.from_numpy(a).double() if hasattr(a, "dtype") and a.dtype.kind == "f" else a for a in args]
+        wide = rl.complex128 if _complex_numbers.get() else rl.float64
+        args = [rl.from_numpy(a).to(wide) if hasattr(a, "dtype") and a.dtype.kind == "f" else a for a in args]
         return [*args, *kwargs.values()]
     schema = Schema(op.schema)
     found = []

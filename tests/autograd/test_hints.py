@@ -62,7 +62,66 @@ def test_a_write_to_a_saved_tensor_names_the_writer_and_versions(write, name):
         y.sum().backward()
 
 
+def line_above():
+    return inspect.currentframe().f_back.f_lineno - 1
+
+
+def test_a_write_to_a_saved_tensor_names_the_line_of_the_write_and_the_operation_that_had_saved():
+    y = leaf(1.0, 2.0).exp()
+    y += 1
+    line = line_above()
+    with message(
+        match=rf"hint: add_\(\) at {__file__}:{line} wrote into `y` after ExpBackward0 had saved.*detect_anomaly"
+    ):
+        y.sum().backward()
+
+
+def test_an_optimizer_step_between_forward_and_backward():
+    net = rl.nn.Sequential(rl.nn.Linear(2, 2), rl.nn.Linear(2, 2))
+    optimizer = rl.optim.SGD(net.parameters(), lr=0.1)
+    loss = net(rl.ones(1, 2)).sum()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    line = line_above()
+    with message(match=rf"hint: \w+\(\) at {__file__}:{line} wrote into `net.1.weight` after AddmmBackward0 had"):
+        loss.backward()
+
+
+def test_anomaly_mode_tells_the_lines_of_both_culprits():
+    x, factor = leaf(1.0, 2.0), rl.ones(2)
+    with pytest.warns(UserWarning, match="Anomaly|Error detected"), rl.autograd.detect_anomaly():
+        y = x * factor
+        made = line_above()
+        factor.add_(factor)
+        wrote = line_above()
+        with message(
+            match=rf"add_\(\) at {__file__}:{wrote} wrote into `factor` after MulBackward0, made at {__file__}:{made}, had"
+        ):
+            y.sum().backward()
+
+
+def test_a_memory_that_is_written_for_ever_does_not_pay_for_places():
+    total = rl.zeros(2)
+    for _ in range(40):
+        total += 1
+    assert total._version_counter.writer == "add_"
+    assert rl.zeros(2).add_(1)._version_counter.writer[0] == "add_"
+
+
+def test_every_unused_input_is_named():
+    net = rl.nn.ModuleList([rl.nn.Linear(2, 2), rl.nn.Linear(2, 2)])
+    with message(match=r"index 2 .*\nhint: input 2, `net.1.weight` \(shape \[2, 2\]\), input 3, `net.1.bias`"):
+        rl.autograd.grad(net[0](rl.ones(1, 2)).sum(), list(net.parameters()))
+
+
+class Unfinished(rl.nn.Module):
+    def __init__(self):
+        leaf(1.0).add_(1)  # an error before Module.__init__ has run: its names cannot be asked for
+
+
 def test_a_write_to_a_leaf():
+    with message(match=r"hint: add_\(\) would change a tensor of shape"):
+        Unfinished()
     with message(match=r"a leaf Variable.*\nhint: add_\(\).*no_grad.*clone"):
         leaf(1.0).add_(1)
     with message(match=r"a view of a leaf Variable.*\nhint: mul_\(\)"):
@@ -79,14 +138,15 @@ def test_an_operand_that_shares_the_written_memory_is_refused():
 def test_reading_the_gradient_of_a_non_leaf():
     y = leaf(1.0) * 2
     with pytest.warns(
-        UserWarning, match=r"not a leaf Tensor(.|\n)*hint: it was made by MulBackward0; call retain_grad"
+        UserWarning,
+        match=r"not a leaf Tensor(.|\n)*hint: `y` \(shape \[1\]\) was made by MulBackward0; call retain_grad",
     ):
         assert y.grad is None
 
 
 def test_an_unused_input():
     x = leaf(1.0)
-    with message(match=r"index 1 .*\nhint: input 1 \(shape \[1\]\).*allow_unused"):
+    with message(match=r"index 1 .*\nhint: input 1, a tensor of shape \[1\] does.*allow_unused"):
         rl.autograd.grad(x.sum(), [x, leaf(2.0)])
 
 

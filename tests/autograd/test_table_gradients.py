@@ -1,11 +1,23 @@
 """Every derivative rule of the op table against finite differences: first order, and second order through it."""
 
 import pytest
-from gradient_inputs import IN_PLACE, OUTPUTS, PREPARED, REFUSED, THROUGH_OTHERS, ZERO, Fixed, arguments_of
+from complex_names import RECORDS as COMPLEX
+from gradient_inputs import (
+    IN_PLACE,
+    OUTPUTS,
+    PREPARED,
+    REFUSED,
+    THROUGH_OTHERS,
+    ZERO,
+    Fixed,
+    arguments_of,
+    complex_numbers,
+)
 
 import rushlight as rl
-from rushlight.ops.table import TABLE, functions, op
-from rushlight.tensor.dispatch import general
+from rushlight.ops import table
+from rushlight.ops.table import BINARY, COMPARE, FUSED, TABLE, UNARY, functions, op
+from rushlight.tensor.dispatch import general, schema_of
 
 RECORDS = {name: entry for name, entry in TABLE.items() if entry.differentiable and not name.startswith("_test")}
 ONCE = frozenset(("ctc_loss_parts", "cdist_pairs", "lu_packed"))  # second derivatives are refused, as in PyTorch
@@ -46,16 +58,36 @@ def prepared(entry, function=None):
     return call, leaves
 
 
-@pytest.mark.parametrize("name", [name for name in RECORDS if name not in THROUGH_OTHERS | REFUSED | ZERO])
+CHECKED = [name for name in RECORDS if name not in THROUGH_OTHERS | REFUSED | ZERO]
+
+
+@pytest.mark.parametrize("name", CHECKED)
 def test_first_derivatives(name):
     call, leaves = prepared(RECORDS[name])
     assert rl.autograd.gradcheck(call, leaves, fast_mode=True)
 
 
-@pytest.mark.parametrize("name", [name for name in RECORDS if name not in THROUGH_OTHERS | REFUSED | ZERO | ONCE])
+@pytest.mark.parametrize("name", [name for name in CHECKED if name not in ONCE])
 def test_second_derivatives(name):
     call, leaves = prepared(RECORDS[name])
     assert rl.autograd.gradgradcheck(call, leaves, fast_mode=True, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", sorted(COMPLEX))
+def test_complex_derivatives(name):
+    with complex_numbers():
+        call, leaves = prepared(RECORDS[name])
+    assert any(x.is_complex() for x in leaves)
+    assert rl.autograd.gradcheck(call, leaves, fast_mode=True)
+    assert name in ONCE or rl.autograd.gradgradcheck(call, leaves, fast_mode=True, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHECKED)
+def test_whole_jacobians(name):
+    call, leaves = prepared(RECORDS[name])
+    assert rl.autograd.gradcheck(call, leaves)
+    assert name in ONCE or rl.autograd.gradgradcheck(call, leaves, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
@@ -92,3 +124,41 @@ def test_a_wrong_rule_is_found():
             rl.autograd.gradcheck(call, leaves, fast_mode=True)
     finally:
         del TABLE["_test_wrong"]
+
+
+def filled_in(entry, leaves):
+    """The arguments of a call of an elementwise record on these tensors, the others as in its sample."""
+    given, leaves = arguments_of(entry), iter(leaves)
+    places = schema_of(entry).tensor_positions
+    return [
+        next(leaves) if place in places and getattr(value, "dtype", rl.float64) is rl.float64 else value
+        for place, value in enumerate(given)
+    ]
+
+
+KINDS = (UNARY, BINARY, table.ELEMENTWISE, FUSED)
+NOT_REAL = frozenset(("conjugate", "conj_physical_complex"))  # take complex numbers only
+ELEMENTWISE = [
+    name
+    for name in CHECKED
+    if RECORDS[name].kind in KINDS and RECORDS[name].dtype_rule != COMPARE and name not in NOT_REAL
+]
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise_rules_multiply_the_gradient(name):
+    """Real elementwise rules are diagonal: given a tangent instead of a gradient, they are forward mode's rules too."""
+    entry = RECORDS[name]
+    rl.manual_seed(1)
+    shape = (2, 3)
+    leaves = [rl.rand(shape, dtype=rl.float64) * 0.6 + 0.2 for _ in schema_of(entry).tensor_positions]
+    if name == "acosh":
+        leaves = [leaf + 1 for leaf in leaves]
+    leaves = [leaf.requires_grad_() for leaf in leaves]
+    result = getattr(functions, name)(*filled_in(entry, leaves))
+    weight = rl.rand(result.shape, dtype=rl.float64)
+    plain = rl.autograd.grad(result, leaves, rl.ones_like(result), retain_graph=True, allow_unused=True)
+    weighted = rl.autograd.grad(result, leaves, weight, allow_unused=True)
+    for one, other in zip(plain, weighted):
+        assert (one is None) == (other is None)
+        assert one is None or (one.shape == weight.shape and rl.allclose(one * weight, other))

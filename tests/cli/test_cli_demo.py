@@ -25,7 +25,7 @@ def test_demo_with_defaults_passes_95_percent(tmp_path):
     assert done.returncode == 0, done.stderr
     found = accuracies(done.stdout)
     assert len(found) == 12 and found[-1] > 95
-    assert "↑ Addmm (scores [4, 10])  ← " in done.stdout
+    assert "↑ Addmm [4, 10] = scores · fc2" in done.stdout
     assert "conv1.weight [16, 1, 3, 3]" in done.stdout
     assert "552/552" in done.stderr  # the bar
     check_pictures(tmp_path)

@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -102,6 +103,6 @@ def test_second_process_loads_what_the_first_compiled(tmp_path):
     for _ in range(2):
         subprocess.run([sys.executable, "-c", code], env=environment, check=True)
         files = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "c").iterdir()}
-        assert len(files) == 1
+        assert len(files) == 1 + Path("/proc/cpuinfo").exists()  # the threads' code, and what is known of the CPU
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
     assert files == {path.name: path.stat().st_mtime_ns for path in (tmp_path / "c").iterdir()}

@@ -49,6 +49,10 @@ class Setting:
             self.numbers = tuple(state[each].item() for each in self.optimizer.scalar_names)
         self.count = len(names)
 
+    @property
+    def constants(self):
+        return self.optimizer.constants(self.group, *self.numbers)
+
     def draw(self):
         self.grads = [np.array(self.random.standard_normal(p.shape).astype(p.dtype)) for p in self.params]
 
@@ -67,9 +71,9 @@ def test_steps_agree_with_numpy(name, options, dtype):
     kernel, plain = Setting(name, options, dtype), Setting(name, options, dtype)
     formula, epsilon = kernel.optimizer.formula, np.finfo(dtype).eps
     for _ in range(8):
-        assert optimizer.run(formula, kernel.group, kernel.numbers, kernel.params, kernel.grads, kernel.states)
+        assert optimizer.run(formula, kernel.constants, kernel.params, kernel.grads, kernel.states)
         for i in range(len(SHAPES)):
-            formula(np, plain.group, *plain.numbers, *plain.arrays(i))
+            formula(np, plain.constants, *plain.arrays(i))
         for got, expected in zip(kernel.params + kernel.states, plain.params + plain.states, strict=True):
             np.testing.assert_allclose(got, expected, rtol=8 * epsilon, atol=8 * epsilon)
         kernel.advance()
@@ -79,16 +83,16 @@ def test_steps_agree_with_numpy(name, options, dtype):
 @pytest.mark.parametrize(("name", "options"), EACH)
 def test_program_agrees_with_interpreter(name, options):
     setting = Setting(name, options, np.float32, [(3,), (40,)])
-    formula, group, numbers, count = setting.optimizer.formula, setting.group, setting.numbers, setting.count
-    trail, _ = optimizer._noted(formula, group, numbers, count, np.dtype(np.float32))
+    formula, constants, count = setting.optimizer.formula, setting.constants, setting.count
+    _, numbers = optimizer.kernel_and_numbers(formula, constants, count, np.dtype(np.float32))
     copies = [[array.copy() for array in arrays] for arrays in (setting.params, setting.states)]
-    optimizer.run(formula, group, numbers, setting.params, setting.grads, setting.states)
+    optimizer.run(formula, constants, setting.params, setting.grads, setting.states)
     table, chunks, _ = optimizer._chunk_table((3, 40))
     for lanes in (4, 8, 16):
-        program = optimizer.program("step", formula, group, numbers, count, "f32", len(trail.numbers), lanes)
+        program = optimizer.program("step", formula, constants, count, "f32", lanes)
         params, states = ([array.copy() for array in arrays] for arrays in copies)
         lists = [params, setting.grads, *[states[i::count] for i in range(count)]]
-        interpret(lowered(program), *lists, table, chunks, *trail.numbers)
+        interpret(lowered(program), *lists, table, chunks, *numbers)
         for got, expected in zip(params + states, setting.params + setting.states, strict=True):
             np.testing.assert_array_equal(got, expected)
 
@@ -98,9 +102,7 @@ def test_new_numbers_compile_nothing():
     known = []
     for lr in (0.1, 0.01, 0.001):
         setting.group["lr"] = lr
-        optimizer.run(
-            setting.optimizer.formula, setting.group, setting.numbers, setting.params, setting.grads, setting.states
-        )
+        optimizer.run(setting.optimizer.formula, setting.constants, setting.params, setting.grads, setting.states)
         known.append(len(optimizer._kernels))
         setting.advance()
     assert known[0] == known[-1]
@@ -112,9 +114,7 @@ def test_threads_change_nothing():
         rushlight.set_num_threads(threads)
         setting = Setting("Adam", {}, np.float32, [(300, 500), (7,)])
         for _ in range(3):
-            optimizer.run(
-                setting.optimizer.formula, setting.group, setting.numbers, setting.params, setting.grads, setting.states
-            )
+            optimizer.run(setting.optimizer.formula, setting.constants, setting.params, setting.grads, setting.states)
             setting.advance()
         found.append(setting.params + setting.states)
     rushlight.set_num_threads(before)
@@ -124,12 +124,12 @@ def test_threads_change_nothing():
 
 def test_other_layouts_and_dtypes_are_left_alone():
     setting = Setting("SGD", {}, np.float32, [(4, 5)])
-    formula, group, kept = setting.optimizer.formula, setting.group, setting.params[0].copy()
+    formula, constants, kept = setting.optimizer.formula, setting.constants, setting.params[0].copy()
     turned = [np.asfortranarray(setting.params[0])]
-    assert not optimizer.run(formula, group, (), turned, setting.grads, [])
-    assert not optimizer.run(formula, group, (), setting.params, [setting.grads[0].astype(np.float64)], [])
+    assert not optimizer.run(formula, constants, turned, setting.grads, [])
+    assert not optimizer.run(formula, constants, setting.params, [setting.grads[0].astype(np.float64)], [])
     half = [array.astype(np.float16) for array in (setting.params[0], setting.grads[0])]
-    assert not optimizer.run(formula, group, (), half[:1], half[1:], [])
+    assert not optimizer.run(formula, constants, half[:1], half[1:], [])
     np.testing.assert_array_equal(setting.params[0], kept)
 
 
@@ -137,6 +137,7 @@ def test_whole_steps_agree_with_the_table():
     """The kernels of the op table's functions, counters included."""
     kernel, plain = (Setting("NAdam", {}, np.float32, [(30,), (4, 5)]) for _ in range(2))
     options = {"formula": kernel.optimizer.formula, "advance": kernel.optimizer.advance_scalars}
+    options["constants"] = kernel.optimizer.constants
     counters = [[np.array(number, np.float32) for _ in range(2) for number in kernel.numbers] for _ in range(2)]
     for _ in range(3):
         for step, setting, scalars in zip(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rushlight import set_num_threads
-from rushlight.kernels import recurrent, recurrent_programs, recurrent_tiles
+from rushlight.kernels import recurrent, recurrent_programs, recurrent_rows, recurrent_tiles
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
 from rushlight.kernels.recurrent_programs import panel_vectors
@@ -12,7 +12,13 @@ from rushlight.ops import recurrent as ops
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
 ABSENT = {"lstm": (), "gru": ("bias",), "tanh": ()}
-SIZES = ((1, 1, 1), (3, 2, 5), (4, 7, 16), (3, 13, 33), (2, 32, 70), (4, 26, 96), (3, 60, 96))  # tiles: the last two
+SIZES = ((1, 1, 1), (3, 2, 5), (4, 7, 16), (3, 13, 33), (2, 32, 70))
+SIZES += (
+    (4, 26, 96),
+    (3, 60, 96),
+    (3, 12, 128),
+    (2, 28, 256),
+)  # on tiles, the last with a weight beyond a core's cache
 
 
 def numbers(*shape, dtype="f8", seed=0):
@@ -60,6 +66,32 @@ def test_lstm(size, dtype, reverse):
     for given in ((d_outputs, d_cells), (d_outputs, None), (None, d_cells)):
         arguments = (*given, None, hidden, cell, weight, *results, reverse)
         compare(recurrent.lstm_layer_backward, ops.lstm_layer_backward, arguments, dtype)
+
+
+@pytest.mark.parametrize("inputs", [1, 20, 70])
+@pytest.mark.parametrize("biases", [0, 1, 2])
+def test_lstm_from_its_input_on(size, dtype, reverse, inputs, biases):
+    steps, rows, width = size
+    w_ih, w_hh = numbers(4 * width, inputs) / inputs**0.5, numbers(4 * width, width) / width**0.5
+    given = [numbers(4 * width, seed=seed) if seed < biases else None for seed in range(2)]
+    states = numbers(rows, width), numbers(rows, width, seed=1)
+    input = numbers(rows, steps, inputs).transpose(1, 0, 2) if biases else numbers(steps, rows, inputs)
+    arguments = (input, *states, w_ih, w_hh, *given, reverse)
+    results = compare(recurrent.lstm_sequence, ops.lstm_sequence, arguments, dtype)
+    arguments = (numbers(steps, rows, width, seed=2), None, None, *states, w_hh, *results, reverse, input)
+    compare(recurrent.lstm_sequence_backward, ops.lstm_sequence_backward, arguments, dtype)
+
+
+def test_infinite_input_stays_in_its_row():
+    steps, rows, width = 3, 30, 96
+    input = numbers(steps, rows, 40, dtype="f4")
+    input[1, 7, 3] = np.inf
+    states = numbers(2, rows, width, dtype="f4")
+    weights = [numbers(4 * width, size, dtype="f4") / np.float32(8) for size in (40, width)]
+    arguments = (input, *states, *weights, None, None, False)
+    for found, expected in zip(recurrent.lstm_sequence(*arguments), ops.lstm_sequence.forward(*arguments)):
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+        close(np.delete(found, 7, axis=1), np.delete(expected, 7, axis=1), "f4")
 
 
 @pytest.mark.parametrize("biased", [False, True])
@@ -110,11 +142,12 @@ def test_not_a_number_stays_in_its_row():
         assert np.isnan(outputs[1:, 1]).all() and not np.isnan(outputs[:, [0, 2, 3]]).any()
 
 
+@pytest.mark.parametrize("width", [96, 448])  # the weight in a core's cache, and beyond
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @np.errstate(invalid="ignore")
-def test_not_a_number_stays_in_its_row_of_a_block(bad):
+def test_not_a_number_stays_in_its_row_of_a_block(bad, width):
     """Where the tile unit makes NaN of a whole block's infinities, the block is computed again."""
-    steps, rows, width = 3, 60, 96
+    steps, rows = 3, 60
     gates, hidden = numbers(steps, rows, width, dtype="f4"), numbers(rows, width, dtype="f4")
     weight = np.abs(numbers(width, width, dtype="f4")) / 8
     hidden[33, 40] = bad
@@ -138,7 +171,7 @@ def test_not_a_number_stays_in_its_row_of_a_block(bad):
     close(others(found[1]), others(expected[1]), "f4")
 
 
-@pytest.mark.parametrize("width", [200, 192])  # on vectors, and on tiles where there are any
+@pytest.mark.parametrize("width", [200, 192, 256])  # on vectors, and on tiles where there are any
 def test_threads_change_nothing(width):
     gates, hidden, weight = (
         numbers(6, 56, 4 * width, dtype="f4"),
@@ -149,8 +182,12 @@ def test_threads_change_nothing(width):
     for threads in (1, 2):
         set_num_threads(threads)
         results = recurrent.lstm_layer(gates, hidden, hidden, weight, False)
-        gradients = recurrent.lstm_layer_backward(results[0], None, None, hidden, hidden, weight, *results, False)
-        found.append(b"".join(array.tobytes() for array in (*results, *gradients)))
+        known = results[0], None, None, hidden, hidden, weight, *results, False
+        gradients = recurrent.lstm_layer_backward(*known)
+        input = gates[:, :, :40]
+        more = recurrent.lstm_sequence(input, hidden, hidden, gates[0, :40].T.copy(), weight, None, None, False)
+        more += recurrent.lstm_sequence_backward(*known, input)
+        found.append(b"".join(array.tobytes() for array in (*results, *gradients, *more)))
     assert found[0] == found[1]
 
 
@@ -164,7 +201,7 @@ def interpreted(kind, steps, rows, width, program, last):
     given["values"] = np.zeros((steps, rows, gates * width), np.float32)
     given["scratch"], given["packed"] = np.zeros(16384, np.float32), np.zeros(65536, np.float32)
     pointers = [given[name] for name in recurrent_programs.pointer_names(kind, False, ABSENT[kind])]
-    interpret(program, *pointers, rows * gates * width, gates * width, steps, rows, width, 0, 1, *last)
+    interpret(program, *pointers, rows * gates * width, gates * width, steps, rows, width, 0, 0, 1, *last)
     sums, hidden, cell, weight = (given[name] for name in ("gates", "hidden", "cell", "weight"))
     if kind == "lstm":
         return given["outputs"], ops.lstm_layer.forward(sums, hidden, cell, weight, False)[0]
@@ -184,7 +221,8 @@ def test_programs_of_all_widths(lanes, kind):
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
-def test_programs_of_the_tile_unit(kind):
-    program = recurrent_tiles.tile_program(kind, False, ABSENT[kind])
+@pytest.mark.parametrize("make", [recurrent_tiles.tile_program, recurrent_rows.row_program])
+def test_programs_of_the_tile_unit(kind, make):
+    program = make(kind, False, ABSENT[kind])
     found, expected = interpreted(kind, 2, 2, 32, program, (0, 8192))
     np.testing.assert_allclose(found, expected, atol=1e-5)

@@ -5,6 +5,7 @@ import copy
 import pytest
 
 import rushlight as rl
+from rushlight.kernels.host import host
 from rushlight.optim import bundle
 
 OPTIMIZERS = {
@@ -166,3 +167,21 @@ def test_a_copied_optimizer_has_its_own_bundle():
     before = [values["exp_avg"].tolist() for values in twin.state.values()]
     optimizer.step()
     assert [values["exp_avg"].tolist() for values in twin.state.values()] == before
+
+
+def flat(value):
+    """The numbers in nested lists and dictionaries, in order."""
+    if isinstance(value, (list, tuple)):
+        return [number for item in value for number in flat(item)]
+    return flat(list(value.values())) if isinstance(value, dict) else [value]
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_warm_bundle_steps_like_a_cold_one(name, story, monkeypatch):
+    cold = run(name, story)
+    monkeypatch.setattr(bundle, "WARM", 3)
+    warm = run(name, story)
+    if host() is not None and story is nothing:
+        assert all(each.kernel is not None for each in warm[2]._bundles.values())
+    assert flat(warm[:2]) == pytest.approx(flat(cold[:2]), rel=2e-5, abs=2e-5)

@@ -6,10 +6,10 @@ import pytest
 from rushlight.ops import optimize
 
 
-def count_up(m, group, step, param, grad, seen):
+def count_up(m, constants, param, grad, seen):
     """A formula that shows each element how often it was visited, and with which scalar."""
     seen += 1
-    param += grad * group["lr"] + step
+    param += grad * constants["lr"] + constants["step"]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])
@@ -31,7 +31,14 @@ def test_each_element_is_updated_once(shape, dtype):
     param, grad, seen = np.zeros(shape, dtype), np.full(shape, 2, dtype), np.zeros(shape, dtype)
     step = np.array(3, "float32")
     optimize.optimizer_step_(
-        [param], [grad], [step], [seen], formula=count_up, advance=lambda group, step: (step + 1,), group={"lr": 0.5}
+        [param],
+        [grad],
+        [step],
+        [seen],
+        formula=count_up,
+        constants=lambda group, step: {"lr": group["lr"], "step": step},
+        advance=lambda group, step: (step + 1,),
+        group={"lr": 0.5},
     )
     complex_part = 1j if param.dtype.kind == "c" else 0
     assert (seen == 1 + complex_part).all()
@@ -44,13 +51,20 @@ def test_scalars_and_states_go_to_their_parameters():
     params, grads = [np.zeros(2), np.zeros(3)], [np.ones(2), np.ones(3)]
     scalars = [np.array(1.0), np.array(10.0), np.array(2.0), np.array(20.0)]
 
-    def formula(m, group, first, second, param, grad, state):
-        param += first + second
+    def formula(m, constants, param, grad, state):
+        param += constants["sum"]
         state[...] = param
 
     states = [np.zeros(2), np.zeros(3)]
     optimize.optimizer_step_(
-        params, grads, scalars, states, formula=formula, advance=lambda group, a, b: (a + 1, b * 2), group={}
+        params,
+        grads,
+        scalars,
+        states,
+        formula=formula,
+        constants=lambda group, a, b: {"sum": a + b},
+        advance=lambda group, a, b: (a + 1, b * 2),
+        group={},
     )
     assert params[0].tolist() == [11, 11]
     assert states[1].tolist() == [22, 22, 22]

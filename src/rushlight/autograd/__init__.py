@@ -1,9 +1,10 @@
 """Autograd: modes, nodes, the engine, saved tensors, hooks, views and versions."""
 
+from ..base.errors import hinted
 from . import anomaly as anomaly_mode
 from . import function, functional, grad_mode, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
-from .function import Function
+from .function import Function, NestedIOFunction
 from .gradcheck import gradcheck, gradgradcheck
 from .gradients import backward, grad
 from .modes import (
@@ -17,4 +18,34 @@ from .modes import (
     set_multithreading_enabled,
 )
 from .node import Node
+from .saved import SavedTensor
 from .variable import Variable
+
+_PROFILERS = ("profiler", "profiler_legacy", "profiler_util")
+
+
+def __getattr__(name):
+    hint = f"Rushlight does not have torch.autograd.{name}"
+    if name in _PROFILERS:
+        hint += ": Python's own profilers (cProfile, for one) see every operation, since all of it is Python"
+    raise AttributeError(hinted(f"module '{__name__}' has no attribute '{name}'", hint))
+
+
+__all__ = [
+    "Function",
+    "NestedIOFunction",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+    "variable",
+]

@@ -6,9 +6,9 @@ import traceback
 import warnings
 
 from ..base.errors import hinted
+from ..base.user_code import PACKAGE, user_place, written
+from .hints import place_of
 from .modes import state
-
-_PACKAGE = __file__.rsplit("autograd", 1)[0]
 
 
 class detect_anomaly:
@@ -20,7 +20,10 @@ class detect_anomaly:
     def __init__(self, check_nan=True):
         self._new = (True, check_nan)
         warnings.warn(
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            hinted(
+                "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+                "each operation now keeps its stack trace, and each gradient is searched for NaN; leave the context when done",
+            ),
             stacklevel=2,
         )
 
@@ -64,13 +67,16 @@ def is_anomaly_check_nan_enabled():
 def note_forward(node):
     """Let ``node`` remember the call that made it."""
     frames = traceback.extract_stack()
-    while len(frames) > 1 and frames[-1].filename.startswith(_PACKAGE):
+    while len(frames) > 1 and frames[-1].filename.startswith(PACKAGE):
         frames.pop()  # the call that the user wrote is the last one shown
     node.metadata["traceback_"] = frames.format()
+    node.made_at = user_place()
 
 
 def watched_apply(node, grads):
     """Apply ``node``; an error or a NaN among its results is reported with the forward call that made it."""
+    if state.run_node is not None:
+        return state.run_node(node, grads)
     try:
         found = node.apply(*grads)
     except Exception:
@@ -83,18 +89,27 @@ def watched_apply(node, grads):
                 raise RuntimeError(
                     hinted(
                         f"Function '{node.name()}' returned nan values in its {number}th output.",
-                        "the warning above shows the forward call whose derivative is nan: look at the values that went into it",
+                        f"the derivative of the forward call at {_place(node)}: look at the values that went into it, for "
+                        "example with rushlight.find_nonfinite()",
                     )
                 )
     return found
+
+
+def _place(node):
+    location = place_of(node)
+    return "an unknown place (it ran outside of detect_anomaly())" if location is None else written(location)
 
 
 def _warn(node):
     made = node.metadata.get("traceback_")
     if made is None:
         warnings.warn(
-            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass "
-            "for more information.",
+            hinted(
+                f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass "
+                "for more information.",
+                "the operation ran outside of detect_anomaly(): put the forward pass inside too",
+            ),
             stacklevel=2,
         )
     else:

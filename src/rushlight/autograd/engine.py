@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
+import _thread
+import contextvars
 import sys
+import threading
 from operator import attrgetter
 
 from ..base.errors import hinted
+from ..base.user_code import user_place
 from ..ops.table import functions
 from . import anomaly
-from .hooks import after_node, at_tensors, before_node, run_tensor_hooks
+from .hooks import after_node, at_tensors, before_node, run_post_accumulate_hooks, run_tensor_hooks
 from .modes import state
-from .node import AccumulateGrad, Freed
+from .names import described
+from .node import LEAF, AccumulateGrad, Freed, Nowhere
 
 getrefcount = sys.getrefcount
+count_threads = _thread._count
+accumulating = threading.RLock()  # held while a leaf's gradient grows, where several threads are at work
 object_new = object.__new__
-_PACKAGE = __file__.rsplit("autograd", 1)[0]
 
 
 class Task:
     """One run of the engine, as hooks see it.
 
     ``nodes`` and ``leaves`` are those it reaches, ``whole`` says that these are all, ``notes`` is what hooks keep for
-    this run.
+    this run. ``depth`` counts the runs of this thread that it happens within.
     """
 
-    __slots__ = ("leaves", "nodes", "notes", "whole")
+    __slots__ = ("depth", "leaves", "nodes", "notes", "whole")
 
     def reaches(self, node):
         """Whether a gradient may arrive at ``node`` in this run."""
         return node in self.nodes or node in self.leaves
 
 
-def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=True):
+DEEPEST = 15  # runs within runs that one thread takes: each is some frames of Python's limited stack
+
+
+def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=True, freed=None):
     """Propagate ``gradients`` of the output edges ``roots`` through the graph.
 
     Args:
@@ -41,11 +50,19 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
         create_graph: record the gradients' own computation.
         wanted: edges whose gradients are asked for; only nodes on the way to them run. None: run everything.
         accumulate: whether leaves' ``.grad`` are written; else the gradients at ``wanted`` are returned.
+        freed: what to leave in the place of saved values; made here if not given.
 
     Returns:
         The gradients at ``wanted`` (None where nothing arrived), or None when accumulating.
     """
+    if freed is None and not keep_graph:
+        freed = state.last_backward = Freed(user_place(2) or ())
+    before, saved_hooks = (state.grad, state.recording, state.task), state.saved_hooks
+    outer = before[2]
+    if outer is not None and outer.depth == DEEPEST:
+        return _on_new_stack(roots, gradients, keep_graph, create_graph, wanted, accumulate, freed)
     order, nodes, leaves = _reach(roots)
+    order.sort(key=_sequence)
     way, captures = None, None
     if wanted is not None:
         way = _Way({edge[0] for edge in wanted}, order, nodes, leaves)
@@ -54,11 +71,9 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
             captures = {}
             for edge in wanted:
                 captures.setdefault(edge[0], {})[edge[1]] = None
-    order.sort(key=_sequence)
-    freed = None if keep_graph else Freed(user_location())
-    before = state.grad, state.recording, state.task
     task = state.task = object_new(Task)
     task.nodes, task.leaves, task.notes, task.whole = nodes, leaves, {}, way is None
+    task.depth = 0 if outer is None else outer.depth + 1
     if create_graph != before[0]:
         state.grad = create_graph
         state.update()
@@ -69,9 +84,33 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
         _run(order, leaves, pending, way, captures, freed)
     finally:
         state.grad, state.recording, state.task = before
+        if state.saved_hooks is not saved_hooks:  # a hook entered a context and did not leave it
+            state.saved_hooks = saved_hooks
+            state.update()
     if captures is not None:
         return [captures[node][number] for node, number in wanted]
     return None
+
+
+def _on_new_stack(*arguments):
+    """`execute` in a thread of its own, where the depth of Python's stack counts from zero; this thread waits."""
+    inherited = {**vars(state), "task": None}
+    outcome = []
+
+    def work():
+        vars(state).update(inherited)
+        try:
+            outcome.append((execute(*arguments), None))
+        except BaseException as error:  # raised again below, in the thread that waits
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,))
+    thread.start()
+    thread.join()
+    found, error = outcome.pop()
+    if error is not None:
+        raise error
+    return found
 
 
 _sequence = attrgetter("sequence")
@@ -109,13 +148,15 @@ class _Way:
 
     def __init__(self, ends, order, nodes, leaves):
         self.ends = ends
-        if leaves.keys() <= ends:  # every path leads to a wanted leaf
+        if leaves.keys() <= ends and not (
+            order and order[-1].__class__ is Nowhere
+        ):  # every path leads to a wanted leaf
             self.order, self.nodes, self.leaves, self.needed = order, nodes, leaves, nodes
             return
         needed = self.needed = set()
         self.leaves = dict.fromkeys(leaves.keys() & ends, 0)
         # Oldest first: what a node needs was made before it, so its children are decided when its turn comes.
-        for node in sorted(order, key=_sequence, reverse=True):
+        for node in reversed(order):
             for edge in node.next_edges:
                 if edge is not None and (edge[0] in needed or edge[0] in ends):
                     needed.add(node)
@@ -145,7 +186,7 @@ def _run(order, leaves, pending, way, captures, freed):
             if grads is None:
                 continue
         elif grad is None:
-            grads = (None,) * len(node.next_edges)
+            grads = node.apply(None) if node.runs_without_gradient else (None,) * len(node.next_edges)
         else:
             grads = node.apply(grad)
         if freed is not None:
@@ -157,8 +198,7 @@ def _run(order, leaves, pending, way, captures, freed):
             if target.__class__ is AccumulateGrad:
                 left = leaves.get(target)
                 if left == 1 and target not in pending and way is None and target.hooks is None:
-                    if gradient is not None:
-                        accumulate(target, gradient, recording)
+                    accumulate(target, gradient, recording)
                 elif left is not None:
                     if gradient is not None:
                         _add_pending(pending, target, 0, gradient)
@@ -194,14 +234,14 @@ def _run_special(node, grad, way, captures, recording):
         return accumulate(node, grad, recording, unshared=UNSHARED - 1)
     grads = [grad] if node.outputs == 1 else [None] * node.outputs if grad is None else grad
     hooks = node.hooks
-    if is_leaf and node.variable._hooks and grads[0] is not None:
+    if is_leaf and node.variable._hooks:
         grads = [run_tensor_hooks(node.variable._hooks, grads[0])]
     if hooks is not None:
         grads = at_tensors(hooks, grads)
     if captures is not None and node in captures:
         for number in captures[node]:
             captures[node][number] = grads[number]
-    runs = captures is None if is_leaf else way is None or node in way.needed
+    runs = captures is None or (not is_leaf and (way is None or node in way.needed))
     if not runs:
         return None
     if hooks is not None and hooks.before:
@@ -211,7 +251,7 @@ def _run_special(node, grad, way, captures, recording):
         if hooks is not None and hooks.after:
             after_node(node, (), grads)
         return None
-    if all(grad is None for grad in grads) and not getattr(node, "materializes", False):
+    if all(grad is None for grad in grads) and not node.runs_without_gradient:
         found = (None,) * len(node.next_edges)
     elif state.anomaly:
         found = anomaly.watched_apply(node, grads)
@@ -228,26 +268,38 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
     ``unshared`` is the reference count of a gradient that only the caller holds.
     """
     variable = node.variable
-    if grad is None:
-        return
     if variable._hooks and not hooks_ran:
         grad = run_tensor_hooks(variable._hooks, grad)
-    present = variable._grad
-    if present is None:
-        fits = grad._array.base is None and grad._array.strides == variable._array.strides
-        if fits and not recording and getrefcount(grad) <= (unshared or UNSHARED) and getrefcount(grad._array) == 2:
-            if grad._edge is not None:
-                grad = grad.detach()
-            variable._grad = grad
-        else:
-            variable._grad = grad.clone() if recording else functions.copied_gradient(variable, grad)
-    elif recording:
-        variable._grad = present + grad
-    else:
-        present.add_(grad)
+    # Unless it was made to require no grad since.
+    if grad is not None and (variable._edge is LEAF or variable.requires_grad):
+        crowded = count_threads() > 1  # another thread may accumulate into the same leaf
+        if crowded:
+            accumulating.acquire()
+        try:
+            present = variable._grad
+            if present is None:
+                array = grad._array
+                fits = array.base is None and array.strides == variable._array.strides
+                if fits and not recording and getrefcount(grad) <= (unshared or UNSHARED) and getrefcount(array) == 3:
+                    if grad._edge is not None:
+                        grad = grad.detach()
+                    variable._grad = grad
+                else:
+                    variable._grad = (_recorded_copy if recording else functions.copied_gradient)(variable, grad)
+            elif recording:
+                variable._grad = present + grad
+            else:
+                present.add_(grad)
+        finally:
+            if crowded:
+                accumulating.release()
     if variable._post_accumulate_hooks:
-        for hook in tuple(variable._post_accumulate_hooks.values()):
-            hook(variable)
+        run_post_accumulate_hooks(variable)
+
+
+def _recorded_copy(variable, grad):
+    """A copy of ``grad`` that is part of the graph, in the memory layout of ``variable``."""
+    return functions.empty_like(variable.detach(), dtype=grad.dtype).copy_(grad)
 
 
 def _count_references(node, grad, recording):
@@ -264,23 +316,13 @@ def _calibrate():
 UNSHARED = _calibrate()
 
 
-def user_location():
-    """``(file, line)`` of the innermost frame outside this package."""
-    frame = sys._getframe(2)
-    while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
-            return code.co_filename, frame.f_lineno
-        frame = frame.f_back
-    return "an unknown place", 0
-
-
-def missing_grad_error(position):
-    """The error for backward from a tensor that records nothing: number ``position`` of those given."""
+def missing_grad_error(position, output):
+    """The error for backward from ``output``, a tensor that records nothing: number ``position`` of those given."""
     return RuntimeError(
         hinted(
             f"element {position} of tensors does not require grad and does not have a grad_fn",
-            "no tensor that this value was computed from has requires_grad=True, or it was computed under no_grad() or from "
-            "detach()ed tensors: set requires_grad_() on the inputs before the computation",
+            f"{described(output)} has no graph behind it: no tensor that it was computed from has requires_grad=True, or it was "
+            "computed under no_grad() or from detach()ed tensors; set requires_grad_() on the inputs before the computation, "
+            "and see rushlight.explain(it)",
         )
     )

@@ -2,166 +2,50 @@
 
 from __future__ import annotations
 
-import functools
+import inspect
 import warnings
 
 from ..base.errors import hinted
 from ..ops.table import functions
 from . import anomaly
+from .function_node import BackwardCFunction, FunctionCtx, unwritten, unwritten_backward
 from .modes import no_grad, state
-from .node import LEAF, Node, SavedInput, SavedResult, edge_of, next_sequence
-from .op_node import fit_dtype
-from .views import CUSTOM_FUNCTION, MULTI_OUTPUT, View, check_inplace, rebase
+from .node import LEAF, SavedInput, SavedResult, edge_of, next_sequence
+from .once import once_differentiable
+from .views import CUSTOM_FUNCTION, MULTI_OUTPUT, NO_GRAD, View, check_inplace, rebase
+
+__all__ = [
+    "BackwardCFunction",
+    "Function",
+    "FunctionCtx",
+    "FunctionMeta",
+    "InplaceFunction",
+    "NestedIOFunction",
+    "once_differentiable",
+]
 
 
-class FunctionCtx:
-    """What forward and backward of one call share: ``ctx``. It is also the call's node in the graph."""
-
-    materializes = True
-    _to_save = ()
-    _dirty = ()
-    _non_differentiable = ()
-    needs_input_grad = ()
-
-    def save_for_backward(self, *tensors):
-        """Keep input or output tensors for backward, where ``ctx.saved_tensors`` gives them back; None is allowed."""
-        for tensor in tensors:
-            if tensor is not None and not hasattr(tensor, "_edge"):
-                raise TypeError(
-                    hinted(
-                        f"save_for_backward can only save variables, but argument {tensors.index(tensor)} is of type "
-                        f"{type(tensor).__name__}",
-                        "other values can be kept as attributes: ctx.value = value",
-                    )
-                )
-        self._to_save = tensors
-
-    def save_for_forward(self, *tensors):
-        """Keep tensors for ``jvp``."""
-        self.saved_for_forward = tensors
-
-    def mark_dirty(self, *tensors):
-        """Say that forward wrote into these inputs, which it must also return."""
-        self._dirty = tensors
-
-    def mark_non_differentiable(self, *tensors):
-        """Say that these outputs carry no gradient."""
-        self._non_differentiable = tensors
-
-    def set_materialize_grads(self, value):
-        """Whether backward gets zeros (the default) or None where no gradient flowed into an output."""
-        self.materializes = bool(value)
+_ContextMethodMixin = FunctionCtx  # the name that old pickles hold
 
 
-class FunctionNode(FunctionCtx, Node):
-    """The node of one call of a custom Function."""
-
-    def __init__(self):
-        self.saved = None
-        self.next_edges = ()
-
-    def __repr__(self):
-        return object.__repr__(self)
-
-    @property
-    def saved_tensors(self):
-        """The tensors that ``save_for_backward`` kept."""
-        if self.saved is None:
-            return tuple(self._to_save)
-        return tuple(entry if entry is None else entry.unpack(self) for entry in self.saved)
-
-    @property
-    def saved_variables(self):
-        return self.saved_tensors
-
-    def apply(self, *grads):
-        if self.materializes:
-            grads = [
-                functions.zeros(meta[0], dtype=meta[1]) if grad is None and meta is not None else grad
-                for grad, meta in zip(grads, self._outputs)
-            ]
-        function = self._function
-        backward = function.backward if function.backward is not Function.backward else function.vjp
-        found = backward(self, *grads)
-        return self._checked(found if isinstance(found, tuple) else (found,))
-
-    def _checked(self, found):
-        inputs = self._inputs
-        name = self.name()
-        if len(found) > len(inputs) and all(extra is None for extra in found[len(inputs) :]):
-            found = found[: len(inputs)]
-        if len(found) != len(inputs):
-            raise RuntimeError(
-                hinted(
-                    f"function {name} returned an incorrect number of gradients (expected {len(inputs)}, got {len(found)})",
-                    "backward must return one gradient for each argument of forward after ctx, None for those without one",
-                )
-            )
-        result = []
-        for position, (gradient, meta) in enumerate(zip(found, inputs)):
-            if meta is None:
-                if gradient is not None:
-                    raise RuntimeError(
-                        hinted(
-                            f"function {name} returned a gradient different than None at position {position + 1}, but the "
-                            "corresponding forward input was not a Variable",
-                            "return None for arguments of forward that are no tensors",
-                        )
-                    )
-                continue
-            result.append(None if gradient is None or not meta[2] else self._fitted(gradient, meta, position))
-        return tuple(result)
-
-    def _fitted(self, gradient, meta, position):
-        shape, dtype, _ = meta
-        if not hasattr(gradient, "_edge"):
-            raise RuntimeError(
-                hinted(
-                    f"expected Variable or None (got {type(gradient).__name__})",
-                    f"backward of {self.name()} must return a tensor or None for input {position}",
-                )
-            )
-        if gradient.is_complex() and dtype.kind != "c":
-            raise RuntimeError(
-                hinted(
-                    "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  "
-                    "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
-                    f"input {position} of {self.name()} is real, its gradient complex: return its .real",
-                )
-            )
-        if gradient._array.shape != shape:
-            try:
-                gradient = gradient.sum_to_size(shape)
-            except RuntimeError:
-                raise RuntimeError(
-                    hinted(
-                        f"Function {self.name()} returned an invalid gradient at index {position} - got {list(gradient.shape)} but "
-                        f"expected shape compatible with {list(shape)}",
-                        f"input {position} of forward has shape {list(shape)}; its gradient must have that shape",
-                    )
-                ) from None
-        return gradient if gradient._array.dtype == dtype else fit_dtype(gradient, dtype)
-
-
-class _FunctionMeta(type):
+class FunctionMeta(type):
     """Gives every Function class its node class: ``Exp`` gets ``ExpBackward``."""
 
     def __init__(cls, name, bases, members):
         super().__init__(name, bases, members)
-        cls._node_class = type(
-            name + "Backward", (FunctionNode,), {"_function": cls, "__module__": "torch.autograd.function"}
+        cls._backward_cls = type(
+            name + "Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": "torch.autograd.function"}
         )
 
 
-def _missing(first_line, signature):
-    return NotImplementedError(hinted(first_line, f"write it as a static method of the class: {signature}"))
-
-
-class Function(metaclass=_FunctionMeta):
+class Function(metaclass=FunctionMeta):
     """A differentiable operation of one's own: subclass it, write static ``forward`` and ``backward``, call ``apply``.
 
     ``forward(ctx, *args)`` computes the result; ``backward(ctx, *grad_outputs)`` returns the gradient of each argument.
     Or write ``forward(*args)`` and ``setup_context(ctx, inputs, output)`` apart.
+
+    Class attributes: ``generate_vmap_rule`` (let ``vmap`` run the methods on batches), ``clear_saved_tensors_on_access``
+    (``ctx.saved_tensors`` can be read once and keeps nothing), ``boxed_grads_call`` (``backward(ctx, grads)`` gets a list).
 
     >>> import rushlight as torch
     >>> class Cube(torch.autograd.Function):
@@ -180,6 +64,8 @@ class Function(metaclass=_FunctionMeta):
     """
 
     generate_vmap_rule = False
+    clear_saved_tensors_on_access = False
+    boxed_grads_call = False
 
     def __init__(self, *args, **kwargs):
         warnings.warn(
@@ -192,33 +78,36 @@ class Function(metaclass=_FunctionMeta):
             stacklevel=2,
         )
 
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            hinted(
+                "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
+                "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)",
+                f"call {type(self).__name__}.apply(...) on the class",
+            )
+        )
+
     @staticmethod
     def forward(*args, **kwargs):
-        raise _missing("You must implement the forward function for custom autograd.Function.", "forward(ctx, *args)")
+        raise unwritten("You must implement the forward function for custom autograd.Function.", "forward(ctx, *args)")
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        raise _missing("setup_context is not implemented.", "setup_context(ctx, inputs, output)")
+        raise unwritten("setup_context is not implemented.", "setup_context(ctx, inputs, output)")
 
-    @staticmethod
-    def backward(ctx, *grad_outputs):
-        raise _missing(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD.",
-            "backward(ctx, *grad_outputs)",
-        )
-
-    vjp = backward
+    backward = staticmethod(unwritten_backward)
+    vjp = staticmethod(unwritten_backward)
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        raise _missing(
+        raise unwritten(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD.",
             "jvp(ctx, *grad_inputs)",
         )
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        raise _missing(
+        raise unwritten(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True.",
             "vmap(info, in_dims, *args)",
         )
@@ -226,47 +115,115 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def apply(cls, *args, **kwargs):
         """Run forward on ``args`` and record the call where an input requires grad."""
-        ctx = cls._node_class()
-        edges = [edge_of(a) if hasattr(a, "_edge") else None for a in args]
-        ctx.needs_input_grad = tuple(edge is not None for edge in edges)
-        recording = state.grad and any(ctx.needs_input_grad)
-        separate = cls.setup_context is not Function.setup_context
-        with no_grad():
-            if separate:
-                output = cls.forward(*args, **kwargs)
-                cls.setup_context(ctx, args, output)
-            else:
-                output = cls.forward(ctx, *args, **kwargs)
-        many = isinstance(output, tuple)
-        outputs = output if many else (output,)
-        _check_dirty(ctx, args, outputs)
-        if recording:
-            ctx.sequence = next_sequence()
-            ctx.next_edges = tuple(edge for a, edge in zip(args, edges) if hasattr(a, "_edge"))
-            ctx._inputs = [_meta(a, edge is not None) if hasattr(a, "_edge") else None for a, edge in zip(args, edges)]
-            ctx.set_outputs(len(outputs))
-        outputs = [_attach(ctx, number, out, args, recording) for number, out in enumerate(outputs)]
-        if recording:
-            ctx._outputs = [_meta_of_output(out) for out in outputs]
-            _save(ctx, outputs)
-            if state.anomaly:
-                anomaly.note_forward(ctx)
-        if not many:
-            return outputs[0]
-        return tuple(outputs)
+        if functions.interposers:
+            return functions.apply_through_levels(cls, args, kwargs)
+        if has_setup_context(cls):
+            args = bound_arguments(cls, args, kwargs)
+            kwargs = {}
+        return apply_once(cls, args, kwargs)
+
+
+def has_setup_context(function):
+    """Whether a Function class has ``forward(*args)`` and ``setup_context`` apart."""
+    return function.setup_context is not Function.setup_context
+
+
+def bound_arguments(function, args, kwargs):
+    """All arguments of ``forward`` by position, with its defaults: what ``setup_context`` and ``backward`` count."""
+    forward = function.forward
+    code = getattr(forward, "__code__", None)
+    if code is not None and not kwargs and len(args) == code.co_argcount:
+        return args
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        name = next(iter(bound.kwargs))
+        raise TypeError(
+            hinted(
+                f"forward() got an unexpected keyword argument '{name}'",
+                "a Function with setup_context takes its arguments by position: let forward have no keyword-only ones",
+            )
+        )
+    return bound.args
+
+
+def run_forward(function, ctx, args, kwargs):
+    """What ``forward`` returns, with ``ctx`` set up; nothing is recorded inside."""
+    with no_grad():
+        if not has_setup_context(function):
+            return function.forward(ctx, *args, **kwargs)
+        output = function.forward(*args)
+        function.setup_context(ctx, args, output)
+        return output
+
+
+def apply_once(function, args, kwargs, run=run_forward, node_class=None):
+    """What a Function gives in the innermost graph: forward, and its node if an input requires grad.
+
+    ``run(function, ctx, args, kwargs)`` calls forward; ``node_class`` is the class of the node if not the Function's own.
+    """
+    ctx, output = call_once(function, args, kwargs, run, node_class)
+    forget(ctx)
+    return output
+
+
+def forget(ctx):
+    """Let go of what only the call itself needs."""
+    ctx.to_save = ctx.saved_for_forward = ctx.dirty_tensors = ctx.non_differentiable = None
+
+
+def call_once(function, args, kwargs, run=run_forward, node_class=None):
+    """``(ctx, output)`` of `apply_once`, before the ``ctx`` forgets what forward marked."""
+    ctx = (node_class or function._backward_cls)()
+    edges = [edge_of(a) if hasattr(a, "_edge") else None for a in args]
+    ctx.needs_input_grad = tuple(edge is not None for edge in edges)
+    recording = state.grad and any(ctx.needs_input_grad)
+    output = run(function, ctx, args, kwargs)
+    many = isinstance(output, tuple)
+    outputs = output if many else (output,)
+    check_marks(ctx, outputs, args)
+    if recording:
+        ctx.sequence = next_sequence()
+        ctx.next_edges = tuple(edge for a, edge in zip(args, edges) if hasattr(a, "_edge"))
+        ctx._inputs = [_meta(a, edge is not None) if hasattr(a, "_edge") else None for a, edge in zip(args, edges)]
+        ctx.set_outputs(len(outputs))
+    attached = _attach_all(ctx, outputs, args, recording)
+    if recording:
+        ctx._outputs = [
+            (out.shape, out.dtype, out._edge is not None) if hasattr(out, "_edge") else None for out in attached
+        ]
+        _save(ctx, attached)
+        if state.anomaly:
+            anomaly.note_forward(ctx)
+        for observe in state.observers:
+            observe(ctx)
+    return ctx, tuple(attached) if many else attached[0]
 
 
 def _meta(tensor, needed):
     return tensor._array.shape, tensor._array.dtype, needed
 
 
-def _meta_of_output(out):
-    return (out._array.shape, out.dtype) if hasattr(out, "_edge") else None
+def _among(tensor, others):
+    return any(tensor is other for other in others)
 
 
-def _check_dirty(ctx, args, outputs):
-    for dirty in ctx._dirty:
-        if not any(dirty is out for out in outputs):
+def check_marks(ctx, outputs, args):
+    """Refuse marks that make no sense, and count the writes into the tensors marked as dirty."""
+    for name, marked, refusal in (
+        ("mark_dirty", ctx.dirty_tensors, "mark_dirty can only accept variables, but argument "),
+        (
+            "mark_non_differentiable",
+            ctx.non_differentiable,
+            "mark_non_differentiable only accepts variable arguments, but got ",
+        ),
+    ):
+        for each in marked or ():
+            if not hasattr(each, "_edge"):
+                raise RuntimeError(hinted(refusal, f"{name}() was given {type(each).__name__}: pass tensors alone"))
+    for dirty in ctx.dirty_tensors or ():
+        functions.bump_version(dirty, ctx.name())
+        if not _among(dirty, outputs):
             raise RuntimeError(
                 hinted(
                     "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
@@ -274,78 +231,156 @@ def _check_dirty(ctx, args, outputs):
                     f"forward of {ctx.name()} must return the tensors it gives to mark_dirty",
                 )
             )
-        if dirty._edge is LEAF and state.grad and any(dirty is a for a in args):
+    if ctx.to_save or ctx.saved_for_forward:
+        _check_returned_inputs(ctx, outputs, args)
+
+
+def _check_returned_inputs(ctx, outputs, args):
+    """Refuse an input that is returned as it was given and kept as well, where that happens in setup_context."""
+    if not has_setup_context(ctx._forward_cls):
+        return
+    if not state.grad:
+        outputs = [out for out in outputs if not getattr(out, "requires_grad", False)]
+    kept = (*(ctx.to_save or ()), *(ctx.saved_for_forward or ()))
+    for out in outputs:
+        if (
+            hasattr(out, "_edge")
+            and _among(out, kept)
+            and _among(out, args)
+            and not _among(out, ctx.dirty_tensors or ())
+        ):
             raise RuntimeError(
                 hinted(
-                    "a leaf Variable that requires grad has been used in an in-place operation.",
-                    f"{ctx.name()} wrote into a tensor that gradients are computed for: give it a clone()",
+                    "An input that has been returned as-is as output is being saved for backward. This is not supported if you override "
+                    "setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup ctx inside "
+                    "the forward function itself.",
+                    f"let forward of {ctx._forward_cls.__name__} return x.view_as(x)",
                 )
             )
 
 
-def _attach(ctx, number, out, args, recording):
-    """Output ``number`` of a call, with its place in the graph."""
-    if not hasattr(out, "_edge"):
-        return out
-    if any(out is dirty for dirty in ctx._dirty):
-        check_inplace(out, ctx.name(), args)
-        functions.bump_version(out, ctx.name())
-        if recording:
-            rebase(out, (ctx, number))
-        return out
-    constant = any(out is marked for marked in ctx._non_differentiable)
-    if any(out is a for a in args):
-        out = functions.alias(out.detach())
-    if constant:
+def _attach_all(ctx, outputs, args, recording):
+    """The outputs of a call, each with its place in the graph."""
+    attached = []
+    for number, out in enumerate(outputs):
+        if not hasattr(out, "_edge"):
+            attached.append(out)
+            continue
+        differentiable = (
+            recording
+            and (out.is_floating_point() or out.is_complex())
+            and not _among(out, ctx.non_differentiable or ())
+        )
+        attach = _attach if differentiable else _detached
+        attached.append(attach(ctx, number, out, _among(out, args), args))
+    return attached
+
+
+def _detached(ctx, number, out, is_input, args):
+    """An output that carries no gradient: an input among them is left as it is, and another tensor returned."""
+    dirty = _among(out, ctx.dirty_tensors or ())
+    if is_input and out.requires_grad:
+        return _outside(out)
+    if is_input and not dirty:
+        with no_grad():
+            return functions.alias(out)
+    if out._edge.__class__ is not View:
         out._edge = None
-    elif recording and (out.is_floating_point() or out.is_complex()):
-        if out._edge.__class__ is View:
-            made = CUSTOM_FUNCTION if ctx.outputs == 1 else MULTI_OUTPUT
-            out._edge = View(out._base, (ctx, number), out._version_counter.value, made)
-        else:
-            out._edge = (ctx, number)
     return out
+
+
+def _outside(tensor):
+    """``tensor`` outside the innermost graph; a tensor of a transform's level keeps its place in those of the levels below."""
+    return tensor._alias() if hasattr(tensor, "level") else tensor.detach()
+
+
+def _attach(ctx, number, out, is_input, args):
+    """An output that gradients flow through."""
+    if _among(out, ctx.dirty_tensors or ()):
+        _check_dirty(ctx, out, is_input, args)
+        rebase(out, (ctx, number))
+        return out
+    if is_input:
+        out = functions.alias(_outside(out))
+    if out._edge.__class__ is View:
+        made = CUSTOM_FUNCTION if ctx.outputs == 1 else MULTI_OUTPUT
+        out._edge = View(out._base, (ctx, number), out._version_counter.value, made)
+    else:
+        out._edge = (ctx, number)
+    return out
+
+
+def _check_dirty(ctx, dirty, is_input, args):
+    """Refuse a write that the graph cannot follow."""
+    name, edge = ctx.name(), dirty._edge
+    if edge is LEAF or (edge.__class__ is View and edge.made == NO_GRAD and edge.base.requires_grad):
+        raise RuntimeError(
+            hinted(
+                "a leaf Variable that requires grad has been used in an in-place operation.",
+                f"{name} wrote into a tensor that gradients are computed for: give it a clone()",
+            )
+        )
+    if not is_input:
+        warnings.warn(
+            hinted(
+                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed "
+                "to ctx.mark_dirty().",
+                f"forward of {name} made the tensor itself: leave the mark away",
+            ),
+            stacklevel=6,
+        )
+    if edge.__class__ is View and ctx.outputs > 1:
+        raise RuntimeError(
+            hinted(
+                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one "
+                "Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a view "
+                "(using .clone() for example) or make your Function only return one Tensor (potentially splitting it into two "
+                "Functions: one doing the inplace that returns a single Tensor and a second one that does the other operations). You "
+                "can ask on the forum https://discuss.pytorch.org/ if you need help to do this change.",
+                f"{name} wrote into a view and returns {ctx.outputs} values: give it a clone()",
+            )
+        )
+    check_inplace(dirty, name, args)
 
 
 def _save(ctx, outputs):
     entries = []
-    for tensor in ctx._to_save:
+    for position, tensor in enumerate(ctx.to_save or ()):
         if tensor is None:
             entries.append(None)
             continue
+        if not hasattr(tensor, "_edge"):
+            raise TypeError(
+                hinted(
+                    f"save_for_backward can only save variables, but argument {position} is of type {type(tensor).__name__}",
+                    "other values can be kept as attributes: ctx.value = value",
+                )
+            )
         number = next((n for n, out in enumerate(outputs) if out is tensor), None)
         entries.append(SavedInput(tensor) if number is None else SavedResult(tensor, number))
     ctx.saved = entries
-    ctx._to_save = ()
 
 
-def once_differentiable(function):
-    """Mark a ``backward`` that itself cannot be differentiated: a second derivative through it is a clear error."""
-
-    @functools.wraps(function)
-    def wrapper(ctx, *grads):
-        with no_grad():
-            found = function(ctx, *grads)
-        if not state.grad or not any(hasattr(g, "_edge") and g.requires_grad for g in grads):
-            return found
-        many = isinstance(found, tuple)
-        results = found if many else (found,)
-        marked = tuple(
-            _NotTwice.apply(r, *[g for g in grads if hasattr(g, "_edge")]) if hasattr(r, "_edge") else r
-            for r in results
-        )
-        return marked if many else marked[0]
-
-    return wrapper
+# ---------------------------------------------------------------- names of old
 
 
-class _NotTwice(Function):
-    """Passes a gradient on and refuses to be differentiated."""
+class InplaceFunction(Function):
+    """Deprecated in PyTorch: a `Function` with a flag ``inplace``; use `Function`."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+
+class NestedIOFunction(Function):
+    """Deprecated in PyTorch, where it cannot be applied any more: use `Function` with tensors as arguments."""
 
     @staticmethod
-    def forward(ctx, value, *grads):
-        return value.clone()
+    def forward(*args, **kwargs):
+        raise unwritten("You must implement the forward function for custom autograd.Function.", "forward(ctx, *args)")
 
-    @staticmethod
-    def backward(ctx, grad):
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+    def forward_extended(self, *input):
+        raise unwritten("forward_extended is not implemented.", "forward(ctx, *args)")
+
+    def backward_extended(self, *grad_output):
+        raise unwritten("backward_extended is not implemented.", "backward(ctx, *grad_outputs)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..base.errors import hinted
 from ..ops.table import functions
+from . import forward_ad
 from .gradients import grad
 from .modes import enable_grad
 
@@ -28,7 +29,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
         call = _Call(func, inputs, "vjp", create_graph, strict)
         v = call.vector(v, call.outputs, "the user-provided function returns a single Tensor with a single element")
         found = _gradients(call.outputs, call.inputs, v, create_graph)
-        return call.finish(call.outputs), call.finish(call.filled(found, "vjp"), call.one_input)
+        return call.finish(call.outputs), call.finish(call.filled(found, "back"), call.one_input)
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
@@ -45,8 +46,13 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
         v = call.vector(v, call.inputs, _SINGLE_INPUT)
         # v . J is linear in v: its derivative by v, in the direction given, is J . direction.
         flows = tuple(functions.zeros_like(out).requires_grad_(True) for out in call.outputs)
-        first = call.filled(_gradients(call.outputs, call.inputs, flows, True), "jvp")
+        first = _gradients(call.outputs, call.inputs, flows, True)
+        if strict:
+            _check_flowing(first)
+        first = call.filled(first)
         found = _gradients(first, flows, v, create_graph)
+        if strict:
+            call.check_filled(found, "back_trick")
         found = tuple(functions.zeros_like(out) if g is None else g for g, out in zip(found, call.outputs))
         return call.finish(call.outputs), call.finish(found)
 
@@ -58,18 +64,29 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
 
     Args:
         func, inputs, create_graph, strict: as for `vjp`.
-        vectorize: accepted; rows are computed one after the other.
-        strategy: "reverse-mode", or with ``vectorize`` also "forward-mode", which gives the same numbers.
+        vectorize: compute all rows in one batched pass, under ``vmap``: faster, and needs memory for all.
+        strategy: "reverse-mode" differentiates each output, "forward-mode" (with ``vectorize``) by each input.
 
     >>> import rushlight as torch
     >>> torch.autograd.functional.jacobian(lambda x: x ** 2, torch.tensor([1.0, 2.0]))
     tensor([[2., 0.],
             [0., 4.]])
     """
-    _check_strategy(strategy, vectorize, strict)
+    if strategy == "forward-mode":
+        _check_forward(create_graph, strict, vectorize)
+        return _forward_jacobian(func, inputs)
+    if strategy != "reverse-mode":
+        raise AssertionError(
+            hinted(
+                'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
+                '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".',
+                f"got {strategy!r}",
+            )
+        )
     with enable_grad():
         call = _Call(func, inputs, "jacobian", create_graph, strict)
-        rows = tuple(call.finish(call.rows(number), call.one_input) for number in range(len(call.outputs)))
+        rows = call.all_rows() if vectorize else [call.rows(number) for number in range(len(call.outputs))]
+        rows = tuple(call.finish(each, call.one_input) for each in rows)
         return rows[0] if call.one_output else rows
 
 
@@ -84,13 +101,21 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
             [ 0., 12.]])
     """
     one_input = hasattr(inputs, "_edge")
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(
+            hinted(
+                'Expected strategy to be either "forward-mode" or "reverse-mode".', f"got {outer_jacobian_strategy!r}"
+            )
+        )
 
     def first_derivatives(*arguments):
+        if outer_jacobian_strategy == "forward-mode":
+            arguments = tuple(argument.requires_grad_() for argument in arguments)
         call = _Call(func, arguments, "hessian", True, strict, fresh=False)
         call.check_scalar()
-        found = call.filled(_gradients(call.outputs, arguments, None, True), "hessian")
+        found = call.filled(_gradients(call.outputs, arguments, None, True))
         if strict:
-            _check_twice(found, "hessian")
+            _check_twice(found)
         return found
 
     found = jacobian(first_derivatives, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
@@ -122,14 +147,27 @@ def _hessian_product(func, inputs, v, create_graph, strict, name):
         call = _Call(func, inputs, name, create_graph, strict)
         v = call.vector(v, call.inputs, _SINGLE_INPUT)
         call.check_scalar()
-        first = call.filled(_gradients(call.outputs, call.inputs, None, True), name)
+        first = _gradients(call.outputs, call.inputs, None, True)
         if strict:
-            _check_twice(first, name)
-        found = call.filled(_gradients(first, call.inputs, v, create_graph), name, strict=False)
+            _check_twice(first)
+        first = call.filled(first)
+        stage = "double_back" if name == "vhp" else "double_back_trick"
+        found = call.filled(_gradients(first, call.inputs, v, create_graph), stage)
         return call.finish(call.outputs), call.finish(found, call.one_input)
 
 
 _SINGLE_INPUT = "the input to the user-provided function is a single Tensor with a single element"
+
+
+# What is absent in strict mode, by the stage of the computation.
+_ABSENT = {
+    "back": "The output of the user-provided function is independent of input {}. This is not allowed in strict mode.",
+    "back_trick": "The gradient with respect to the input is independent of entry {} in the grad_outputs when using the double "
+    "backward trick to compute forward mode gradients. This is not allowed in strict mode.",
+    "double_back": "The jacobian of the user-provided function is independent of input {}. This is not allowed in strict mode.",
+    "double_back_trick": "The hessian of the user-provided function is independent of entry {} in the grad_jacobian. This is not "
+    "allowed in strict mode as it prevents from using the double backward trick to replace forward mode AD.",
+}
 
 
 class _Call:
@@ -167,9 +205,12 @@ class _Call:
             return tuple(functions.ones_like(tensor) for tensor in like)
         v = _tensors(v, f"The v given to {self.name}", "the given v")
         if len(v) != len(like):
+            alone = self.one_output if like is self.outputs else self.one_input
             raise RuntimeError(
                 hinted(
-                    f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}.",
+                    "The given v should contain a single Tensor."
+                    if alone
+                    else f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}.",
                     f"pass tensors of the shapes {[list(tensor.shape) for tensor in like]}",
                 )
             )
@@ -200,19 +241,26 @@ class _Call:
                 )
             )
 
-    def filled(self, found, name, strict=None):
-        """Gradients by the inputs, zeros for those that the outputs do not depend on (an error if strict)."""
-        if self.strict if strict is None else strict:
-            for number, gradient in enumerate(found):
-                if gradient is None:
-                    raise RuntimeError(
-                        hinted(
-                            f"The output of the user-provided function is independent of input {number}. This is not allowed in strict "
-                            "mode.",
-                            "strict=False takes that derivative as zero",
-                        )
-                    )
+    def filled(self, found, stage=None):
+        """Gradients by the inputs, zeros for those that the outputs do not depend on; strictly none, at a ``stage``."""
+        if self.strict and stage is not None:
+            self.check_filled(found, stage)
         return tuple(functions.zeros_like(t) if g is None else g for g, t in zip(found, self.inputs))
+
+    def check_filled(self, found, stage):
+        """Refuse gradients that are absent, or constant where they should be differentiated again."""
+        for number, gradient in enumerate(found):
+            if gradient is None:
+                raise RuntimeError(hinted(_ABSENT[stage].format(number), "strict=False takes that derivative as zero"))
+            if self.create_graph and not gradient.requires_grad:
+                what = "hessian" if "double" in stage else "jacobian"
+                raise RuntimeError(
+                    hinted(
+                        f"The {what} of the user-provided function is independent of input {number}. This is not allowed in strict mode "
+                        "when create_graph=True.",
+                        "strict=False takes its derivatives as zero",
+                    )
+                )
 
     def rows(self, number):
         """The Jacobian of one output by each input."""
@@ -229,6 +277,14 @@ class _Call:
                             "strict=False takes that derivative as zero",
                         )
                     )
+                if self.strict and self.create_graph and not gradient.requires_grad:
+                    raise RuntimeError(
+                        hinted(
+                            f"The jacobian of the user-provided function is independent of input {number}. This is not allowed in strict "
+                            "mode when create_graph=True.",
+                            "strict=False takes its derivatives as zero",
+                        )
+                    )
                 rows[place].append(functions.zeros_like(self.inputs[place]) if gradient is None else gradient)
         return tuple(
             functions.stack(parts).view(output.shape + tensor.shape)
@@ -236,6 +292,36 @@ class _Call:
             else functions.zeros(output.shape + tensor.shape)
             for parts, tensor in zip(rows, self.inputs)
         )
+
+    def all_rows(self):
+        """The Jacobian of each output by each input, all rows in one batched pass."""
+        if self.strict:
+            raise RuntimeError(
+                hinted(
+                    "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either "
+                    "set `strict=False` or `vectorize=False`.",
+                    "strict=True looks at each row",
+                )
+            )
+        sizes = [output.numel() for output in self.outputs]
+        starts = [_unit_rows(output, sizes, number) for number, output in enumerate(self.outputs)]
+        tracked = [number for number, output in enumerate(self.outputs) if output.requires_grad]
+        found = [None] * len(self.inputs)
+        if tracked:
+            roots = [self.outputs[number].reshape(-1) for number in tracked]
+            flows = [starts[number] for number in tracked]
+            found = grad(
+                roots, self.inputs, flows, create_graph=self.create_graph, allow_unused=True, is_grads_batched=True
+            )
+        found = [
+            functions.zeros((sum(sizes), *tensor.shape), dtype=tensor.dtype) if gradient is None else gradient
+            for gradient, tensor in zip(found, self.inputs)
+        ]
+        parts = zip(*[gradient.split(sizes) for gradient in found])
+        return [
+            tuple(part.reshape(output.shape + tensor.shape) for part, tensor in zip(row, self.inputs))
+            for row, output in zip(parts, self.outputs)
+        ]
 
     def finish(self, results, one=None):
         """Results as they are returned: outside the graph unless that was asked for, a single one without its tuple."""
@@ -282,13 +368,27 @@ def _gradients(outputs, inputs, starts, create_graph):
     return grad(roots, inputs, flows, retain_graph=True, create_graph=create_graph, allow_unused=True)
 
 
-def _check_twice(gradients, name):
+def _check_flowing(gradients):
+    """Refuse gradients, of outputs by inputs, that do not depend on where they started from."""
     for number, gradient in enumerate(gradients):
+        if gradient is None or not gradient.requires_grad:
+            first = (
+                _ABSENT["back"].format(number)
+                if gradient is None
+                else f"The gradient with respect to input {number} is independent of the inputs of the user-provided function. This "
+                "is not allowed in strict mode."
+            )
+            raise RuntimeError(hinted(first, "strict=False takes that derivative as zero"))
+
+
+def _check_twice(gradients):
+    for number, gradient in enumerate(gradients):
+        if gradient is None:
+            raise RuntimeError(hinted(_ABSENT["back"].format(number), "strict=False takes that derivative as zero"))
         if not gradient.requires_grad:
-            what = "hessian" if name in ("hessian", "hvp", "vhp") else name
             raise RuntimeError(
                 hinted(
-                    f"While computing the {what}, found that the jacobian of the user-provided function with respect to input {number} is "
+                    f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {number} is "
                     "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
                     "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for "
                     "example).",
@@ -297,27 +397,57 @@ def _check_twice(gradients, name):
             )
 
 
-def _check_strategy(strategy, vectorize, strict):
-    if strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError(
-            hinted(
-                'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
-                '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".',
-                f"got {strategy!r}",
+def _unit_rows(output, sizes, number):
+    """The gradients of output ``number`` that select each element of all outputs in turn: a row for each element."""
+    start = sum(sizes[:number])
+    rows = functions.zeros((sum(sizes), sizes[number]), dtype=output.dtype)
+    rows.diagonal(-start).fill_(1)
+    return rows
+
+
+def _check_forward(create_graph, strict, vectorize):
+    """Refuse the arguments of `jacobian` that "forward-mode" does not go with."""
+    for refused, name in ((create_graph, "create_graph"), (strict, "strict")):
+        if refused:
+            error = NotImplementedError if name == "create_graph" else RuntimeError
+            raise error(
+                hinted(
+                    f'torch.autograd.functional.jacobian: `{name}=True` and `strategy="forward-mode"` are not supported together (yet). '
+                    f'Please either set `{name}=False` or `strategy="reverse-mode"`.',
+                    "torch.func.jacfwd gives derivatives in forward mode that can be differentiated again",
+                )
             )
-        )
-    if strategy == "forward-mode" and not vectorize:
+    if not vectorize:
         raise NotImplementedError(
             hinted(
                 "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.",
                 "pass vectorize=True, or the default strategy",
             )
         )
-    if strict and vectorize:
-        raise RuntimeError(
-            hinted(
-                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
-                "`strict=False` or `vectorize=False`.",
-                "strict=True looks at each row",
-            )
-        )
+
+
+def _forward_jacobian(func, inputs):
+    """`jacobian` by forward mode: the tangents in the direction of every element of the inputs, in one batched pass."""
+    one_input = hasattr(inputs, "_edge")
+    inputs = _tensors(inputs, "The inputs given to jacobian", "the given inputs")
+    sizes = [tensor.numel() for tensor in inputs]
+    seen = {}
+
+    def tangents_of(*directions):
+        with forward_ad.dual_level():
+            pairs = zip(inputs, directions)
+            outputs = func(*[forward_ad.make_dual(tensor, row.reshape(tensor.shape)) for tensor, row in pairs])
+            seen["one"] = hasattr(outputs, "_edge")
+            outputs = _tensors(outputs, "The outputs given to None", "the given outputs")
+            unpacked = [forward_ad.unpack_dual(output) for output in outputs]
+            return tuple(functions.zeros_like(value) if tangent is None else tangent for value, tangent in unpacked)
+
+    rows = [_unit_rows(tensor, sizes, number) for number, tensor in enumerate(inputs)]
+    found = []
+    for columns in functions.vmap(tangents_of)(*rows):
+        parts = [part.movedim(0, -1) for part in columns.split(sizes)]
+        parts = [part.reshape(part.shape[:-1] + tensor.shape) for part, tensor in zip(parts, inputs)]
+        found.append(parts[0] if one_input else parts)
+    if seen["one"]:
+        return found[0]
+    return tuple(found) if one_input else found  # lists where PyTorch gives lists

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
+import warnings
+from types import SimpleNamespace
 
 from ..base.errors import hinted
 from ..ops.table import functions
+from . import forward_ad
+from .function import Function
 from .gradients import grad
+from .jacobian_checks import Comparison, GradcheckError, floating, is_tensor
 
-
-class GradcheckError(RuntimeError):
-    """What `gradcheck` and `gradgradcheck` raise."""
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
@@ -27,35 +29,40 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
         raise_exception: raise GradcheckError with the two Jacobians, instead of returning False.
         nondet_tol: how much two backward runs may differ.
         check_undefined_grad: also run backward with gradients that are absent for some outputs.
+        check_grad_dtypes: gradients must have the dtype of their inputs.
+        check_batched_grad: gradients of a batch under ``vmap`` must be those of its entries.
+        check_forward_ad: also compare forward mode; check_batched_forward_grad: that too under ``vmap``.
+        check_backward_ad: False leaves backward out.
         fast_mode: compare one random projection of the Jacobian instead of every element.
-
-    ``check_forward_ad``, ``check_batched_grad`` and ``check_batched_forward_grad`` are not implemented and raise.
+        masked: allow gradients of a zero gradient to be nearly zero; for sparse tensors in PyTorch.
 
     >>> import rushlight as torch
     >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradcheck(lambda x: x ** 3, (x,))
     True
     """
-    _refuse_options(
-        check_forward_ad=check_forward_ad,
-        check_batched_grad=check_batched_grad,
-        check_batched_forward_grad=check_batched_forward_grad,
+    _require(
+        check_forward_ad or check_backward_ad,
+        "Expected at least one of check_forward_ad or check_backward_ad to be True",
+        "leave check_backward_ad away",
     )
-    if not check_backward_ad:
-        raise AssertionError(
-            hinted(
-                "Expected at least one of check_forward_ad or check_backward_ad to be True",
-                "leave check_backward_ad away",
-            )
-        )
-    inputs = _as_tuple(inputs)
+    _require(
+        check_backward_ad or not check_batched_grad,
+        "Setting check_batched_grad=True requires check_backward_ad to be True",
+        "leave check_backward_ad away",
+    )
+    _require(
+        check_forward_ad or not check_batched_forward_grad,
+        "Setting check_batched_forward_grad=True requires check_forward_ad to be True",
+        "pass check_forward_ad=True",
+    )
+    settings = SimpleNamespace(
+        eps=eps, atol=atol, rtol=rtol, nondet_tol=nondet_tol, undefined=check_undefined_grad, masked=masked,
+        check_grad_dtypes=check_grad_dtypes, fast=fast_mode, backward=check_backward_ad, forward=check_forward_ad,
+        batched=check_batched_grad, batched_forward=check_batched_forward_grad,
+    )  # fmt: skip
     try:
-        positions = _check_inputs(inputs)
-        compare = _compare_projection if fast_mode else _compare_jacobians
-        outputs = compare(func, inputs, positions, eps, atol, rtol)
-        _check_repeatable(outputs, [inputs[i] for i in positions], nondet_tol)
-        if check_undefined_grad:
-            _check_absent_gradients(func, inputs, positions)
+        _check(func, _as_tuple(inputs), settings)
     except GradcheckError:
         if raise_exception:
             raise
@@ -69,61 +76,102 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     """Whether second derivatives of ``func`` agree with finite differences of the first ones.
 
     Arguments as for `gradcheck`; ``grad_outputs`` defaults to random tensors of the outputs' shapes, with
-    ``gen_non_contig_grad_outputs`` non-contiguous ones.
+    ``gen_non_contig_grad_outputs`` non-contiguous ones. ``check_fwd_over_rev`` compares the derivatives in forward mode of
+    the gradients, ``check_rev_over_rev`` the gradients of the gradients.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradgradcheck(torch.sin, (x,))
+    True
     """
-    _refuse_options(check_batched_grad=check_batched_grad, check_fwd_over_rev=check_fwd_over_rev)
+    _require(
+        check_fwd_over_rev or check_rev_over_rev,
+        "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True",
+        "leave check_rev_over_rev away",
+    )
+    for name, wanted in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
+        _require(
+            check_rev_over_rev or not wanted,
+            f"Setting {name}=True requires check_rev_over_rev to be True",
+            f"pass {name}=False",
+        )
     inputs = _as_tuple(inputs)
     if grad_outputs is None:
-        outputs = _differentiable(func(*inputs))
-        starts = tuple(_random_start(o.detach(), gen_non_contig_grad_outputs).requires_grad_(True) for o in outputs)
+        outputs = [o for o in _as_tuple(func(*inputs)) if o.requires_grad]
+        starts = tuple(_random_start(o.detach(), gen_non_contig_grad_outputs) for o in outputs)
     else:
         starts = _as_tuple(grad_outputs)
-    wanted = [i for i, t in enumerate(inputs) if hasattr(t, "_edge") and t.requires_grad]
+    wanted = [i for i, value in enumerate(inputs) if is_tensor(value) and value.requires_grad]
+    flowing = [i for i, start in enumerate(starts) if start.requires_grad]
 
     def first_derivatives(*arguments):
-        values, flows = arguments[: len(inputs)], arguments[len(inputs) :]
-        pairs = [(o, flow) for o, flow in zip(_differentiable(func(*values)), flows) if o.requires_grad]
-        roots, gradients = zip(*pairs) if pairs else ((), ())
-        found = grad(roots, [values[i] for i in wanted], gradients, create_graph=True, allow_unused=True)
+        values, flows = list(arguments[: len(inputs)]), list(arguments[len(inputs) :])
+        for given, numbers in ((values, wanted), (flows, flowing)):
+            for i in numbers:
+                given[i] = given[i].requires_grad_()
+        outputs = [o for o in _as_tuple(func(*values)) if o.requires_grad]
+        found = grad(outputs, [values[i] for i in wanted], flows, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
     return gradcheck(
         first_derivatives, (*inputs, *starts), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-        nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, fast_mode=fast_mode,
+        nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode, masked=masked,
     )  # fmt: skip
 
 
-def _refuse_options(**options):
-    for name, wanted in options.items():
-        if wanted:
-            raise NotImplementedError(hinted(f"gradcheck({name}=True) is not implemented", "leave the option away"))
+def _require(condition, first_line, hint):
+    if not condition:
+        raise AssertionError(hinted(first_line, hint))
 
 
 def _as_tuple(value):
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _differentiable(outputs):
-    return [o for o in _as_tuple(outputs) if o.requires_grad or o.is_floating_point() or o.is_complex()]
-
-
 def _random_start(output, strided):
-    found = functions.randn_like(output)
-    return functions.stack([found, found], -1)[..., 0] if strided else found
+    values = functions.rand_like(output) * 2 - (1 + 1j if output.is_complex() else 1)
+    if strided and values.numel() > 1:
+        values = functions.stack([values, values], -1)[..., 0]
+    return values.requires_grad_()
+
+
+def _check(func, inputs, settings):
+    """All checks that the ``settings`` ask for."""
+    _check_inputs(inputs)
+    outputs = [o for o in _as_tuple(func(*inputs)) if is_tensor(o) and o.requires_grad]
+    for comparison in (*_backward_comparisons(func, inputs, settings), *_forward_comparisons(func, inputs, settings)):
+        if settings.fast:
+            comparison.check_projection()
+        else:
+            comparison.check_elements()
+        if comparison.forward and settings.undefined:
+            _check_absent_tangents(comparison)
+    tensors = [value for value in inputs if is_tensor(value) and value.requires_grad]
+    if settings.batched_forward:
+        _check_batched_tangents(func, inputs)
+    if settings.backward:
+        if settings.batched:
+            for number, output in enumerate(outputs):
+                _check_batched_gradients(output, tensors, number)
+        _check_zero_gradients(outputs, tensors, settings.masked)
+        if settings.undefined:
+            _check_absent_gradients(func, inputs, tensors)
 
 
 def _check_inputs(inputs):
-    """The positions of the inputs to check."""
-    positions = [i for i, t in enumerate(inputs) if hasattr(t, "_edge") and t.requires_grad]
-    if not positions:
-        raise ValueError(
-            hinted(
-                "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.",
-                "pass requires_grad=True when making the inputs",
+    tracked = [(i, value) for i, value in enumerate(inputs) if is_tensor(value) and value.requires_grad]
+    for position, tensor in tracked:
+        if tensor.dtype.name not in ("float64", "complex128"):
+            warnings.warn(
+                hinted(
+                    f"Input #{position} requires gradient and is not a double precision floating point or complex. This check will likely "
+                    "fail if all the inputs are not of double precision floating point or complex. ",
+                    f"it is {tensor.dtype!r}: make it with dtype=torch.float64",
+                ),
+                stacklevel=4,
             )
-        )
-    for position in positions:
-        tensor = inputs[position]
         if any(step == 0 and length > 1 for step, length in zip(tensor.stride(), tensor.shape)):
             raise RuntimeError(
                 hinted(
@@ -133,154 +181,200 @@ def _check_inputs(inputs):
                     "an expanded tensor's elements cannot be moved one by one",
                 )
             )
-    return positions
-
-
-def _evaluate(func, inputs):
-    """Copies of the differentiable outputs."""
-    return [o.detach().clone() for o in _differentiable(func(*inputs))]
-
-
-# ---------------------------------------------------------------- every element
-
-
-def _directions(tensor):
-    """Where an element can move: along the real axis, and the imaginary one if it is complex."""
-    return (1.0, 1j) if tensor.is_complex() else (1.0,)
-
-
-def _numerical(func, inputs, tensor, eps):
-    """Central differences of the outputs: for each direction and element of ``tensor`` a list with one for each output."""
-    memory = tensor.data  # its writes do not count as versions
-    rows = []
-    for direction in _directions(tensor):
-        for place in itertools.product(*map(range, tensor.shape)):
-            before = memory[place].clone()
-            memory[place] = before + eps * direction
-            high = _evaluate(func, inputs)
-            memory[place] = before - eps * direction
-            low = _evaluate(func, inputs)
-            memory[place] = before
-            rows.append([(a - b).reshape(-1) / (2 * eps) for a, b in zip(high, low)])
-    return rows
-
-
-def _analytical(output, tensors):
-    """The gradients of every element of ``output``, for complex ones also times 1j: a list of matrices, one a tensor."""
-    found = []
-    for direction in _directions(output):
-        for place in itertools.product(*map(range, output.shape)):
-            start = functions.zeros_like(output.detach())
-            start[place] = direction
-            gradients = grad(output, tensors, start, retain_graph=True, materialize_grads=True)
-            found.append([g.detach().reshape(-1) for g in gradients])
-    return [functions.stack(rows) if rows else None for rows in zip(*found)] or [None] * len(tensors)
-
-
-def _compare_jacobians(func, inputs, positions, eps, atol, rtol):
-    outputs = _differentiable(func(*inputs))
-    tensors = [inputs[i] for i in positions]
-    analytical = [_analytical(o, tensors) if o.requires_grad else [None] * len(tensors) for o in outputs]
-    for column, position in enumerate(positions):
-        tensor = tensors[column]
-        rows = _numerical(func, inputs, tensor, eps)
-        for number, output in enumerate(outputs):
-            if output.numel() and tensor.numel():
-                differences = functions.stack([row[number] for row in rows])
-                _compare_one(differences, analytical[number][column], output, tensor, (number, position), atol, rtol)
-    return outputs
-
-
-def _compare_one(numerical, analytical, output, tensor, where, atol, rtol):
-    """Each directional derivative of the output against the inner product of gradient and direction."""
-    size, count = tensor.numel(), output.numel()
-    if analytical is None:
-        if numerical.abs().max().item() > atol:
-            raise GradcheckError(
-                hinted(
-                    "Numerical gradient for function expected to be zero", f"output {where[0]} does not require grad"
-                )
+    if not tracked:
+        raise ValueError(
+            hinted(
+                "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.",
+                "pass requires_grad=True when making the inputs",
             )
-        return
-    for step in range(len(_directions(tensor))):
-        moved = numerical[step * size : (step + 1) * size]
-        for which in reversed(range(len(_directions(output)))):
-            part = analytical[which * count : (which + 1) * count].T
-            expected = (moved.imag if which else moved.real) if moved.is_complex() else moved
-            found = (part.imag if step else part.real) if part.is_complex() else part
-            if not functions.allclose(found, expected, rtol, atol):
-                _mismatch(where, expected, found, "imaginary" if which else "real" if output.is_complex() else None)
-
-
-def _mismatch(where, expected, found, part=None):
-    prefix = f"While considering the {part} part of complex outputs only, " if part else ""
-    raise GradcheckError(
-        hinted(
-            f"{prefix}Jacobian mismatch for output {where[0]} with respect to input {where[1]},\n"
-            f"numerical:{expected}\nanalytical:{found}",
-            "the rule of an operation in the function is wrong, or the function is not smooth there, or not in float64",
         )
-    )
 
 
-# ---------------------------------------------------------------- one projection
+# ---------------------------------------------------------------- real functions of what is complex
 
 
-def _compare_projection(func, inputs, positions, eps, atol, rtol):
-    """Compare ``v . J u`` for random ``u`` and ``v``: two calls of the function for each input."""
-    outputs = _differentiable(func(*inputs))
-    tensors = [inputs[i] for i in positions]
-    weights = [functions.rand_like(o.detach()) for o in outputs]
-    for number, (output, weight) in enumerate(zip(outputs, weights)):
-        if not output.requires_grad:
-            continue
-        gradients = grad(output, tensors, weight, retain_graph=True, materialize_grads=True)
-        for position, tensor, gradient in zip(positions, tensors, gradients):
-            step = functions.rand_like(tensor.detach())
-            memory, before = tensor.data, tensor.detach().clone()
-            memory.copy_(before + eps * step)
-            high = _evaluate(func, inputs)[number]
-            memory.copy_(before - eps * step)
-            low = _evaluate(func, inputs)[number]
-            memory.copy_(before)
-            expected, found = _inner(weight, (high - low) / (2 * eps)), _inner(gradient.detach(), step)
-            if not abs(found - expected) <= atol + rtol * abs(expected):
-                _mismatch((number, position), expected, found)
-    return outputs
+def _backward_comparisons(func, inputs, settings):
+    """Backward is checked for real outputs: of complex ones the imaginary parts, then the real ones."""
+    if not settings.backward:
+        return
+    results = _as_tuple(func(*inputs))
+    if not any(is_tensor(each) and each.is_complex() for each in results):
+        yield Comparison(func, inputs, settings)
+        return
+    tracked = [each for each in results if is_tensor(each) and each.requires_grad]
+    complex_ones = [number for number, each in enumerate(tracked) if each.is_complex()]
+    for part in ("imaginary", "real"):
+
+        def of_part(*values, part=part):
+            return tuple(_part(each, part) for each in _as_tuple(func(*values)))
+
+        yield Comparison(of_part, inputs, settings, complex_ones, part)
 
 
-def _inner(a, b):
-    """The real inner product of two tensors, complex numbers taken as pairs."""
-    product = a.conj() * b
-    return (product.real if product.is_complex() else product).sum().item()
+def _forward_comparisons(func, inputs, settings):
+    """Forward mode is checked for real inputs: of complex ones the imaginary parts, then the real ones."""
+    if not settings.forward:
+        return
+    complex_ones = [i for i, value in enumerate(inputs) if is_tensor(value) and value.is_complex()]
+    if not complex_ones:
+        yield Comparison(func, inputs, settings, forward=True)
+        return
+    for part in ("imaginary", "real"):
+
+        def of_part(*values, part=part):
+            values = list(values)
+            for i in complex_ones:
+                whole, given = inputs[i], values[i]
+                values[i] = whole.real + given * 1j if part == "imaginary" else given + whole.imag * 1j
+            return func(*values)
+
+        yield Comparison(of_part, [_part(value, part) for value in inputs], settings, complex_ones, part, forward=True)
+
+
+def _part(value, part):
+    if not (is_tensor(value) and value.is_complex()):
+        return value
+    return value.imag if part == "imaginary" else value.real
 
 
 # ---------------------------------------------------------------- what else must hold
 
 
-def _check_repeatable(outputs, tensors, tolerance):
-    tracked = [o for o in outputs if o.requires_grad]
-    if not tracked:
+def _check_zero_gradients(outputs, tensors, masked):
+    """A gradient of zero must give gradients of zero."""
+    if not outputs:
         return
-    starts = [functions.rand_like(o.detach()) for o in tracked]
-    first, second = (grad(tracked, tensors, starts, retain_graph=True, materialize_grads=True) for _ in range(2))
-    if any(a.numel() and (a - b).abs().max().item() > tolerance for a, b in zip(first, second)):
+    found = grad(
+        outputs, tensors, [functions.zeros_like(o.detach()) for o in outputs], retain_graph=True, allow_unused=True
+    )
+    for gradient in found:
+        if gradient is None:
+            continue
+        wrong = not functions.allclose(gradient, functions.zeros_like(gradient)) if masked else (gradient != 0).any()
+        if wrong:
+            raise GradcheckError(
+                hinted("backward not multiplied by grad_output", "what backward returns must be linear in its gradient")
+            )
+
+
+class _Absent(Function):
+    """The identity, through which no gradient flows back: not even zeros."""
+
+    @staticmethod
+    def forward(ctx, tensor):
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None
+
+
+def _check_absent_gradients(func, inputs, tensors):
+    """Backward must cope with outputs that nothing flowed into: all of them, and one at a time."""
+    count = len([o for o in _as_tuple(func(*inputs)) if is_tensor(o) and o.requires_grad])
+    for absent in [range(count), *([number] for number in range(count) if count > 1)]:
+        outputs = [o for o in _as_tuple(func(*inputs)) if is_tensor(o) and o.requires_grad]
+        outputs = [_Absent.apply(o) if number in absent else o for number, o in enumerate(outputs)]
+        starts = [functions.zeros_like(o.detach()) for o in outputs]
+        try:
+            found = grad(outputs, tensors, starts, allow_unused=True) if outputs else ()
+        except RuntimeError as error:
+            _warn_of_absent()
+            raise GradcheckError(
+                hinted(
+                    'Expected backward function to handle undefined output grads. Please look at "Notes about undefined output '
+                    'gradients" in "tools/autograd/derivatives.yaml"',
+                    f"backward raised {error!r} where a gradient was None",
+                )
+            ) from error
+        if any(gradient is not None and (gradient != 0).any() for gradient in found):
+            _warn_of_absent()
+            raise GradcheckError(
+                hinted(
+                    "Expected all input grads to be undefined or zero when all output grads are undefined or zero. Please look at "
+                    '"Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"',
+                    "backward returned something else than zeros where every gradient was None or zero",
+                )
+            )
+
+
+def _warn_of_absent():
+    warnings.warn(
+        hinted(
+            "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break existing "
+            'callers of this function. If this is true for you, you can call this function with "check_undefined_grad=False" to disable '
+            "the feature",
+            "backward is given None for an output that nothing flowed into, where set_materialize_grads(False) was called",
+        ),
+        stacklevel=5,
+    )
+
+
+def _check_absent_tangents(comparison):
+    """Forward mode must take an input without a tangent for one whose tangent is zero."""
+    tangents = {
+        position: functions.ones_like(tensor.detach())
+        for position, tensor in zip(comparison.positions, comparison.tensors)
+    }
+    for position, tensor in zip(comparison.positions, comparison.tensors):
+        others = {at: tangent for at, tangent in tangents.items() if at != position}
+        zero = comparison.tangents({**others, position: functions.zeros_like(tensor.detach())})
+        absent = comparison.tangents(others)
+        for number, (first, second) in enumerate(zip(zero, absent)):
+            if not functions.allclose(first, second):
+                raise GradcheckError(
+                    hinted(
+                        f"Mismatch in tangent values for output with index: {number} when input: {tensor} has an undefined tangent "
+                        f"value.  Got: {first} but expected: {second}",
+                        "an input without a tangent counts as one with a tangent of zeros",
+                    )
+                )
+
+
+def _check_batched_gradients(output, tensors, number):
+    """The gradients of two starts, computed together under ``vmap``, must be those computed one after the other."""
+
+    def backward(start):
+        found = grad(output, tensors, start, retain_graph=True, allow_unused=True)
+        return tuple(functions.zeros_like(t) if g is None else g for g, t in zip(found, tensors))
+
+    starts = [functions.randn_like(output.detach()) for _ in range(2)]
+    _check_batched(backward, starts, f"For output {number} and input", "check_batched_grad")
+
+
+def _check_batched_tangents(func, inputs):
+    """The tangents in two directions, computed together under ``vmap``, must be those computed one after the other."""
+    for position, tensor in enumerate(inputs):
+        if not (is_tensor(tensor) and tensor.requires_grad):
+            continue
+
+        def forward(tangent, position=position):
+            with forward_ad.dual_level():
+                values = [value.detach() if is_tensor(value) else value for value in inputs]
+                values[position] = forward_ad.make_dual(values[position], tangent)
+                pairs = [forward_ad.unpack_dual(result) for result in floating(func(*values))]
+                return tuple(functions.zeros_like(value) if t is None else t for value, t in pairs)
+
+        directions = [functions.randn_like(tensor.detach()) for _ in range(2)]
+        _check_batched(forward, directions, f"For input {position} and output", "check_batched_forward_grad")
+
+
+def _check_batched(derivative, starts, what, option):
+    expected = [functions.stack(parts) for parts in zip(*[derivative(start) for start in starts])]
+    try:
+        found = functions.vmap(derivative)(functions.stack(starts))
+    except RuntimeError as error:
         raise GradcheckError(
             hinted(
-                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
-                "values, although analytical gradient matches numerical gradient."
-                f"The tolerance for nondeterminism was {tolerance}.",
-                "backward must not draw random numbers or change what it saved",
+                f"While computing batched gradients, got: {error}",
+                f"an operation of the derivative cannot be batched; pass {option}=False to leave this check out",
             )
-        )
-
-
-def _check_absent_gradients(func, inputs, positions):
-    """Backward must cope with outputs that nothing flowed into: with none at all, and with one at a time."""
-    outputs = [o for o in _differentiable(func(*inputs)) if o.requires_grad]
-    nodes = {id(o.grad_fn) for o in outputs if o.grad_fn is not None}
-    if len(outputs) < 2 or len(nodes) != 1:
-        return
-    tensors = [inputs[i] for i in positions]
-    for output in outputs:
-        grad(output, tensors, functions.zeros_like(output.detach()), retain_graph=True, allow_unused=True)
+        ) from error
+    for number, (ours, theirs) in enumerate(zip(found, expected)):
+        if not functions.allclose(ours, theirs):
+            raise GradcheckError(
+                hinted(
+                    f"{what} {number}:",
+                    f"batched under vmap the derivative is {ours}, one by one {theirs}; pass {option}=False to leave this check out",
+                )
+            )

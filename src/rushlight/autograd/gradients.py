@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from collections.abc import Mapping
 
 from ..base.errors import hinted
 from ..ops.table import functions
 from .engine import execute, missing_grad_error
 from .graph import GradientEdge
 from .hooks import hooks_of
-from .node import LEAF, edge_of
+from .names import described, names_in_scope
+from .node import edge_of, leads_nowhere
+from .views import known_edge
 
 MISSING = object()
 
@@ -21,10 +24,10 @@ def retain_grad(tensor):
         raise RuntimeError(
             hinted(
                 "can't retain_grad on Tensor that has requires_grad=False",
-                f"no gradient flows to this tensor (shape {list(tensor.shape)}): set requires_grad_() on what it is computed from",
+                f"no gradient flows to {described(tensor)}: set requires_grad_() on what it is computed from",
             )
         )
-    if tensor._edge is LEAF:
+    if known_edge(tensor) is None:
         return
     node, number = edge_of(tensor)
     hooks_of(node).retained[number] = weakref.ref(tensor)
@@ -52,8 +55,8 @@ def root_edge(output, position):
             )
         )
     edge = edge_of(output)
-    if edge is None:
-        raise missing_grad_error(position)
+    if leads_nowhere(edge):
+        raise missing_grad_error(position, output)
     return edge
 
 
@@ -62,13 +65,12 @@ def _root_gradient(output, gradient, position):
     given, array = getattr(gradient, "_array", None), getattr(output, "_array", None)
     if given is not None and array is not None and given.shape == array.shape and given.dtype is array.dtype:
         return gradient
-    is_tensor = array is not None
+    if array is None:
+        output = output.like  # of a gradient edge
     if gradient is None:
-        return (
-            implicit_gradient(output)
-            if is_tensor
-            else _refuse_implicit("a gradient edge has no shape: pass its gradient")
-        )
+        if output is None:
+            _refuse_implicit("this gradient edge was made by hand and knows no shape: pass its gradient")
+        return implicit_gradient(output)
     if not hasattr(gradient, "_edge"):
         raise TypeError(
             hinted(
@@ -76,14 +78,14 @@ def _root_gradient(output, gradient, position):
                 f"gradient {position} must be a tensor of the shape of output {position}",
             )
         )
-    if not is_tensor:
+    if output is None:
         return gradient
     if gradient._array.shape != output._array.shape:
         raise RuntimeError(
             hinted(
                 f"Mismatch in shape: grad_output[{position}] has a shape of {gradient.shape} and output[{position}] has a "
                 f"shape of {output.shape}.",
-                "the gradient passed to backward must have the shape of the tensor that backward is called on",
+                f"a gradient has the shape of what it belongs to, {described(output)}: sum, expand or reshape the one you pass",
             )
         )
     if gradient.is_complex() != output.is_complex():
@@ -149,8 +151,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     >>> x.grad
     tensor([ 3., 30.])
     """
-    if grad_variables is not None and grad_tensors is None:
-        grad_tensors = grad_variables
+    if grad_variables is not None:
+        grad_tensors = _renamed(grad_tensors, grad_variables)
     outputs = _as_tuple(tensors)
     gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
     wanted = None if inputs is None else [_accumulating_edge(each) for each in _given_inputs(inputs, "backward")]
@@ -158,6 +160,26 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if create_graph:
         _warn_of_cycle()
     execute(edges, starts, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
+
+
+def _renamed(grad_tensors, grad_variables):
+    """The gradients of a call that names them as PyTorch did long ago."""
+    warnings.warn(
+        hinted(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            "the argument has had its new name since tensors and variables became one",
+        ),
+        FutureWarning,
+        stacklevel=3,
+    )
+    if grad_tensors is not None:
+        raise RuntimeError(
+            hinted(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`.",
+                "they are two names for the same",
+            )
+        )
+    return grad_variables
 
 
 _warned_of_cycle = False
@@ -181,8 +203,16 @@ def _warn_of_cycle():
 
 
 def _given_inputs(inputs, function):
-    """The ``inputs`` of ``backward`` or ``grad`` as a tuple, checked."""
-    inputs = _as_tuple(inputs)
+    """The ``inputs`` of ``backward`` or ``grad`` as a tuple, checked; of a dictionary its values."""
+    if isinstance(inputs, Mapping) and inputs.__class__ is not dict:
+        kind = type(inputs).__name__
+        raise TypeError(
+            hinted(
+                f"`inputs` argument to `{function}()` must be a dict, not {kind}. Other Mapping types are not supported.",
+                "pass dict(inputs)",
+            )
+        )
+    inputs = tuple(inputs.values()) if inputs.__class__ is dict else _as_tuple(inputs)
     if not inputs:
         raise RuntimeError(
             hinted(
@@ -217,7 +247,8 @@ def _input_edge(tensor, position):
         raise RuntimeError(
             hinted(
                 "One of the differentiated Tensors does not require grad",
-                f"input {position} (shape {list(tensor.shape)}) has requires_grad=False: set requires_grad_() before the computation",
+                f"input {position}, {described(tensor)}, has requires_grad=False: set requires_grad_() on it before the computation; "
+                "rushlight.explain(input) says why it does not require grad",
             )
         )
     return edge
@@ -228,7 +259,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     """The gradients of ``outputs`` with respect to ``inputs``, returned as a tuple; no ``grad`` is touched.
 
     Args:
-        outputs, inputs: Tensors or sequences of them.
+        outputs: a Tensor or a sequence of them.
+        inputs: a Tensor, a sequence or a dictionary of them; of a dictionary, one with the same keys is returned.
         grad_outputs: for each output the gradient to start from; None for a scalar.
         retain_graph, create_graph: as for ``backward``.
         allow_unused: return None for an input that the outputs do not depend on; otherwise that is an error.
@@ -240,6 +272,17 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     >>> torch.autograd.grad(x ** 2, x)
     (tensor(6.),)
     """
+    if not only_inputs:
+        warnings.warn(
+            hinted(
+                "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of "
+                "the graph, please use torch.autograd.backward.",
+                "grad() returns the gradients of its inputs and touches no other",
+            ),
+            FutureWarning,
+            stacklevel=2,
+        )
+    keys = tuple(inputs) if inputs.__class__ is dict else None
     outputs, inputs = _as_tuple(outputs), _given_inputs(inputs, "grad")
     if materialize_grads:
         _check_materialize(inputs, allow_unused)
@@ -253,10 +296,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         wanted = [_input_edge(tensor, position) for position, tensor in enumerate(inputs)]
         found = execute(edges, starts, keep, create_graph, wanted, accumulate=False)
     if materialize_grads:
-        found = [functions.zeros_like(t) if g is None else g for t, g in zip(inputs, found)]
+        found = [_materialized(each, gradient, create_graph) for each, gradient in zip(inputs, found)]
     elif not allow_unused:
         _check_used(inputs, found)
-    return tuple(found)
+    return tuple(found) if keys is None else dict(zip(keys, found))
 
 
 def _check_materialize(inputs, allow_unused):
@@ -267,45 +310,63 @@ def _check_materialize(inputs, allow_unused):
                 "materialize_grads=True returns zeros for unused inputs, so they cannot be an error: leave allow_unused away",
             )
         )
-    if any(isinstance(each, GradientEdge) for each in inputs):
+
+
+def _materialized(each, gradient, create_graph):
+    """``gradient``, or zeros for an input that has none."""
+    if gradient is None and isinstance(each, GradientEdge):
         raise RuntimeError(
             hinted(
                 "materialize_grads cannot be used when the given input is a GradientEdge",
-                "an edge has no shape to make zeros of: pass the tensor, or allow_unused=True",
+                f"no gradient arrived at {each.node.name()}, and an edge has no shape to make zeros of: pass the tensor, or "
+                "allow_unused=True",
+            )
+        )
+    return functions.zeros_like(each, requires_grad=create_graph) if gradient is None else gradient
+
+
+def _check_used(inputs, found):
+    unused = [position for position, gradient in enumerate(found) if gradient is None]
+    if unused:
+        names = names_in_scope()
+        each = [
+            f"input {position}, {described(inputs[position], names) if hasattr(inputs[position], '_edge') else inputs[position][0].name()}"
+            for position in unused
+        ]
+        verb = "does" if len(unused) == 1 else "do"
+        raise RuntimeError(
+            hinted(
+                f"The differentiated Tensor at index {unused[0]} appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior.",
+                f"{', '.join(each)} {verb} not lead to the outputs; with allow_unused=True the gradient is returned as None, with "
+                "materialize_grads=True as zeros",
             )
         )
 
 
-def _check_used(inputs, found):
-    for position, (tensor, gradient) in enumerate(zip(inputs, found)):
-        if gradient is None:
-            what = f"shape {list(tensor.shape)}" if hasattr(tensor, "_edge") else tensor[0].name()
-            raise RuntimeError(
-                hinted(
-                    f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set "
-                    "allow_unused=True if this is the desired behavior.",
-                    f"input {position} ({what}) does not lead to the outputs; with allow_unused=True its gradient is "
-                    "returned as None, with materialize_grads=True as zeros",
-                )
-            )
-
-
 def _batched(outputs, inputs, gradients, keep, create_graph):
-    """One backward pass for each row of the gradients, stacked; None for unused inputs."""
+    """The gradients for each row of ``gradients``, computed in one pass under ``vmap``; None for unused inputs."""
     for position, (output, gradient) in enumerate(zip(outputs, gradients)):
         if gradient is not None and hasattr(output, "_edge") and gradient.shape[1:] != output.shape:
             raise RuntimeError(
                 hinted(
                     "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
                     "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
-                    f"detected: grad_output[{position}] has a shape of {gradient.shape} and output[{position}] has a shape of "
+                    f"detected: grad_output[{position}] has a shape of {gradient.shape[2:]} and output[{position}] has a shape of "
                     f"{output.shape}. If you only want some tensors in `grad_output` to be considered batched, consider using vmap.",
-                    f"grad_output[{position}] must have the shape {['rows', *output.shape]}",
+                    f"grad_output[{position}] has the shape {list(gradient.shape)}, it must have {['rows', *output.shape]}",
                 )
             )
-    rows = next(len(gradient) for gradient in gradients if gradient is not None)
-    found = []
-    for row in range(rows):
-        starts = tuple(None if gradient is None else gradient[row] for gradient in gradients)
-        found.append(grad(outputs, inputs, starts, keep or row < rows - 1, create_graph, allow_unused=True))
-    return tuple(None if parts[0] is None else functions.stack(parts) for parts in zip(*found))
+    given = [place for place, gradient in enumerate(gradients) if gradient is not None]
+    used = []
+
+    def backward_of(*rows):
+        starts = list(gradients)
+        for place, row in zip(given, rows):
+            starts[place] = row
+        found = grad(outputs, inputs, starts, keep, create_graph, allow_unused=True)
+        used[:] = [gradient is not None for gradient in found]
+        return tuple(gradient for gradient in found if gradient is not None)
+
+    found = iter(functions.vmap(backward_of)(*[gradients[place] for place in given]))
+    return tuple(next(found) if each else None for each in used)

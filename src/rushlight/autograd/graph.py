@@ -2,15 +2,59 @@
 
 from __future__ import annotations
 
+import abc
+import contextlib
 import functools
+import weakref
 from collections import namedtuple
 
 from ..base.errors import hinted
 from ..ops.table import functions
 from .hooks import RemovableHandle
 from .modes import state
-from .node import Node as Node
-from .node import edge_of
+from .names import described
+from .node import UNTOUCHED, VersionCounter, edge_of
+from .node import Node as _Node
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+
+class Node(abc.ABC):
+    """What every ``grad_fn`` is, for ``isinstance``; nodes are made by operations alone."""
+
+    @abc.abstractmethod
+    def name(self):
+        """The operation's name, such as ``MulBackward0``."""
+
+    @property
+    @abc.abstractmethod
+    def next_functions(self):
+        """``((node, output number), ...)`` of the inputs."""
+
+    @abc.abstractmethod
+    def metadata(self):
+        """A dictionary for the user's own notes about this node."""
+
+    @abc.abstractmethod
+    def register_hook(self, fn):
+        """Call ``fn(grad_inputs, grad_outputs)`` after the node has run."""
+
+    @abc.abstractmethod
+    def register_prehook(self, fn):
+        """Call ``fn(grad_outputs)`` before the node runs."""
+
+
+Node.register(_Node)
 
 
 class saved_tensors_hooks:
@@ -48,37 +92,57 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Saved tensors are copied to main memory meanwhile; here they already are there, and are copied."""
+    """A context in which saved tensors wait in main memory; those of the CPU are there and stay as they are.
+
+    ``pin_memory=True`` copies them. ``device_type`` is accepted: there is one device.
+    """
 
     def __init__(self, pin_memory=False, device_type="cuda"):
-        super().__init__(lambda tensor: tensor.clone(), lambda tensor: tensor)
+        def pack(tensor):
+            return tensor.device, tensor.clone() if pin_memory else tensor.cpu()
+
+        def unpack(packed):
+            device, tensor = packed
+            return tensor.to(device)
+
+        super().__init__(pack, unpack)
 
 
-class disable_saved_tensors_hooks:
-    """A context in which using saved-tensor hooks raises RuntimeError with ``error_message``."""
-
-    def __init__(self, error_message):
-        self.message = error_message
-
-    def __enter__(self):
-        if state.saved_hooks:
-            raise RuntimeError(hinted(self.message, "saved-tensor hooks are active: leave their context before"))
-        self._before, state.saved_hooks_disabled = state.saved_hooks_disabled, self.message
-
-    def __exit__(self, kind, value, trace):
-        state.saved_hooks_disabled = self._before
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message):
+    """A context, and decorator, in which using saved-tensor hooks raises RuntimeError with ``error_message``."""
+    if state.saved_hooks:
+        raise RuntimeError(hinted(error_message, "saved-tensor hooks are active: leave their context before"))
+    before, state.saved_hooks_disabled = state.saved_hooks_disabled, error_message
+    try:
+        yield
+    finally:
+        state.saved_hooks_disabled = before
 
 
 def increment_version(tensor):
     """Count a write to ``tensor`` (or each of several) that autograd could not see."""
-    for each in tensor if isinstance(tensor, (tuple, list)) else (tensor,):
-        functions.bump_version(each, "increment_version")
+    if not hasattr(tensor, "_edge") and not hasattr(tensor, "__iter__"):
+        kind = type(tensor).__name__
+        raise RuntimeError(hinted("increment_version expect a Iterable[Tensor] as input", f"it was given {kind}"))
+    tensors = (tensor,) if hasattr(tensor, "_edge") else tuple(tensor)
+    for position, each in enumerate(tensors):
+        if not hasattr(each, "_edge"):
+            raise RuntimeError(
+                hinted(
+                    "increment_version expects each element of the iterable to be a tensor",
+                    f"number {position} is of type {type(each).__name__}",
+                )
+            )
+    for each in tensors:
+        if not each.is_inference():  # which counts no versions
+            functions.bump_version(each, "increment_version")
 
 
 class GradientEdge(namedtuple("GradientEdge", "node output_nr ownership_token", defaults=(None,))):
     """Where a gradient flows: ``node`` and which of its outputs; stands for a tensor in ``grad`` and ``backward``."""
 
-    __slots__ = ()
+    like = None  # an empty tensor with the shape (expanded) and dtype of the one that the edge was taken from
 
 
 def get_gradient_edge(tensor):
@@ -88,10 +152,12 @@ def get_gradient_edge(tensor):
         raise RuntimeError(
             hinted(
                 "It is not possible to get the gradient edge for a Tensor that does not require gradients",
-                f"set requires_grad_() on what this tensor (shape {list(tensor.shape)}) is computed from",
+                f"set requires_grad_() on what {described(tensor)} is computed from",
             )
         )
-    return GradientEdge(*edge)
+    found = GradientEdge(*edge)
+    found.like = functions.empty((), dtype=tensor.dtype).expand(tensor.shape)
+    return found
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
@@ -113,13 +179,17 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
                 "'all' waits for every gradient that will come",
             )
         )
-    nodes = [_node_towards(tensor) for tensor in tensors]
     key = object()  # under which a run of the engine keeps what came so far
 
+    @functools.wraps(fn)
     def first(grad):
         if key not in state.task.notes:
             state.task.notes[key] = True
             fn(grad)
+
+    if mode == "any":
+        return _Handles(tensor.register_hook(first) for tensor in tensors if tensor.requires_grad)
+    nodes = [_node_towards(tensor) for tensor in tensors]
 
     def collect(position, grad):
         task = state.task
@@ -131,17 +201,14 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
         if not missing[0]:
             fn(grads)
 
-    hooks = [first if mode == "any" else functools.partial(collect, position) for position in range(len(nodes))]
-    return _Handles(tensor.register_hook(hook) for tensor, hook in zip(tensors, hooks))
+    return _Handles(tensor.register_hook(functools.partial(collect, place)) for place, tensor in enumerate(tensors))
 
 
 def _node_towards(tensor):
     edge = edge_of(tensor)
     if edge is None:
         raise AssertionError(
-            hinted(
-                "Expected gradient function to be set", f"a tensor of shape {list(tensor.shape)} does not require grad"
-            )
+            hinted("Expected gradient function to be set", f"{described(tensor)} does not require grad")
         )
     return edge[0]
 
@@ -155,3 +222,92 @@ class _Handles(RemovableHandle):
     def remove(self):
         for handle in self.handles:
             handle.remove()
+
+    def __getstate__(self):
+        return self.handles
+
+    def __setstate__(self, handles):
+        self.handles = handles
+
+
+# ---------------------------------------------------------------- writing into what was saved
+
+
+class _Kept:
+    """A copy of a saved tensor, and what tells whether the tensor was written since."""
+
+    __slots__ = ("__weakref__", "copy", "counter", "version")
+
+    def __init__(self, tensor):
+        self.copy, self.counter, self.version = tensor.clone(), tensor._version_counter, tensor._version
+
+
+class _SavedCopies:
+    """The copies of one `allow_mutation_on_saved_tensors` context, each as long as a node needs it."""
+
+    def __init__(self):
+        self.tid_to_weakhandle = weakref.WeakValueDictionary()  # by identity and version of the tensor
+        self.open = True
+
+    @property
+    def cloned(self):
+        """The copies that differ from their tensors by now, because those were written."""
+        kept = self.tid_to_weakhandle.values()
+        return {each: each.copy for each in kept if each.counter.value != each.version}
+
+    def pack(self, tensor):
+        if tensor._version_counter is UNTOUCHED:
+            tensor._version_counter = VersionCounter()  # one that a later write will move
+        key = id(tensor), tensor.data_ptr(), tensor._version
+        kept = self.tid_to_weakhandle.get(key)
+        if kept is None:
+            kept = self.tid_to_weakhandle[key] = _Kept(tensor)
+        return kept, self
+
+    def unpack(self, packed):
+        kept, owner = packed
+        if not owner.open:
+            raise AssertionError(
+                hinted(
+                    "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was originally "
+                    "recorded.",
+                    "call backward inside the context",
+                )
+            )
+        return kept.copy
+
+    def clear(self):
+        self.tid_to_weakhandle.clear()
+        self.open = False
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors():
+    """A context in which tensors saved for backward may be written in place: backward gets copies of what they were.
+
+    Every saved tensor is copied, so forward needs more memory; backward must run inside the context too.
+
+    Raises:
+        RuntimeError: the context is entered inside itself
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x.clone()
+    ...     z = (y * y).sum()
+    ...     y.zero_()
+    ...     z.backward()
+    tensor([0., 0.], grad_fn=<ZeroBackward0>)
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    if any(isinstance(getattr(pack, "__self__", None), _SavedCopies) for pack, _ in state.saved_hooks):
+        raise RuntimeError(
+            hinted("allow_mutation_on_saved_tensors contexts cannot be nested", "the outer context is enough")
+        )
+    copies = _SavedCopies()
+    with saved_tensors_hooks(copies.pack, copies.unpack):
+        try:
+            yield copies
+        finally:
+            copies.clear()

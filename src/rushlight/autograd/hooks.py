@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import itertools
+import warnings
 import weakref
+from collections import OrderedDict
 
 from ..base.errors import hinted
 
-_next_id = itertools.count().__next__
-
 
 class RemovableHandle:
-    """What registering a hook returns: ``handle.remove()`` takes the hook away; also a context manager."""
+    """What registering a hook returns: ``handle.remove()`` takes the hook away; also a context manager.
 
-    def __init__(self, hooks, *, extra_dict=None):
-        self.id = _next_id()
-        self._hooks = weakref.ref(hooks)
-        self._extra = extra_dict
+    Args:
+        hooks_dict: the dictionary of hooks, by the ids of their handles, that the hook is entered in.
+        extra_dict: a dictionary, or several in a list, whose entry under the same id goes with the hook.
+    """
+
+    next_id = 0
+
+    def __init__(self, hooks_dict, *, extra_dict=None):
+        extras = extra_dict if isinstance(extra_dict, (list, tuple)) else () if extra_dict is None else (extra_dict,)
+        self.hooks_dict_ref = weakref.ref(hooks_dict)
+        self.extra_dict_ref = tuple(weakref.ref(extra) for extra in extras)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
 
     def remove(self):
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
-        if self._extra is not None:
-            for extra in self._extra if isinstance(self._extra, (list, tuple)) else (self._extra,):
-                extra.pop(self.id, None)
+        """Take the hook away; where that is done already, nothing happens."""
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
+            hooks = reference()
+            if hooks is not None:
+                hooks.pop(self.id, None)
 
     def __enter__(self):
         return self
@@ -32,11 +39,21 @@ class RemovableHandle:
     def __exit__(self, kind, value, trace):
         self.remove()
 
+    def __getstate__(self):
+        return self.hooks_dict_ref(), self.id, tuple(reference() for reference in self.extra_dict_ref)
 
-class HookDict(dict):
-    """Hooks by the id of their handle, in the order of registration; a dict that can be referred to weakly."""
+    def __setstate__(self, state):
+        hooks, self.id, *extras = state
+        self.hooks_dict_ref = weakref.ref(HookDict() if hooks is None else hooks)
+        self.extra_dict_ref = tuple(weakref.ref(HookDict() if each is None else each) for each in (extras or ((),))[0])
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
-    __slots__ = ("__weakref__",)
+
+RemovableHandle.__module__ = "rushlight.utils.hooks"  # where users find it, and pickle
+
+
+# Hooks by the id of their handle, in the order of registration; can be referred to weakly.
+HookDict = OrderedDict
 
 
 def add_hook(hooks, hook):
@@ -44,6 +61,26 @@ def add_hook(hooks, hook):
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
+
+
+def unserializable_hook(hook):
+    """Mark a tensor hook as one that is not meant to be saved: pickling its tensor warns no more."""
+    hook.__torch_unserializable__ = True
+    return hook
+
+
+def warn_if_has_hooks(tensor):
+    """Warn that the hooks of ``tensor`` will not be part of a pickle of it."""
+    for hook in tuple((tensor._backward_hooks or {}).values()):
+        if not getattr(hook, "__torch_unserializable__", False):
+            warnings.warn(
+                hinted(
+                    f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the function with "
+                    "@torch.utils.hooks.unserializable_hook to suppress this warning",
+                    "register the hook again after loading",
+                ),
+                stacklevel=3,
+            )
 
 
 class NodeHooks:
@@ -77,12 +114,29 @@ def register_hook(node, hook):
 
 def run_tensor_hooks(hooks, grad):
     """Pass ``grad`` through the hooks of one tensor; what a hook returns, unless None, goes on."""
+    if hooks.__class__ is not HookDict:  # those of a leaf with a `grad_dtype`
+        grad = hooks.cast(grad)
     for hook in tuple(hooks.values()):
         replaced = hook(grad)
         if replaced is not None:
             _check_value(hook, grad, replaced)
             grad = replaced
     return grad
+
+
+def run_post_accumulate_hooks(variable):
+    """Call the hooks of a leaf that want to know when its gradient was accumulated."""
+    for hook in tuple(variable._post_accumulate_hooks.values()):
+        replaced = hook(variable)
+        if replaced is not None:
+            _check_value(hook, variable, replaced)
+            if replaced is not variable:
+                raise RuntimeError(
+                    hinted(
+                        "Tensor post accumulate grad hooks should return None.",
+                        "such a hook may assign to tensor.grad; what it returns goes nowhere",
+                    )
+                )
 
 
 def _check_value(hook, grad, replaced):
@@ -145,8 +199,7 @@ def at_tensors(hooks, grads):
     """The gradients of a node's outputs after the hooks of those tensors; ``retain_grad`` keeps what they left."""
     grads = list(grads)
     for number, registered in hooks.on_tensors.items():
-        if grads[number] is not None:
-            grads[number] = run_tensor_hooks(registered, grads[number])
+        grads[number] = run_tensor_hooks(registered, grads[number])
     for number, reference in hooks.retained.items():
         tensor, grad = reference(), grads[number]
         if tensor is not None and grad is not None:

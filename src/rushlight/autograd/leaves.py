@@ -5,8 +5,11 @@ from __future__ import annotations
 from ..base import dtypes
 from ..base.errors import hinted
 from ..ops.table import functions
-from .node import LEAF, edge_of
-from .views import View
+from . import modes
+from .hooks import HookDict
+from .names import described
+from .node import INFERENCE, LEAF
+from .views import View, known_edge
 
 # The C++ names of element types, which PyTorch's error for a gradient of another dtype shows.
 _C_NAMES = {
@@ -17,26 +20,43 @@ _C_NAMES = {
 }  # fmt: skip
 
 
+OWN_DTYPE = object()  # what `_grad_dtype` of a tensor is until it is set
+
+
 def set_requires_grad(tensor, value, refusal="only Tensors of floating point dtype can require gradients"):
     """Make ``tensor`` a leaf that requires grad, or one that does not; ``refusal`` is the error for other dtypes."""
+    edge = tensor._edge
     if value:
-        if edge_of(tensor) is not None:
+        if known_edge(tensor) is not None:
             return
         if not dtypes.is_differentiable(tensor._array.dtype):
             raise RuntimeError(
-                hinted(refusal, f"this tensor is {tensor.dtype!r}; convert it first, for example with .float()")
+                hinted(refusal, f"{described(tensor)} is {tensor.dtype!r}; convert it first, for example with .float()")
             )
-        tensor._edge = LEAF
-    elif tensor._edge is not None:
-        if not tensor.is_leaf:
+        if tensor._version_counter is INFERENCE and not modes.state.inference:
+            raise RuntimeError(
+                hinted(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.",
+                    "this tensor was made inside torch.inference_mode(): clone() it first, or make it under torch.no_grad()",
+                )
+            )
+        if edge.__class__ is View:
+            edge.edge = LEAF
+        else:
+            tensor._edge = LEAF
+    elif edge is not None:
+        if known_edge(tensor) is not None:
             raise RuntimeError(
                 hinted(
                     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
                     "subgraph that doesn't require differentiation use var_no_grad = var.detach().",
-                    f"this tensor was made by {tensor.grad_fn.name()}",
+                    f"an operation made {described(tensor)}: only tensors made by hand can be switched",
                 )
             )
-        tensor._edge = None
+        if edge.__class__ is View:
+            edge.edge = None
+        else:
+            tensor._edge = None
 
 
 def require_grad(made):
@@ -56,15 +76,16 @@ def check_grad(tensor, value):
         )
     if value is tensor:
         raise RuntimeError(hinted("can't assign Variable as its own grad", "assign a clone() of it"))
-    if value._array.dtype != tensor._array.dtype:
+    wanted = tensor.dtype if tensor._grad_dtype is OWN_DTYPE else tensor._grad_dtype
+    if wanted is not None and value.dtype is not wanted:
         raise RuntimeError(
             hinted(
                 f"attempting to assign a gradient with dtype '{_C_NAMES[value.dtype.name]}' to a tensor with grad_dtype "
-                f"'{tensor.dtype.legacy_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
+                f"'{wanted.legacy_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
                 "You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype "
                 "with caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they "
                 "match.",
-                f"convert it with .to({tensor.dtype!r})",
+                f"convert it with .to({wanted!r})",
             )
         )
     if value._array.shape != tensor._array.shape:
@@ -75,6 +96,44 @@ def check_grad(tensor, value):
                 "sum_to_size, expand or reshape the gradient first",
             )
         )
+
+
+class CastingHooks(HookDict):
+    """The hooks of a leaf whose gradients get another dtype before they pass them: looked at even if there are none."""
+
+    dtype = None
+
+    def __bool__(self):
+        return True
+
+    def cast(self, grad):
+        """``grad`` in the leaf's ``grad_dtype``."""
+        return grad if grad is None or self.dtype is None else functions.cast_array_dtype(grad, self.dtype.numpy)
+
+
+def grad_dtype(tensor):
+    """The dtype of a leaf's gradient: its own, unless another one was set; None for any. Settable."""
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            hinted("grad_dtype can only be accessed on leaf tensors.", "the gradient of others has their own dtype")
+        )
+    return tensor.dtype if tensor._grad_dtype is OWN_DTYPE else tensor._grad_dtype
+
+
+def set_grad_dtype(tensor, dtype):
+    """Let the gradient of a leaf have ``dtype``."""
+    if dtype is not None and not isinstance(dtype, dtypes.DType):
+        raise RuntimeError(
+            hinted(f"grad_dtype must be a torch.dtype or None, but got {type(dtype).__name__}", "such as torch.float32")
+        )
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            hinted("grad_dtype can only be set on leaf tensors.", "set it on what this tensor is computed from")
+        )
+    tensor._grad_dtype = dtype
+    if not isinstance(tensor._hooks, CastingHooks):
+        tensor._hooks = CastingHooks(tensor._hooks or ())
+    tensor._hooks.dtype = dtype
 
 
 def check_data(tensor, value):
@@ -106,7 +165,7 @@ def detach_in_place(tensor):
                 "x = x.detach() gives a view outside the graph",
             )
         )
-    tensor._edge = None
+    tensor._edge = tensor._tangent = None
 
 
 def check_hookable(tensor):
@@ -115,7 +174,7 @@ def check_hookable(tensor):
         raise RuntimeError(
             hinted(
                 "cannot register a hook on a tensor that doesn't require gradient",
-                "set requires_grad_() on it, or on what it is computed from, before",
+                f"no gradient reaches {described(tensor)}: set requires_grad_() on it, or on what it is computed from, before",
             )
         )
 

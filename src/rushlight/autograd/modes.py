@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import warnings
 
 from ..base.errors import hinted
+from ..ops import table
 
 OFF, PLAIN, SPECIAL = 0, 1, 2
 
@@ -15,7 +17,7 @@ class _State(threading.local):
     """What this thread's operations look at.
 
     ``recording`` sums the others up so that a fast path needs one test: OFF, PLAIN (record, nothing else is on) or
-    SPECIAL (saved-tensor hooks or anomaly mode are on: the general path handles them).
+    SPECIAL (saved-tensor hooks, anomaly mode or observers are on: the general path handles them).
     """
 
     recording = PLAIN
@@ -25,14 +27,18 @@ class _State(threading.local):
     saved_hooks_disabled = None
     anomaly = False
     check_nan = True
+    run_node = None  # in anomaly mode, runs a node in place of its `apply`: tensor/nonfinite.py
     multithreading = True
+    forward_grad = True  # whether operations on dual tensors compute tangents: forward_ad
     task = None  # the engine's Task while backward runs
+    observers = ()  # functions that are called with each node when it is made: draw.trace
+    last_backward = None  # the `Freed` of the last backward call that freed its graph: says where that was
 
     def update(self):
-        if not self.grad:
+        if not self.grad or self.inference:
             self.recording = OFF
         else:
-            self.recording = SPECIAL if self.saved_hooks or self.anomaly else PLAIN
+            self.recording = SPECIAL if self.saved_hooks or self.anomaly or self.observers else PLAIN
 
 
 state = _State()
@@ -49,7 +55,11 @@ def is_inference_mode_enabled():
 
 
 class _Mode:
-    """A context that is also a decorator of functions, generators and coroutines; of a class it wraps the making alone."""
+    """A context that is also a decorator of functions and generators; of a class it wraps the making alone.
+
+    A coroutine function is decorated like any other function: the mode holds while its coroutine is made, not while that
+    runs, for a mode that a suspended coroutine held would leak into whatever runs meanwhile. Write ``with`` inside it.
+    """
 
     def __enter__(self):
         self._entered = getattr(self, "_entered", ())
@@ -68,28 +78,25 @@ class _Mode:
     def _fresh(self):
         return type(self)()
 
+    def clone(self):
+        """Another context of the same kind."""
+        return self._fresh()
+
     def __call__(self, function):
         if isinstance(function, type):
             warnings.warn(
-                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
-                "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and "
-                "nothing else.",
+                hinted(
+                    "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
+                    "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and "
+                    "nothing else.",
+                    f"only the making of {function.__name__} is decorated, none of its methods: decorate those",
+                ),
                 FutureWarning,
                 stacklevel=3,
             )
         code = getattr(function, "__code__", None)
-        generator = code is not None and code.co_flags & 0x20
-        coroutine = code is not None and code.co_flags & 0x80
-        if generator:
+        if code is not None and code.co_flags & inspect.CO_GENERATOR:
             return self._around_generator(function)
-        if coroutine:
-
-            @functools.wraps(function)
-            async def asynchronous(*args, **kwargs):
-                with self._fresh():
-                    return await function(*args, **kwargs)
-
-            return asynchronous
 
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
@@ -127,9 +134,9 @@ class _Mode:
 class _BareDecorator(type):
     """Lets ``@no_grad`` without parentheses work as PyTorch allows."""
 
-    def __call__(cls, *args):
+    def __call__(cls, function=None):
         made = super().__call__()
-        return made(args[0]) if args and callable(args[0]) else made
+        return made if function is None else made(function)
 
 
 class no_grad(_Mode, metaclass=_BareDecorator):
@@ -169,7 +176,7 @@ class set_grad_enabled(_Mode):
                     "True records operations, False does not",
                 )
             )
-        self._grad = mode
+        self._grad = self.mode = mode
         self._before = state.grad
         state.grad = self._grad
         state.update()
@@ -186,26 +193,39 @@ class set_grad_enabled(_Mode):
     def _fresh(self):
         return set_grad_enabled(self._grad)
 
+    def clone(self):
+        """Another context of the same kind, which acts at once."""
+        return self._fresh()
+
+    def __repr__(self):
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
 
 class inference_mode(_Mode):
     """``no_grad`` for code that never meets autograd again: ``inference_mode(mode=True)``, context and decorator."""
 
     def __new__(cls, mode=True):
-        made = super().__new__(cls)
-        if callable(mode):
-            made.__init__(True)
-            return made(mode)
-        return made
+        if isinstance(mode, bool):
+            return super().__new__(cls)
+        return cls()(mode)
 
     def __init__(self, mode=True):
-        self._mode = bool(mode)
+        self.mode = mode
+
+    def __enter__(self):
+        super().__enter__()
+        table.functions.count_inference(1)
+
+    def __exit__(self, kind, value, trace):
+        super().__exit__(kind, value, trace)
+        table.functions.count_inference(-1)
 
     def _apply(self):
-        state.grad, state.inference = not self._mode, self._mode
+        state.grad, state.inference = not self.mode, self.mode
         state.update()
 
     def _fresh(self):
-        return inference_mode(self._mode)
+        return inference_mode(self.mode)
 
 
 class set_multithreading_enabled(_Mode):
@@ -227,4 +247,4 @@ class set_multithreading_enabled(_Mode):
 
 def is_multithreading_enabled():
     """What `set_multithreading_enabled` was last given in this thread."""
-    return state.multithreading
+    return state.multithreading and not state.inference

@@ -6,7 +6,9 @@ import itertools
 import weakref
 
 from ..base.errors import hinted
+from ..base.user_code import location_of, written
 from . import modes
+from .hints import overwritten, writer_of
 from .hooks import register_hook, register_prehook
 
 # The sequence number of a node: later nodes have smaller ones, since the engine runs the latest first.
@@ -14,7 +16,10 @@ next_sequence = itertools.count(0, -1).__next__
 
 
 class VersionCounter:
-    """How often the memory that some tensors share was written in place, and which operation wrote last."""
+    """How often the memory that some tensors share was written in place, and which operation wrote last.
+
+    ``writer`` is the name of the operation, or ``(name, user_place)`` of one of the first `hints.NOTED_WRITES` writes.
+    """
 
     __slots__ = ("value", "writer")
 
@@ -27,8 +32,31 @@ class VersionCounter:
 UNTOUCHED = VersionCounter()
 
 
+class _InferenceCounter(VersionCounter):
+    """Stands where a tensor made in inference mode would have a counter: what asks for a version wants to save it."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        self.writer = None
+
+    @property
+    def value(self):
+        raise RuntimeError(
+            hinted(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+                "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
+                "use `torch.no_grad()` instead of `torch.inference_mode()`.",
+                "an operand was made inside torch.inference_mode(), and the operation would keep it for backward",
+            )
+        )
+
+
+INFERENCE = _InferenceCounter()
+
+
 # Nodes that PyTorch names with the namespace of its own classes.
-_NATIVE_NAMES = frozenset(("AccumulateGrad", "CopySlices", "CopyBackwards"))
+_NATIVE_NAMES = frozenset(("AccumulateGrad", "CopySlices", "CopyBackwards", "Error", "NotImplemented"))
 
 
 class Node:
@@ -44,9 +72,15 @@ class Node:
     requires_grad = True
     hooks = None  # a `NodeHooks` once somebody registered one: hooks.py
     special = False  # whether the engine must look closer: several outputs, hooks, or a leaf's end
+    runs_without_gradient = False  # whether `apply` is called even where no gradient arrived
 
     def apply(self, *grads):
         raise NotImplementedError(f"{self.name()} has no apply")
+
+    def result_edge(self, number):
+        """Where the gradient of output ``number`` flows: here, or, written through a view, to the write into its base."""
+        through = self.__dict__.get("written_through")
+        return (self, number) if through is None else through.edge()
 
     def set_outputs(self, count):
         """Say that the operation has ``count`` outputs."""
@@ -60,7 +94,7 @@ class Node:
     @property
     def next_functions(self):
         """``((node, output number), ...)`` of the inputs; ``(None, 0)`` for one that needs no gradient."""
-        return tuple((None, 0) if edge is None else edge for edge in self.next_edges)
+        return tuple((None, 0) if leads_nowhere(edge) else edge for edge in self.next_edges)
 
     @property
     def metadata(self):
@@ -102,6 +136,25 @@ class AccumulateGrad(Node):
 AccumulateGrad.__module__ = "builtins"
 
 
+class Nowhere(Node):
+    """Where gradients of a tensor end that requires grad without a place in the graph: a view made under no_grad.
+
+    Each use has one of its own, so that what arrives is not added up.
+    """
+
+    __slots__ = ()
+    next_edges = ()
+    sequence = 1  # after every operation
+
+    def apply(self, *grads):
+        return ()
+
+
+def leads_nowhere(edge):
+    """Whether no gradient is wanted along ``edge``."""
+    return edge is None or edge[0].__class__ is Nowhere
+
+
 class _Leaf:
     """The edge of every leaf that requires grad, until an operation asks for its AccumulateGrad node."""
 
@@ -141,9 +194,14 @@ def node_class(name, base, **members):
 
 
 class Freed(tuple):
-    """Stands where saved values were, once a backward call has freed them: the file and line of that call."""
+    """Stands where saved values were, once a backward call has freed them: the `user_place` of that call."""
 
     __slots__ = ()
+
+    @property
+    def location(self):
+        """File and line of the call."""
+        return location_of(tuple(tuple.__iter__(self)))
 
     def __getitem__(self, index):
         return iter(self)
@@ -155,7 +213,7 @@ class Freed(tuple):
                 "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
                 "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
                 "saved tensors after calling backward.",
-                f"the saved values were freed by the backward call at {':'.join(map(str, tuple.__iter__(self)))}; pass "
+                f"the saved values were freed by the backward call at {written(self.location)}; pass "
                 "retain_graph=True there, or compute the forward pass again before this call",
             )
         )
@@ -172,7 +230,7 @@ class SavedInput:
         if packer is None:
             self.tensor, self.unpacker = tensor, None
         else:
-            self.tensor, self.unpacker = _pack(packer[0], tensor), packer[1]
+            self.tensor, self.unpacker = pack_tensor(packer[0], tensor), packer[1]
             self.edge = edge_of(tensor)
 
     def unpack(self, node):
@@ -180,7 +238,7 @@ class SavedInput:
             return _unpack(self.unpacker, self.tensor, self.edge)
         tensor = self.tensor
         if tensor._version_counter.value != self.version:
-            raise modified_in_place(tensor, self.version, describe_producer(tensor))
+            raise modified_in_place(tensor, self.version, describe_producer(tensor), node)
         return tensor
 
 
@@ -195,17 +253,19 @@ class SavedResult:
         alias = tensor._alias()
         self.number, self.version = number, alias._version_counter.value + written
         packer = _packing_hooks()
-        self.alias, self.unpacker = (alias, None) if packer is None else (_pack(packer[0], alias), packer[1])
+        self.alias, self.unpacker = (alias, None) if packer is None else (pack_tensor(packer[0], alias), packer[1])
 
     def unpack(self, node):
         if self.unpacker is not None:
             return _unpack(self.unpacker, self.alias, (node, self.number))
         alias = self.alias
         if alias._version_counter.value != self.version:
-            raise modified_in_place(alias, self.version, produced_by((node, self.number)))
+            raise modified_in_place(alias, self.version, produced_by((node, self.number)), node)
         tensor = alias._alias()
+        if alias._tangent is not None:
+            tensor._tangent_base = alias
         if node is not None and modes.state.grad:
-            tensor._edge = (node, self.number)
+            tensor._edge = node.result_edge(self.number)
         return tensor
 
 
@@ -214,7 +274,7 @@ def _packing_hooks():
     return hooks[-1] if hooks else None
 
 
-def _pack(pack, tensor):
+def pack_tensor(pack, tensor):
     """What the user's ``pack`` makes of a tensor; it runs unrecorded, and may not write into the tensor."""
     state = modes.state
     before = state.saved_hooks, state.grad
@@ -232,7 +292,7 @@ def _pack(pack, tensor):
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified "
                 "by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform "
                 "in-place operations on the input to a pack hook.",
-                f"{tensor._version_counter.writer}() wrote into the tensor: let the hook work on a clone()",
+                f"{writer_of(tensor._version_counter)} wrote into the tensor: let the hook work on a clone()",
             )
         )
     return packed
@@ -249,6 +309,8 @@ def _unpack(unpack, packed, edge):
                 "the unpack hook of saved_tensors_hooks must return the tensor that its pack hook was given",
             )
         )
+    if edge is None and tensor._edge is None:
+        return tensor
     tensor = tensor._alias()
     if edge is not None and edge[0].__class__ is AccumulateGrad:
         tensor._edge, tensor._accumulator = LEAF, weakref.ref(edge[0])
@@ -259,7 +321,11 @@ def _unpack(unpack, packed, edge):
 
 def produced_by(edge):
     """Which output of which operation a tensor is, in the short names of PyTorch's messages."""
-    return f"output {edge[1]} of {edge[0].name().partition('Backward')[0]}"
+    name = edge[0].name()
+    if not name.startswith("torch::"):
+        name, _, form = name.rpartition("Backward")
+        name += "" if form == "0" else form
+    return f"output {edge[1]} of {name}"
 
 
 def describe_producer(tensor):
@@ -268,8 +334,8 @@ def describe_producer(tensor):
     return None if node is None else produced_by((node, tensor.output_nr))
 
 
-def modified_in_place(tensor, expected, producer):
-    """The error for a saved tensor that was written in place after it had been saved."""
+def modified_in_place(tensor, expected, producer, saver):
+    """The error for a tensor that was written in place after the node ``saver`` had saved it."""
     counter = tensor._version_counter
     advice = (
         "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
@@ -283,11 +349,4 @@ def modified_in_place(tensor, expected, producer):
         f"[{tensor.type()} {list(tensor.shape)}]{f', which is {producer},' if producer else ''} is at version {counter.value}; "
         f"expected version {expected} instead. Hint: {advice}"
     )
-    writer = f"{counter.writer}()" if counter.writer else "an in-place operation"
-    return RuntimeError(
-        hinted(
-            first,
-            f"{writer} wrote into this tensor after another operation had saved it (version {expected} -> {counter.value}); "
-            "use the out-of-place form, or write into a clone()",
-        )
-    )
+    return RuntimeError(hinted(first, overwritten(tensor, expected, saver)))

@@ -16,9 +16,13 @@ from .node import (
     next_sequence,
     node_class,
 )
+from .saved import SavedTensor
 
 INPUT, LIST, VALUE, RESULT, SHAPE, LAYOUT = range(6)
 _PLAIN_KINDS = (VALUE, SHAPE, LAYOUT)
+# Operations that make a tensor of a number: their nodes show its edge, to nowhere.
+WRAPS_NUMBERS = frozenset(("add", "sub", "mul", "div"))
+NUMBER = object()  # in place of the shape and dtype of an argument: it is no tensor
 _SPECIAL_SLOTS = {"grad": -1, "grads": -2, "needs": -3}
 
 
@@ -47,6 +51,14 @@ class Plan:
         # Whether a call keeps tensors and values as they are, with the versions of those in the slots `inputs`.
         self.plain = not schema.has_lists and all(kind in (INPUT, VALUE, SHAPE) for kind, _ in self.saves)
         self.inputs = tuple(slot for slot, (kind, _) in enumerate(self.saves) if kind == INPUT)
+        # The nodes of most operations do not show what never has a gradient, nor numbers in place of tensors.
+        self.has_lists = schema.has_lists
+        self.shown = tuple(
+            op.gradients is not None or schema.arguments[position].name in op.derivatives
+            for position in schema.tensor_positions
+        )
+        self.shows_numbers = op.name in WRAPS_NUMBERS
+        self.keeps_first = (INPUT, 0) in self.saves  # a write in place has to keep a copy of what it overwrites
         self.sees_all = self.joint is not None or any(-2 in step[1] for step in self.steps if step is not None)
         self.single = self._single_step(schema)
 
@@ -122,6 +134,17 @@ class OpNode(Node):
 
     __slots__ = ("constants", "inputs", "plan", "versions")
 
+    @property
+    def next_functions(self):
+        following, plan = super().next_functions, self.plan
+        if plan.has_lists:
+            return following
+        return tuple(
+            edge
+            for edge, shown, given in zip(following, plan.shown, self.inputs)
+            if shown and (given is not NUMBER or plan.shows_numbers)
+        )
+
     def apply(self, *grads):
         plan = self.plan
         values = [*(self.saved if plan.keeps_tensors else self.constants)]
@@ -131,7 +154,7 @@ class OpNode(Node):
             for slot, version in zip(plan.inputs, self.versions):
                 value = values[slot]
                 if getattr(value, "_version_counter", UNTOUCHED).value != version:
-                    raise modified_in_place(value, version, describe_producer(value))
+                    raise modified_in_place(value, version, describe_producer(value), self)
         grad = grads[0]
         if grad is None and not plan.sees_all:
             return (None,) * len(self.next_edges)
@@ -175,7 +198,16 @@ class OpNode(Node):
             entry = (self.saved if self.plan.keeps_tensors else self.constants)[slot]
             return _unpack(entry, self)
 
+        def raw(self):
+            slot = self.plan.slots.get(name)
+            if slot is None or self.plan.saves[slot][0] not in (INPUT, LIST, RESULT):
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '_raw_saved_{name}'")
+            if self.plan.saves[slot][0] != LIST:
+                return SavedTensor(self, lambda: self.saved, slot)
+            return tuple(SavedTensor(self, lambda: self.saved[slot], place) for place in range(len(self.saved[slot])))
+
         setattr(cls, f"_saved_{name}", property(saved))
+        setattr(cls, f"_raw_saved_{name}", property(raw))
 
 
 OpNode.show("self_sym_sizes")
@@ -209,8 +241,10 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     edges, inputs, needs, bit = [], [], 0, 1
     for position in schema.tensor_positions:
         value = values[position]
-        edge, meta = getattr(value, "_edge", None), None
-        if edge is not None:
+        edge, meta = getattr(value, "_edge", NUMBER), None
+        if edge is NUMBER:
+            edge, meta = None, None if value is None else NUMBER
+        elif edge is not None:
             if edge.__class__ is not tuple:
                 edge = edge.resolve(value)
             if edge is not None:
@@ -229,12 +263,9 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
         bit += bit
     if not needs:
         return None
-    plan = op.plans.get(needs)
+    plan = op.plans.get(needs) or plan_of(op, schema, needs)
     if plan is None:
-        if not op.differentiable:
-            return _refuse(op, results)
-        wanted = tuple(bool(needs >> place & 1) for place in range(len(schema.tensor_positions)))
-        plan = op.plans[needs] = Plan(op, schema, wanted)
+        return _refuse(op, results)
     node = node_type()
     node.next_edges = tuple(edges)
     node.sequence = next_sequence()
@@ -253,13 +284,25 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     else:
         entries = plan.save(values, results, original_self, written)
         node.versions = None
-        if state.anomaly:
-            anomaly.note_forward(node)
+        if state.recording == modes.SPECIAL:
+            if state.anomaly:
+                anomaly.note_forward(node)
+            for observe in state.observers:
+                observe(node)
     if plan.keeps_tensors:
         node.saved = entries
     else:
         node.saved, node.constants = None, entries
     return node
+
+
+def plan_of(op, schema, needs):
+    """The `Plan` for a call whose tensor arguments need gradients where ``needs`` has a bit; None without derivatives."""
+    plan = op.plans.get(needs)
+    if plan is None and op.differentiable:
+        wanted = tuple(bool(needs >> place & 1) for place in range(len(schema.tensor_positions)))
+        plan = op.plans[needs] = Plan(op, schema, wanted)
+    return plan
 
 
 def node_class_of(op, values):

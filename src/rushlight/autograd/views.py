@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from ..base.arrays import address_of, element_strides
+import weakref
+
+from ..base.arrays import address_of, element_strides, owner_of, storage_bytes
 from ..base.errors import hinted
 from ..ops.table import functions
 from . import modes
+from .hints import call_of
 from .hooks import move_retained
-from .node import LEAF, Node, edge_of, next_sequence, node_class, produced_by
+from .names import described
+from .node import LEAF, Node, Nowhere, SavedResult, edge_of, next_sequence, node_class, produced_by
 
 # How a view came to be, where that forbids writing into it.
-NO_GRAD, MULTI_OUTPUT, CUSTOM_FUNCTION = "no_grad", "multi_output", "custom_function"
+NO_GRAD, INFERENCE, MULTI_OUTPUT, CUSTOM_FUNCTION = "no_grad", "inference", "multi_output", "custom_function"
 
 
 class View:
     """The edge of a tensor that looks into the memory of ``base``.
 
     The real edge is worked out when asked for: if anything wrote into the shared memory since (the version moved on),
-    the view's history is now that of the base, seen through the view's geometry.
+    the view's history is now that of the base, seen through the view's geometry. ``edge`` is what is known until then:
+    ``(node, output number)`` of a recorded view, LEAF where the view itself was made to require grad, else None.
     """
 
     __slots__ = ("base", "edge", "made", "version")
@@ -25,26 +30,57 @@ class View:
     def __init__(self, base, edge, version, made=None):
         self.base, self.edge, self.version, self.made = base, edge, version, made
 
+    @property
+    def requires_grad(self):
+        """Whether the view or its base requires grad; does not look whether the history can be followed."""
+        return self.edge is not None or self.base._edge is not None
+
     def resolve(self, tensor):
-        version = tensor._version_counter.value
-        if version != self.version:
-            base_edge = edge_of(self.base)
-            if base_edge is not None and self.made is not None:
-                raise refused_view(self, "the write", "its base or another view of its base has been")
-            self.version = version
-            if base_edge is not None:
-                former = self.edge
-                self.edge = edge_through(self.base, base_edge, geometry(tensor, self.base), tensor._array.dtype.kind)
-                if former is not None:
-                    move_retained(former, self.edge)
-        return self.edge
+        """The edge of ``tensor``, whose view this is; to `Nowhere` if it requires grad, but no view was recorded."""
+        edge = self.edge
+        if edge.__class__ is tuple or self.base._edge is not None:
+            if tensor._version_counter.value != self.version:
+                self._follow_base(tensor)
+                return self.edge
+            if edge is None:
+                return Nowhere(), 0
+        return edge if edge is not LEAF else LEAF.resolve(tensor)
+
+    def _follow_base(self, tensor):
+        if self.made is not None:
+            raise refused_view(self, "the write", "its base or another view of its base has been")
+        former, self.version = self.edge, tensor._version_counter.value
+        base_edge = edge_of(self.base) or (Nowhere(), 0)
+        self.edge = edge_through(self.base, base_edge, geometry(tensor, self.base), tensor._array.dtype.kind)
+        if former.__class__ is tuple:
+            move_retained(former, self.edge)
+
+
+def made_now():
+    """How a view that is made now came to be, for the edge of the view; None where it is recorded."""
+    state = modes.state
+    return None if state.recording else INFERENCE if state.inference else NO_GRAD
+
+
+def known_edge(tensor):
+    """``(node, output number)`` of what made ``tensor``, as far as it has been looked: a view's base may have a new history.
+
+    None where no operation did.
+    """
+    edge = tensor._edge
+    if edge.__class__ is View:
+        edge = edge.edge
+    return edge if edge.__class__ is tuple else None
 
 
 def geometry(tensor, base):
     """Shape, element strides of ``tensor`` and the offset, in its elements, of its first one from that of ``base``."""
-    array = tensor._array
-    offset = (address_of(array) - address_of(base._array)) // array.itemsize
-    return array.shape, element_strides(array), offset
+    array, whole = tensor._array, base._array
+    if owner_of(array) is owner_of(whole):
+        distance = address_of(array) - address_of(whole)
+    else:  # one of them was given other memory, by set_() or resize_()
+        distance = storage_bytes(array)[1] - storage_bytes(whole)[1]
+    return array.shape, element_strides(array), distance // array.itemsize
 
 
 def seen_through(base, geometry, kind):
@@ -52,6 +88,8 @@ def seen_through(base, geometry, kind):
     shape, strides, offset = geometry
     if base.is_complex() and kind != "c":
         base = functions.view_as_real(base)
+        if base.shape == shape and base.stride() == strides and not offset:
+            return base
     elif kind == "c" and not base.is_complex():
         start = base.storage_offset() + 2 * offset
         pairs = base.as_strided((*shape, 2), (*[2 * stride for stride in strides], 1), start)
@@ -81,32 +119,31 @@ def check_inplace(tensor, name, operands=()):
     free.
     """
     edge = tensor._edge
-    if edge is None or not modes.state.grad:
+    if edge is None or edge.__class__ is tuple or not modes.state.recording:
         return
     if edge.__class__ is View:
-        _check_view(tensor, edge, name, operands)
-    elif edge is LEAF:
-        raise RuntimeError(
-            hinted(
-                "a leaf Variable that requires grad is being used in an in-place operation.",
-                f"{name}() would change a tensor that gradients are computed for: do it inside torch.no_grad(), or on a clone()",
+        required = edge.requires_grad
+        if not required and not _any_requires_grad(operands):
+            return
+        if edge.made is not None:
+            raise refused_view(edge, call_of(name))
+        if required and edge.base._edge.__class__ is not tuple:
+            raise RuntimeError(
+                hinted(
+                    "a view of a leaf Variable that requires grad is being used in an in-place operation.",
+                    f"{call_of(name)} would write through this view into {described(edge.base)}, which gradients are computed for: do it "
+                    "inside torch.no_grad(), or on a clone()",
+                )
             )
+        if not required or edge.edge.__class__ is tuple:
+            return
+    raise RuntimeError(
+        hinted(
+            "a leaf Variable that requires grad is being used in an in-place operation.",
+            f"{call_of(name)} would change {described(tensor)}, which gradients are computed for: do it inside torch.no_grad(), or on a "
+            "clone()",
         )
-
-
-def _check_view(tensor, view, name, operands):
-    if view.made is None and view.base._edge is not LEAF:
-        return
-    if view.made is not None and (view.base.requires_grad or _any_requires_grad(operands)):
-        raise refused_view(view, f"{name}()")
-    if view.base._edge is LEAF:
-        raise RuntimeError(
-            hinted(
-                "a view of a leaf Variable that requires grad is being used in an in-place operation.",
-                f"{name}() would write through this view into a tensor that gradients are computed for: do it inside "
-                "torch.no_grad(), or on a clone()",
-            )
-        )
+    )
 
 
 def _any_requires_grad(operands):
@@ -119,13 +156,17 @@ def _any_requires_grad(operands):
     return False
 
 
+_MIXED = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+    "and the inplace either both inside the {mode} block (if you don't want the inplace to be tracked) or both outside (if you "
+    "want the inplace to be tracked)."
+)
 # What follows the description of a view that must not be written, by how it was made.
 _REASONS = {
     MULTI_OUTPUT: " This view is the output of a function that returns multiple views. Such functions do not allow the output views "
     "to be modified inplace. You should replace the inplace operation by an out-of-place one.",
-    NO_GRAD: " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
-    "view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
-    "you want the inplace to be tracked).",
+    NO_GRAD: _MIXED.format(mode="no_grad"),
+    INFERENCE: _MIXED.format(mode="inference_mode"),
     CUSTOM_FUNCTION: " This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic "
     "to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
     "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.",
@@ -134,11 +175,21 @@ _REASONS = {
 
 def refused_view(view, writer, change="is being"):
     """The error for ``writer`` changing a view whose history cannot follow."""
-    if view.edge is not None:
-        what = f"O{produced_by(view.edge)[1:]} is a view and {change} modified inplace."
+    recorded = view.edge.__class__ is tuple
+    what = f"O{produced_by(view.edge)[1:]} is a view" if recorded else "A view"
+    if not recorded or view.made in (NO_GRAD, INFERENCE):
+        what += " of a view which was created in" if recorded else " was created in"
+        in_inference = view.made is INFERENCE
+        what += " inference mode" if in_inference else " no_grad mode"
+        change += " modified inplace in normal mode." if in_inference else " modified inplace with grad mode enabled."
     else:
-        what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled."
-    return RuntimeError(hinted(what + _REASONS[view.made], f"let {writer} work on a clone() instead of the view"))
+        change += " modified inplace."
+    return RuntimeError(
+        hinted(
+            f"{what} and {change}{_REASONS[view.made]}",
+            f"the view shares the memory of {described(view.base)}: let {writer} work on a clone() of the view",
+        )
+    )
 
 
 def rebase(tensor, edge):
@@ -152,22 +203,52 @@ def rebase(tensor, edge):
     base = view.base
     node = _new_copy_slices(CopySlices)
     inner = edge[0]
-    node.inner, node.number = inner, edge[1]
+    if inner.outputs != 1:
+        raise RuntimeError(
+            hinted(
+                "Functions which modify views in-place must return a single Variable",
+                f"{inner.name()} has {inner.outputs} outputs: write into a clone(), or return the others from another Function",
+            )
+        )
+    node.inner = inner
     node.view_geometry, node.kind = geometry(tensor, base), tensor._array.dtype.kind
     array = base._array
     node.base_shape, node.base_strides = array.shape, element_strides(array)
     node.next_edges = (edge_of(base), *inner.next_edges[1:])
     node.sequence = next_sequence()
+    if any(entry.__class__ is SavedResult for entry in inner.saved or ()):
+        inner.written_through = _WrittenThrough(node, base, node.view_geometry, node.kind)
     if base._edge.__class__ is tuple:
         move_retained(base._edge, (node, 0))
     base._edge = (node, 0)
     view.version = -1
+    if view.edge.__class__ is not tuple:  # it is no leaf from now on
+        view.resolve(tensor)
+
+
+class _WrittenThrough:
+    """What an operation that wrote through a view knows of it, for the second derivative: the edge of its result.
+
+    The CopySlices node holds the operation's, which must not hold it in turn.
+    """
+
+    __slots__ = ("base", "geometry", "kind", "node")
+
+    def __init__(self, node, base, geometry, kind):
+        self.node, self.base, self.geometry, self.kind = weakref.ref(node), base._alias(), geometry, kind
+
+    def edge(self):
+        return edge_through(self.base, (self.node(), 0), self.geometry, self.kind)
 
 
 class _CopySlices(Node):
     """A write through a view, seen from the base: the written part's gradient goes through the operation."""
 
-    __slots__ = ("base_shape", "base_strides", "inner", "kind", "number", "view_geometry")
+    __slots__ = ("base_shape", "base_strides", "inner", "kind", "view_geometry")
+
+    @property
+    def next_functions(self):
+        return (*super().next_functions[:1], *self.inner.next_functions[1:])
 
     @property
     def saved(self):
@@ -178,7 +259,7 @@ class _CopySlices(Node):
         self.inner.saved = value
 
     def apply(self, grad):
-        full = grad.new_empty_strided(self.base_shape, self.base_strides).copy_(grad)
+        full = functions.in_layout(grad, self.base_strides)
         part = seen_through(full, self.view_geometry, self.kind)
         found = self.inner.apply(part.clone())
         if found[0] is None or self.inner.next_edges[0] is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .errors import hinted
@@ -92,6 +94,19 @@ def expand_view(array, shape):
     return strided_view(array, shape, tuple(strides))
 
 
+def resized(array, shape):
+    """A window of ``shape``, row by row, on the memory of ``array``; on new memory, which starts as a copy, if that is short."""
+    raw, start = storage_bytes(array)
+    size = array.itemsize
+    strides = tuple(s * size for s in contiguous_strides(shape))
+    needed = start + math.prod(shape) * size
+    if needed <= raw.size:
+        return strided_view(array, shape, strides)
+    memory = np.empty(needed // size, array.dtype)
+    memory.view(np.uint8)[: raw.size] = raw
+    return strided_view(memory, shape, strides, start)
+
+
 def element_strides(array):
     """Strides in elements, as PyTorch counts them."""
     size = array.itemsize
@@ -103,3 +118,26 @@ def element_strides(array):
 def address_of(array):
     """The address of the first element."""
     return array.__array_interface__["data"][0]
+
+
+def is_channels_last(array):
+    """Whether dimension 1 of a 4- or 5-dim array is the innermost in memory and the others follow in their order.
+
+    Among equal steps, those of dimensions of length 1, PyTorch's rule decides: the array counts as row by row.
+    """
+    steps, shape = array.strides, array.shape
+    if array.ndim not in (4, 5) or not steps[1]:
+        return False
+    least = 0
+    for axis in (1, *range(array.ndim - 1, 1, -1), 0):
+        if not shape[axis] or steps[axis] < least or (axis == 0 and least == steps[1]):
+            return False
+        least = steps[axis] * shape[axis] if shape[axis] > 1 else steps[axis]
+    return True
+
+
+def laid_out_as(array, pattern):
+    """``array``, copied to channels last in memory where ``pattern``, of as many dimensions, lies so."""
+    if pattern.flags.c_contiguous or not is_channels_last(pattern):
+        return array
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)

@@ -6,7 +6,10 @@ import re
 
 from .errors import hinted
 
-_TYPES = ("cpu", "cuda", "mps", "xpu", "meta")
+_TYPES = (
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan",
+    "mps", "meta", "hpu", "mtia", "privateuseone",
+)  # fmt: skip
 
 
 class device:
@@ -27,7 +30,9 @@ class device:
         elif isinstance(type, int) and not isinstance(type, bool):
             type, index = "cuda", type
         elif isinstance(type, str):
-            match = re.fullmatch(r"([a-z_]+)(?::(\d+))?", type)
+            if not type:
+                raise RuntimeError(hinted("Device string must not be empty", "such as 'cpu' or 'cuda:0'"))
+            match = re.fullmatch(r"([a-zA-Z_]+)(?::(0|[1-9]\d*))?", type)
             if match is None:
                 raise RuntimeError(f"Invalid device string: '{type}'")
             if match[2] is not None:
@@ -41,6 +46,8 @@ class device:
                 raise RuntimeError(f"Expected one of {', '.join(_TYPES)} device type at start of device string: {type}")
         else:
             raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
+        if index is not None and index < 0:
+            raise RuntimeError(hinted("Device index must not be negative", f"it is {index}; devices count from 0"))
         object.__setattr__(self, "type", type)
         object.__setattr__(self, "index", index)
 
@@ -95,6 +102,14 @@ def check_device(value):
     raise NotImplementedError(
         hinted(f"Could not run on device '{wanted}': Rushlight has no {wanted.type} backend", "use the device 'cpu'")
     )
+
+
+def check_layout(value):
+    """Refuse layouts that hold no tensors here."""
+    if value is not None and value is not strided:
+        raise NotImplementedError(
+            hinted(f"layout {value!r} is not available", "Rushlight has dense (torch.strided) tensors only")
+        )
 
 
 class _Name:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from .errors import missing_package
+from .errors import hinted, missing_package
 
 BOOL, UNSIGNED, SIGNED, FLOATING, COMPLEX = range(5)
+
+
+# Types that can be named and compared, but not stored; and what to use in their place.
+_NAMES_ONLY = {
+    "complex32": "complex64",
+    **dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"), "float16 or bfloat16"),
+}
 
 
 class DType:
@@ -36,12 +43,19 @@ class DType:
         self.is_floating_point = category == FLOATING
         self.is_complex = category == COMPLEX
         self.is_signed = category >= SIGNED
-        self._numpy = None if name == "bfloat16" else np.dtype(name)
+        self._numpy = None if name == "bfloat16" or name in _NAMES_ONLY else np.dtype(name)
 
     @property
     def numpy(self):
         """The NumPy dtype that stores it; bfloat16's comes from the optional package ml_dtypes."""
         if self._numpy is None:
+            if self.name in _NAMES_ONLY:
+                raise NotImplementedError(
+                    hinted(
+                        f"torch.{self.name} is not available",
+                        f"NumPy has no such numbers: use {_NAMES_ONLY[self.name]}",
+                    )
+                )
             try:
                 import ml_dtypes
             except ImportError:
@@ -57,7 +71,7 @@ class DType:
 
     def to_real(self):
         """The real type of a complex type's parts; any other type is its own."""
-        return {complex64: float32, complex128: float64}.get(self, self)
+        return {complex32: float16, complex64: float32, complex128: float64}.get(self, self)
 
     def __repr__(self):
         return "torch." + self.name
@@ -87,12 +101,17 @@ float32 = DType("float32", FLOATING, 4, "Float")
 float64 = DType("float64", FLOATING, 8, "Double")
 complex64 = DType("complex64", COMPLEX, 8, "ComplexFloat")
 complex128 = DType("complex128", COMPLEX, 16, "ComplexDouble")
+complex32 = DType("complex32", COMPLEX, 4, "ComplexHalf")
+float8_e4m3fn = DType("float8_e4m3fn", FLOATING, 1, "Float8_e4m3fn")
+float8_e4m3fnuz = DType("float8_e4m3fnuz", FLOATING, 1, "Float8_e4m3fnuz")
+float8_e5m2 = DType("float8_e5m2", FLOATING, 1, "Float8_e5m2")
+float8_e5m2fnuz = DType("float8_e5m2fnuz", FLOATING, 1, "Float8_e5m2fnuz")
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64,
        complex128)  # fmt: skip
-NAMES = {dtype.name: dtype for dtype in ALL}
+NAMES = {dtype.name: dtype for dtype in (*ALL, complex32, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz)}
 ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-           "cfloat": complex64, "cdouble": complex128}  # fmt: skip
+           "cfloat": complex64, "cdouble": complex128, "chalf": complex32}  # fmt: skip
 
 _from_numpy = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
 # NumPy dtypes that can carry a gradient; a set of dtype objects, for the fast paths.
@@ -154,10 +173,19 @@ _SIGNED_ABOVE = {uint8: int16}
 def _promote(a, b):
     if a is b:
         return a
+    if a.name.startswith("float8") or b.name.startswith("float8"):
+        raise RuntimeError(
+            hinted(
+                f"Promotion for Float8 Types is not supported, attempted to promote {_capital(a)} and {_capital(b)}",
+                "convert one of them first",
+            )
+        )
     low, high = (a, b) if a.category <= b.category else (b, a)
     if low.category == BOOL:
         return high
     if high.category == COMPLEX:
+        if high is complex32 and (low.category < FLOATING or low is float16):
+            return complex32
         double = complex128 in (low, high) or low is float64
         return complex128 if double else complex64
     if high.category == FLOATING:

@@ -11,7 +11,8 @@ from .errors import hinted
 _values = {
     "threads": None,  # asked of the machine when first wanted
     "interop_threads": os.cpu_count() or 1,
-    "deterministic": 0,
+    "deterministic": False,
+    "deterministic_warns": False,
     "matmul_precision": "highest",
     "warn_always": False,
 }
@@ -61,22 +62,30 @@ def set_num_interop_threads(int):
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
     """Note whether only deterministic algorithms are wanted; all of them are here, on the CPU."""
-    _values["deterministic"] = 0 if not mode else 1 if warn_only else 2
+    for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(
+                hinted(
+                    f"_set_deterministic_algorithms(): argument {name} must be bool, not {type(value).__name__}",
+                    "True or False",
+                )
+            )
+    _values["deterministic"], _values["deterministic_warns"] = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled():
     """Whether `use_deterministic_algorithms` is on."""
-    return _values["deterministic"] > 0
+    return _values["deterministic"]
 
 
 def is_deterministic_algorithms_warn_only_enabled():
     """Whether `use_deterministic_algorithms` only warns."""
-    return _values["deterministic"] == 1
+    return _values["deterministic_warns"]
 
 
 def get_deterministic_debug_mode():
     """0 (off), 1 (warn) or 2 (error)."""
-    return _values["deterministic"]
+    return 0 if not _values["deterministic"] else 1 if _values["deterministic_warns"] else 2
 
 
 def set_deterministic_debug_mode(debug_mode):
@@ -85,13 +94,14 @@ def set_deterministic_debug_mode(debug_mode):
         raise TypeError(hinted(f"debug_mode must be str or int, but got {type(debug_mode)}", 'such as "warn"'))
     mode = _DETERMINISTIC_MODES.get(debug_mode, debug_mode)
     if mode not in (0, 1, 2):
+        known = "one of `default`, `warn`, `error`," if isinstance(debug_mode, str) else "0, 1, or 2,"
         raise RuntimeError(
             hinted(
-                "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got " + str(debug_mode),
-                "or 0, 1, 2",
+                f"invalid value of debug_mode, expected {known} but got {debug_mode}",
+                "0 is default, 1 is warn, 2 is error",
             )
         )
-    _values["deterministic"] = mode
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
 
 
 def get_float32_matmul_precision():

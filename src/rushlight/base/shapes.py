@@ -57,18 +57,31 @@ def broadcast_shapes(*shapes):
                 other = shape[position]
                 if other != length and other != 1:
                     if length != 1:
-                        raise RuntimeError(
-                            hinted(
-                                f"The size of tensor a ({length}) must match the size of tensor b ({other}) at non-singleton "
-                                f"dimension {ndim + position}",
-                                "the shapes "
-                                + " and ".join(str(list(s)) for s in shapes)
-                                + " do not broadcast: counted from the right, lengths must be equal or 1",
-                            )
-                        )
+                        raise _mismatch(shapes)
                     length = other
         result.append(length)
     return tuple(result)
+
+
+def _mismatch(shapes):
+    """The error for shapes that do not broadcast: taken together one after the other, the last dimension is named first."""
+    common = ()
+    for shape in shapes:
+        ndim = max(len(common), len(shape))
+        a, b = ((1,) * (ndim - len(s)) + tuple(s) for s in (common, shape))
+        for dimension in range(ndim - 1, -1, -1):
+            if a[dimension] != b[dimension] and 1 not in (a[dimension], b[dimension]):
+                return RuntimeError(
+                    hinted(
+                        f"The size of tensor a ({a[dimension]}) must match the size of tensor b ({b[dimension]}) at non-singleton "
+                        f"dimension {dimension}",
+                        "the shapes "
+                        + " and ".join(str(list(s)) for s in shapes)
+                        + " do not broadcast: counted from the right, lengths must be equal or 1",
+                    )
+                )
+        common = tuple(m if n == 1 else n for m, n in zip(a, b))
+    raise ValueError(f"the shapes {shapes} broadcast")
 
 
 def infer_view_shape(shape, numel):

@@ -1,4 +1,4 @@
-"""The program ``rushlight``: demo, run, info, cache. What a command needs is imported when it is given."""
+"""The program ``rushlight``: demo, run, graph, info, cache. What a command needs is imported when it is given."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import sys
 from .errors import CommandError
 
 DATA = ("digits", "fashion-mnist")
-RUN_USAGE = "rushlight run [-h] (script.py | -m module) [arguments ...]"
+RUN_USAGE = "rushlight run [-h] [--find-nonfinite] (script.py | -m module) [arguments ...]"
 RUN_HELP = f"""usage: {RUN_USAGE}
 
 Run a Python script (or, with -m, a module) that says `import torch` or `import torchvision`, unmodified:
-both names find Rushlight. Arguments, exit status and tracebacks are the script's own."""
+both names find Rushlight. Arguments, exit status and tracebacks are the script's own.
+With --find-nonfinite the script stops at the operation that makes the first NaN or infinity, with
+its inputs' ranges; everything runs slowly."""
 
 
 def main(arguments=None):
@@ -36,6 +38,10 @@ def run(arguments):
     if arguments[:1] in (["-h"], ["--help"]):
         print(RUN_HELP)
         return 0
+    if arguments[:1] == ["--find-nonfinite"]:
+        nonfinite = importlib.import_module("rushlight.tensor.nonfinite")
+        with nonfinite.find_nonfinite():
+            return run(arguments[1:])
     as_module = arguments[:1] == ["-m"]
     names = arguments[1:] if as_module else arguments
     if not names or (names[0].startswith("-") and not as_module):
@@ -64,6 +70,7 @@ def parser():
         "--seed", type=int, default=0, help="for the initial numbers and the order of images (default: 0)"
     )
     commands.add_parser("run", add_help=False, help="run a script that says `import torch`: script.py [arguments ...]")
+    add_graph(commands)
     cache = commands.add_parser(
         "cache", help="the machine code kept on disk", description="The generated kernels kept on disk for later runs."
     )
@@ -72,6 +79,33 @@ def parser():
     action.add_argument("--clear", action="store_true", help="remove them; they are compiled again when needed")
     commands.add_parser("info", help="versions, processor, threads", description="Versions, processor, threads.")
     return whole
+
+
+def add_graph(commands):
+    """``rushlight graph``."""
+    graph = commands.add_parser(
+        "graph",
+        help="run a script and draw the graph of each loss that it calls backward on",
+        description="Run a Python script that says `import torch` and draw the graphs that its backward calls go through: "
+        "one for each line that calls backward.",
+    )
+    graph.add_argument("script", metavar="script.py", help="the script; what follows are its own arguments")
+    graph.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    graph.add_argument("--output", default=".", metavar="DIR", help="where the files go (default: the current folder)")
+    graph.add_argument(
+        "--format", choices=("html", "svg", "dot", "text"), default="html", help="of the files (default: html)"
+    )
+    graph.add_argument(
+        "--max", type=positive, default=1, help="so many graphs of different shape for each line (default: 1)"
+    )
+    graph.add_argument("--depth", type=whole_number, help="how many levels of modules are unfolded at first")
+
+
+def whole_number(text):
+    """A whole number from 0 up."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}")
+    return int(text)
 
 
 def positive(text):

@@ -125,7 +125,8 @@ def users_frames(trace):
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         by_compat = file == importlib.__file__ and previous == compat.__file__
-        if not (file in (__file__, compat.__file__) or file.startswith("<frozen importlib") or by_compat):
+        ours = file == compat.__file__ or os.path.dirname(file) == os.path.dirname(__file__)
+        if not (ours or file.startswith("<frozen importlib") or by_compat):
             frames.append(trace)
         previous, trace = file, trace.tb_next
     following = None

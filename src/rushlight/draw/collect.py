@@ -1,142 +1,296 @@
-"""What a drawing shows: the boxes and arrows of a tensor's graph, gathered without recursion and up to a limit."""
+"""What a drawing shows: the operations, leaves and results of a graph, gathered without recursion and up to a limit."""
 
 from __future__ import annotations
 
 import re
 from collections import deque
 
-RESULT, OPERATION, PARAMETER, LEAF, CUT = "result", "operation", "parameter", "leaf", "cut"
+from rushlight.autograd.holdings import memory_of
+from rushlight.autograd.node import edge_of
+
+from .numbers import Summary
+from .rules import family_of, operation_of
+from .saved import is_freed, saved_by
+from .trace import calls_of, place_of
+
+LEAF, OPERATION = "leaf", "operation"
 
 
-class Box:
-    """One box of the drawing: the result, an operation, a leaf, or the sign that the graph goes on."""
+class Operation:
+    """One node of the graph. `inputs` are (LEAF or OPERATION, its number, which of its outputs), None for no gradient."""
 
-    __slots__ = ("inputs", "kind", "name", "node_name", "shape", "title")
+    __slots__ = (
+        "calls",
+        "family",
+        "freed",
+        "gradients",
+        "hidden_inputs",
+        "inputs",
+        "name",
+        "node",
+        "node_name",
+        "node_type",
+        "number",
+        "op",
+        "outputs",
+        "place",
+        "saved",
+        "title",
+    )
 
-    def __init__(self, kind, title, name=None, shape=None, node_name=""):
-        self.kind, self.title, self.name, self.shape, self.node_name = kind, title, name, shape, node_name
-        self.inputs = {}  # number of an input's box: how many of the operation's inputs come from it
-
-    def add_input(self, number):
-        self.inputs[number] = self.inputs.get(number, 0) + 1
+    def __init__(self, number, node):
+        self.number, self.node = number, node
+        self.node_name, self.title = node.name(), title_of(node)
+        self.op, self.node_type, self.family = operation_of(node), type(node), family_of(node)
+        self.saved, self.freed = saved_by(node), is_freed(node)
+        self.place, self.calls = place_of(node), calls_of(node)
+        self.outputs = [None] * node.outputs  # (shape, dtype name) of each, where it is known
+        self.inputs, self.hidden_inputs = [], 0
+        self.name, self.gradients = None, {}
 
     @property
-    def is_leaf(self):
-        return self.kind in (PARAMETER, LEAF)
+    def shape(self):
+        return None if self.outputs[0] is None else self.outputs[0][0]
+
+    @property
+    def saved_bytes(self):
+        return sum(each.bytes for each in self.saved)
 
 
-class Collected:
-    """The boxes, result first and each operation before its inputs, and what the limit left out."""
+class Leaf:
+    """A tensor that gradients are computed for."""
 
-    def __init__(self, boxes, operations, left_out):
-        self.boxes, self.operations, self.left_out = boxes, operations, left_out
+    __slots__ = ("dtype", "gradient", "is_parameter", "name", "node", "number", "shape", "uses", "variable")
 
-    def of_kind(self, kind):
-        return [box for box in self.boxes if box.kind == kind]
+    def __init__(self, number, node, name, is_parameter):
+        self.number, self.node, self.name, self.is_parameter = number, node, name, is_parameter
+        self.variable = variable = node.variable
+        self.shape, self.dtype = tuple(variable.shape), variable.dtype.name
+        self.gradient = None if variable._grad is None else Summary(variable._grad)
+        self.uses = 0
+
+    @property
+    def label(self):
+        return self.name or "tensor"
 
 
-def operation_title(node):
+class Result:
+    """A tensor that was asked for; `source` is (LEAF or OPERATION, number, output)."""
+
+    __slots__ = ("dtype", "name", "shape", "source", "value")
+
+    def __init__(self, tensor, name, source):
+        self.name, self.source = name, source
+        self.shape, self.dtype = tuple(tensor.shape), tensor.dtype.name
+        self.value = tensor.detach().item() if tensor.numel() == 1 else None
+
+    @property
+    def title(self):
+        if self.value is None:
+            return self.name or "result"
+        value = self.value if isinstance(self.value, complex) else f"{self.value:.5g}"
+        return f"{self.name or 'loss'} = {value}"
+
+
+class Model:
+    """The graph as data: operations (each before its inputs), leaves, results, and what the limit left out.
+
+    ``ends`` are the nodes of all leaves, also of those that are left out.
+    """
+
+    def __init__(self, operations, leaves, results, total, ends, owners):
+        self.operations, self.leaves, self.results, self.ends = operations, leaves, results, ends
+        self.total, self.left_out, self.owners = total, total - len(operations), owners
+        self.saved_bytes = self._count_bytes()
+
+    @property
+    def parameters(self):
+        return [leaf for leaf in self.leaves if leaf.is_parameter]
+
+    def _count_bytes(self):
+        """Bytes of memory that the drawn operations keep; what several share counts once, leaves not at all."""
+        kept = memory_of([each.array for operation in self.operations for each in operation.saved])
+        own = memory_of([leaf.variable._array for leaf in self.leaves])
+        return sum(count for key, count in kept.items() if key not in own)
+
+    def let_go(self):
+        """Forget nodes and tensors, once all is read: a drawing keeps no graph alive."""
+        self.ends = []
+        for operation in self.operations:
+            operation.node = None
+            for saved in operation.saved:
+                saved.array = saved.tensor = None
+        for leaf in self.leaves:
+            leaf.node = leaf.variable = None
+
+
+def title_of(node):
     """``AddmmBackward0`` is drawn as ``Addmm``."""
-    return re.sub(r"Backward\d*$", "", node.name()) or node.name()
+    name = node.name().rpartition("::")[2]
+    return re.sub(r"Backward\d*$", "", name) or name
 
 
 def is_leaf_node(node):
     return hasattr(node, "variable")
 
 
-def count_uses(root):
+def collect(tensors, names, limit):
+    """The `Model` of the graph behind `tensors`: up to `limit` operations, those nearest to the tensors."""
+    edges = [edge_of(tensor) for tensor in tensors]
+    roots = list(dict.fromkeys(edge[0] for edge in edges if not is_leaf_node(edge[0])))
+    uses = count_uses(roots)
+    nodes = operations_in_order(roots, uses, limit)
+    operations = [Operation(number, node) for number, node in enumerate(nodes)]
+    leaves = _connect(operations, [edge[0] for edge in edges if is_leaf_node(edge[0])], names)
+    numbers = {each.node: (OPERATION, each.number) for each in operations}
+    numbers.update((leaf.node, (LEAF, leaf.number)) for leaf in leaves)
+    results = []
+    for tensor, (node, output) in zip(tensors, edges):
+        kind, number = numbers[node]
+        results.append(Result(tensor, names.tensors.get(id(tensor)), (kind, number, output)))
+        if kind == OPERATION:
+            operations[number].outputs[output] = tuple(tensor.shape), tensor.dtype.name
+    _spread_shapes(operations)
+    _name_results(operations, numbers, names, {edge[0] for edge in edges})
+    _name_saved(operations, leaves, numbers, names)
+    _read_retained(operations)
+    ends = dict.fromkeys(node for node in (*uses, *(edge[0] for edge in edges)) if is_leaf_node(node))
+    return Model(operations, leaves, results, len(uses.keys() - ends.keys()), list(ends), names.owners)
+
+
+def count_uses(roots):
     """How many times each node of the graph is an input, in one walk."""
-    uses, waiting = {root: 1}, [root]
+    uses, waiting = dict.fromkeys(roots, 0), list(roots)
     while waiting:
-        for node, _ in waiting.pop().next_functions:
-            if node is None:
+        for edge in waiting.pop().next_edges:
+            if edge is None:
                 continue
-            if node in uses:
-                uses[node] += 1
+            if edge[0] in uses:
+                uses[edge[0]] += 1
             else:
-                uses[node] = 1
-                waiting.append(node)
+                uses[edge[0]] = 1
+                waiting.append(edge[0])
     return uses
 
 
-def operations_in_order(root, uses, limit):
+def operations_in_order(roots, uses, limit):
     """Up to `limit` operations, each after all that use its result."""
     uses = dict(uses)
-    order, ready = [], deque([root])
+    order, ready = [], deque(node for node in roots if not uses[node])
     while ready and len(order) < limit:
         node = ready.popleft()
         order.append(node)
-        for following, _ in node.next_functions:
-            if following is None or is_leaf_node(following):
+        for edge in node.next_edges:
+            if edge is None or is_leaf_node(edge[0]):
                 continue
-            uses[following] -= 1
-            if not uses[following]:
-                ready.append(following)
+            uses[edge[0]] -= 1
+            if not uses[edge[0]]:
+                ready.append(edge[0])
     return order
 
 
-def result_box(tensor, name):
-    """The box of the tensor itself, with its value where it is one number."""
-    if tensor.numel() == 1:
-        return Box(RESULT, f"{name or 'loss'} = {tensor.detach().item():.5g}", shape=tuple(tensor.shape))
-    return Box(RESULT, name or "result", shape=tuple(tensor.shape))
+def _connect(operations, root_leaves, names):
+    """Give operations their inputs; returns the leaves."""
+    numbers = {each.node: each.number for each in operations}
+    leaves = {}
+
+    def leaf_of(node):
+        if node not in leaves:
+            name, kind = names.tensors.get(id(node.variable)), names.is_parameter(node.variable)
+            leaves[node] = Leaf(len(leaves), node, name, kind)
+        return leaves[node]
+
+    for node in root_leaves:
+        leaf_of(node)
+    for operation in operations:
+        for edge in operation.node.next_edges:
+            if edge is None:
+                operation.inputs.append(None)
+            elif is_leaf_node(edge[0]):
+                leaf = leaf_of(edge[0])
+                leaf.uses += 1
+                operation.inputs.append((LEAF, leaf.number, 0))
+            elif edge[0] in numbers:
+                operation.inputs.append((OPERATION, numbers[edge[0]], edge[1]))
+            else:
+                operation.inputs.append(None)
+                operation.hidden_inputs += 1
+    _name_by_calls(operations, leaves)
+    return list(leaves.values())
 
 
-class Collector:
-    """Turns nodes into boxes; `parameters` and `names` are ``{name: tensor}``."""
+def _name_by_calls(operations, leaves):
+    """Parameters that nothing visible names take the names that the traced modules have for them."""
+    nameless = {id(leaf.variable): leaf for leaf in leaves.values() if leaf.name is None}
+    modules = {}
+    for operation in operations:
+        for call in operation.calls[:1] if operation.calls else ():
+            modules[id(call)] = call.module()
+    for module in modules.values():
+        for name, parameter in module.named_parameters() if module is not None else ():
+            if id(parameter) in nameless:
+                nameless[id(parameter)].name = name
 
-    def __init__(self, parameters, names):
-        self.parameters = None if parameters is None else {id(tensor): name for name, tensor in parameters.items()}
-        self.names = {id(tensor): name for name, tensor in names.items()}
-        self.results = {
-            tensor.grad_fn: (name, tuple(tensor.shape)) for name, tensor in names.items() if tensor.grad_fn is not None
-        }
-        self.boxes, self.numbers = [], {}
 
-    def collect(self, tensor, limit):
-        root = tensor.grad_fn
-        self.boxes.append(result_box(tensor, self.names.get(id(tensor))))
-        if root is None:
-            self.boxes.append(self.leaf_box(tensor))
-            self.boxes[0].add_input(1)
-            return Collected(self.boxes, 0, 0)
-        uses = count_uses(root)
-        order = operations_in_order(root, uses, limit)
-        for node in order:
-            name, shape = self.results.get(node, (None, None))
-            self.add(node, Box(OPERATION, operation_title(node), name, shape, node.name()))
-        self.boxes[0].add_input(1)
-        for number, node in enumerate(order, 1):
-            self.connect(number, node)
-        operations = sum(not is_leaf_node(node) for node in uses)
-        return Collected(self.boxes, operations, operations - len(order))
+def _metas(node):
+    """(shape, NumPy dtype or None) of the input behind each edge of `node`, None where it does not tell."""
+    if hasattr(node, "plan"):
+        return [meta for given in node.inputs for meta in (given if given.__class__ is list else (given,))]
+    if hasattr(node, "inner"):
+        return [(node.base_shape, None), *_metas(node.inner)[1:]]
+    if hasattr(node, "shapes"):
+        return [(shape, None) for shape in node.shapes]
+    if hasattr(node, "_inputs"):
+        return [meta[:2] for meta in node._inputs if meta is not None]
+    return [(node.shape, None)] if hasattr(node, "shape") else []
 
-    def add(self, node, box):
-        self.numbers[node] = len(self.boxes)
-        self.boxes.append(box)
 
-    def connect(self, number, node):
-        """Give the box of `node` its inputs; inputs beyond the limit become one sign that something is cut."""
-        cut = False
-        for following, _ in node.next_functions:
-            if following is None:
+def _spread_shapes(operations):
+    """Work out the shape and dtype of each result: from the operations that use it, else from its own result."""
+    for operation in operations:
+        metas = _metas(operation.node)
+        own = operation.outputs[0]
+        for place, source in enumerate(operation.inputs):
+            if source is None or source[0] == LEAF:
                 continue
-            if following not in self.numbers:
-                if not is_leaf_node(following):
-                    cut = True
-                    continue
-                self.add(following, self.leaf_box(following.variable))
-            self.boxes[number].add_input(self.numbers[following])
-        if cut:
-            self.boxes.append(Box(CUT, "…"))
-            self.boxes[number].add_input(len(self.boxes) - 1)
+            meta = metas[place] if place < len(metas) else None
+            if meta is None:
+                meta = own if hasattr(operation.node, "keeps") else None
+            if meta is None:
+                continue
+            shape, dtype = meta
+            dtype = dtype if isinstance(dtype, str) else own[1] if dtype is None and own else str(dtype or "")
+            outputs = operations[source[1]].outputs
+            if outputs[source[2]] is None:
+                outputs[source[2]] = tuple(shape), dtype
 
-    def leaf_box(self, variable):
-        key = id(variable)
-        if self.parameters is None:
-            kind = PARAMETER if type(variable).__name__ == "Parameter" else LEAF
-            name = self.names.get(key)
-        else:
-            kind = PARAMETER if key in self.parameters else LEAF
-            name = self.names.get(key) or self.parameters.get(key)
-        return Box(kind, name or "", name, tuple(variable.shape), "AccumulateGrad")
+
+def _name_results(operations, numbers, names, ends):
+    """Let operations know the variables that hold their results; the boxes of the results say it of the `ends`."""
+    for node, output, name in names.results:
+        kind, number = numbers.get(node, (None, None))
+        if kind == OPERATION and output == 0 and operations[number].name is None and node not in ends:
+            operations[number].name = name
+
+
+def _name_saved(operations, leaves, numbers, names):
+    """Say of each saved tensor whose it is: a leaf's, a variable's or an operation's."""
+    known = {id(leaf.variable): leaf.name for leaf in leaves if leaf.name}
+    for operation in operations:
+        for saved in operation.saved:
+            if saved.tensor is None or saved.source:
+                continue
+            saved.source = known.get(id(saved.tensor)) or names.tensors.get(id(saved.tensor)) or ""
+            edge = saved.tensor._edge
+            if not saved.source and edge.__class__ is tuple and edge[0] in numbers:
+                saved.source = f"result of {operations[numbers[edge[0]][1]].title}"
+
+
+def _read_retained(operations):
+    """Gradients that tensors on the way kept because of ``retain_grad``."""
+    for operation in operations:
+        hooks = operation.node.hooks
+        for output, reference in hooks.retained.items() if hooks is not None else ():
+            tensor = reference()
+            if tensor is not None and tensor._grad is not None:
+                operation.gradients[output] = Summary(tensor._grad)

@@ -1,134 +1,151 @@
-"""The graph as an SVG file that needs nothing else: no scripts, no fonts, no style sheets."""
+"""The graph as an SVG file that needs nothing else: no scripts, no fonts, nothing from the network."""
 
 from __future__ import annotations
 
 from html import escape
 
-from .collect import CUT, LEAF, OPERATION, PARAMETER, RESULT
-from .layout import DETAIL_SIZE, TITLE_SIZE, detail_of, text_width, title_of
+from .cards import Cards, relative, text, text_width, tip
+from .collect import OPERATION
+from .levels import CUT, GROUP, IN, OUT
+from .numbers import bytes_text, counted, numel
+from .place import place_groups
+from .style import FONT, style_sheet
 
-MARGIN, HEADER = 28, 58
-FONT = "ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
-COLORS = {  # fill, outline, text
-    RESULT: ("#2b3a67", "#2b3a67", "#ffffff"),
-    OPERATION: ("#eef1f8", "#b9c3dc", "#22304f"),
-    PARAMETER: ("#fff0d4", "#e3a63c", "#6a4200"),
-    LEAF: ("#dcf4e4", "#5fb07a", "#1d5232"),
-    CUT: ("#ffffff", "#b9c3dc", "#6b7794"),
-}
-LEGEND = ((OPERATION, "operation"), (PARAMETER, "parameter"), (LEAF, "other leaf"))
-ARROW = "#8c98b5"
+MARGIN, TOP = 28, 74
+SLIGHT = 6  # arrows between places that are so close are drawn straight
+LEGEND = (
+    ("product", "products"), ("element", "elementwise"), ("norm", "norms"), ("reduce", "reductions"),
+    ("shape", "shapes"), ("loss", "losses"), ("own", "custom"),
+)  # fmt: skip
 
 
-def to_svg(collected, layout):
-    """The picture of a `Collected` as placed by a `Layout`."""
-    kinds = [(kind, label) for kind, label in LEGEND if collected.of_kind(kind)]
-    summary = summary_of(collected)
-    legend_width = sum(text_width(label, DETAIL_SIZE) + 44 for _, label in kinds)
-    inner = max(layout.width, legend_width, text_width(summary, DETAIL_SIZE + 1))
-    width, height = inner + 2 * MARGIN, layout.height + MARGIN + HEADER + 22
-    left, top = MARGIN + (inner - layout.width) / 2, HEADER + 22
+def to_svg(model, tree, levels, opened, scheme):
+    """The picture of a `Model` with the groups in `opened` unfolded."""
+    cards, made = Cards(model, tree, levels), {}
+
+    def card(item):
+        if item not in made:
+            made[item] = cards.card(item)
+        return made[item]
+
+    placed = place_groups(levels, opened, lambda item: card(item).extent)
+    whole, summary = placed[0], summary_of(model)
+    legend = list(legend_of(model))
+    inner = max(whole.width, sum(text_width(name, 11) + 30 for _, name in legend), text_width(summary, 12))
+    width, height = inner + 2 * MARGIN, whole.whole + TOP + MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" text-anchor="middle" role="img">',
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" role="img">',
         f"<title>{escape(summary)}</title>",
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        f'<path d="M0.5 0.8 L7.5 4 L0.5 7.2 Z" fill="{ARROW}"/></marker></defs>',
-        '<rect width="100%" height="100%" rx="10" fill="#ffffff"/>',
-        *header(kinds, summary),
-        f'<g transform="translate({left:.1f} {top:.1f})">',
-        f'<g fill="none" stroke="{ARROW}" stroke-width="1.4">',
-        *(arrow(chain) for chain, _ in layout.arrows),
-        "</g>",
-        *(times(chain, count) for chain, count in layout.arrows if count > 1),
-        *(drawn(spot) for spot in layout.spots),
-        "</g>",
+        f"<style>\n{style_sheet(scheme)}</style>",
+        '<rect width="100%" height="100%" rx="12" class="rl-paper"/>',
+        *header(summary, legend),
+        *contents(placed, tree, card, MARGIN + (inner - whole.width) / 2, TOP),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def summary_of(collected):
+def summary_of(model):
     """What the graph holds, in one line."""
-    parameters = collected.of_kind(PARAMETER)
-    parts = [count(collected.operations, "operation")]
-    if parameters:
-        numbers = sum(numel(box.shape) for box in parameters)
-        parts.append(f"{count(len(parameters), 'parameter')} with {count(numbers, 'number')}")
-    if collected.left_out:
-        parts.append(f"{collected.left_out:,} of the operations are left out")
+    parts = [counted(model.total, "operation")]
+    if model.parameters:
+        numbers = sum(numel(leaf.shape) for leaf in model.parameters)
+        parts.append(f"{counted(len(model.parameters), 'parameter')} with {counted(numbers, 'number')}")
+    if model.saved_bytes:
+        parts.append(f"{bytes_text(model.saved_bytes)} kept for backward")
+    if model.left_out:
+        parts.append(f"{model.left_out:,} of the operations are left out")
     return " · ".join(parts)
 
 
-def count(number, noun):
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+def legend_of(model):
+    """(style, name) of what the drawing has."""
+    families = {operation.family for operation in model.operations}
+    yield from ((f"stripe rl-{family}", name) for family, name in LEGEND if family in families)
+    if model.parameters:
+        yield "box rl-parameter", "parameter"
+    if len(model.parameters) < len(model.leaves):
+        yield "box rl-leaf", "other leaf"
 
 
-def numel(shape):
-    product = 1
-    for size in shape:
-        product *= size
-    return product
-
-
-def header(kinds, summary):
+def header(summary, legend):
     """The summary and the legend."""
-    start = f'<text x="{MARGIN}" y="30" text-anchor="start" font-size="{DETAIL_SIZE + 1}" fill="#22304f">'
-    yield f"{start}{escape(summary)}</text>"
+    yield text(MARGIN, 30, "detail", summary)
     x = MARGIN
-    for kind, label in kinds:
-        fill, line, _ = COLORS[kind]
-        yield f'<rect x="{x}" y="43" width="16" height="12" rx="4" fill="{fill}" stroke="{line}"/>'
-        yield (f'<text x="{x + 22}" y="53" text-anchor="start" font-size="{DETAIL_SIZE}" fill="#6b7794">{label}</text>')
-        x += round(text_width(label, DETAIL_SIZE)) + 44
-
-
-def arrow(chain):
-    """A smooth line from the lower edge of the first spot to the upper edge of the last, upright in rows between."""
-    x, y = chain[0].x, chain[0].y + chain[0].height / 2
-    path = [f"M{x:.1f} {y:.1f}"]
-    for spot in chain[1:]:
-        top = spot.y - spot.height / 2 - (1 if spot.box is not None else 0)
-        if abs(spot.x - x) < 0.5:
-            path.append(f"L{spot.x:.1f} {top:.1f}")
+    for css, name in legend:
+        if css.startswith("box"):
+            yield f'<rect x="{x:.1f}" y="43" width="14" height="10" rx="3" class="rl-{css}"/>'
         else:
-            half = (y + top) / 2
-            path.append(f"C{x:.1f} {half:.1f} {spot.x:.1f} {half:.1f} {spot.x:.1f} {top:.1f}")
-        x, y = spot.x, spot.y + spot.height / 2
-        if spot.box is None and spot.height:
-            path.append(f"L{x:.1f} {y:.1f}")
-    dashes = ' stroke-dasharray="3 3"' if chain[0].box.kind == CUT else ""
-    return f'<path d="{" ".join(path)}"{dashes} marker-end="url(#tip)"/>'
+            yield f'<path d="M{x + 2:.1f} 48h10" class="rl-{css}"/>'
+        yield text(x + 20, 52, "note", name)
+        x += round(text_width(name, 10)) + 40
 
 
-def times(chain, count):
-    """The sign that an operation takes the same input several times."""
-    user = chain[-1]
-    return (
-        f'<text x="{user.x + 12:.1f}" y="{user.y - user.height / 2 - 8:.1f}" text-anchor="start" '
-        f'font-size="{DETAIL_SIZE}" fill="#6b7794">×{count}</text>'
-    )
+def contents(placed, tree, card, left, top):
+    """The contents of unfolded groups: frames first, then arrows, then boxes; outer groups before inner ones."""
+    frames, arrows, boxes, names, waiting = [], [], [], [], [(0, left, top)]
+    while waiting:
+        number, x, y = waiting.pop()
+        level = placed[number]
+        if number:
+            frames.append(frame_of(level, x, y))
+            names.append(name_of(tree.groups[number], x, y))
+        for place, link in enumerate(level.level.links):
+            arrows.append(piece(level, place, link, x, y, placed))
+        for spot in level.level.spots:
+            if spot.item is None or spot.item[0] in ("in", "out"):
+                continue
+            center, middle = x + level.x[spot.number], y + level.y[spot.number]
+            if spot.item[0] == GROUP and spot.item[1] in placed:
+                inner = placed[spot.item[1]]
+                waiting.append((spot.item[1], center - inner.width / 2, middle - inner.whole / 2))
+            else:
+                boxes.append(f'<g transform="translate({center:.1f} {middle:.1f})">{card(spot.item).markup}</g>')
+    return [*frames, *arrows, *names, *boxes]
 
 
-def drawn(spot):
-    """A box with its one or two lines; the full name of the node shows under the mouse."""
-    box = spot.box
-    fill, line, ink = COLORS[box.kind]
-    title, detail = escape(title_of(box)), escape(detail_of(box))
-    x, y = spot.x - spot.width / 2, spot.y - spot.height / 2
-    radius = spot.height / 2 if box.kind in (RESULT, CUT) else 8
-    dashes = ' stroke-dasharray="3 3"' if box.kind == CUT else ""
-    weight = ' font-weight="600"' if box.kind != OPERATION else ""
-    parts = [
-        f"<g><title>{escape(box.node_name)}</title>" if box.node_name else "<g>",
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{spot.width}" height="{spot.height}" rx="{radius:.0f}" fill="{fill}" '
-        f'stroke="{line}" stroke-width="1.2"{dashes}/>',
-        f'<text x="{spot.x:.1f}" y="{spot.y + (-2.5 if detail else 4.5):.1f}" font-size="{TITLE_SIZE}"{weight} '
-        f'fill="{ink}">{title}</text>',
-    ]
-    if detail:
-        parts.append(
-            f'<text x="{spot.x:.1f}" y="{spot.y + 13:.1f}" font-size="{DETAIL_SIZE}" fill="{ink}" '
-            f'fill-opacity="0.75">{detail}</text>'
-        )
-    return "".join(parts) + "</g>"
+def frame_of(level, x, y):
+    """The frame of an unfolded group."""
+    size = f'width="{level.width:.1f}" height="{level.whole:.1f}"'
+    return f'<rect x="{x:.1f}" y="{y:.1f}" {size} rx="12" class="rl-frame"/>'
+
+
+def name_of(group, x, y):
+    """The name in the frame of an unfolded group."""
+    name = relative(group.name, group.parent)
+    words = text(x + 14, y + 20, "frame-name", name or group.class_name)
+    if name and group.class_name:
+        words += text(x + 14 + text_width(name, 11.5) * 1.06 + 8, y + 20, "frame-class", group.class_name)
+    return words
+
+
+def is_box(spot, placed):
+    """Whether a spot is a box, and no port, passing arrow or unfolded group."""
+    item = spot.item
+    return item is not None and item[0] not in (IN, OUT) and not (item[0] == GROUP and item[1] in placed)
+
+
+def piece(level, place, link, x, y, placed):
+    """One link: a smooth line, with a point where it reaches a box, and how many times its data are taken."""
+    upper, lower = link.upper.number, link.lower.number
+    x1, y1 = x + level.x[upper] + level.upper[place], y + level.y[upper]
+    x2, y2 = x + level.x[lower] + level.lower[place], y + level.y[lower]
+    item = link.lower.item
+    ends = is_box(link.lower, placed)
+    y1 += level.height[upper] / 2
+    y2 -= level.height[lower] / 2
+    stop = y2 - 5 if ends else y2
+    if abs(x1 - x2) < SLIGHT:  # no kink where a box can be met beside its middle
+        x1, x2 = (x2, x2) if is_box(link.upper, placed) else (x1, x1) if is_box(link.lower, placed) else (x1, x2)
+    half = (y1 + y2) / 2
+    curve = f"V{stop:.1f}" if abs(x1 - x2) < 0.5 else f"C{x1:.1f} {half:.1f} {x2:.1f} {half:.1f} {x2:.1f} {stop:.1f}"
+    through = f"V{y2 + level.height[lower]:.1f}" if item is None else ""
+    dashes = ' stroke-dasharray="3 3"' if link.signal[0] == CUT else ""
+    drawn = f'<path d="M{x1:.1f} {y1:.1f}{curve}{through}" class="rl-edge"{dashes}/>'
+    if ends:
+        drawn += tip(x2, y2 - 1)
+    if link.count > 1 and item is not None and item[0] == OPERATION:
+        side = -1 if x1 > x2 else 1  # the arrow comes from the other one
+        drawn += text(x2 + 8 * side, y2 - 8, "note", f"×{link.count}", "start" if side > 0 else "end")
+    return drawn

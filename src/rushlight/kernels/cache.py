@@ -8,6 +8,7 @@ read-only, or a directory that others may write to, means that code is compiled 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import stat
@@ -142,3 +143,9 @@ class Cache:
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
         return len(entries)
+
+
+@functools.cache
+def disk():
+    """The Cache that this process uses."""
+    return Cache()

@@ -171,21 +171,11 @@ def gradient_program(form):
         sums = builder.offset(turned, 0) if form.few else target
         _clear(builder, form, sums, terms * sums_step)
         sample = (block * n["samples"] // n["blocks"], (block + 1) * n["samples"] // n["blocks"])
-
-        out_plane = n["height_out"] * n["width_out"]
-        out_volume = n["depth_out"] * out_plane
+        out_volume = n["depth_out"] * n["height_out"] * n["width_out"]
 
         def one_tile(first_sample, images, depth, row, rows):
             pixels = rows * n["width_out"]
-
-            def of_source(image):
-                number = (first_sample + image) * n["groups"] + group
-                return builder.offset(source, (number * n["channels"] + first_channel) * n["channel_volume"])
-
-            def of_grad(image):
-                number = (first_sample + image) * n["groups"] + group
-                place = number * n["out_channels"] * out_volume + depth * out_plane + row * n["width_out"]
-                return builder.offset(grad, place)
+            of_source, of_grad = _places(builder, n, source, grad, group, first_channel, first_sample, depth, row)
 
             with builder.loop(0, images) as image:
                 if stage is not None:
@@ -210,6 +200,22 @@ def gradient_program(form):
             _add_lanes(builder, form, sums, target, terms, n["out_channels"])
     _combine(builder, form, n, partial, found)
     return Program("weight_gradient", [*functions, builder.function])
+
+
+def _places(builder, n, source, grad, group, first_channel, first_sample, depth, row):
+    """Functions of an image's number: where its channels begin, and where its gradient's row at that depth does."""
+    out_plane = n["height_out"] * n["width_out"]
+
+    def of_source(image):
+        number = (first_sample + image) * n["groups"] + group
+        return builder.offset(source, (number * n["channels"] + first_channel) * n["channel_volume"])
+
+    def of_grad(image):
+        number = (first_sample + image) * n["groups"] + group
+        place = number * n["out_channels"] * n["depth_out"] * out_plane + depth * out_plane + row * n["width_out"]
+        return builder.offset(grad, place)
+
+    return of_source, of_grad
 
 
 def _over_tiles(builder, n, sample, one_tile):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base.device import contiguous_format, preserve_format
 from ..base.shapes import broadcast_shapes
-from ..ops.copy import number_for, refuse_overlap
+from ..ops.copy import is_same_window, number_for, refuse_overlap, refuse_shared
 from ..ops.table import TABLE
 from .elementwise import copy, run
 from .routing import kernel_for
@@ -16,9 +16,11 @@ _PLAIN_COPY = 1 << 20  # bytes: below, contiguous memory is copied as fast by on
 
 def _target(array, dtype, memory_format):
     """An array for a copy: the order of dimensions is kept where the array is dense. None for other formats."""
+    if memory_format not in (None, preserve_format, contiguous_format):
+        return None
     if memory_format is contiguous_format or array.flags.c_contiguous or 0 in array.strides:
         return np.empty(array.shape, dtype)
-    return np.empty_like(array, dtype) if memory_format in (None, preserve_format) else None
+    return np.empty_like(array, dtype)
 
 
 @kernel_for("clone")
@@ -40,8 +42,9 @@ def _copied(array, dtype, memory_format):
 
 @kernel_for("copy_from")
 def copy_from(self, src, non_blocking):
-    if src.shape != self.shape:
+    if src.shape != self.shape or is_same_window(self, src):
         return NotImplemented
+    refuse_shared(self, src)
     refuse_overlap(self)
     return _written(self, src)
 

@@ -111,13 +111,12 @@ def build_forward(source, weight, reduction, smoothed, lanes, single):
         return builder.select(counts, loss * each, zero), builder.select(counts, each, zero), wrong
 
     def chunk(number, first, end):
-        zero = builder.constant(0, scalar)
-        with builder.loop(first, end, 1, [zero, zero, builder.constant(0)]) as loop:
+        with builder.loop(first, end, 1, [*[builder.constant(0, scalar)] * 2, builder.constant(0)]) as loop:
             loss, each, wrong = row_loss(loop.index)
             if reduction == "none":
                 builder.store(builder.convert(loss, source), given["loss"], loop.index)
-            sums = loop.carry
-            loop.carry = [sums[0] + loss, sums[1] + each, sums[2] + builder.convert(wrong, "i64")]
+            of_row = loss, each, builder.convert(wrong, "i64")
+            loop.carry = [total + more for total, more in zip(loop.carry, of_row)]
         for (name, _), value in zip(works, loop.results):
             builder.store(value, given[name], number)
         builder.store(loop.results[2], given["work_wrong"], number)
@@ -131,9 +130,9 @@ def build_forward(source, weight, reduction, smoothed, lanes, single):
         if works:
             span = RowSpan(builder, [given[name] for name, _ in works], count, lanes, scalar)
             loss, total = span.sums(lambda pointers, index, mask: [span.load(p, index, mask) for p in pointers], 2)
-            loss = loss / total if reduction == "mean" else loss
-            builder.store(builder.convert(loss, source), given["loss"])
-            builder.store(builder.convert(total, source), given["total"])
+            result = loss / total if reduction == "mean" else loss
+            for value, name in ((result, "loss"), (total, "total")):
+                builder.store(builder.convert(value, source), given[name])
     return Program("cross_entropy", [builder.function])
 
 

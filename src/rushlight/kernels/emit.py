@@ -6,67 +6,24 @@ several times the time of code generation. Functions of the transcendental kind 
 
 from __future__ import annotations
 
-import math
-import struct
 from itertools import count
 
-import numpy as np
-
+from .emit_conversions import Conversions
 from .instructions import COMPARISONS, OPCODES, TRANSCENDENTAL
+from .llvm_text import constant_text, llvm_type, memory_type, suffix
 
-_LLVM = {"bool": "i1", "f16": "half", "bf16": "i16", "f32": "float", "f64": "double", "pointer": "ptr"}
 _INTRINSICS = frozenset(("sqrt", "floor", "ceil", "trunc", "round", "copysign"))
 
-_SUFFIX = {"float": "f32", "double": "f64", "half": "f16"}
-LAUNCH_COUNTERS = (0, 64)  # bytes: the next ticket and the number of finished ones, on cache lines of their own
+# Bytes: the tickets taken and the number of finished chunks, on cache lines of their own. The word of the tickets also
+# holds, in its lowest bits, how many of the present loop's were taken from the back.
+LAUNCH_COUNTERS = (0, 64)
+_BACK_BITS = 28
 
 # The configuration of the tile unit: palette 1, all eight tiles of 16 rows of 64 bytes.
 _TILE_BYTES = [1] + [0] * 15 + [64, 0] * 8 + [0] * 16 + [16] * 8 + [0] * 8
 _TILE_SHAPES = (
     "@tile_shapes = internal constant [64 x i8] [" + ", ".join(f"i8 {byte}" for byte in _TILE_BYTES) + "], align 64"
 )
-
-
-def llvm_type(type):
-    """The LLVM type of a value; bool in memory is i8 (see ``memory_type``)."""
-    scalar = _LLVM.get(type.scalar) or "i" + type.scalar[1:]
-    return f"<{type.lanes} x {scalar}>" if type.lanes > 1 else scalar
-
-
-def memory_type(type):
-    """As ``llvm_type``, for what lies in memory."""
-    return llvm_type(type.with_scalar("u8")) if type.scalar == "bool" else llvm_type(type)
-
-
-def _suffix(llvm):
-    """``<16 x float>`` -> ``v16f32``: how intrinsics are named."""
-    if not llvm.startswith("<"):
-        return _SUFFIX.get(llvm, llvm)
-    lanes, scalar = llvm[1:-1].split(" x ")
-    return f"v{lanes}{_SUFFIX.get(scalar, scalar)}"
-
-
-def _number(scalar, value):
-    if scalar in ("f16", "bf16"):
-        raise NotImplementedError(f"a constant of {scalar}: convert one of f32")
-    if scalar == "bool":
-        return "true" if value else "false"
-    if scalar in ("f32", "f64"):
-        rounded = float(np.float32(value)) if scalar == "f32" else float(value)
-        if math.isnan(rounded):
-            return "0x7FF8000000000000"
-        return "0x%016X" % struct.unpack("<Q", struct.pack("<d", rounded))[0]
-    return str(int(value))
-
-
-def constant_text(type, value):
-    """A constant as an LLVM operand."""
-    if type.is_vector:
-        scalar = llvm_type(type.with_lanes(1))
-        if isinstance(value, tuple):
-            return "<" + ", ".join(f"{scalar} {_number(type.scalar, v)}" for v in value) + ">"
-        return f"splat ({scalar} {_number(type.scalar, value)})"
-    return _number(type.scalar, value)
 
 
 class Module:
@@ -93,7 +50,7 @@ class Module:
         return "\n".join(self.texts) + "\n" + declarations + "\n\n!0 = !{i32 1}\n"
 
 
-class FunctionEmitter:
+class FunctionEmitter(Conversions):
     """Writes one function."""
 
     def __init__(self, module, function, results, is_entry):
@@ -107,7 +64,8 @@ class FunctionEmitter:
             head = "define void @entry(ptr %context, i64 %worker, ptr %launch) nounwind {\nstart:"
             self._load_parameters()
             if self._has_parallel():
-                self.lines.append("%tickets = alloca i64")
+                self.lines.append("%tickets = alloca i64")  # of the loops before
+                self.lines.append("%done = alloca i64")  # chunks that this thread has finished in this loop
                 self.lines.append("store i64 0, ptr %tickets")
         else:
             parameters = ", ".join(self._parameter(p) for p in function.parameters)
@@ -157,7 +115,7 @@ class FunctionEmitter:
 
     def call_intrinsic(self, stem, llvm, *operands):
         """Call ``llvm.<stem>.<type>`` with typed operands of which the first decides the overload."""
-        name = f"llvm.{stem}.{_suffix(llvm)}"
+        name = f"llvm.{stem}.{suffix(llvm)}"
         self.module.declare(
             name, llvm, *(o.rsplit(" ", 1)[0] if " x " not in o else o[: o.index(">") + 1] for o in operands)
         )
@@ -235,76 +193,6 @@ class FunctionEmitter:
         result = llvm_type(instruction.results[0].type)
         return self.name(a) if result == llvm_type(a.type) else self.emit(f"bitcast {self.typed(a)} to {result}")
 
-    # ---- conversions
-
-    def emit_convert(self, instruction, a):
-        return self._converted(self.name(a), a.type, instruction.results[0].type)
-
-    def _cast(self, operation, name, source, target):
-        return self.emit(f"{operation} {llvm_type(source)} {name} to {llvm_type(target)}")
-
-    def _converted(self, name, source, target):
-        """The LLVM name of ``name``, of type source, as type target. Half precision goes through float32."""
-        if source is target:
-            return name
-        single = source.with_scalar("f32")
-        if source.scalar == "bf16":
-            name = self._cast("zext", name, source, source.with_scalar("i32"))
-            name = self.emit(
-                f"shl {llvm_type(source.with_scalar('i32'))} {name}, {constant_text(source.with_scalar('i32'), 16)}"
-            )
-            return self._converted(self._cast("bitcast", name, source.with_scalar("i32"), single), single, target)
-        if target.scalar == "bf16":
-            return self._to_bf16(self._converted(name, source, single), single, target)
-        if source.scalar == "f16" and target.scalar != "f32":
-            return self._converted(self._cast("fpext", name, source, single), single, target)
-        if target.scalar == "f16" and source.scalar != "f32":
-            return self._cast("fptrunc", self._converted(name, source, single), single, target)
-        if target.scalar == "bool":
-            compare = "fcmp une" if source.is_float else "icmp ne"
-            return self.emit(f"{compare} {llvm_type(source)} {name}, {constant_text(source, 0)}")
-        if source.is_float and target.is_float:
-            return self._cast("fpext" if target.size > source.size else "fptrunc", name, source, target)
-        if target.is_float:
-            return self._cast("sitofp" if source.is_signed else "uitofp", name, source, target)
-        if source.is_float:
-            return self._float_to_integer(name, source, target)
-        if target.size < source.size and source.scalar != "bool":
-            return self._cast("trunc", name, source, target)
-        if target.size == source.size and source.scalar != "bool":
-            return name
-        return self._cast("sext" if source.is_signed else "zext", name, source, target)
-
-    def _float_to_integer(self, name, source, target):
-        """Towards zero; small and unsigned integers through the next wider signed one, so that negatives wrap."""
-        wide = target.with_scalar("i64" if target.size == 8 or target.scalar == "u32" else "i32")
-        signed = self._cast("fptosi", name, source, wide)
-        if target.scalar == "u64":  # the upper half of its numbers is no i64
-            unsigned = self._cast("fptoui", name, source, target)
-            llvm, condition = llvm_type(target), llvm_type(target.with_scalar("bool"))
-            negative = self.emit(f"fcmp olt {llvm_type(source)} {name}, {constant_text(source, 0.0)}")
-            return self.emit(f"select {condition} {negative}, {llvm} {signed}, {llvm} {unsigned}")
-        return signed if wide.size == target.size else self._cast("trunc", signed, wide, target)
-
-    def _to_bf16(self, name, single, target):
-        """Nearest, halves to even, on the bits; NaN becomes the quiet one."""
-        integers = single.with_scalar("u32")
-        llvm = llvm_type(integers)
-
-        def number(value):
-            return constant_text(integers, value)
-
-        bits = self._cast("bitcast", name, single, integers)
-        high = self.emit(f"lshr {llvm} {bits}, {number(16)}")
-        odd = self.emit(f"and {llvm} {high}, {number(1)}")
-        bias = self.emit(f"add {llvm} {odd}, {number(0x7FFF)}")
-        rounded = self.emit(f"add {llvm} {bits}, {bias}")
-        rounded = self.emit(f"lshr {llvm} {rounded}, {number(16)}")
-        is_nan = self.emit(f"fcmp uno {llvm_type(single)} {name}, {name}")
-        condition = llvm_type(single.with_scalar("bool"))
-        chosen = self.emit(f"select {condition} {is_nan}, {llvm} {number(0x7FC0)}, {llvm} {rounded}")
-        return self._cast("trunc", chosen, integers, target)
-
     # ---- lanes
 
     def emit_splat(self, instruction, scalar):
@@ -357,7 +245,7 @@ class FunctionEmitter:
 
     def emit_compress(self, instruction, vector, mask):
         llvm = llvm_type(vector.type)
-        name = f"llvm.experimental.vector.compress.{_suffix(llvm)}"
+        name = f"llvm.experimental.vector.compress.{suffix(llvm)}"
         self.module.declare(name, llvm, llvm, llvm_type(mask.type), llvm)
         return self.emit(f"call {llvm} @{name}({self.typed(vector)}, {self.typed(mask)}, {llvm} zeroinitializer)")
 
@@ -389,7 +277,7 @@ class FunctionEmitter:
         align = instruction.attributes.get("align", type.size)
         if mask is None:
             return self._as_bool(type, self.emit(f"load {llvm}, ptr {self.name(pointer)}, align {align}"))
-        name = f"llvm.masked.load.{_suffix(llvm)}.p0"
+        name = f"llvm.masked.load.{suffix(llvm)}.p0"
         self.module.declare(name, llvm, "ptr", "i32", llvm_type(mask.type), llvm)
         operands = f"ptr {self.name(pointer)}, i32 {align}, {self.typed(mask)}, {llvm} zeroinitializer"
         return self._as_bool(type, self.emit(f"call {llvm} @{name}({operands})"))
@@ -403,7 +291,7 @@ class FunctionEmitter:
             self.module.streams |= bool(stream)
             return
         llvm = memory_type(value.type)
-        name = f"llvm.masked.store.{_suffix(llvm)}.p0"
+        name = f"llvm.masked.store.{suffix(llvm)}.p0"
         self.module.declare(name, "void", llvm, "ptr", "i32", llvm_type(mask.type))
         self.lines.append(f"call void @{name}({typed}, ptr {self.name(pointer)}, i32 {align}, {self.typed(mask)})")
 
@@ -417,7 +305,7 @@ class FunctionEmitter:
     def emit_gather(self, instruction, pointer, indices, mask=None):
         type = instruction.results[0].type
         llvm, lanes = memory_type(type), type.lanes
-        name = f"llvm.masked.gather.{_suffix(llvm)}.v{lanes}p0"
+        name = f"llvm.masked.gather.{suffix(llvm)}.v{lanes}p0"
         self.module.declare(name, llvm, f"<{lanes} x ptr>", "i32", f"<{lanes} x i1>", llvm)
         where = self._addresses(pointer, indices)
         operands = f"<{lanes} x ptr> {where}, i32 {type.size}, {self._all_lanes(lanes, mask)}, {llvm} zeroinitializer"
@@ -426,7 +314,7 @@ class FunctionEmitter:
     def emit_scatter(self, instruction, value, pointer, indices, mask=None):
         type = value.type
         llvm, lanes = memory_type(type), type.lanes
-        name = f"llvm.masked.scatter.{_suffix(llvm)}.v{lanes}p0"
+        name = f"llvm.masked.scatter.{suffix(llvm)}.v{lanes}p0"
         self.module.declare(name, "void", llvm, f"<{lanes} x ptr>", "i32", f"<{lanes} x i1>")
         typed, where = self._as_memory(value), self._addresses(pointer, indices)
         self.lines.append(
@@ -525,43 +413,77 @@ class FunctionEmitter:
         """Take tickets until none of this loop's are left, then wait until all of them are finished.
 
         Tickets are numbered through all parallel loops of a run, and every thread works out by itself which ones belong
-        to the loop that it is at: a thread may join late, or never, and none has to be waited for to begin.
+        to the loop that it is at: a thread may join late, or never, and none has to be waited for to begin. Even threads
+        take a loop's chunks from the front and odd ones from the back: what one finds in its own caches, from loop to
+        loop and from run to run, the other seldom has to fetch from there.
         """
-        take, attempt, body, drained, done = self.labels("take", "attempt", "body", "drained", "done")
+        take, attempt, body, drained, add, look = self.labels("take", "attempt", "body", "drained", "add", "look")
         first = self.emit("load i64, ptr %tickets")
         end = self.emit(f"add i64 {first}, {self.name(chunks)}")
         finished = self.emit(f"getelementptr i8, ptr %launch, i64 {LAUNCH_COUNTERS[1]}")
+        self.lines.append("store i64 0, ptr %done")
         self.lines.append(f"br label %{take}")
         self.label(take)
-        ticket = self.emit("load atomic i64, ptr %launch monotonic, align 8")
-        left = self.emit(f"icmp slt i64 {ticket}, {end}")
+        word = self.emit("load atomic i64, ptr %launch monotonic, align 8")
+        taken = self.emit(f"lshr i64 {word}, {_BACK_BITS}")
+        left = self.emit(f"icmp slt i64 {taken}, {end}")
         self.lines.append(f"br i1 {left}, label %{attempt}, label %{drained}")
         self.label(attempt)
-        following = self.emit(f"add i64 {ticket}, 1")
-        exchange = self.emit(f"cmpxchg ptr %launch, i64 {ticket}, i64 {following} acquire monotonic, align 8")
+        chunk, following = self._next_chunk(word, taken, first, chunks)
+        exchange = self.emit(f"cmpxchg ptr %launch, i64 {word}, i64 {following} acquire monotonic, align 8")
         mine = self.emit(f"extractvalue {{ i64, i1 }} {exchange}, 1")
         self.lines.append(f"br i1 {mine}, label %{body}, label %{take}")
         self.label(body)
         block = instruction.blocks[0]
-        self.names[id(block.arguments[0])] = self.emit(f"sub i64 {ticket}, {first}")
+        self.names[id(block.arguments[0])] = chunk
         streamed, self.module.streams = self.module.streams, False
         self.block(block)
+        done = self.emit("load i64, ptr %done")
+        more = self.emit(f"add i64 {done}, 1")
+        self.lines.append(f"store i64 {more}, ptr %done")
+        self.lines.append(f"br label %{take}")
+        self.label(drained)
+        all_mine = self.emit("load i64, ptr %done")
+        any_mine = self.emit(f"icmp ne i64 {all_mine}, 0")
+        self.lines.append(f"br i1 {any_mine}, label %{add}, label %{look}")
+        self.label(add)
         if self.module.streams:  # streaming stores are not ordered by the atomic add
             self.lines.append("fence seq_cst")
         self.module.streams |= streamed
-        self.emit(f"atomicrmw add ptr {finished}, i64 1 release, align 8")
-        self.lines.append(f"br label %{take}")
-        self.label(drained)
+        self.emit(f"atomicrmw add ptr {finished}, i64 {all_mine} release, align 8")
+        self.lines.append(f"br label %{look}")
+        self.label(look)
+        self._await(finished, end)
+        self.lines.append(f"store i64 {end}, ptr %tickets")
+
+    def _next_chunk(self, word, taken, first, chunks):
+        """The chunk that this thread would take next in the loop whose tickets begin with ``first``; the word after it."""
+        taken_here = self.emit(f"sub i64 {taken}, {first}")
+        untouched = self.emit(f"icmp eq i64 {taken_here}, 0")  # then the bits are those of the loop before
+        bits = self.emit(f"and i64 {word}, {(1 << _BACK_BITS) - 1}")
+        from_back = self.emit(f"select i1 {untouched}, i64 0, i64 {bits}")
+        from_front = self.emit(f"sub i64 {taken_here}, {from_back}")
+        last = self.emit(f"sub i64 {self.name(chunks)}, 1")
+        backmost = self.emit(f"sub i64 {last}, {from_back}")
+        odd = self.emit("and i64 %worker, 1")
+        is_odd = self.emit(f"icmp ne i64 {odd}, 0")
+        chunk = self.emit(f"select i1 {is_odd}, i64 {backmost}, i64 {from_front}")
+        more = self.emit(f"add i64 {taken}, 1")
+        high = self.emit(f"shl i64 {more}, {_BACK_BITS}")
+        low = self.emit(f"add i64 {from_back}, {odd}")
+        return chunk, self.emit(f"or i64 {high}, {low}")
+
+    def _await(self, counter, end):
+        """Wait until the counter has reached ``end``."""
+        wait, done = self.labels("wait", "done")
         self.module.declare("await_count", "void", "ptr", "i64")
-        all_done = self.emit(f"load atomic i64, ptr {finished} acquire, align 8")
-        waiting = self.emit(f"icmp slt i64 {all_done}, {end}")
-        wait = done + "w"
+        count = self.emit(f"load atomic i64, ptr {counter} acquire, align 8")
+        waiting = self.emit(f"icmp slt i64 {count}, {end}")
         self.lines.append(f"br i1 {waiting}, label %{wait}, label %{done}")
         self.label(wait)
-        self.lines.append(f"call void @await_count(ptr {finished}, i64 {end})")
+        self.lines.append(f"call void @await_count(ptr {counter}, i64 {end})")
         self.lines.append(f"br label %{done}")
         self.label(done)
-        self.lines.append(f"store i64 {end}, ptr %tickets")
 
 
 def emit(program):

@@ -11,7 +11,8 @@ import threading
 import time
 from pathlib import Path
 
-from . import cache, launch, threads
+from . import launch, threads
+from .cache import disk
 from .emit import emit
 from .expand import expand
 from .host import host
@@ -79,12 +80,6 @@ def pool():
 
 
 @functools.cache
-def disk():
-    """The Cache of machine code on disk."""
-    return cache.Cache()
-
-
-@functools.cache
 def _fingerprint():
     """A hash of what kernels are made by: this room's source files, the CPU, the versions."""
     found = hashlib.sha256(f"{host().description} {sys.version}".encode())
@@ -122,21 +117,9 @@ def machine_text(program):
 
 def _make(key, build):
     began = time.perf_counter()
-    kept = []  # the program, if it had to be built
-
-    def text():
-        kept.append(build())
-        return machine_text(kept[0])
-
-    code, fresh = _code(key, text)
-    exports = ["call_alone", "launches"]
-    if fresh:
-        is_parallel = kept[0].is_parallel
-    else:
-        is_parallel = b"call_threaded" in code
-    if is_parallel:
-        exports.append("call_threaded")
-    addresses, loaded = host().load(code, exports, {**_python_symbols(), **pool().symbols})
+    code, fresh = _code(key, lambda: machine_text(build()))
+    imports = {**_python_symbols(), **pool().symbols}
+    addresses, loaded = host().load(code, ("call_alone", "call_threaded", "launches"), imports)
     if _LOG:
         took = (time.perf_counter() - began) * 1e3
         origin = "compiled" if fresh else "loaded"

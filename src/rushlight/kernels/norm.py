@@ -44,14 +44,6 @@ def _affine(**parameters):
     return {name: scalar_of(value.dtype) for name, value in parameters.items() if value is not None}
 
 
-def _signature(array, *parameters):
-    return array.shape, array.dtype, *[None if p is None else p.dtype for p in parameters]
-
-
-def _all_plain(*arrays):
-    return all(array is None or is_plain(array) for array in arrays)
-
-
 def _fits(array, *parameters):
     """Whether the array and the parameters are of types that the kernels know, and there is something to do."""
     scalars = [scalar_of(v.dtype) for v in (array, *parameters) if v is not None]
@@ -62,12 +54,31 @@ def _lanes(array):
     return host().vector_bytes // NUMPY[computed_in(scalar_of(array.dtype))].itemsize
 
 
+def _prepared(make, input, options, *parameters, beside=()):
+    """``make(input, *options, *parameters)``, remembered; None where there is no kernel for such arrays.
+
+    Arrays ``beside`` must only lie in memory as kernels want them.
+    """
+    key = (make, input.shape, input.dtype, options, *[None if p is None else p.dtype for p in parameters])
+    found = _calls.get(key)
+    if found is None:
+        found = _calls[key] = _fits(input, *parameters) and make(input, *options, *parameters)
+    if found is False:
+        return None
+    for array in (input, *parameters, *beside):
+        if array is not None and not is_plain(array):
+            return None
+    return found
+
+
+def _given(*parameters):
+    return [parameter for parameter in parameters if parameter is not None]
+
+
 # ---------------------------------------------------------------- layer norm
 
 
 def _layer_call(input, normalized_shape, weight, bias):
-    if not _fits(input, weight, bias):
-        return False
     length = math.prod(normalized_shape)
     lanes = _lanes(input)
     affine = _affine(weight=weight, bias=bias)
@@ -80,22 +91,17 @@ def _layer_call(input, normalized_shape, weight, bias):
 
 @kernel_for("layer_norm_parts")
 def layer_norm(input, normalized_shape, weight, bias, eps):
-    key = ("layer", normalized_shape, *_signature(input, weight, bias))
-    found = _calls.get(key)
+    found = _prepared(_layer_call, input, (normalized_shape,), weight, bias)
     if found is None:
-        found = _calls[key] = _layer_call(input, normalized_shape, weight, bias)
-    if found is False or not _all_plain(input, weight, bias):
         return NotImplemented
     call, lead = found
     out = np.empty(input.shape, input.dtype)
     mean, scale = np.empty(lead, call.kind), np.empty(lead, call.kind)
-    call(input, out, *[v for v in (weight, bias) if v is not None], mean, scale, eps)
+    call(input, out, *_given(weight, bias), mean, scale, eps)
     return out, mean, scale
 
 
 def _layer_gradients_call(input, normalized_shape, weight):
-    if not _fits(input, weight):
-        return False
     length = math.prod(normalized_shape)
     rows = input.size // length
     machine = _lanes(input)
@@ -114,31 +120,14 @@ def _layer_gradients_call(input, normalized_shape, weight):
 
 @kernel_for("layer_norm_gradients")
 def layer_norm_gradients(grad, input, normalized_shape, weight, bias, eps, mean, scale):
-    key = ("layer gradients", normalized_shape, *_signature(input, weight))
-    found = _calls.get(key)
-    if found is None:
-        found = _calls[key] = _layer_gradients_call(input, normalized_shape, weight)
-    if found is False or grad.dtype != input.dtype or not _all_plain(grad, input, weight, mean, scale):
+    found = _prepared(_layer_gradients_call, input, (normalized_shape,), weight, beside=(grad, mean, scale))
+    if found is None or grad.dtype != input.dtype:
         return NotImplemented
-    run, kind, work, sizes = found
+    run, kind, work, (count, *sizes) = found
     out = np.empty(input.shape, input.dtype)
     d_weight, d_bias = np.empty(normalized_shape, input.dtype), np.empty(normalized_shape, input.dtype)
-    affine = () if weight is None else (weight,)
-    count, *sizes = sizes
-    run(
-        grad,
-        input,
-        out,
-        *affine,
-        mean,
-        scale,
-        count,
-        d_weight,
-        d_bias,
-        np.empty(work, kind),
-        np.empty(work, kind),
-        *sizes,
-    )
+    works = np.empty(work, kind), np.empty(work, kind)
+    run(grad, input, out, *_given(weight), mean, scale, count, d_weight, d_bias, *works, *sizes)
     return out, d_weight, d_bias
 
 
@@ -154,8 +143,8 @@ def _channel_plan(array, lanes):
     return row_plan(channels, samples, length, lanes, (length, channels * length))
 
 
-def _batch_call(input, weight, bias, running_mean, training):
-    if not _fits(input, weight, bias) or input.ndim < 2:
+def _batch_call(input, training, weight, bias, running_mean):
+    if input.ndim < 2:
         return False
     lanes, source = _lanes(input), scalar_of(input.dtype)
     affine = _affine(weight=weight, bias=bias)
@@ -170,11 +159,8 @@ def _batch_call(input, weight, bias, running_mean, training):
 
 @kernel_for("batch_norm_parts")
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
-    key = ("batch", training, *_signature(input, weight, bias, running_mean))
-    found = _calls.get(key)
+    found = _prepared(_batch_call, input, (training,), weight, bias, running_mean, beside=(running_var,))
     if found is None:
-        found = _calls[key] = _batch_call(input, weight, bias, running_mean, training)
-    if found is False or not _all_plain(input, weight, bias, running_mean, running_var):
         return NotImplemented
     call, count, running = found
     out = np.empty(input.shape, input.dtype)
@@ -184,12 +170,12 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
         further = (running_mean, running_var, momentum, count / max(count - 1, 1))
     elif not training:
         further = (running_mean, running_var)
-    call(input, out, *[v for v in (weight, bias) if v is not None], mean, scale, eps, *further)
+    call(input, out, *_given(weight, bias), mean, scale, eps, *further)
     return out, mean, scale
 
 
-def _batch_gradients_call(input, weight, training):
-    if not _fits(input, weight) or input.ndim < 2:
+def _batch_gradients_call(input, training, weight):
+    if input.ndim < 2:
         return False
     lanes = _lanes(input)
     affine = _affine(weight=weight)
@@ -201,18 +187,15 @@ def _batch_gradients_call(input, weight, training):
 
 @kernel_for("batch_norm_gradients")
 def batch_norm_gradients(grad, input, weight, bias, training, eps, mean, scale):
-    key = ("batch gradients", training, *_signature(input, weight))
-    found = _calls.get(key)
-    if found is None:
-        found = _calls[key] = _batch_gradients_call(input, weight, training)
-    if found is False or grad.dtype != input.dtype or not _all_plain(grad, input, weight, mean, scale):
+    found = _prepared(_batch_gradients_call, input, (training,), weight, beside=(grad, mean, scale))
+    if found is None or grad.dtype != input.dtype:
         return NotImplemented
     call, count = found
     if mean.dtype != call.kind or scale.dtype != call.kind:
         return NotImplemented
     out = np.empty(input.shape, input.dtype)
     d_weight, d_bias = np.empty(input.shape[1], input.dtype), np.empty(input.shape[1], input.dtype)
-    call(grad, input, out, *(() if weight is None else (weight,)), mean, scale, count, d_weight, d_bias)
+    call(grad, input, out, *_given(weight), mean, scale, count, d_weight, d_bias)
     return out, d_weight, d_bias
 
 
@@ -225,9 +208,7 @@ def _group_plan(array, groups, lanes):
     return row_plan(samples * groups, channels // groups, length, lanes)
 
 
-def _group_call(input, weight, bias, groups):
-    if not _fits(input, weight, bias):
-        return False
+def _group_call(input, groups, weight, bias):
     lanes = _lanes(input)
     affine = _affine(weight=weight, bias=bias)
     operation = Normalise(scalar_of(input.dtype), affine, "segment")
@@ -237,22 +218,16 @@ def _group_call(input, weight, bias, groups):
 
 @kernel_for("group_norm_parts")
 def group_norm(input, weight, bias, num_groups, eps):
-    key = ("group", num_groups, *_signature(input, weight, bias))
-    call = _calls.get(key)
+    call = _prepared(_group_call, input, (num_groups,), weight, bias)
     if call is None:
-        call = _calls[key] = _group_call(input, weight, bias, num_groups)
-    if call is False or not _all_plain(input, weight, bias):
         return NotImplemented
     out, groups = np.empty(input.shape, input.dtype), (input.shape[0], num_groups)
     mean, scale = np.empty(groups, call.kind), np.empty(groups, call.kind)
-    affine = [v for v in (weight, bias) if v is not None]
-    call(input, out, *affine, mean, scale, eps, num_groups, input.shape[1] // num_groups)
+    call(input, out, *_given(weight, bias), mean, scale, eps, num_groups, input.shape[1] // num_groups)
     return out, mean, scale
 
 
-def _group_gradients_call(input, weight, groups):
-    if not _fits(input, weight):
-        return False
+def _group_gradients_call(input, groups, weight):
     lanes, source = _lanes(input), scalar_of(input.dtype)
     affine = _affine(weight=weight)
     operation, plan = NormGradient(source, affine, "segment"), _group_plan(input, groups, lanes)
@@ -266,16 +241,13 @@ def _group_gradients_call(input, weight, groups):
 
 @kernel_for("group_norm_gradients")
 def group_norm_gradients(grad, input, weight, bias, num_groups, eps, mean, scale):
-    key = ("group gradients", num_groups, *_signature(input, weight))
-    found = _calls.get(key)
-    if found is None:
-        found = _calls[key] = _group_gradients_call(input, weight, num_groups)
-    if found is False or grad.dtype != input.dtype or not _all_plain(grad, input, weight, mean, scale):
+    found = _prepared(_group_gradients_call, input, (num_groups,), weight, beside=(grad, mean, scale))
+    if found is None or grad.dtype != input.dtype:
         return NotImplemented
     flow, sums, count = found
     out, channels = np.empty(input.shape, input.dtype), input.shape[1]
     d_weight, d_bias = np.empty(channels, input.dtype), np.empty(channels, input.dtype)
-    affine, sizes = (() if weight is None else (weight,)), (num_groups, channels // num_groups)
-    flow(grad, input, out, *affine, mean, scale, count, *sizes)
+    sizes = num_groups, channels // num_groups
+    flow(grad, input, out, *_given(weight), mean, scale, count, *sizes)
     sums(grad, input, mean, scale, d_weight, d_bias, *sizes)
     return out, d_weight, d_bias

@@ -15,30 +15,29 @@ from .trace import Element, Emission, Trail
 from .value_types import named
 
 _SCALARS = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
+_DTYPES = {scalar: dtype for dtype, scalar in _SCALARS.items()}
 _CHUNK = 8192  # elements; the arrays of an Adam step on so many lie in a core's cache
 _ALONE = 16384  # elements that one thread updates before another has come to help
 
 _chunks = Plans()  # sizes of the parameters -> (chunk table, number of chunks, elements)
 
 
-def run(formula, group, numbers, params, grads, states):
+def run(formula, constants, params, grads, states):
     """Update parameters and their state in place, as ``formula`` says; whether it was done.
 
     Args:
-        formula: ``formula(m, group, *numbers, param, grad, *states)``, which changes the parameter and the states: see
+        formula: ``formula(m, constants, param, grad, *states)``, which changes the parameter and the states: see
             `optim.elementwise.ElementwiseOptimizer`.
-        group: the hyperparameters.
-        numbers: the scalar state, as it was before the step: the same for all parameters.
+        constants: a dictionary of numbers, which are parameters of the kernel, and of True, False and None, which choose
+            the form of the formula.
         params, grads: k arrays each, of equal shapes in pairs.
         states: the states of parameter 0, then those of parameter 1, ...
 
     Nothing is done, and the answer is False, unless all are C-contiguous and of one dtype, float32 or float64, and no two
     parameters share memory: those are updated one after the other.
-    Every number that meets an element is a parameter of the kernel, so that a new learning rate compiles nothing.
     """
     dtype = params[0].dtype
-    scalar = _SCALARS.get(dtype)
-    if scalar is None or host() is None:
+    if dtype not in _SCALARS or host() is None:
         return False
     for arrays in (params, grads, states):
         for array in arrays:
@@ -47,17 +46,18 @@ def run(formula, group, numbers, params, grads, states):
     if _overlap(params):
         return False
     count = len(states) // len(params)
-    trail, steps = _noted(formula, group, numbers, count, dtype)
-    sizes = tuple([param.size for param in params])
-    found = _chunks.get(sizes)
-    if found is None:
-        found = _chunks[sizes] = _chunk_table(sizes)
-    table, chunks, total = found
+    table, chunks, total = chunks_of(params)
     if total:
-        kernel = _kernel(formula, group, numbers, count, scalar, steps, len(trail.numbers))
+        kernel, numbers = kernel_and_numbers(formula, constants, count, dtype)
         launch = kernel.alone if total <= _ALONE else kernel.threaded
-        launch(params, grads, *[states[i::count] for i in range(count)], table, chunks, *trail.numbers)
+        launch(params, grads, *[states[i::count] for i in range(count)], table, chunks, *numbers)
     return True
+
+
+def chunks_of(params):
+    """(chunk table, number of chunks, number of elements) of parameters."""
+    sizes = tuple([param.size for param in params])
+    return _chunks.remembered((sizes,), _chunk_table)
 
 
 def _overlap(arrays):
@@ -74,12 +74,12 @@ def _overlap(arrays):
 
 
 @kernel_for("optimizer_step_")
-def optimizer_step_(params, grads, scalars, states, *, formula, advance, group):
+def optimizer_step_(params, grads, scalars, states, *, formula, constants, advance, group):
     """As `ops.optimize.optimizer_step_`, where all parameters have the same scalars."""
     each = len(scalars) // len(params)
     values = [counter.item() for counter in scalars]
     numbers = values[:each]
-    if values != numbers * len(params) or not run(formula, group, numbers, params, grads, states):
+    if values != numbers * len(params) or not run(formula, constants(group, *numbers), params, grads, states):
         return NotImplemented
     if each:
         after = list(advance(group, *numbers)) * len(params)
@@ -88,22 +88,33 @@ def optimizer_step_(params, grads, scalars, states, *, formula, advance, group):
     return None
 
 
-def _descent(m, group, param, grad):
-    param += grad * group["scale"]
+def prepared(params, parts, formula):
+    """As `routing.prepared_step`; None for dtypes without a kernel."""
+    dtype = params[0].dtype
+    if dtype not in _SCALARS:
+        return None
+    table, chunks, _ = chunks_of(params)
+    count = len(parts)
+
+    def step(grads, constants):
+        for grad in grads:
+            if not grad.flags.c_contiguous:
+                return False
+        kernel, numbers = kernel_and_numbers(formula, constants, count, dtype)
+        kernel.alone(params, grads, *parts, table, chunks, *numbers)
+        return True
+
+    return step
+
+
+def _descent(m, constants, param, grad):
+    param += grad * constants["scale"]
 
 
 @kernel_for("add_scaled_")
 def add_scaled_(params, grads, *, scale):
     """As `ops.optimize.add_scaled_`."""
-    return None if run(_descent, {"scale": scale}, (), params, grads, []) else NotImplemented
-
-
-def _noted(formula, group, numbers, count, dtype):
-    """The formula's trail, and the steps that determine its program: those of the trail and what is written at the end."""
-    trail = Trail([dtype] * (2 + count), every_number=True)
-    formula(trail, group, *numbers, *trail.elements)
-    steps = (*trail.steps, "end", *[element.value for element in trail.elements])
-    return trail, steps
+    return None if run(_descent, {"scale": scale}, params, grads, []) else NotImplemented
 
 
 def _chunk_table(sizes):
@@ -115,32 +126,54 @@ def _chunk_table(sizes):
     return np.array(rows, np.int64), len(rows) // 3, sum(sizes)
 
 
-_kernels = {}  # (formula, scalar, steps) -> Kernel
+_kernels = {}  # (formula, dtype, number of states, form of the constants) -> Kernel
 
 
-def _kernel(formula, group, numbers, count, scalar, steps, given):
-    key = (formula, scalar, steps)
-    found = _kernels.get(key)
+def kernel_and_numbers(formula, constants, count, dtype):
+    """The kernel of a formula with ``count`` states, and the numbers among its constants, which it takes last."""
+    numbers, form = [], []
+    for value in constants.values():
+        if value is None or value.__class__ is bool:
+            form.append(value)
+        else:
+            form.append("number")
+            numbers.append(value)
+    form = tuple(form)
+    found = _kernels.get((formula, dtype, count, form))
     if found is None:
-        name = formula.__qualname__.partition(".")[0].strip("_").lower() + "_step"
-        group, width = dict(group), lanes(named(scalar).size)
-
-        def build():
-            return program(name, formula, group, numbers, count, scalar, given, width)
-
-        found = _kernels[key] = compiled((name, scalar, width, steps), build)
-    return found
+        found = _kernels[formula, dtype, count, form] = _kernel(formula, constants, form, count, _SCALARS[dtype])
+    return found, numbers
 
 
-def program(name, formula, group, numbers, count, scalar, given, lanes):
+def _kernel(formula, constants, form, count, scalar):
+    name = formula.__qualname__.partition(".")[0].strip("_").lower() + "_step"
+    constants, width = dict(constants), lanes(named(scalar).size)
+    trail = Trail([_DTYPES[scalar]] * (2 + count + len(constants)))
+    elements = trail.elements
+    formula(trail, _symbols(constants, elements[2 + count :]), *elements[: 2 + count])
+    steps = (*trail.steps, "end", *[element.value for element in elements[: 2 + count]])
+    key = name, scalar, width, count, form, steps
+    return compiled(key, lambda: program(name, formula, constants, count, scalar, width))
+
+
+def _symbols(constants, elements):
+    """The constants with elements in the place of their numbers."""
+    left = iter(elements)
+    return {
+        name: value if value is None or value.__class__ is bool else next(left) for name, value in constants.items()
+    }
+
+
+def program(name, formula, constants, count, scalar, lanes):
     """The loop program of a step.
 
     Parameters: the arrays of all parameters, of their gradients and of each of ``count`` states; ``table`` with a row
-    (parameter, first element, end) for each of ``chunks``; the ``given`` numbers that the formula uses, in its order.
+    (parameter, first element, end) for each of ``chunks``; the numbers among the ``constants``, in their order.
     """
     lists = ["params", "grads", *(f"states{i}" for i in range(count))]
     fixed = [*((each, scalar + "**") for each in lists), ("table", "i64*"), ("chunks", "i64")]
-    builder = Builder(name, [*fixed, *((f"number{i}", scalar) for i in range(given))])
+    given = [key for key, value in constants.items() if value is not None and value.__class__ is not bool]
+    builder = Builder(name, [*fixed, *((key, scalar) for key in given)])
     lists, table, chunks = builder.parameters[: count + 2], *builder.parameters[count + 2 : count + 4]
     spread = [builder.splat(value, lanes) for value in builder.parameters[count + 4 :]]
     with builder.parallel(chunks) as chunk:
@@ -148,10 +181,10 @@ def program(name, formula, group, numbers, count, scalar, given, lanes):
         pointers = [builder.load(each, parameter) for each in lists]
 
         def update(index, mask, carry):
-            emission = Emission(builder, named(scalar).with_lanes(lanes), spread, every_number=True)
+            emission = Emission(builder, named(scalar).with_lanes(lanes))
             before = [builder.load(pointer, index, lanes, mask) for pointer in pointers]
             elements = [Element(emission, value) for value in before]
-            formula(emission, group, *numbers, *elements)
+            formula(emission, _symbols(constants, [Element(emission, value) for value in spread]), *elements)
             for element, value, pointer in zip(elements, before, pointers):
                 if element.value is not value:
                     builder.store(element.value, pointer, index, mask)

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from . import host
+from . import host, recurrent_rows, reduce
 from .kernel import compiled, pool
 from .matmul import product
 from .recurrent_cells import CELLS
@@ -21,6 +21,7 @@ _TILE_COST = 0.7  # what a tile costs besides its rows' products, in rows
 _CHUNK_WORK = 1 << 18  # multiplications of a chunk from which it is worth handing out
 _ALONE = 1 << 18  # multiplications of a step below which other threads are not called in
 _FULL = 0.75  # of the rows that the tile unit takes, how many there must be for it to win (24 of 32: by a tenth)
+_CACHE_BYTES = 1 << 20  # of packed weight that stays in a second-level cache beside what passes by
 _TILE_SIZE = 96  # hidden units from which it wins: below, vectors have the weight in the nearest cache
 
 
@@ -29,16 +30,28 @@ class _Plan:
 
     __slots__ = ("blocks", "packed", "pointers", "run", "scratch_size", "strides")
 
-    def __init__(self, kind, backward, scalar, rows, size, absent):
+    def __init__(self, kind, backward, scalar, rows, size, inputs, absent):
         gates = CELLS[kind].gates
         work = rows * size * size * gates
-        prepare = self._with_tiles if _tiles_pay(scalar, rows, size) else self._with_vectors
-        kernel = prepare(kind, backward, scalar, rows, size, absent)
+        if not _tiles_pay(scalar, rows, size):
+            kernel = self._with_vectors(kind, backward, scalar, rows, size, absent)
+        elif _fits_cache(gates, size, inputs):
+            kernel = self._with_rows(kind, backward, size, inputs, absent)
+        else:
+            kernel = self._with_tiles(kind, backward, rows, size, absent)
         self.run = kernel.alone if work < _ALONE else kernel.threaded
         self.pointers = pointer_names(kind, backward, absent)
         self.strides = stride_names(kind, backward, absent)
 
-    def _with_tiles(self, kind, backward, scalar, rows, size, absent):
+    def _with_rows(self, kind, backward, size, inputs, absent):
+        gates = CELLS[kind].gates
+        self.blocks = 0  # chunks are always of 16 rows
+        self.scratch_size = recurrent_rows.scratch_words(size, inputs, gates, backward)
+        self.packed = recurrent_rows.packed_words(size, inputs, gates)
+        key = f"{kind}_layer{'_backward' * backward}", "rows", absent
+        return compiled(key, lambda: recurrent_rows.row_program(kind, backward, absent))
+
+    def _with_tiles(self, kind, backward, rows, size, absent):
         gates = CELLS[kind].gates
         self.blocks = 0  # chunks are always of 32 rows
         self.scratch_size = blocks_of_scratch(1 if backward else gates) * BLOCK
@@ -67,6 +80,11 @@ def _tiles_pay(scalar, rows, size):
     return full and scalar == "f32" and host.host().has_tiles
 
 
+def _fits_cache(gates, size, inputs=0):
+    """Whether the packed weights stay in a core's cache from step to step."""
+    return gates * size * (size + inputs) * 6 <= _CACHE_BYTES
+
+
 def _tile_rows(rows, most):
     """How many rows to multiply at once, so that few are multiplied twice."""
     if rows <= most:
@@ -77,11 +95,11 @@ def _tile_rows(rows, most):
 _plan = functools.lru_cache(1024)(_Plan)
 
 
-def _run(kind, backward, given, steps, rows, size, reverse):
+def _run(kind, backward, given, steps, rows, size, reverse, inputs=0):
     """Run a layer; ``given`` has its arrays by name (None for absent ones)."""
     weight = given["weight"]
     absent = tuple([name for name, array in given.items() if array is None])
-    plan = _plan(kind, backward, scalar_of(weight.dtype), rows, size, absent)
+    plan = _plan(kind, backward, scalar_of(weight.dtype), rows, size, inputs, absent)
     work = scratch("recurrent", plan.packed + plan.scratch_size * pool().scratch_areas, weight.dtype)
     given["packed"], given["scratch"] = work, work[plan.packed :]
     pointers = [given[name] for name in plan.pointers]
@@ -90,7 +108,7 @@ def _run(kind, backward, given, steps, rows, size, reverse):
         array = given[name[: -len("_step")]]
         strides += [array.strides[0] // array.itemsize, array.strides[1] // array.itemsize]
     first, direction = (steps - 1, -1) if reverse else (0, 1)
-    plan.run(*pointers, *strides, steps, rows, size, first, direction, plan.blocks, plan.scratch_size)
+    plan.run(*pointers, *strides, steps, rows, size, inputs, first, direction, plan.blocks, plan.scratch_size)
 
 
 def _readable(array):
@@ -116,13 +134,8 @@ def lstm_layer(gates, hidden, cell, weight, reverse):
     if not _fits(gates, hidden, cell, weight):
         return NotImplemented
     steps, rows, width = gates.shape
-    size = width // 4
-    outputs, cells = np.empty((2, steps, rows, size), gates.dtype)
-    values = np.empty(gates.shape, gates.dtype)
-    given = {"gates": _readable(gates), "hidden": _contiguous(hidden), "cell": _contiguous(cell)}
-    given |= {"weight": _contiguous(weight), "outputs": outputs, "cells": cells, "values": values}
-    _run("lstm", False, given, steps, rows, size, reverse)
-    return outputs, cells, values
+    given = {"gates": _readable(gates), "weight": _contiguous(weight)}
+    return _run_lstm("lstm", given, hidden, cell, steps, rows, width // 4, reverse)
 
 
 @kernel_for("gru_layer")
@@ -177,6 +190,55 @@ def lstm_layer_backward(d_outputs, d_cells, d_values, hidden, cell, weight, outp
     return sums, d_hidden, d_cell, _weight_gradient(sums, outputs, hidden, reverse)
 
 
+def _projected(input, weight, biases):
+    """(steps, N, gates) of (steps, N, size): the input's part of all gates, in the input's own order of memory."""
+    swap = not input.flags.c_contiguous
+    rows = input.transpose(1, 0, 2) if swap else input
+    bias = sum(biases[1:], biases[0]) if biases else None
+    found = product(np.ascontiguousarray(rows).reshape(-1, input.shape[2]), weight.T, bias=bias)
+    gates = found.reshape(*rows.shape[:2], -1)
+    return gates.transpose(1, 0, 2) if swap else gates
+
+
+@kernel_for("lstm_sequence")
+def lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
+    biases = [_contiguous(bias) for bias in (b_ih, b_hh) if bias is not None]
+    if not _fits(input, hidden, cell, w_ih, w_hh, *biases):
+        return NotImplemented
+    (steps, rows, inputs), size, dtype = input.shape, hidden.shape[1], input.dtype
+    if not (_tiles_pay(scalar_of(dtype), rows, size) and _fits_cache(4, size, inputs)):
+        return lstm_layer(_projected(input, _contiguous(w_ih), biases), hidden, cell, w_hh, reverse)
+    given = {"input": _readable(input), "w_ih": _contiguous(w_ih), "weight": _contiguous(w_hh)}
+    given |= {"bias": sum(biases[1:], biases[0]) if biases else None}
+    return _run_lstm("lstm_sequence", given, hidden, cell, steps, rows, size, reverse, inputs)
+
+
+def _run_lstm(kind, given, hidden, cell, steps, rows, size, reverse, inputs=0):
+    """Run an LSTM layer forward; the hidden and cell states after every step and the gates' values."""
+    outputs, cells = np.empty((2, steps, rows, size), hidden.dtype)
+    values = np.empty((steps, rows, 4 * size), hidden.dtype)
+    given |= {"hidden": _contiguous(hidden), "cell": _contiguous(cell)}
+    given |= {"outputs": outputs, "cells": cells, "values": values}
+    _run(kind, False, given, steps, rows, size, reverse, inputs)
+    return outputs, cells, values
+
+
+@kernel_for("lstm_sequence_backward")
+def lstm_sequence_backward(*arguments):
+    *known, input = arguments
+    found = lstm_layer_backward(*known)
+    if found is NotImplemented or input.dtype != found[0].dtype or not input.size:
+        return NotImplemented
+    rows = found[0].reshape(-1, found[0].shape[2])
+    d_w_ih = product(rows.T, np.ascontiguousarray(input).reshape(-1, input.shape[2]))
+    return *found, d_w_ih, _column_sums(rows)
+
+
+def _column_sums(rows):
+    found = reduce.run("sum", rows, (0,), False, (rows.dtype,))
+    return rows.sum(0) if found is NotImplemented else found[0]
+
+
 @kernel_for("gru_layer_backward")
 def gru_layer_backward(d_outputs, d_values, d_inner, hidden, weight, outputs, values, inner, reverse):
     if d_values is not None or d_inner is not None or not _fits(values, d_outputs, hidden, weight):
@@ -189,7 +251,7 @@ def gru_layer_backward(d_outputs, d_values, d_inner, hidden, weight, outputs, va
     given |= {"values": _contiguous(values), "inner": _contiguous(inner), "sums": sums, "d_gates": d_gates}
     given |= {"carry": np.zeros_like(hidden), "d_hidden": d_hidden}
     _run("gru", True, given, steps, rows, size, reverse)
-    d_bias = product(np.ones((1, steps * rows), sums.dtype), sums.reshape(-1, sums.shape[2])).reshape(-1)
+    d_bias = _column_sums(sums.reshape(-1, sums.shape[2]))
     return d_gates, d_hidden, _weight_gradient(sums, outputs, hidden, reverse), d_bias
 
 

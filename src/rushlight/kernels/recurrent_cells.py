@@ -49,8 +49,11 @@ def _with_given(units, gradient, name):
 
 
 def _lstm(builder, sums, units):
-    enter, forget, leave = (builder.math("sigmoid", sums[g] + units.load("gates", g)) for g in (0, 1, 3))
-    candidate = builder.math("tanh", sums[2] + units.load("gates", 2))
+    for given in ("gates", "bias"):
+        if given in units:
+            sums = [value + units.load(given, gate) for gate, value in enumerate(sums)]
+    enter, forget, leave = (builder.math("sigmoid", sums[gate]) for gate in (0, 1, 3))
+    candidate = builder.math("tanh", sums[2])
     cell = builder.fma(forget, units.load("cells_before"), enter * candidate)
     units.store(cell, "cells")
     units.store(leave * builder.math("tanh", cell), "outputs")
@@ -123,6 +126,10 @@ _LSTM = {"gates": Array(4, strided=True), "outputs": Array(), "cells": Array(), 
 _LSTM_BACKWARD = {
     "d_outputs": _STRIDED, "d_cells": _STRIDED, "cells": Array(), "values": Array(4), "sums": Array(4), "carry": _CARRY,
 }  # fmt: skip
+_LSTM_SEQUENCE = {
+    "input": _STRIDED, "w_ih": Array(place="all"), "bias": Array(4, place="all"),
+    **{name: array for name, array in _LSTM.items() if name != "gates"},
+}  # fmt: skip
 _GRU = {
     "gates": Array(3, strided=True), "bias": Array(3, place="all"), "outputs": Array(), "values": Array(3),
     "inner": Array(),
@@ -140,6 +147,8 @@ CELLS = {
         {**_LSTM_BACKWARD, "cells_before": _CELLS_BEFORE},
         _lstm_backward,
     ),
+    # Its sums hold the input's part of the gates, too: only `recurrent_rows` makes programs of it, and only forward.
+    "lstm_sequence": Cell(4, {**_LSTM_SEQUENCE, "cells_before": _CELLS_BEFORE}, _lstm, {}, None),
     "gru": Cell(
         3,
         {**_GRU, "outputs_before": _OUTPUTS_BEFORE},

@@ -43,7 +43,7 @@ def _product(scalar, lanes, rows, vectors):
     return builder.function
 
 
-class _Units:
+class Units:
     """A vector of hidden units of one row in the arrays of a cell."""
 
     def __init__(self, builder, places, size, lanes, mask):
@@ -66,7 +66,7 @@ class Layer:
     entry), ``prepare`` and ``step``.
     """
 
-    _NUMBERS = ("steps", "rows", "size", "first", "direction", "blocks", "scratch_size")
+    _NUMBERS = ("steps", "rows", "size", "inputs", "first", "direction", "blocks", "scratch_size")
 
     def __init__(self, kind, scalar, backward, absent):
         self.kind, self.scalar, self.backward, self.cell = kind, scalar, backward, CELLS[kind]
@@ -86,7 +86,7 @@ class Layer:
     def step(self, index, states, depth, starts, arithmetic):
         """One parallel loop: the product of ``states`` (rows of ``depth``) and the weight, then the cell's arithmetic.
 
-        ``index`` counts the steps; ``arithmetic(sums, units)`` is built once, for a vector of units of a row.
+        ``index`` counts the steps; ``arithmetic(builder, sums, units)`` is built once, for a vector of units of a row.
         """
         raise NotImplementedError
 
@@ -123,7 +123,7 @@ class Layer:
         """The vector of hidden units of a row that begins with unit ``column``."""
         offset = self.builder.offset
         places = {n: offset(begin, row * stride + column) for n, (begin, stride) in starts.items()}
-        return _Units(self.builder, places, self.size, lanes, mask)
+        return Units(self.builder, places, self.size, lanes, mask)
 
     def program(self):
         """The program with all steps."""
@@ -142,7 +142,7 @@ class Layer:
             is_first = s.index < 1
             states = builder.select(is_first, self.given["hidden"], self.step_of("outputs", step - self.direction))
             starts = self.starts(step, is_first)
-            self.step(s.index, states, self.size, starts, lambda sums, units: self.cell.forward(builder, sums, units))
+            self.step(s.index, states, self.size, starts, self.cell.forward)
 
     def _steps_backward(self):
         builder, given = self.builder, self.given
@@ -151,12 +151,12 @@ class Layer:
             starts = self.starts(step, s.index >= self.steps - 1)
             depth = builder.select(s.index > 0, self.depth, 0)  # nothing flows into the last state
             states = self.step_of("sums", step + self.direction)
-            self.step(s.index, states, depth, starts, lambda sums, units: self.cell.backward(builder, *sums, units))
+            self.step(s.index, states, depth, starts, lambda b, sums, units: self.cell.backward(b, *sums, units))
         starts = {"d_hidden": (given["d_hidden"], self.size)}
         if self.cell.carries_hidden:
             starts["carry"] = given["carry"], self.size
 
-        def finish(sums, units):
+        def finish(_, sums, units):
             units.store(sums[0] + units.load("carry") if "carry" in units else sums[0], "d_hidden")
 
         self.step(self.steps, self.step_of("sums", given["first"]), self.depth, starts, finish)
@@ -226,7 +226,7 @@ class _VectorLayer(Layer):
             place = column + vector.index * lanes
             mask = builder.first_lanes(self.size - place, lanes)
             values = [builder.load(sums, (vector.index * gates + g) * lanes, lanes) for g in range(gates)]
-            arithmetic(values, self.units(starts, row, place, lanes, mask))
+            arithmetic(builder, values, self.units(starts, row, place, lanes, mask))
 
 
 def _declared(kind, backward, absent):

@@ -100,7 +100,7 @@ class _TileLayer(Layer):
                 with builder.loop(0, PANEL, LANES) as column:
                     at = (r.index - row) * PANEL + column.index
                     sums = [builder.load(self._block(gate), at, LANES) for gate in range(self.gates)]
-                    arithmetic(sums, self.units(starts, r.index, panel * PANEL + column.index, LANES))
+                    arithmetic(builder, sums, self.units(starts, r.index, panel * PANEL + column.index, LANES))
                 if self.state in starts:
                     self._split_row(starts[self.state], r.index, panel, following)
 

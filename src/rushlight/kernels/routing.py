@@ -2,7 +2,7 @@
 
 A kernel takes what the operation's ``forward`` takes and returns what that returns, or NotImplemented where it has no
 program for these dtypes, layouts or options; then NumPy computes. The modules with kernels are imported at the first
-large call, and llvmlite with them: ``import rushlight`` pays for neither.
+large call, and llvmlite where a kernel has to be compiled: ``import rushlight`` pays for neither.
 """
 
 from __future__ import annotations
@@ -58,6 +58,18 @@ def route(name, forward):
         return forward(*arrays, **options)
 
     return elements, large
+
+
+def prepared_step(params, parts, formula):
+    """A function ``step(grads, constants)`` that takes an optimizer's step on these parameters again and again.
+
+    ``parts`` has a list for each state, with its array for each parameter. All are contiguous, of one dtype and apart
+    from each other; where a gradient is not contiguous, the function returns False and has done nothing. None where there
+    is no kernel.
+    """
+    if host() is None:
+        return None
+    return importlib.import_module(".optimizer", __package__).prepared(params, parts, formula)
 
 
 @functools.cache

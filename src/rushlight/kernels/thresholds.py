@@ -10,7 +10,8 @@ import numpy as np
 
 OPERATIONS = {  # module of the kernels -> operation -> elements
     # Kernels win from 16 elements on (a call: 1.3 to 2.9 us, NumPy: 2 to 16 us). What keeps the numbers up is the first
-    # call of a process, which loads LLVM: programs of a few small tensors never do.
+    # call of a process, which loads this room (and LLVM, where a kernel is not on disk yet): programs of a few small
+    # tensors never do.
     "reduce": {
         **dict.fromkeys(("sum", "mean", "prod_all", "prod_dim", "amax", "amin", "max_all", "min_all"), 2048),
         **dict.fromkeys(
@@ -29,7 +30,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     # samples, 20 steps: 32 us against 700).
     "recurrent": {
         **dict.fromkeys(("lstm_layer", "lstm_layer_backward", "gru_layer", "gru_layer_backward"), 1024),
-        **dict.fromkeys(("rnn_layer", "rnn_layer_backward"), 1024),
+        **dict.fromkeys(("rnn_layer", "rnn_layer_backward", "lstm_sequence", "lstm_sequence_backward"), 1024),
     },
     # 1,024 rows of 128 added up: 22 us against 445, 20,000 rows of 64: 0.8 ms against 40; rows copied: 5 to 10 % less
     # time than NumPy's on two cores, elements picked along a dimension: a third. Small results are declined.
@@ -37,7 +38,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
         **dict.fromkeys(("embedding", "embedding_gradient", "index_select", "index_add", "index_add_", "gather"), 4096),
         **dict.fromkeys(("index", "index_put_arrays_"), 4096),
     },
-    # From 16 elements on kernels take 2 to 5 us, NumPy 9 to 50; the first call loads LLVM here too.
+    # From 16 elements on kernels take 2 to 5 us, NumPy 9 to 50; the first call loads the room here too.
     "convolution": dict.fromkeys(("convolution", "convolution_input_gradient"), 512),
     "convolution_gradient": {"convolution_weight_gradient": 512},
     "pooling": {
@@ -47,7 +48,8 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     "pooling_mean": {
         **dict.fromkeys(("avg_pool", "avg_pool_gradient", "adaptive_avg_pool", "adaptive_avg_pool_gradient"), 512),
     },
-    # One launch for all parameters; small ones lie in a bundle (optim/bundle.py), one call for all of them already.
+    # One launch for all parameters; small ones lie in a bundle (optim/bundle.py), one call of NumPy's functions for all of
+    # them, until it has taken so many steps that loading a kernel pays: a launch takes 1 us, an Adam step in NumPy 12.
     "optimizer": {"optimizer_step_": 4096, "add_scaled_": 4096},
     # Casts and filled masks are 3 to 40 times as fast (16,384 elements to half: 3 us against 44, transposed: 6 against 10);
     # plain clones win with several threads only, and small ones are declined.

@@ -173,12 +173,11 @@ class Trail(SymbolicMath):
 
     Args:
         dtypes: the NumPy dtype of each operand as the formula sees it.
-        every_number: whether all numbers are parameters, or only those that are a `Number`.
     """
 
-    def __init__(self, dtypes, every_number=False):
+    def __init__(self, dtypes):
         self.steps, self.numbers, self.weight = [], [], 0
-        self._dtypes, self._every_number = list(dtypes), every_number
+        self._dtypes = list(dtypes)
         self.elements = [Element(self, i) for i in range(len(self._dtypes))]
         self._count = len(self.elements)
 
@@ -188,7 +187,7 @@ class Trail(SymbolicMath):
         for operand in operands:
             if operand.__class__ is Element:
                 note(operand.value)
-            elif operand.__class__ is Number or self._every_number:
+            elif operand.__class__ is Number:
                 self.numbers.append(operand)
                 note("number")
             else:
@@ -224,9 +223,9 @@ class Emission(SymbolicMath):
         numbers: the values (of that type) of the parameters that the trail found, in its order.
     """
 
-    def __init__(self, builder, type, numbers=(), every_number=False):
+    def __init__(self, builder, type, numbers=()):
         self.builder, self.type = builder, type
-        self._numbers, self._every_number = iter(numbers), every_number
+        self._numbers = iter(numbers)
 
     def element(self, value):
         return Element(self, value)
@@ -244,7 +243,7 @@ class Emission(SymbolicMath):
             if type.scalar == "bool" and value.type.scalar != "bool":
                 return self.builder.binary("ne", value, 0)
             return self.builder.convert(value, type.scalar)
-        if operand.__class__ is Number or self._every_number:
+        if operand.__class__ is Number:
             return self.builder.convert(next(self._numbers), type.scalar)
         if not type.is_float and operand.__class__ is float:
             if type.scalar == "bool" or not operand.is_integer():
@@ -287,11 +286,11 @@ class Emission(SymbolicMath):
 
     def _extreme(self, opcode, type, a, b):
         """The instruction gives the second operand where one is NaN: so it must be the one that may be."""
-        if b.__class__ in (int, float) and b == b and not self._every_number:
+        if b.__class__ in (int, float) and b == b:
             a, b = b, a
         first, second = self.lifted(a, type), self.lifted(b, type)
         found = self.builder.binary(opcode, first, second)
-        if not type.is_float or (a.__class__ in (int, float) and a == a and not self._every_number):
+        if not type.is_float or (a.__class__ in (int, float) and a == a):
             return found
         return self.builder.select(self.builder.binary("ne", first, first), first, found)
 

@@ -57,7 +57,7 @@ def broadcast_tensors(*tensors):
     """
     tensors = _tensors(tensors)
     shape = broadcast_shapes(*[t._array.shape for t in tensors])
-    return tuple(t.expand(shape) for t in tensors)
+    return tuple(t if t._array.shape == shape else t.expand(shape) for t in tensors)
 
 
 @composite(names=("torch:broadcast_shapes",))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .conv import output_lengths, repeated, taps
 from .pool import surrounded
@@ -128,7 +129,8 @@ class pixel_shuffle:
                 f"but input.size(-3)={channels} is not divisible by {r * r}"
             )
         found = self.reshape(math.prod(lead), channels // (r * r), r, r, height, width).transpose(0, 1, 4, 2, 5, 3)
-        return np.array(found, order="C").reshape(*lead, channels // (r * r), height * r, width * r)
+        found = np.array(found, order="C").reshape(*lead, channels // (r * r), height * r, width * r)
+        return laid_out_as(found, self)
 
     def d_self(grad, upscale_factor):
         return functions.pixel_unshuffle(grad, upscale_factor)
@@ -149,7 +151,8 @@ class pixel_unshuffle:
                     f"not divisible by {r}"
                 )
         found = self.reshape(math.prod(lead), channels, height // r, r, width // r, r).transpose(0, 1, 3, 5, 2, 4)
-        return np.array(found, order="C").reshape(*lead, channels * r * r, height // r, width // r)
+        found = np.array(found, order="C").reshape(*lead, channels * r * r, height // r, width // r)
+        return laid_out_as(found, self)
 
     def d_self(grad, downscale_factor):
         return functions.pixel_shuffle(grad, downscale_factor)

@@ -13,7 +13,7 @@ import numpy as np
 from ..base.arrays import strided_view
 from ..base.errors import hinted
 from .matmul import c_name
-from .table import composite, functions, is_half, op
+from .table import composite, conj, functions, is_half, op
 
 # Columns are made for so many bytes at a time: enough for the matrix product to run well, little enough to stay in cache.
 COLUMN_BYTES = 4 << 20
@@ -120,10 +120,10 @@ class convolution:
         return found.astype(kind, copy=False)
 
     def d_input(grad, weight, input_shape, stride, padding, dilation, groups):
-        return functions.convolution_input_gradient(grad, weight, input_shape, stride, padding, dilation, groups)
+        return functions.convolution_input_gradient(grad, conj(weight), input_shape, stride, padding, dilation, groups)
 
     def d_weight(grad, input, weight_shape, stride, padding, dilation, groups):
-        return functions.convolution_weight_gradient(grad, input, weight_shape, stride, padding, dilation, groups)
+        return functions.convolution_weight_gradient(grad, conj(input), weight_shape, stride, padding, dilation, groups)
 
     def d_bias(grad):
         return grad.sum((0, *range(2, grad.ndim)))
@@ -167,11 +167,18 @@ class convolution_input_gradient:
         return np.ascontiguousarray(found[(slice(None), slice(None), *inside)]).astype(kind, copy=False)
 
     def d_grad(grads, shape, weight, stride, padding, dilation, groups):
-        found = functions.convolution(grads[0], weight, None, stride, padding, dilation, groups)
-        return found[tuple(slice(0, n) for n in shape)]  # output padding can make room for one more window
+        found = functions.convolution(grads[0], conj(weight), None, stride, padding, dilation, groups)
+        return _first_windows(found, shape)
 
     def d_weight(grads, grad, weight_shape, stride, padding, dilation, groups):
-        return functions.convolution_weight_gradient(grad, grads[0], weight_shape, stride, padding, dilation, groups)
+        return functions.convolution_weight_gradient(
+            conj(grad), grads[0], weight_shape, stride, padding, dilation, groups
+        )
+
+
+def _first_windows(found, shape):
+    """A convolution's result cut to ``shape``: output padding can make room for one more window."""
+    return found if found.shape == shape else found[tuple(slice(0, n) for n in shape)]
 
 
 def _depthwise_input_gradient(grad, weight, geometry, found):
@@ -209,11 +216,14 @@ class convolution_weight_gradient:
             matrix += np.matmul(flat[start:end], columns.swapaxes(2, 3)).sum(0)
         return found.astype(kind, copy=False)
 
-    def d_grad(grads, input, stride, padding, dilation, groups):
-        return functions.convolution(input, grads[0], None, stride, padding, dilation, groups)
+    def d_grad(grads, shape, input, stride, padding, dilation, groups):
+        found = functions.convolution(conj(input), grads[0], None, stride, padding, dilation, groups)
+        return _first_windows(found, shape)
 
     def d_input(grads, grad, input_shape, stride, padding, dilation, groups):
-        return functions.convolution_input_gradient(grad, grads[0], input_shape, stride, padding, dilation, groups)
+        return functions.convolution_input_gradient(
+            conj(grad), grads[0], input_shape, stride, padding, dilation, groups
+        )
 
 
 # ---------------------------------------------------------------- PyTorch's functions

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ..base.arrays import address_of
 from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes, sizes_argument
@@ -109,9 +110,13 @@ class copy_from:
     """Write ``src``, broadcast and converted, into the tensor."""
 
     def forward(self, src, non_blocking):
+        if np.may_share_memory(self, src):
+            if is_same_window(self, src):
+                return
+            refuse_shared(self, src)
+        refuse_overlap(self)
         if src.shape != self.shape:
             _check_fits(src, self)
-        refuse_overlap(self)
         np.copyto(self, src, casting="unsafe")
 
     def d_self(grad):
@@ -121,9 +126,14 @@ class copy_from:
         return grad.sum_to_size(src_shape)
 
 
+def is_expanded(array):
+    """Whether several elements are one place in memory because a dimension has a step of 0."""
+    return 0 in array.strides and array.size > 0 and any(n > 1 and s == 0 for n, s in zip(array.shape, array.strides))
+
+
 def refuse_overlap(array):
     """Refuse to write into an array, such as an expanded one, of which several elements are one place in memory."""
-    if 0 in array.strides and array.size and any(n > 1 and s == 0 for n, s in zip(array.shape, array.strides)):
+    if is_expanded(array):
         raise RuntimeError(
             hinted(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
@@ -133,26 +143,46 @@ def refuse_overlap(array):
         )
 
 
-def _check_fits(source, target):
-    try:
-        fits = broadcast_shapes(source.shape, target.shape) == target.shape
-    except RuntimeError:
-        fits = False
-    if not fits:
-        missing = len(target.shape) - len(source.shape)
-        for axis in range(target.ndim - 1, -1, -1):
-            own = source.shape[axis - missing] if axis >= missing else 1
-            if own not in (1, target.shape[axis]):
-                raise RuntimeError(
-                    hinted(
-                        f"The size of tensor a ({target.shape[axis]}) must match the size of tensor b ({own}) at "
-                        f"non-singleton dimension {axis}",
-                        f"a tensor of shape {list(source.shape)} cannot be written into one of {list(target.shape)}",
-                    )
-                )
+def refuse_shared(target, source):
+    """Refuse to write into an array while another one that shares some of its memory is read."""
+    if target is source or (np.may_share_memory(target, source) and _is_dense(target) and _is_dense(source)):
         raise RuntimeError(
             hinted(
-                f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}",
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                "location. Please clone() the tensor before performing the operation.",
+                f"the operand of shape {list(source.shape)} looks into the memory of the tensor that is written",
+            )
+        )
+
+
+def refuse_partly_shared(target, source):
+    """As `refuse_shared`, but the very same elements in the same order are no harm."""
+    if np.may_share_memory(target, source) and not is_same_window(target, source):
+        refuse_shared(target, source)
+
+
+def is_same_window(array, other):
+    """Whether two arrays are the same elements of the same memory."""
+    same = array.shape == other.shape and array.strides == other.strides and array.dtype == other.dtype
+    return same and address_of(array) == address_of(other)
+
+
+def _is_dense(array):
+    """Whether the elements fill a stretch of memory without gaps or repeats, in any order of dimensions."""
+    expected = array.itemsize
+    for stride, length in sorted((s, n) for s, n in zip(array.strides, array.shape) if n != 1):
+        if stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+def _check_fits(source, target):
+    common = broadcast_shapes(target.shape, source.shape)
+    if common != target.shape:
+        raise RuntimeError(
+            hinted(
+                f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(common)}",
                 "writing cannot make a tensor larger",
             )
         )
@@ -187,6 +217,7 @@ class fill_tensor:
     """Write the value of a 0-dim tensor everywhere."""
 
     def forward(self, value):
+        refuse_overlap(self)
         np.copyto(self, value, casting="unsafe")
 
     def d_self(grad):

@@ -178,15 +178,56 @@ class arange_values:
             count = math.ceil((end - start) / step)
             return (int(start) + int(step) * np.arange(count)).astype(dtype.numpy)
         count = math.ceil((end - start) / step)
+        if count >= 1 << 62:
+            raise RuntimeError(hinted("invalid size, possible overflow?", f"the range has {count:.3g} numbers"))
         return (start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy)
 
 
-@composite(names=("torch:range",))
-def range_(start=0, end=None, step=1, **options):
+@op(
+    "range(Scalar start, Scalar end, Scalar step=1, *, dtype? dtype=None) -> Tensor",
+    kind=CREATE,
+    names=("torch:range",),
+)
+class range_:
     """Deprecated in PyTorch: numbers from ``start`` to ``end``, the end included, as floats."""
-    options.setdefault("dtype", dtypes.get_default_dtype())
-    count = math.floor((end - start) / step) + 1
-    return functions.arange(0, count, **options) * step + start
+
+    def forward(start, end, step, dtype):
+        _real_bounds(start, end, step)
+        if step == 0:
+            raise RuntimeError(hinted("step must be nonzero", "a step of 0 never arrives"))
+        if not all(math.isfinite(v) for v in (start, end)):
+            raise RuntimeError(hinted(f"unsupported range: {start} -> {end}", "both ends have to be finite"))
+        if (end - start) * step < 0:
+            raise RuntimeError(
+                hinted("upper bound and lower bound inconsistent with step sign", f"from {start} to {end} by {step}")
+            )
+        kind = default_kind(dtype)
+        count = math.floor((end - start) / step) + 1
+        if kind.kind in "iu":
+            return (int(start) + int(step) * np.arange(count)).astype(kind)
+        return (start + step * np.arange(count, dtype=np.float64)).astype(kind)
+
+
+def _line_kind(name, start, end, steps, dtype):
+    """The NumPy dtype of `linspace` and `logspace`, after the checks that they share."""
+    if steps < 0:
+        raise RuntimeError(hinted("number of steps must be non-negative", f"it is {steps}"))
+    whole = dtypes.get_default_dtype()
+    if isinstance(start, complex) or isinstance(end, complex):
+        whole = whole.to_complex()
+        if dtype is not None and not dtype.is_complex:
+            inner = "double" if whole is dtypes.complex128 else "float"
+            raise RuntimeError(
+                hinted(
+                    f"torch.{name}(): inferred dtype c10::complex<{inner}> can't be safely cast to passed dtype "
+                    f"{dtype.legacy_name}",
+                    "ask for a complex dtype, or give real ends",
+                )
+            )
+    dtype = dtype or whole
+    if dtype is dtypes.bool_:
+        raise NotImplementedError(hinted(f"\"{name}_cpu\" not implemented for 'Bool'", "two values make no line"))
+    return dtype.numpy
 
 
 @op("linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -194,12 +235,8 @@ class linspace:
     """``steps`` numbers from ``start`` to ``end``, both included, equally far apart."""
 
     def forward(start, end, steps, dtype):
-        if steps < 0:
-            raise RuntimeError("number of steps must be non-negative")
-        if dtype is None:
-            whole = dtypes.get_default_dtype()
-            dtype = whole.to_complex() if isinstance(start, complex) or isinstance(end, complex) else whole
-        kind = dtype.numpy
+        kind = _line_kind("linspace", start, end, steps, dtype)
+        dtype = dtypes.from_numpy(kind)
         if dtype.category <= dtypes.SIGNED:
             if steps == 1:
                 return np.full(1, start).astype(kind)
@@ -230,9 +267,7 @@ class logspace:
     """``steps`` numbers from ``base ** start`` to ``base ** end``, whose logarithms are equally far apart."""
 
     def forward(start, end, steps, base, dtype):
-        if steps < 0:
-            raise RuntimeError(hinted("number of steps must be non-negative", f"it is {steps}"))
-        kind = default_kind(dtype)
+        kind = _line_kind("logspace", start, end, steps, dtype)
         if isinstance(start, complex) or isinstance(end, complex) or kind.kind == "c":
             step = (end - start) / max(steps - 1, 1)
             return np.power(base, start + step * np.arange(steps)).astype(kind)
@@ -375,7 +410,7 @@ new_empty = _new(
 @composite(names=("Tensor",))
 def new_full(input, size, fill_value, *, dtype=None, **options):
     """``fill_value`` in a given size and this tensor's dtype."""
-    return functions.full(size, fill_value, dtype=dtype or input.dtype, **options)
+    return functions.in_class_of(input, functions.full(size, fill_value, dtype=dtype or input.dtype, **options))
 
 
 @composite(names=("Tensor",))

@@ -93,18 +93,16 @@ _MAX, _MIN = named_result("max", "values indices"), named_result("min", "values 
 
 
 def _overloaded(name, result, elementwise, doc):
-    def call(input, dim=None, keepdim=False, *, other=None, out=None):
+    def call(input, dim=None, keepdim=False, *, other=None):
         if other is not None or hasattr(dim, "_edge"):
-            found = getattr(functions, elementwise)(input, dim if other is None else other)
-        elif dim is None:
-            found = getattr(functions, f"{name}_all")(input)
-        else:
-            found = result(*getattr(functions, f"{name}_dim")(input, dim, keepdim))
-        return found if out is None else functions.write_outputs(found, out, name)
+            return getattr(functions, elementwise)(input, dim if other is None else other)
+        if dim is None:
+            return getattr(functions, f"{name}_all")(input)
+        return result(*getattr(functions, f"{name}_dim")(input, dim, keepdim))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc
-    return composite(call)
+    return composite(call, out=True)
 
 
 max = _overloaded(
@@ -184,7 +182,7 @@ class aminmax_pair:
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
-@composite
+@composite(out=True)
 def aminmax(input, *, dim=None, keepdim=False):
     """``(min, max)`` in all or along ``dim``."""
     return named_result("aminmax", "min max")(*functions.aminmax_pair(input, dim, keepdim))

@@ -2,6 +2,7 @@
 
 from . import (
     attention,
+    bits,
     broadcast,
     columns,
     conv,
@@ -11,6 +12,7 @@ from . import (
     differences,
     einsum,
     embedding,
+    embedding_bag,
     extrema,
     fft,
     fractional_pool,
@@ -26,8 +28,10 @@ from . import (
     loss_classes,
     loss_margins,
     loss_probabilities,
+    masked,
     masks,
     matmul,
+    matmul_sums,
     norm,
     norm_batch,
     norms,

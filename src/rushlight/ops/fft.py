@@ -154,10 +154,6 @@ def _fitted(input, dims, sizes):
     return input
 
 
-def _finish(found, out, name):
-    return found if out is None else functions.write_outputs(found, out, name)
-
-
 # ---------------------------------------------------------------- one dimension
 
 
@@ -168,8 +164,8 @@ def _along_one(input, n, dim):
     return _resized(input, dim, _check_length(length)), (dim,)
 
 
-@composite(names=("fft:fft",))
-def fft_fft(input, n=None, dim=-1, norm=None, *, out=None):
+@composite(names=("fft:fft",), out=True)
+def fft_fft(input, n=None, dim=-1, norm=None):
     """The discrete Fourier transform along ``dim``, of the signal cut or filled with zeros to ``n`` values.
 
     ``norm``: "backward" (the default: no factor), "ortho" (1/sqrt(n)) or "forward" (1/n). The result is complex.
@@ -184,18 +180,18 @@ def fft_fft(input, n=None, dim=-1, norm=None, *, out=None):
         if input.is_complex()
         else functions.fft_r2c(input, dims, _norm(norm), False)
     )
-    return _finish(found, out, "fft_fft")
+    return found
 
 
-@composite(names=("fft:ifft",))
-def fft_ifft(input, n=None, dim=-1, norm=None, *, out=None):
+@composite(names=("fft:ifft",), out=True)
+def fft_ifft(input, n=None, dim=-1, norm=None):
     """The inverse of `fft.fft`, with the factor 1/n under the norm "backward"."""
     input, dims = _along_one(input, n, dim)
     if input.is_complex():
         found = functions.fft_c2c(input, dims, _norm(norm), False)
     else:
         found = functions.fft_r2c(input, dims, _ADJOINT[_norm(norm)], False).conj()
-    return _finish(found, out, "fft_ifft")
+    return found
 
 
 def _require_real(input, words):
@@ -203,8 +199,8 @@ def _require_real(input, words):
         raise RuntimeError(hinted(f"{words} {input.dtype.legacy_name}", "torch.fft.fft takes complex numbers"))
 
 
-@composite(names=("fft:rfft",))
-def fft_rfft(input, n=None, dim=-1, norm=None, *, out=None):
+@composite(names=("fft:rfft",), out=True)
+def fft_rfft(input, n=None, dim=-1, norm=None):
     """The first ``n // 2 + 1`` coefficients of the transform of a real signal; the others are their conjugates.
 
     >>> import rushlight as torch
@@ -213,7 +209,7 @@ def fft_rfft(input, n=None, dim=-1, norm=None, *, out=None):
     """
     _require_real(input, "rfft expects a real input tensor, but got")
     input, dims = _along_one(input, n, dim)
-    return _finish(functions.fft_r2c(input, dims, _norm(norm), True), out, "fft_rfft")
+    return functions.fft_r2c(input, dims, _norm(norm), True)
 
 
 def _complex(input):
@@ -228,26 +224,26 @@ def _half_spectrum(input, n, dim):
     return _complex(_resized(input, dim, length // 2 + 1)), (dim,), length
 
 
-@composite(names=("fft:irfft",))
-def fft_irfft(input, n=None, dim=-1, norm=None, *, out=None):
+@composite(names=("fft:irfft",), out=True)
+def fft_irfft(input, n=None, dim=-1, norm=None):
     """The inverse of `fft.rfft`: a real signal of ``n`` values, by default 2 * (coefficients - 1)."""
     input, dims, length = _half_spectrum(input, n, dim)
-    return _finish(functions.fft_c2r(input, dims, _norm(norm), length), out, "fft_irfft")
+    return functions.fft_c2r(input, dims, _norm(norm), length)
 
 
-@composite(names=("fft:hfft",))
-def fft_hfft(input, n=None, dim=-1, norm=None, *, out=None):
+@composite(names=("fft:hfft",), out=True)
+def fft_hfft(input, n=None, dim=-1, norm=None):
     """The real transform of a signal that is Hermitian, given by its first half."""
     input, dims, length = _half_spectrum(input, n, dim)
-    return _finish(functions.fft_c2r(conj(input), dims, _ADJOINT[_norm(norm)], length), out, "fft_hfft")
+    return functions.fft_c2r(conj(input), dims, _ADJOINT[_norm(norm)], length)
 
 
-@composite(names=("fft:ihfft",))
-def fft_ihfft(input, n=None, dim=-1, norm=None, *, out=None):
+@composite(names=("fft:ihfft",), out=True)
+def fft_ihfft(input, n=None, dim=-1, norm=None):
     """The inverse of `fft.hfft`: the first half of a Hermitian signal, from its real transform."""
     _require_real(input, "ihfft expects a real input tensor, but got")
     input, dims = _along_one(input, n, dim)
-    return _finish(functions.fft_r2c(input, dims, _ADJOINT[_norm(norm)], True).conj(), out, "fft_ihfft")
+    return functions.fft_r2c(input, dims, _ADJOINT[_norm(norm)], True).conj()
 
 
 # ---------------------------------------------------------------- more dimensions
@@ -324,13 +320,13 @@ def _register_many():
         for suffix, default in (("2", (-2, -1)), ("n", None)):
             public = name[:-1] + suffix
 
-            def call(input, s=None, dim=default, norm=None, *, out=None, _transform=transform, _name=public):
-                return _finish(_transform(input, s, dim, norm), out, "fft_" + _name)
+            def call(input, s=None, dim=default, norm=None, *, _transform=transform):
+                return _transform(input, s, dim, norm)
 
             call.__name__ = call.__qualname__ = "fft_" + public
             where = "the last two dimensions" if suffix == "2" else "all dimensions"
             call.__doc__ = f"{doc}, in {where} or those of ``dim``, cut or filled to the lengths ``s``."
-            composite(call, names=(f"fft:{public}",))
+            composite(call, names=(f"fft:{public}",), out=True)
 
 
 _register_many()

@@ -85,7 +85,7 @@ class gather:
         return grad.new_zeros(shape).scatter_add_(dim, index, grad)
 
 
-@composite
+@composite(out=True)
 def take_along_dim(input, indices, dim=None):
     """The elements at ``indices`` along ``dim``, with broadcasting of the other dimensions; flat where ``dim`` is None.
 
@@ -237,7 +237,7 @@ def _scatter(input, dim, index, src, value, reduce, suffix):
     return getattr(functions, kind + suffix)(input, dim, index, given)
 
 
-@composite
+@composite(out=True)
 def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     """A copy of the tensor with ``src`` (a tensor or a number) written at ``index`` along ``dim``.
 

@@ -3,7 +3,9 @@
 import itertools
 import warnings
 
-from .table import composite, functions
+import numpy as np
+
+from .table import composite, functions, op
 
 
 @composite(names=("nn.functional",))
@@ -31,18 +33,34 @@ def affine_grid(theta, size, align_corners=None):
             "an intended use case of affine_grid. See the documentation of affine_grid for details.",
             stacklevel=2,
         )
-    axes = []
+    return functions.affine_points(theta, tuple(size), align)
+
+
+def _base_points(size, align, kind):
+    """The points of the grid that the identity map gives, each with a 1 behind: (1, points, dimensions + 1)."""
+    lines = []
     for length in size[2:]:
-        line = (
-            functions.linspace(-1, 1, length, dtype=theta.dtype)
-            if length > 1
-            else functions.zeros(1, dtype=theta.dtype)
-        )
-        axes.append(line if align else line * ((length - 1) / length))
-    mesh = functions.meshgrid(*axes, indexing="ij")
-    base = functions.stack([*reversed(mesh), functions.ones_like(mesh[0])], -1)
-    flat = base.reshape(1, -1, len(size) - 1).expand(size[0], -1, -1)
-    return flat.bmm(theta.transpose(1, 2)).reshape(size[0], *size[2:], len(size) - 2)
+        line = np.linspace(-1, 1, length, dtype=kind) if length > 1 else np.zeros(1, kind)
+        lines.append(line if align else line * kind.type((length - 1) / length))
+    mesh = np.meshgrid(*lines, indexing="ij")
+    return np.stack([*reversed(mesh), np.ones_like(mesh[0])], -1).reshape(1, -1, len(lines) + 1)
+
+
+@op(
+    "affine_grid(Tensor theta, int[] size, bool align_corners) -> Tensor",
+    names=(),
+    node="AffineGridGeneratorBackward0",
+)
+class affine_points:
+    """Where affine maps send the points of a grid."""
+
+    def forward(theta, size, align_corners):
+        found = _base_points(size, align_corners, theta.dtype) @ theta.swapaxes(1, 2)
+        return found.reshape(size[0], *size[2:], len(size) - 2)
+
+    def d_theta(grad, size, align_corners):
+        base = functions.from_numpy(_base_points(size, align_corners, grad._array.dtype)).expand(size[0], -1, -1)
+        return grad.reshape(size[0], -1, len(size) - 2).transpose(1, 2).bmm(base)
 
 
 def _aligned(align_corners):

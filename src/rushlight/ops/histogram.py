@@ -146,7 +146,7 @@ def _histogram(input, bins, bounds, weight, density):
 _HISTOGRAM, _HISTOGRAMDD = (named_result(name, "hist bin_edges") for name in ("histogram", "histogramdd"))
 
 
-@composite
+@composite(out=True)
 def histogram(input, bins, *, range=None, weight=None, density=False):
     """``(counts, edges)`` of a histogram with ``bins`` equal intervals, or with the given edges.
 

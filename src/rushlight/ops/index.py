@@ -6,7 +6,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from .table import composite, functions, op
-from .writing import writes
+from .writing import WARN, writes
 
 
 def type_name(array):
@@ -69,6 +69,7 @@ def _numpy_key(indices):
     names=(),
     inplace_names=(),
     node="IndexPutBackward0",
+    memory=WARN,
 )
 class index_put_arrays:
     """A copy of the tensor with ``values`` at ``indices``, added where ``accumulate``."""
@@ -169,7 +170,15 @@ def selected_axis(self, dim, index):
         )
     axis = wrap_dim(dim, self.ndim)
     length = self.shape[axis] if self.ndim else 1
-    if first_outside(index, 0, length) is not None:
+    bad = first_outside(index, 0, length)
+    if bad is not None and not self.size:
+        words = (
+            f"INDICES element is out of DATA bounds, id={bad} axis_dim={length}"
+            if length
+            else "index_select(): self indexing axis dim should be positive"
+        )
+        raise RuntimeError(hinted(words, f"the tensor of shape {list(self.shape)} is empty"))
+    if bad is not None:
         raise IndexError(
             hinted(
                 "index out of range in self",
@@ -215,13 +224,7 @@ def checked_rows(self, dim, index, source, name, out_of_range):
         expected[axis : axis + 1] = []
         given[axis : axis + 1] = []
     if (source.ndim == self.ndim and given != expected) or (self.ndim == 0 and source.ndim):
-        raise RuntimeError(
-            hinted(
-                "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-                f"{list(self.shape)} source.shape = {list(source.shape)}",
-                f"only dimension {axis} may differ in length",
-            )
-        )
+        _refuse_source(self, source, axis)
     count = source.shape[axis] if source.ndim > axis else 1
     if index.size != count:
         raise RuntimeError(
@@ -231,8 +234,21 @@ def checked_rows(self, dim, index, source, name, out_of_range):
                 "one position for each slice of the source",
             )
         )
-    out_of_range(index, self.shape[axis] if self.ndim else 1, axis)
+    if given != expected:
+        _refuse_source(self, source, axis)
+    if self.size:
+        out_of_range(index, self.shape[axis] if self.ndim else 1, axis)
     return axis
+
+
+def _refuse_source(self, source, axis):
+    raise RuntimeError(
+        hinted(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(self.shape)} source.shape = {list(source.shape)}",
+            f"only dimension {axis} may differ in length",
+        )
+    )
 
 
 def rows_of(array, axis):
@@ -252,7 +268,8 @@ class index_add:
     def write(self, dim, index, source, alpha):
         axis = checked_rows(self, dim, index, source, "index_add_", refuse_outside)
         values = source if alpha == 1 else source * np.asarray(alpha).astype(source.dtype)
-        add_rows(rows_of(self, axis), index, rows_of(values, axis))
+        if self.size:
+            add_rows(rows_of(self, axis), index, rows_of(values, axis))
 
     def d_self(grad):
         return grad
@@ -320,6 +337,8 @@ class index_copy:
     def write(self, dim, index, source):
         axis = wrap_dim(dim, self.ndim)
         _check_index_copy(self, axis, index, source)
+        if not self.size:
+            return
         refuse_outside(index, self.shape[axis] if self.ndim else 1, axis, IndexError, "index_copy_(): ")
         rows_of(self, axis)[index.reshape(-1)] = rows_of(source, axis)
 
@@ -338,6 +357,7 @@ def _index_fill_node(self, dim, index, value):
     "index_fill(Tensor self, int dim, Tensor index, Operand value) -> Tensor",
     node=_index_fill_node,
     inplace_node=_index_fill_node,
+    memory=WARN,
 )
 class index_fill:
     """A copy of the tensor with one value at the positions ``index`` of dimension ``dim``."""
@@ -366,6 +386,8 @@ class index_fill:
             raise RuntimeError(hinted("Index has to be a vector/scalar", f"it has shape {list(index.shape)}"))
         axis = wrap_dim(dim, self.ndim)
         length = self.shape[axis] if self.ndim else 1
+        if not self.size and length:
+            return
         bad = first_outside(index, -length, length)
         if bad is not None:
             raise IndexError(
@@ -380,8 +402,8 @@ class index_fill:
         return grad.index_fill(dim, index, 0)
 
     def d_value(grad, dim, index):
-        length = grad.shape[dim] if grad.ndim else 1
-        return grad.index_select(dim, index.remainder(length).reshape(-1).unique()).sum()
+        filled = functions.index_fill(functions.zeros_like(grad, dtype=dtypes.bool_), dim, index, True)
+        return grad.masked_fill(filled.logical_not(), 0).sum()
 
 
 @composite(names=("Tensor",))
@@ -397,9 +419,8 @@ def fill_diagonal_(input, fill_value, wrap=False):
     lengths, strides = tuple(input.shape), input.stride()
     if input.ndim > 2 and len(set(lengths)) > 1:
         raise RuntimeError(hinted("all dimensions of input must be of equal length", f"they are {list(lengths)}"))
-    count = min(lengths)
-    step = sum(strides)
-    if wrap and input.ndim == 2 and lengths[0] > lengths[1] + 1:
-        count = -(-input.numel() // (lengths[1] + 1))
-    input.as_strided((count,), (step,), input.storage_offset()).fill_(fill_value)
+    block = lengths[1] + 1 if wrap and input.ndim == 2 else lengths[0]
+    for start in range(0, lengths[0], max(block, 1)):
+        count = min(lengths[0] - start, *lengths[1:])
+        input.as_strided((count,), (sum(strides),), input.storage_offset() + start * strides[0]).fill_(fill_value)
     return input

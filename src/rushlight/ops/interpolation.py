@@ -8,6 +8,8 @@ import warnings
 
 import numpy as np
 
+from ..base import dtypes
+from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .pool_adaptive import along_each
 from .table import composite, functions, is_half, op
@@ -131,6 +133,16 @@ def _repeated(array, factors):
     return found.reshape(*lead, *(n * k for n, k in zip(lengths, factors)))
 
 
+def _nearest(array, out, places):
+    """The elements at ``places`` along each of the last dimensions."""
+    lengths = array.shape[2:]
+    if all(m % n == 0 and (p == np.arange(m) // (m // n)).all() for n, m, p in zip(lengths, out, places)):
+        return _repeated(array, [m // n for n, m in zip(lengths, out)])
+    for axis, place in enumerate(places, 2):
+        array = np.take(array, place, axis)
+    return array
+
+
 _NODE_NAMES = {"nearest": "UpsampleNearest", "nearest-exact": "UpsampleNearestExact", "linear": "UpsampleLinear",
                "bilinear": "UpsampleBilinear", "bicubic": "UpsampleBicubic", "trilinear": "UpsampleTrilinear",
                "lanczos": "UpsampleLanczos"}  # fmt: skip
@@ -150,14 +162,11 @@ class interpolate_parts:
     def forward(self, out, scales, mode, align_corners, antialias):
         lengths = self.shape[2:]
         if not mode.startswith("nearest"):
-            return _apply(self, _matrices(lengths, out, scales, mode, align_corners, antialias))
-        places = [_nearest_places(n, m, s, mode == "nearest-exact") for n, m, s in zip(lengths, out, scales)]
-        if all(m % n == 0 and (p == np.arange(m) // (m // n)).all() for n, m, p in zip(lengths, out, places)):
-            return _repeated(self, [m // n for n, m in zip(lengths, out)])
-        found = self
-        for axis, place in enumerate(places, 2):
-            found = np.take(found, place, axis)
-        return found
+            found = _apply(self, _matrices(lengths, out, scales, mode, align_corners, antialias))
+        else:
+            places = [_nearest_places(n, m, s, mode == "nearest-exact") for n, m, s in zip(lengths, out, scales)]
+            found = _nearest(self, out, places)
+        return laid_out_as(found, self)
 
     def d_self(grad, shape, scales, mode, align_corners, antialias):
         return functions.interpolate_gradient(grad, shape[2:], scales, mode, align_corners, antialias)
@@ -170,7 +179,7 @@ class interpolate_gradient:
 
     def forward(self, lengths, scales, mode, align_corners, antialias):
         matrices = _matrices(lengths, self.shape[2:], scales, mode, align_corners, antialias)
-        return _apply(self, [matrix.T for matrix in matrices])
+        return laid_out_as(_apply(self, [matrix.T for matrix in matrices]), self)
 
     def d_self(grad, shape, scales, mode, align_corners, antialias):
         return functions.interpolate_parts(grad, shape[2:], scales, mode, align_corners, antialias)
@@ -213,6 +222,7 @@ def interpolate(
     if mode == "area":
         return getattr(functions, f"adaptive_avg_pool{len(out)}d")(input, out)
     _check_lengths(tuple(input.shape), out)
+    _check_dtype(input, mode, antialias)
     return functions.interpolate_parts(input, out, scales, mode, bool(align_corners), antialias)
 
 
@@ -244,6 +254,10 @@ def _target_lengths(input, size, scale_factor, recompute_scale_factor):
             "...,dK) format and scale_factor in (s1, s2, ...,sK) format."
         )
     out = tuple(math.floor(float(n) * f) for n, f in zip(lengths, factors))
+    if any(not -(1 << 63) <= n < 1 << 63 for n in out):
+        raise RuntimeError(
+            hinted("value cannot be converted to type int64_t without overflow", f"the scale factors are {factors}")
+        )
     return out, (None,) * count if recompute_scale_factor else tuple(float(f) for f in factors)
 
 
@@ -265,6 +279,21 @@ def _check_mode(input, mode, antialias):
             f"bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})",
             "the input has samples and channels in front of the dimensions that are resized",
         )
+    )
+
+
+def _check_dtype(input, mode, antialias):
+    dtype = input.dtype
+    if dtype.is_floating_point or dtype.is_complex or dtype is dtypes.uint8:
+        return
+    kind = mode.removeprefix("bi").removeprefix("tri").removesuffix("-exact")
+    kernel = f"compute_indices_weights_{kind}"
+    if antialias:
+        kernel = "compute_index_ranges_weights"
+    elif input.ndim == 4 and kind != "cubic":
+        kernel = f"upsample_{'bilinear' if kind == 'linear' else kind}2d_channels_last"
+    raise NotImplementedError(
+        hinted(f"\"{kernel}\" not implemented for '{dtype.legacy_name}'", "convert the images with .float()")
     )
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import is_channels_last
 from ..base.device import contiguous_format
 from ..base.errors import hinted
 from ..base.shapes import sizes_argument, wrap_dim, wrap_dims
@@ -46,12 +47,20 @@ class cat:
             return np.empty(0, kind)
         dim = wrap_dim(dim, kept[0].ndim)
         _check_joinable(kept, tensors, dim)
-        return np.ascontiguousarray(np.concatenate(kept, axis=dim, dtype=kind, casting="unsafe"))
+        if all(is_channels_last(array) for array in kept):
+            turned = [np.moveaxis(array, 1, -1) for array in kept]
+            place = 0 if dim == 0 else kept[0].ndim - 1 if dim == 1 else dim - 1
+            return np.moveaxis(_joined(turned, place, kind), -1, 1)
+        return _joined(kept, dim, kind)
 
     def d_tensors(grad, tensors_shape, dim):
         lengths = [0 if shape == (0,) else shape[dim] for shape in tensors_shape]
         parts = functions.split_with_sizes(grad, lengths, dim)
         return [part.reshape(shape) if shape == (0,) else part for part, shape in zip(parts, tensors_shape)]
+
+
+def _joined(arrays, axis, kind):
+    return np.ascontiguousarray(np.concatenate(arrays, axis=axis, dtype=kind, casting="unsafe"))
 
 
 def _check_joinable(kept, tensors, dim):
@@ -103,12 +112,19 @@ class stack:
 
 def _stacker(name, prepare, dim_of, doc):
     def join(tensors):
+        if hasattr(tensors, "_edge"):
+            raise TypeError(
+                hinted(
+                    f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
+                    "put the tensors into a tuple or list",
+                )
+            )
         tensors = [prepare(t) for t in tensors]
         return functions.cat(tensors, dim_of(tensors))
 
     join.__name__ = join.__qualname__ = name
     join.__doc__ = doc
-    return composite(join, names=("torch", "torch:row_stack") if name == "vstack" else ("torch",))
+    return composite(join, names=("torch", "torch:row_stack") if name == "vstack" else ("torch",), out=True)
 
 
 hstack = _stacker(
@@ -251,10 +267,8 @@ class roll:
             )
         if not self.ndim:
             return self.copy()
-        return np.array(
-            np.roll(self, shifts, wrap_dims(dims, self.ndim)) if dims else np.roll(self, shifts[0]),
-            order="C",
-            copy=False,
+        return np.ascontiguousarray(
+            np.roll(self, shifts, wrap_dims(dims, self.ndim)) if dims else np.roll(self, shifts[0])
         )
 
     def d_self(grad, shifts, dims):

@@ -98,7 +98,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         )
     if weight is not None and weight.numel() != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
-    if target.numel() and not 0 <= int(target.min()) <= int(target.max()) < classes:
+    labels = functions.elements_of(target)
+    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
         raise RuntimeError(hinted("target out of range", f"there are {classes} classes, numbered 0 to {classes - 1}"))
     return functions.multi_margin_loss_parts(input, target, p, float(margin), weight, reduction)[0]
 
@@ -136,9 +137,8 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     reduction = reduction_of(reduction, size_average, reduce)
     if tuple(target.shape) != tuple(input.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    if target.numel() and not -1 <= int(target.min()) <= int(target.max()) < (
-        classes := input.shape[-1] if input.ndim else 1
-    ):
+    labels = functions.elements_of(target)
+    if labels.size and not -1 <= labels.min() <= labels.max() < (classes := input.shape[-1] if input.ndim else 1):
         raise RuntimeError(
             hinted(
                 "argument #2 'target' is out of range",

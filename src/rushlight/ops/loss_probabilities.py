@@ -57,7 +57,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
                 f"targets need the dtype of the predictions: target.to({input.dtype!r})",
             )
         )
-    if input.numel() and not (input._array.min() >= 0 and input._array.max() <= 1):
+    elements = functions.elements_of(input)
+    if elements.size and not (elements.min() >= 0 and elements.max() <= 1):
         raise RuntimeError(
             hinted(
                 "all elements of input should be between 0 and 1",

@@ -7,7 +7,7 @@ from ..base.shapes import broadcast_shapes
 from .copy import number_for
 from .index import type_name
 from .table import functions, op
-from .writing import writes
+from .writing import SHARE, WARN, writes
 
 _C_NAMES = {
     "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
@@ -40,6 +40,7 @@ def _masked_fill_node(self, mask, value):
     "masked_fill(Tensor self, Tensor mask, Operand value) -> Tensor",
     node=_masked_fill_node,
     inplace_node=_masked_fill_node,
+    memory=WARN,
 )
 class masked_fill:
     """A copy of the tensor with ``value`` (a number or 0-dim tensor) where ``mask`` is True.
@@ -99,7 +100,7 @@ class masked_select:
         return functions.masked_scatter(grad.new_zeros(whole), mask.expand(whole), grad).sum_to_size(shape)
 
 
-@writes("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor")
+@writes("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", memory=SHARE)
 class masked_scatter:
     """A copy of the tensor with the elements of ``source``, in order, where ``mask`` is True."""
 

@@ -52,7 +52,7 @@ def _same_batch_dtype(a, b):
         )
 
 
-def _check_addend(array, shape):
+def check_addend(array, shape):
     """PyTorch's refusal of a tensor that cannot be expanded to a product's ``shape``."""
     if array.ndim > len(shape):
         name = f"torch.{dtypes.from_numpy(array.dtype).legacy_name}Tensor"
@@ -156,10 +156,18 @@ class dot:
         return grad * conj(self)
 
 
-@composite
-def vdot(input, other):
+@op("vdot(Tensor self, Tensor other) -> Tensor")
+class vdot:
     """`dot` with the first vector conjugated."""
-    return conj(input).dot(other)
+
+    def forward(self, other):
+        return dot.forward(self.conj() if self.dtype.kind == "c" else self, other)
+
+    def d_self(grad, other):
+        return conj(grad) * other
+
+    def d_other(grad, self):
+        return grad * self
 
 
 @op("outer_product(Tensor self, Tensor vec2) -> Tensor", names=(), node="MulBackward0")
@@ -179,7 +187,7 @@ class outer_product:
         return grad.t().mv(conj(self))
 
 
-@composite(names=("torch", "Tensor", "torch:ger", "Tensor:ger"))
+@composite(names=("torch", "Tensor", "torch:ger", "Tensor:ger"), out=True)
 def outer(input, vec2):
     """The matrix ``input[i] * vec2[j]`` of two vectors."""
     for value, name in ((input, "self"), (vec2, "vec2")):
@@ -216,13 +224,15 @@ class bmm:
 
 
 @composite(names=("torch", "Tensor", "Tensor:__matmul__", "linalg"))
-def matmul(input, other):
+def matmul(input, other, *, out=None):
     """The product of matrices, vectors, or batches of matrices, with broadcasting of the batch dimensions.
 
     >>> import rushlight as torch
     >>> torch.matmul(torch.ones(2, 3), torch.ones(3)).shape
     torch.Size([2])
     """
+    if out is not None:
+        return functions.written_into(out, "matmul", matmul, input, other)
     if not hasattr(other, "_edge"):
         return NotImplemented
     n, m = input._array.ndim, other._array.ndim
@@ -240,7 +250,7 @@ def matmul(input, other):
     if n == 2 and m == 1:
         return functions.mv(input, other)
     if n == 1 and m == 2:
-        return functions.mm(input.unsqueeze(0), other).squeeze(0)
+        return functions.mm(input.unsqueeze(0), other).squeeze_(0)
     if m <= 2 and n >= 3:
         return _folded(input, other)
     return _batched(input, other)
@@ -289,18 +299,6 @@ def _batched(input, other):
 # ---------------------------------------------------------------- products added to a tensor
 
 
-def _scaled_sum(input, beta, product_of, alpha):
-    """``beta * input + alpha * product``; NaN in ``input`` does not count where beta is 0."""
-    if (
-        product_of.dtype.category <= dtypes.SIGNED
-    ):  # fractional factors of integer products are cut off, as PyTorch does
-        alpha, beta = (bool(v) if product_of.dtype is dtypes.bool_ else int(v) for v in (alpha, beta))
-    scaled = product_of if alpha == 1 else product_of * alpha
-    if beta == 0:
-        return scaled
-    return (input if beta == 1 else input * beta) + scaled
-
-
 @op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True)
 class addmm:
     """``beta * self + alpha * (mat1 @ mat2)``."""
@@ -321,24 +319,24 @@ class addmm:
             first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (self, mat2))
             raise RuntimeError(f"self and mat2 must have the same dtype, but got {first} and {second}")
         _same_dtype(mat1, mat2)
-        _check_addend(self, (mat1.shape[0], mat2.shape[1]))
-        return _add_scaled(self, product(mat1, mat2), beta, alpha)
+        check_addend(self, (mat1.shape[0], mat2.shape[1]))
+        return add_scaled(self, product(mat1, mat2), beta, alpha)
 
     def d_self(grad, shape, beta):
         return (grad if beta == 1 else grad * conj(beta)).sum_to_size(shape)
 
     def d_mat1(grad, mat2, alpha):
-        return _times(grad.mm(conj(mat2.t())), alpha)
+        return multiplied(grad.mm(conj(mat2.t())), alpha)
 
     def d_mat2(grad, mat1, alpha):
-        return _times(conj(mat1.t()).mm(grad), alpha)
+        return multiplied(conj(mat1.t()).mm(grad), alpha)
 
 
-def _times(value, factor):
+def multiplied(value, factor):
     return value if factor == 1 else value * conj(factor)
 
 
-def _add_scaled(array, found, beta, alpha):
+def add_scaled(array, found, beta, alpha):
     """``beta * array + alpha * found`` on arrays, written over ``found``."""
     kind = found.dtype.type
     if found.dtype.kind == "b":
@@ -350,18 +348,6 @@ def _add_scaled(array, found, beta, alpha):
     if beta == 0:
         return found
     return np.add(found, array if beta == 1 else array * kind(beta), out=found)
-
-
-@composite(inplace=True)
-def addmv(input, mat, vec, *, beta=1, alpha=1):
-    """``beta * input + alpha * (mat @ vec)``."""
-    return _scaled_sum(input, beta, functions.mv(mat, vec), alpha)
-
-
-@composite(inplace=True)
-def addr(input, vec1, vec2, *, beta=1, alpha=1):
-    """``beta * input + alpha * outer(vec1, vec2)``."""
-    return _scaled_sum(input, beta, functions.outer(vec1, vec2), alpha)
 
 
 @op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True)
@@ -376,22 +362,16 @@ class baddbmm:
                 f"Expected size for first two dimensions of batch2 tensor to be: [{batch1.shape[0]}, {batch1.shape[2]}] but got: "
                 f"[{batch2.shape[0]}, {batch2.shape[1]}]."
             )
-        return _add_scaled(self, product(batch1, batch2), beta, alpha)
+        return add_scaled(self, product(batch1, batch2), beta, alpha)
 
     def d_self(grad, shape, beta):
-        return _times(grad, beta).sum_to_size(shape)
+        return multiplied(grad, beta).sum_to_size(shape)
 
     def d_batch1(grad, batch2, alpha):
-        return _times(grad.bmm(conj(batch2.transpose(1, 2))), alpha)
+        return multiplied(grad.bmm(conj(batch2.transpose(1, 2))), alpha)
 
     def d_batch2(grad, batch1, alpha):
-        return _times(conj(batch1.transpose(1, 2)).bmm(grad), alpha)
-
-
-@composite(inplace=True)
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    """``beta * input + alpha * sum(batch1 @ batch2)`` over the batch."""
-    return _scaled_sum(input, beta, functions.bmm(batch1, batch2).sum(0, dtype=batch1.dtype), alpha)
+        return multiplied(conj(batch1.transpose(1, 2)).bmm(grad), alpha)
 
 
 # ---------------------------------------------------------------- the linear layer
@@ -426,7 +406,7 @@ class linear_rows:
         found = product(input, weight.T)
         if bias is not None:
             if bias.shape != found.shape[1:]:
-                _check_addend(bias, found.shape)
+                check_addend(bias, found.shape)
             np.add(found, bias, out=found)
         return found
 

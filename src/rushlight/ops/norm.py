@@ -194,7 +194,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
 
 def _group_norm_formula(input, weight, bias, groups, eps):
-    rows = input.reshape(input.shape[0], groups, -1)
+    rows = input.reshape(input.shape[0], groups, math.prod(input.shape[1:]) // groups)
     centred = rows - rows.mean(-1, True)
     found = (centred * ((centred * centred).mean(-1, True) + eps).rsqrt()).reshape(input.shape)
     shape = channel_shape(input)

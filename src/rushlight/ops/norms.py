@@ -95,13 +95,12 @@ def _require_numbers(input, name="linalg.vector_norm"):
         )
 
 
-@composite(names=("linalg:vector_norm",))
-def linalg_vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+@composite(names=("linalg:vector_norm",), out=True)
+def linalg_vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """The p-norm of the elements, seen as a vector, over ``dim`` or all."""
     _require_numbers(x)
     dims = (dim,) if isinstance(dim, int) else dim
-    found = functions.vector_norm_parts(x, float(ord), dims, keepdim, dtype)
-    return found if out is None else functions.write_outputs(found, out, "vector_norm")
+    return functions.vector_norm_parts(x, float(ord), dims, keepdim, dtype)
 
 
 @composite
@@ -115,16 +114,17 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     _require_numbers(input)
     if p == "nuc":
         dims = tuple(range(input.ndim)) if dim is None else (dim if isinstance(dim, (tuple, list)) else (dim,))
-        return functions.linalg_matrix_norm(input, "nuc", dims, keepdim, dtype=dtype)
-    dims = (dim,) if isinstance(dim, int) else dim
-    if isinstance(p, str) and p != "fro":
+        found = functions.linalg_matrix_norm(input, "nuc", dims, keepdim, dtype=dtype)
+    elif isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    found = functions.vector_norm_parts(input, 2.0 if p in ("fro", None) else float(p), dims, keepdim, dtype)
+    else:
+        dims = (dim,) if isinstance(dim, int) else dim
+        found = functions.vector_norm_parts(input, 2.0 if p in ("fro", None) else float(p), dims, keepdim, dtype)
     return found if out is None else functions.write_outputs(found, out, "norm")
 
 
-@composite(names=("linalg:norm",))
-def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
+@composite(names=("linalg:norm",), out=True)
+def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """A vector norm, or with two dims (or a matrix and an ``ord``) a matrix norm."""
     dims = (dim,) if isinstance(dim, int) else dim
     if ord is not None and ((dims is None and A.ndim == 2) or (dims is not None and len(dims) == 2)):
@@ -133,15 +133,22 @@ def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
         raise RuntimeError(
             f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
         )
-    found = linalg_vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
-    return found if out is None else functions.write_outputs(found, out, "norm")
+    return linalg_vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
 
 
-@composite(names=("linalg:matrix_norm",))
-def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+@composite(names=("linalg:matrix_norm",), out=True)
+def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of matrices in the two dimensions ``dim``: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
     if A.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
+    if len(dim) != 2:
+        raise RuntimeError(
+            hinted(
+                f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dim))}", "it names rows, columns"
+            )
+        )
     if not (ord in ("fro", "nuc") or (not isinstance(ord, str) and (abs(ord) in (1, 2) or math.isinf(ord)))):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     A = A if dtype is None else A.to(dtype)
@@ -162,10 +169,10 @@ def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None,
         found = sums.amax((kept,), True) if ord > 0 else sums.amin((kept,), True)
         if not keepdim:
             found = found.squeeze((first, second))
-    return found if out is None else functions.write_outputs(found, out, "matrix_norm")
+    return found
 
 
-@composite(inplace=True)
+@composite(inplace=True, out=True)
 def renorm(input, p, dim, maxnorm):
     """Each slice along ``dim`` scaled down to a p-norm of at most ``maxnorm``."""
     if p <= 0:
@@ -253,3 +260,15 @@ def pdist(input, p=2.0):
         raise RuntimeError("pdist only supports non-negative p values")
     rows, columns = functions.triu_indices(input.shape[0], input.shape[0], 1).unbind(0)
     return functions.vector_norm_parts(input[rows] - input[columns], float(p), (-1,), False, None)
+
+
+@composite(names=("torch",), out=True)
+def nuclear_norm(input, dim=(-2, -1), keepdim=False):
+    """The sum of the singular values of matrices: `linalg.matrix_norm` of order "nuc"."""
+    return functions.linalg_matrix_norm(input, "nuc", dim, keepdim)
+
+
+@composite(names=("torch",), out=True)
+def frobenius_norm(input, dim, keepdim=False):
+    """The root of the sum of squares over one or two dimensions."""
+    return linalg_vector_norm(input, 2, dim, keepdim)

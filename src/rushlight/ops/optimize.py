@@ -18,16 +18,17 @@ COMPUTED = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
 
 @inplace_op(writes=("params", "scalars", "states"))
-def optimizer_step_(params, grads, scalars, states, *, formula, advance, group):
+def optimizer_step_(params, grads, scalars, states, *, formula, constants, advance, group):
     """Update parameters and optimizer state in place, element by element.
 
     Args:
         params, grads: k arrays each, of equal shapes in pairs.
         scalars: the 0-dim state of parameter 0 (its step count, ...), then of parameter 1, ...: a multiple of k.
         states: the state in the shape of the parameter, in the same order.
-        formula: ``formula(m, group, *scalars, param, grad, *states)``, which writes into ``param`` and
-            ``states`` with ``+=``, ``*=`` and ``[...] =``. It sees each scalar as a number, as it was before the step,
-            and functions (``sqrt``, ``maximum``, ...) as attributes of ``m``.
+        formula: ``formula(m, constants, param, grad, *states)``, which writes into ``param`` and ``states`` with
+            ``+=``, ``*=`` and ``[...] =``. Functions (``sqrt``, ``maximum``, ...) are attributes of ``m``.
+        constants: ``constants(group, *scalars)``: what the formula needs besides, a dictionary of numbers, and of True,
+            False and None. It sees each scalar as a number, as it was before the step.
         advance: ``advance(group, *scalars)``: a tuple of the scalars after the step.
         group: the hyperparameters, numbers under their names.
     """
@@ -36,11 +37,13 @@ def optimizer_step_(params, grads, scalars, states, *, formula, advance, group):
     for index in range(count):
         counters = scalars[index * scalar_count : (index + 1) * scalar_count]
         arrays = params[index], grads[index], *states[index * state_count : (index + 1) * state_count]
-        _update(formula, advance, group, counters, [counter.item() for counter in counters], arrays)
+        numbers = [counter.item() for counter in counters]
+        _update(formula, constants(group, *numbers), arrays)
+        _count(counters, advance, group, numbers)
 
 
 @inplace_op(writes=("params", "scalars", "states"))
-def bundle_step_(params, grads, scalars, states, *, room, formula, advance, group):
+def bundle_step_(params, grads, scalars, states, *, room, formula, constants, advance, group):
     """The same for a bundle: parameters whose states lie end to end in flat arrays.
 
     Args:
@@ -49,36 +52,42 @@ def bundle_step_(params, grads, scalars, states, *, room, formula, advance, grou
         states: for each state the flat array of all parameters.
         room: ``((flat, parts), (flat, parts))`` for parameters and gradients: they are copied into the parts of these
             flat arrays, and the parameters back after the step.
-        formula, advance, group: as for `optimizer_step_`.
+        formula, constants, advance, group: as for `optimizer_step_`.
     """
     (param, param_parts), (grad, grad_parts) = room
     for part, array in zip(param_parts, params):
         part[...] = array
     for part, array in zip(grad_parts, grads):
         part[...] = array
-    _update(formula, advance, group, scalars, [counters.item(0) for counters in scalars], (param, grad, *states))
+    numbers = [counters.item(0) for counters in scalars]
+    _update(formula, constants(group, *numbers), (param, grad, *states))
+    _count(scalars, advance, group, numbers)
     for part, array in zip(param_parts, params):
         array[...] = part
 
 
-def _update(formula, advance, group, counters, numbers, arrays):
-    """Run the formula over a parameter, its gradient and its states; ``numbers`` are its scalars, kept in ``counters``."""
-    param = arrays[0]
-    if param.size <= BLOCK and param.dtype in COMPUTED:
-        formula(np, group, *numbers, *arrays)
-    else:
-        _update_in_blocks(formula, group, numbers, arrays)
+def _count(counters, advance, group, numbers):
+    """Write what follows the ``numbers`` into the arrays that keep them."""
     if counters:
         for counter, number in zip(counters, advance(group, *numbers)):
             counter[...] = number
 
 
-def _update_in_blocks(formula, group, numbers, arrays):
+def _update(formula, constants, arrays):
+    """Run the formula over a parameter, its gradient and its states."""
+    param = arrays[0]
+    if param.size <= BLOCK and param.dtype in COMPUTED:
+        formula(np, constants, *arrays)
+    else:
+        _update_in_blocks(formula, constants, arrays)
+
+
+def _update_in_blocks(formula, constants, arrays):
     """One parameter of any dtype: complex as two real ones, half precision in float32, large ones in blocks of rows."""
     param = arrays[0]
     if param.dtype.kind == "c":
-        _update_in_blocks(formula, group, numbers, [array.real for array in arrays])
-        _update_in_blocks(formula, group, numbers, [array.imag for array in arrays])
+        _update_in_blocks(formula, constants, [array.real for array in arrays])
+        _update_in_blocks(formula, constants, [array.imag for array in arrays])
         return
     length = len(param) if param.ndim else 1
     rows = max(1, BLOCK * length // max(param.size, 1))
@@ -86,10 +95,10 @@ def _update_in_blocks(formula, group, numbers, arrays):
     for start in range(0, length, rows):
         block = [array[start : start + rows] for array in arrays] if rows < length else arrays
         if not half:
-            formula(np, group, *numbers, *block)
+            formula(np, constants, *block)
             continue
         wide = [array.astype(np.float32) for array in block]
-        formula(np, group, *numbers, *wide)
+        formula(np, constants, *wide)
         for array, computed in zip(block, wide):
             if array is not block[1]:
                 array[...] = computed

@@ -2,7 +2,7 @@
 
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
-from .table import VIEW, composite, op
+from .table import VIEW, composite, functions, op
 
 
 @op("permute(Tensor self, int[]* dims) -> Tensor", kind=VIEW)
@@ -96,7 +96,7 @@ def movedim(input, source, destination):
     order = [d for d in range(input.ndim) if d not in source]
     for place, dim in sorted(zip(destination, source)):
         order.insert(place, dim)
-    return input.permute(order)
+    return input.permute(order) if input.ndim else functions.alias(input)
 
 
 def _distinct(dims, ndim, what):

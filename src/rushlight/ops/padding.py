@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .table import composite, functions, op, widened
 
@@ -31,7 +32,7 @@ class constant_pad_nd:
         source = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(self.shape, sides))
         target = tuple(slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, sides))
         found[target] = self[source]
-        return found
+        return laid_out_as(found, self)
 
     def d_self(grad, pad):
         return functions.constant_pad_nd(grad, [-p for p in pad], 0)

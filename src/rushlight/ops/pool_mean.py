@@ -95,7 +95,7 @@ def _define_avg_pool(count):
         f"The mean of each {count}-dimensional window; padding counts as zeros unless ``count_include_pad`` is False, and "
         "``divisor_override`` divides the sums instead of their count."
     )
-    composite(pool, names=("nn.functional",))
+    composite(pool, names=("nn.functional",), out=True)
 
 
 for _count in (2, 3):

@@ -202,7 +202,15 @@ def one_hot(tensor, num_classes=-1):
         if num_classes <= 0:
             raise RuntimeError(hinted("Can not infer total number of classes from empty tensor.", "name num_classes"))
         return functions.zeros((*shape, num_classes), dtype=dtypes.int64)
-    smallest, largest = tensor.min().item(), tensor.max().item()
+    if num_classes == -1 and functions.is_mapped(tensor):
+        raise RuntimeError(
+            hinted(
+                "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument.",
+                "the entries of the batch may hold different classes, and their results need one shape",
+            )
+        )
+    numbers = functions.elements_of(tensor)
+    smallest, largest = int(numbers.min()), int(numbers.max())
     if smallest < 0:
         raise RuntimeError(hinted("Class values must be non-negative.", f"the smallest is {smallest}"))
     if num_classes == -1:
@@ -214,4 +222,4 @@ def one_hot(tensor, num_classes=-1):
                 f"the largest class is {largest}, num_classes is {num_classes}",
             )
         )
-    return functions.zeros((*shape, num_classes), dtype=dtypes.int64).scatter_(-1, tensor.unsqueeze(-1), 1)
+    return tensor.new_zeros((*shape, num_classes)).scatter_(-1, tensor.unsqueeze(-1), 1)

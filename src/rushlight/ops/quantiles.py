@@ -85,18 +85,16 @@ def _median(name, ignore_nan):
     op(f"{name}(Tensor self) -> Tensor", names=(), node=f"{name.capitalize()}Backward0")(whole)
     result = named_result(name, "values indices")
 
-    def call(input, dim=None, keepdim=False, *, out=None):
+    def call(input, dim=None, keepdim=False):
         if dim is None:
-            found = getattr(functions, f"{name}_all")(input)
-        else:
-            found = result(*getattr(functions, f"{name}_dim")(input, dim, keepdim))
-        return found if out is None else functions.write_outputs(found, out, name)
+            return getattr(functions, f"{name}_all")(input)
+        return result(*getattr(functions, f"{name}_dim")(input, dim, keepdim))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = "The middle element (the lower of two); with ``dim`` also where it is." + (
         " NaN is ignored." if ignore_nan else ""
     )
-    return composite(call)
+    return composite(call, out=True)
 
 
 median, nanmedian = _median("median", False), _median("nanmedian", True)
@@ -129,11 +127,11 @@ class kthvalue_pair:
         return at_positions(grad, shape, dim, keepdim, result1)
 
 
-@composite
-def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+@composite(out=True)
+def kthvalue(input, k, dim=-1, keepdim=False):
     """The k-th smallest element along ``dim`` and where it is."""
     found = named_result("kthvalue", "values indices")(*functions.kthvalue_pair(input, k, dim, keepdim))
-    return found if out is None else functions.write_outputs(found, out, "kthvalue")
+    return found
 
 
 @op("mode(Tensor self, int dim=-1, bool keepdim=False) -> Tensor[]", names=(), node="ModeBackward0")
@@ -158,18 +156,18 @@ class mode_pair:
         return at_positions(grad, shape, dim, keepdim, result1)
 
 
-@composite
-def mode(input, dim=-1, keepdim=False, *, out=None):
+@composite(out=True)
+def mode(input, dim=-1, keepdim=False):
     """The most frequent element along ``dim`` and where it is."""
     found = named_result("mode", "values indices")(*functions.mode_pair(input, dim, keepdim))
-    return found if out is None else functions.write_outputs(found, out, "mode")
+    return found
 
 
 # ---------------------------------------------------------------- quantiles
 
 
 def _quantile(name, ignore_nan):
-    def call(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    def call(input, q, dim=None, keepdim=False, *, interpolation="linear"):
         _check_quantile(name, input, q, interpolation)
         q = q if hasattr(q, "_edge") else functions.tensor(q, dtype=input.dtype)
         flat = input.reshape(-1) if dim is None else input
@@ -179,14 +177,13 @@ def _quantile(name, ignore_nan):
         found = _interpolated(ordered, q.reshape(-1), interpolation, ignore_nan)
         if keepdim:
             found = found.reshape((q.numel(), *((1,) * input.ndim))) if dim is None else found.unsqueeze(axis + 1)
-        found = found if q.ndim else found.squeeze(0)
-        return found if out is None else functions.write_outputs(found, out, name)
+        return found if q.ndim else found.squeeze(0)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = "The ``q``-quantiles over ``dim`` or all, between neighbours by ``interpolation``." + (
         " NaN is ignored." if ignore_nan else ""
     )
-    return composite(call)
+    return composite(call, out=True)
 
 
 def _check_quantile(name, input, q, interpolation):
@@ -207,7 +204,7 @@ def _check_quantile(name, input, q, interpolation):
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
         if q.dtype is not input.dtype:
             raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-        if ((q < 0) | (q > 1)).any():
+        if functions.elements_of((q < 0) | (q > 1)).any():
             raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
 
 

@@ -90,9 +90,18 @@ class randperm:
         return draw.randperm(n, (dtype or dtypes.int64).numpy, generator)
 
 
+@op("random_target(Tensor self) -> Tensor", names=())
+class random_target:
+    """The tensor itself, about to be filled with random numbers: where vmap makes one for each entry of its batch."""
+
+    def forward(self):
+        return self
+
+
 def _random_like(input, fill, dtype, device, requires_grad, memory_format):
     """A tensor in the shape, and order in memory, of ``input``, filled by ``fill(tensor)``."""
     made = functions.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    made = functions.random_target(made)
     fill(made)
     return made.requires_grad_(True) if requires_grad else made
 
@@ -232,25 +241,24 @@ class bernoulli_each:
         return functions.zeros_like(grad)
 
 
-@composite
+@composite(out=True)
 def bernoulli(input, p=None, *, generator=None):
     """Ones and zeros: with the probabilities in ``input``, or with probability ``p`` in its shape."""
     if p is None:
         return functions.bernoulli_each(input, generator=generator)
-    return functions.empty(input.shape, dtype=input.dtype).bernoulli_(p, generator=generator)
+    target = functions.random_target(functions.empty(input.shape, dtype=input.dtype))
+    return target.bernoulli_(p, generator=generator)
 
 
-@composite(names=("torch",))
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, **options):
+@composite(names=("torch",), out=True)
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, **options):
     """Normal numbers: of given means and deviations (tensors or numbers), or ``normal(mean, std, size)``."""
-    if size is not None:
-        found = (
-            functions.randn(size, generator=generator, **options) if not options else functions.empty(size, **options)
-        )
-        found = found.normal_(mean, std, generator=generator) if options or mean != 0.0 or std != 1.0 else found
-        return found if out is None else out.copy_(found)
-    found = functions.normal_each(mean, std, generator=generator)
-    return found if out is None else out.copy_(found)
+    if size is None:
+        return functions.normal_each(mean, std, generator=generator)
+    requires_grad = options.pop("requires_grad", False)
+    target = functions.random_target(functions.empty(size, dtype=dtype, **options))
+    found = target.normal_(mean, std, generator=generator)
+    return found.requires_grad_(True) if requires_grad else found
 
 
 def _normal_node(mean, std, generator):
@@ -361,7 +369,7 @@ def _feature_shape(input):
 
 def _with_noise(input, p, shape, alpha):
     """Dropout with one draw for each element of ``shape``; ``alpha`` keeps mean and variance of SELU networks."""
-    noise = functions.empty(shape, dtype=input.dtype).bernoulli_(1 - p)
+    noise = functions.random_target(functions.empty(shape, dtype=input.dtype)).bernoulli_(1 - p)
     if not alpha:
         return input * noise.div_(1 - p) if p < 1 else input * noise
     saturated = 1.7580993408473766

@@ -23,9 +23,9 @@ _TENSORS = SimpleNamespace(
 )
 
 
-def _recorded(result):
-    """Whether what is now computed from ``result``, an output that a rule was given, enters the graph."""
-    return result.unsqueeze(0).requires_grad
+def _recorded(*tensors):
+    """Whether what is now computed from ``tensors``, outputs and gradients that a rule was given, enters the graph."""
+    return any(tensor is not None and tensor.unsqueeze(0)._is_tracked() for tensor in tensors)
 
 
 def _steps(count, reverse):
@@ -103,7 +103,7 @@ class lstm_layer:
 
     def gradients(grads, hidden, cell, weight, reverse, result0, result1, result2):
         known = (hidden, cell, weight, result0, result1, result2, reverse)
-        if _recorded(result0):
+        if _recorded(result0, *grads):
             return _lstm_gradients(_TENSORS, *grads, *known)
         return functions.lstm_layer_backward(*grads, *known)
 
@@ -153,6 +153,71 @@ class lstm_layer_backward:
         return _on_arrays(_lstm_gradients, *arguments)
 
 
+def _projected(input, weight, biases):
+    """The input's part of all gates: (steps, N, gates) of (steps, N, size)."""
+    gates = input @ weight.T
+    for bias in biases:
+        if bias is not None:
+            gates += bias
+    return gates
+
+
+@op(
+    "lstm_sequence(Tensor input, Tensor hidden, Tensor cell, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
+    "Tensor? b_hh=None, bool reverse=False) -> (Tensor, Tensor, Tensor)",
+    names=(),
+    node="MkldnnRnnLayerBackward0",
+)
+class lstm_sequence:
+    """As ``lstm_layer``, from the input, (steps, N, input size), on: both weights' gradients come from one place."""
+
+    def forward(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
+        dtype = input.dtype
+        input, w_ih, b_ih, b_hh = (None if a is None else widened(a) for a in (input, w_ih, b_ih, b_hh))
+        gates = _projected(input, w_ih, (b_ih, b_hh))
+        return lstm_layer.forward(gates.astype(dtype, copy=False), hidden, cell, w_hh, reverse)
+
+    def gradients(grads, input, hidden, cell, w_ih, w_hh, reverse, result0, result1, result2, needs):
+        known = (hidden, cell, w_hh, result0, result1, result2, reverse)
+        if _recorded(result0, *grads):
+            d_gates, *d_states, d_w_hh = _lstm_gradients(_TENSORS, *grads, *known)
+            d_w_ih, d_bias = _projection_gradients(d_gates, input)
+        else:
+            d_gates, *d_states, d_w_hh, d_w_ih, d_bias = functions.lstm_sequence_backward(*grads, *known, input)
+        d_input = d_gates @ w_ih if needs[0] else None
+        return (d_input, *d_states, d_w_ih, d_w_hh, d_bias if needs[5] else None, d_bias if needs[6] else None)
+
+    def samples():
+        draw = np.random.default_rng(0).standard_normal
+        for reverse in (False, True):
+            states, weights = (draw((2, 3)), draw((2, 3))), (draw((12, 5)), draw((12, 3)))
+            yield (draw((4, 2, 5)), *states, *weights, draw(12), draw(12), reverse), {}
+        yield (draw((4, 2, 5)), *states, *weights), {}
+
+
+def _projection_gradients(d_gates, input):
+    """The gradients of the weight that multiplied the input, and of a bias."""
+    return _weight_gradient(d_gates, input), d_gates.reshape(-1, d_gates.shape[2]).sum(0)
+
+
+def _lstm_sequence_gradients(m, *arguments):
+    d_gates, *others = _lstm_gradients(m, *arguments[:-1])
+    return d_gates, *others, *_projection_gradients(d_gates, arguments[-1])
+
+
+@op(
+    "lstm_sequence_backward(Tensor? grad_outputs, Tensor? grad_cells, Tensor? grad_values, Tensor hidden, Tensor cell, "
+    "Tensor w_hh, Tensor outputs, Tensor cells, Tensor values, bool reverse, Tensor input) "
+    "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    names=(),
+)
+class lstm_sequence_backward:
+    """The gradients of the gates' sums, the states, the two weights (the hidden state's first) and a bias."""
+
+    def forward(*arguments):
+        return _on_arrays(_lstm_sequence_gradients, *arguments)
+
+
 # ---------------------------------------------------------------- simple RNN
 
 
@@ -186,7 +251,7 @@ class rnn_layer:
 
     def gradients(grad, hidden, weight, rectified, reverse, result):
         known = (grad, hidden, weight, result, rectified, reverse)
-        return _rnn_gradients(_TENSORS, *known) if _recorded(result) else functions.rnn_layer_backward(*known)
+        return _rnn_gradients(_TENSORS, *known) if _recorded(result, grad) else functions.rnn_layer_backward(*known)
 
     def samples():
         draw = np.random.default_rng(0).standard_normal
@@ -270,7 +335,7 @@ class gru_layer:
     def gradients(grads, hidden, weight, bias, reverse, result0, result1, result2):
         known = (hidden, weight, result0, result1, result2, reverse)
         run = functions.gru_layer_backward
-        if _recorded(result0):
+        if _recorded(result0, *grads):
             run = lambda *arguments: _gru_gradients(_TENSORS, *arguments)
         *found, d_bias = run(*grads, *known)
         return *found, None if bias is None else d_bias

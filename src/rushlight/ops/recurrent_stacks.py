@@ -169,10 +169,19 @@ def _last(states, reverse):
 
 def _run_layer(block, input, batch_sizes, state, weights, reverse):
     """The hidden states of every step in their order, and the last state of every sequence."""
-    w_ih, _, b_ih, b_hh, _ = weights
+    w_ih, w_hh, b_ih, b_hh, w_hr = weights
+    if (
+        block is _lstm_block
+        and batch_sizes is None
+        and w_hr is None
+        and _belong_together(input, w_ih, w_hh, b_ih, b_hh)
+    ):
+        _check_state(state, input, input.shape[1], w_hh)
+        outputs, cells, _ = functions.lstm_sequence(input, *state, w_ih, w_hh, b_ih, b_hh, reverse)
+        return outputs, (_last(outputs, reverse), _last(cells, reverse))
     bias = b_ih if block is _gru_block or b_ih is None else b_ih + b_hh
     gates = functions.linear(input, w_ih, bias)
-    _check_state(state, gates, gates.shape[1] if batch_sizes is None else batch_sizes[0], weights[1])
+    _check_state(state, gates, gates.shape[1] if batch_sizes is None else batch_sizes[0], w_hh)
     if batch_sizes is None:
         return block(gates, state, weights, reverse)
     runs = [(size, len(list(steps))) for size, steps in groupby(batch_sizes)]
@@ -180,6 +189,19 @@ def _run_layer(block, input, batch_sizes, state, weights, reverse):
     pieces = [piece.view(steps, size, -1) for piece, (size, steps) in zip(pieces, runs)]
     outputs, state = (_backward_packed if reverse else _forward_packed)(block, pieces, state, weights)
     return functions.cat([output.flatten(0, 1) for output in outputs]), state
+
+
+def _belong_together(input, w_ih, w_hh, *biases):
+    """Whether a padded input and a layer's parameters have one dtype and fitting sizes."""
+    tensors = [input, w_ih, w_hh, *(bias for bias in biases if bias is not None)]
+    gates = 4 * w_hh.shape[-1]
+    return (
+        input.dim() == 3
+        and all(tensor.dtype is input.dtype for tensor in tensors)
+        and w_ih.shape == (gates, input.shape[2])
+        and w_hh.shape == (gates, gates // 4)
+        and all(bias.shape == (gates,) for bias in tensors[3:])
+    )
 
 
 def _check_state(state, gates, batch, w_hh):

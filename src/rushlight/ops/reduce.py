@@ -183,7 +183,7 @@ class nansum:
         return spread(grad, dim, keepdim, self.shape) * self.isnan().logical_not()
 
 
-@composite
+@composite(out=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     """The mean over ``dim`` of the elements that are not NaN."""
     count = input.isnan().logical_not().sum(dim, keepdim)
@@ -201,7 +201,7 @@ class prod_all:
         return _product(self, None, False, dtype)
 
     def d_self(grad, self, result):
-        if (self == 0).any():
+        if not functions.elements_of(self).all():
             flat = self.reshape(-1)
             return (grad * conj(_products_of_others(flat, 0))).reshape(self.shape)
         return grad * conj(result / self)
@@ -217,7 +217,7 @@ class prod_dim:
     def d_self(grad, self, dim, keepdim, result):
         if not keepdim and self.ndim:
             grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)
-        if self.ndim and (self == 0).any():
+        if self.ndim and not functions.elements_of(self).all():
             return grad * conj(_products_of_others(self, dim))
         return grad * conj(result / self) if self.ndim else grad
 
@@ -240,7 +240,7 @@ def _products_of_others(tensor, dim):
     return before * after
 
 
-@composite
+@composite(out=True)
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dimension.
 

@@ -51,7 +51,7 @@ class cumprod:
     def d_self(grad, self, dim, result):
         if not self.ndim:
             return grad
-        if not (self == 0).any():
+        if functions.elements_of(self).all():
             return _from_the_end(grad * conj(result), dim) / conj(self)
         return _cumprod_gradient(grad, self, dim)
 
@@ -94,7 +94,7 @@ def _running_extreme(name, ufunc):
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The running {name[3:]} along ``dim``, and where it is."
-    return composite(call)
+    return composite(call, out=True)
 
 
 cummax, cummin = _running_extreme("cummax", np.maximum), _running_extreme("cummin", np.minimum)
@@ -141,7 +141,7 @@ def _complex_log_sums(array, axis):
     return found
 
 
-@composite
+@composite(out=True)
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """Differences of neighbours along ``dim``, taken ``n`` times."""
     if input.ndim == 0:
@@ -176,7 +176,7 @@ def _triangle(name, keep):
 tril, triu = _triangle("tril", lambda m: m), _triangle("triu", lambda m: ~m)
 
 
-@composite
+@composite(out=True)
 def diag(input, diagonal=0):
     """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector."""
     if input.ndim == 1:

@@ -5,7 +5,7 @@ import numpy as np
 from ..base.errors import hinted
 from .gather import padded, scatter_place
 from .index import checked_rows, first_outside, rows_of
-from .table import composite, functions
+from .table import composite, conj, functions
 from .writing import writes
 
 _UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
@@ -127,9 +127,9 @@ def _sum_gradients(grad, self, dim, index, src, include_self, result):
 
 
 def _mean_gradients(grad, self, dim, index, src, include_self, result):
-    counts = functions.ones_like(self)
+    counts = functions.ones_like(self.real)
     counts = counts if include_self else functions.scatter_value(counts, dim, index, 0)
-    counts = counts.scatter_add(dim, index, functions.ones_like(src)).clamp(min=1)
+    counts = counts.scatter_add(dim, index, functions.ones_like(src.real)).clamp(min=1)
     scaled = grad / counts
     return scaled, padded(scaled.gather(dim, index), src)
 
@@ -139,15 +139,15 @@ def _prod_gradients(grad, self, dim, index, src, include_self, result):
     used = src[tuple(slice(0, n) for n in index.shape)]
     masked = where(self == 0, ones_like(self), self)
     product = masked.scatter_reduce(dim, index, src, "prod", include_self=include_self)
-    own = where(self == 0, grad * product, grad * result / masked)
+    own = grad * conj(where(self == 0, product, result / masked))
     # A single zero among the factors leaves the product of the others; two leave nothing.
-    zeros = (used == 0).to(src.dtype)
-    count = functions.zeros_like(self).scatter_add(dim, index, zeros).gather(dim, index)
+    zeros = (used == 0).to(src.real.dtype)
+    count = functions.zeros_like(self.real).scatter_add(dim, index, zeros).gather(dim, index)
     without_zero = where(used == 0, ones_like(used), used)
     start = self if include_self else ones_like(self)
     rest = start.scatter_reduce(dim, index, without_zero, "prod", include_self=include_self).gather(dim, index)
     single = (used == 0) & (count == 1)
-    found = where(single, grad.gather(dim, index) * rest, (grad * result).gather(dim, index) / without_zero)
+    found = grad.gather(dim, index) * conj(where(single, rest, result.gather(dim, index) / without_zero))
     return own, padded(where((used == 0) & (count > 1), functions.zeros_like(found), found), src)
 
 

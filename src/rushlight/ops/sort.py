@@ -41,16 +41,15 @@ class sort_pair:
 _SORT, _TOPK = named_result("sort", "values indices"), named_result("topk", "values indices")
 
 
-@composite
-def sort(input, dim=-1, descending=False, stable=False, *, out=None):
+@composite(out=True)
+def sort(input, dim=-1, descending=False, stable=False):
     """The elements in order along ``dim``, and the positions they had.
 
     >>> import rushlight as torch
     >>> torch.tensor([3, 1, 2]).sort().values
     tensor([1, 2, 3])
     """
-    found = _SORT(*functions.sort_pair(input, dim, descending, stable))
-    return found if out is None else functions.write_outputs(found, out, "sort")
+    return _SORT(*functions.sort_pair(input, dim, descending, bool(stable)))
 
 
 @composite
@@ -59,7 +58,7 @@ def argsort(input, dim=-1, descending=False, stable=False):
     return functions.sort_pair(input.detach(), dim, descending, stable)[1]
 
 
-@composite
+@composite(out=True)
 def msort(input):
     """The elements in order along the first dimension."""
     return functions.sort_pair(input, 0, False, False)[0]
@@ -104,11 +103,10 @@ class topk_pair:
         return at_positions(grad, shape, dim, True, result1)
 
 
-@composite
-def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
+@composite(out=True)
+def topk(input, k, dim=-1, largest=True, sorted=True):
     """The ``k`` largest elements along ``dim`` (the smallest where ``largest`` is False), in order, and where they are."""
-    found = _TOPK(*functions.topk_pair(input, k, dim, largest, sorted))
-    return found if out is None else functions.write_outputs(found, out, "topk")
+    return _TOPK(*functions.topk_pair(input, k, dim, largest, sorted))
 
 
 # ---------------------------------------------------------------- unique elements
@@ -181,9 +179,14 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     return _unique(input, True, return_inverse, return_counts, dim)
 
 
-@composite(names=("torch",))
+@composite(names=("torch",), out=True)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """For each element whether it is among ``test_elements``."""
+    if any(hasattr(t, "_edge") and functions.is_mapped(t) for t in (elements, test_elements)):
+        given = test_elements.reshape(-1) if hasattr(test_elements, "_edge") else functions.tensor([test_elements])
+        each = elements if hasattr(elements, "_edge") else functions.tensor(elements)
+        found = (each.unsqueeze(-1) == given).any(-1)
+        return found.logical_not() if invert else found
     first, second = (t._array if hasattr(t, "_edge") else t for t in (elements, test_elements))
     return functions.from_numpy(np.asarray(np.isin(first, second, invert=invert)))
 
@@ -208,7 +211,7 @@ class search_positions:
         return found.reshape(self.shape)
 
 
-@composite(names=("torch",))
+@composite(names=("torch",), out=True)
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
     """Where each value of ``input`` would be put into ``sorted_sequence`` (its last dimension) to keep it sorted.
 
@@ -244,7 +247,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     return functions.search_positions(sorted_sequence, input, out_int32=out_int32, right=right or side == "right")
 
 
-@composite(names=("torch",))
+@composite(names=("torch",), out=True)
 def bucketize(input, boundaries, *, out_int32=False, right=False):
     """The number of the interval between ``boundaries`` (sorted, 1-dim) that each value falls into."""
     if boundaries.ndim != 1:

@@ -187,15 +187,14 @@ def istft(
         "istft", input, n_fft, hop, win, window,
         center=center, normalized=normalized, onesided=onesided, length=length, return_complex=return_complex,
     )  # fmt: skip
-    onesided = _check_inverse(call, input, n_fft, hop, win, window, onesided, return_complex)
+    _check_inverse(call, input, n_fft, hop, win, window, onesided, return_complex)
     spectra = input.transpose(-1, -2)
     norm = "ortho" if normalized else "backward"
     last = (spectra.ndim - 1,)
-    if onesided:
-        frames = functions.fft_c2r(spectra[..., : n_fft // 2 + 1], last, norm, n_fft)
-    else:
+    if return_complex:
         frames = functions.fft_c2c(spectra, last, norm, False)
-        frames = frames if return_complex else frames.real
+    else:  # the upper half of a whole spectrum is not looked at
+        frames = functions.fft_c2r(spectra[..., : n_fft // 2 + 1], last, norm, n_fft)
     window = _full_window(window, win, n_fft, input)
     count = frames.shape[-2]
     total = n_fft + hop * (count - 1)
@@ -227,7 +226,7 @@ def istft(
 
 
 def _check_inverse(call, input, n_fft, hop, win, window, onesided, return_complex):
-    """Refuse what has no inverse; whether the spectra are one-sided."""
+    """Refuse what has no inverse."""
     if not input.is_complex():
         raise RuntimeError(
             hinted(
@@ -261,4 +260,3 @@ def _check_inverse(call, input, n_fft, hop, win, window, onesided, return_comple
         raise RuntimeError(f"{call} : Invalid window shape. window has to be 1D and length of `win_length`")
     if onesided and (return_complex or (window is not None and window.is_complex())):
         raise RuntimeError("Cannot have onesided output if window or input is complex")
-    return onesided

@@ -137,7 +137,7 @@ def _define(name, doc, places):
 
     statistic.__name__ = statistic.__qualname__ = name
     statistic.__doc__ = doc
-    return composite(statistic, names=places)
+    return composite(statistic, names=places, out=name in ("var", "std"))
 
 
 _define(

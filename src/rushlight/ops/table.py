@@ -42,13 +42,15 @@ What a record may hold:
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 
 # Kinds: how the arguments of an operation become its result.
 UNARY = "unary"  # one tensor, element by element
 BINARY = "binary"  # two tensors or numbers, broadcast and promoted
 ELEMENTWISE = "elementwise"  # any number of tensors, broadcast and promoted
-FUSED = "fused"  # an element formula run at once while nothing is recorded, else on Tensors: derivatives come from its parts
+FUSED = "fused"  # an element formula run at once; without derivatives of its own it is recorded in its parts
 VIEW = "view"  # the result looks into the memory of the first argument
 FUNCTION = "function"  # anything else: forward gets arrays
 CREATE = "create"  # no tensor arguments: makes a new one, takes dtype/device/requires_grad/...
@@ -67,13 +69,26 @@ COMPOSITES = {}  # name -> Composite
 INPLACE_LISTS = {}  # name -> (function, names of the lists it writes)
 
 
+# name in `functions` -> the module that sets it there when it is imported.
+PROVIDED = dict.fromkeys(
+    ("current_dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual", "tangent_of"),
+    "rushlight.func.forward_levels",
+)
+PROVIDED["vmap"] = "rushlight.func.vmap"
+PROVIDED["apply_through_levels"] = "rushlight.func.custom"
+
+
 class _Functions:
     """Every function of the table under its name, callable with Tensors; filled by ``tensor/binding.py``.
 
-    It lets derivative rules, composites and the rooms below use operations without importing the tensor room.
+    It lets derivative rules, composites and the rooms below use operations without importing the tensor room. The names in
+    `PROVIDED` come from rooms below that are imported when one of them is first asked for.
     """
 
     def __getattr__(self, name):
+        if name in PROVIDED:
+            import_module(PROVIDED[name])
+            return self.__dict__[name]
         raise AttributeError(f"the op table has no function '{name}'")
 
 
@@ -105,6 +120,8 @@ class Op:
         self.gradients = body.get("gradients")
         self.plans = {}  # which tensor arguments need gradients, as bits -> autograd's Plan
         self.derivatives = {key[2:]: rule for key, rule in body.items() if key.startswith("d_")}
+        # Whether a recorded call runs the formula on Tensors: its derivatives are those of the formula's parts.
+        self.in_parts = kind == FUSED and not self.differentiable
         self.node_name = node or camel_case(self.name) + "Backward0"
         self.refuse = frozenset(refuse)  # names of dtypes that PyTorch's kernel lacks
 
@@ -123,8 +140,8 @@ class Op:
 class Composite:
     """An operation written with other operations: a Python function of Tensors."""
 
-    def __init__(self, function, names, inplace):
-        self.function, self.names, self.inplace = function, names, inplace
+    def __init__(self, function, names, inplace, out):
+        self.function, self.names, self.inplace, self.out = function, names, inplace, out
         self.name = function.__name__
 
 
@@ -164,11 +181,18 @@ def op(schema, *, kind=FUNCTION, dtype=PROMOTE, inplace=False, names=BOTH, node=
     return register
 
 
-def composite(function=None, *, names=BOTH, inplace=False):
-    """Write a function of Tensors into the table; ``inplace`` adds ``name_``, which copies the result into self."""
+def composite(function=None, *, names=BOTH, inplace=False, out=False):
+    """Write a function of Tensors into the table.
+
+    Args:
+        names: as of `op`.
+        inplace: whether ``name_`` exists too, which copies the result into self.
+        out: whether the public function takes ``out=``: tensors that the result is written into. The Tensor method
+            and ``functions.NAME`` stay as they are. Where 100 ns count, a function has an argument ``out`` of its own.
+    """
 
     def register(function):
-        entry = Composite(function, names, inplace)
+        entry = Composite(function, names, inplace, out)
         if entry.name in TABLE or entry.name in COMPOSITES:
             raise ValueError(f"the table already has an operation {entry.name}")
         COMPOSITES[entry.name] = entry

@@ -67,8 +67,8 @@ def _tensordot_dims(a, b, dims):
     return wrapped
 
 
-@composite
-def inner(input, other, *, out=None):
+@composite(out=True)
+def inner(input, other):
     """Sums of products over the last dimension of both; a 0-dim tensor multiplies.
 
     >>> import rushlight as torch
@@ -89,11 +89,11 @@ def inner(input, other, *, out=None):
                 )
             )
         found = tensordot(input, other, [[-1], [-1]])
-    return found if out is None else functions.write_outputs(found, out, "inner")
+    return found
 
 
-@composite
-def kron(input, other, *, out=None):
+@composite(out=True)
+def kron(input, other):
     """The Kronecker product: every element of ``input`` times the whole of ``other``.
 
     >>> import rushlight as torch
@@ -107,4 +107,4 @@ def kron(input, other, *, out=None):
     spread = input.reshape([n for length in first for n in (length, 1)])
     tile = other.reshape([n for length in second for n in (1, length)])
     found = (spread * tile).reshape([m * n for m, n in zip(first, second)])
-    return found if out is None else functions.write_outputs(found, out, "kron")
+    return found

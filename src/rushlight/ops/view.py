@@ -4,6 +4,7 @@ import math
 
 from ..base import dtypes
 from ..base.arrays import element_strides, expand_view, storage_bytes
+from ..base.device import contiguous_format
 from ..base.errors import hinted
 from ..base.shapes import infer_view_shape, view_strides, wrap_dim, wrap_dims
 from .strided import window
@@ -32,6 +33,16 @@ class view_shape:
                 )
             )
         return window(self, shape, strides)
+
+    def d_self(grad, shape):
+        return grad.reshape(shape)
+
+
+@op("reshape_alias(Tensor self, int[] size) -> Tensor", kind=VIEW, names=(), node="ReshapeAliasBackward0")
+class reshape_alias:
+    """What `reshape` gives as a view of a tensor whose elements do not lie row by row."""
+
+    forward = view_shape.forward
 
     def d_self(grad, shape):
         return grad.reshape(shape)
@@ -115,11 +126,18 @@ def reshape(input, *shape):
             hinted('reshape() missing 1 required positional arguments: "shape"', "reshape(()) makes a 0-dim tensor")
         )
     array = input._array
-    if array.flags.c_contiguous and all(n.__class__ is int for n in shape):
-        return functions.view_shape(input, shape)
+    if array.flags.c_contiguous:
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        for length in given:
+            if length.__class__ is not int:
+                break
+        else:
+            return functions.view_shape(input, given)
     shape = infer_view_shape(_lengths(shape, "reshape"), array.size)
     if view_strides(array.shape, element_strides(array), shape) is not None:
-        return functions.view_shape(input, shape)
+        return functions.view_shape(input, shape) if array.flags.c_contiguous else functions.reshape_alias(input, shape)
+    if input.requires_grad:
+        return functions.unsafe_view(input.clone(memory_format=contiguous_format), shape)
     return functions.reshape_copy(input, shape)
 
 
@@ -210,7 +228,7 @@ class unsqueeze:
 
     def forward(self, dim):
         dim = wrap_dim(dim, self.ndim + 1)
-        if self.flags.c_contiguous:
+        if self.flags.c_contiguous and 1 not in self.shape:  # steps of lengths of 1 are kept below
             return self.reshape((*self.shape[:dim], 1, *self.shape[dim:]))
         strides = element_strides(self)
         step = 1 if dim == self.ndim else self.shape[dim] * strides[dim]
@@ -236,7 +254,7 @@ class squeeze:
             dims = wrap_dims(dim if isinstance(dim, (tuple, list)) else (dim,), self.ndim)
         gone = {d for d in dims if self.ndim and self.shape[d] == 1}
         keep = [d for d in range(self.ndim) if d not in gone]
-        if self.flags.c_contiguous:
+        if self.flags.c_contiguous and len(gone) == self.shape.count(1):
             return self.reshape([self.shape[d] for d in keep])
         strides = element_strides(self)
         return window(self, [self.shape[d] for d in keep], [strides[d] for d in keep])
@@ -268,7 +286,8 @@ class expand:
                 )
             )
         shape = []
-        for position, length in enumerate(size):
+        for position in range(len(size) - 1, -1, -1):  # the error names the last dimension that does not fit
+            length = size[position]
             own = None if position < missing else self.shape[position - missing]
             if length == -1:
                 if own is None:
@@ -286,7 +305,7 @@ class expand:
                     )
                 )
             shape.append(length)
-        return expand_view(self, tuple(shape))
+        return expand_view(self, tuple(shape[::-1]))
 
     def d_self(grad, shape):
         return grad.sum_to_size(shape)

@@ -37,7 +37,7 @@ for _name, _view in _COPIED.items():
     _copying(_name, TABLE[_view])
 
 
-@composite(names=("torch",))
+@composite(names=("torch",), out=True)
 def view_copy(input, *size, dtype=None):
     """A copy of what ``input.view(...)`` shows: of another shape, or read as another dtype."""
     if dtype is None and len(size) == 1 and hasattr(size[0], "itemsize"):
@@ -47,7 +47,7 @@ def view_copy(input, *size, dtype=None):
     return functions.view_shape_copy(input, *size)
 
 
-@composite(names=("torch",))
+@composite(names=("torch",), out=True)
 def detach_copy(input):
     """A copy outside the graph."""
     return input.detach().clone()

@@ -62,15 +62,26 @@ class Adadelta(ElementwiseOptimizer):
         return ("square_avg", "acc_delta")
 
     @staticmethod
-    def formula(m, group, step, param, grad, square_avg, acc_delta):
-        rho, eps = group["rho"], group["eps"]
-        if group["maximize"]:
+    def constants(group, step):
+        return {
+            "maximize": group["maximize"],
+            "decay": group["weight_decay"] or None,
+            "rho": group["rho"],
+            "gain": 1 - group["rho"],
+            "eps": group["eps"],
+            "lr": group["lr"],
+        }
+
+    @staticmethod
+    def formula(m, constants, param, grad, square_avg, acc_delta):
+        rho, gain, eps = constants["rho"], constants["gain"], constants["eps"]
+        if constants["maximize"]:
             grad = -grad
-        if group["weight_decay"]:
-            grad = grad + param * group["weight_decay"]
+        if constants["decay"] is not None:
+            grad = grad + param * constants["decay"]
         square_avg *= rho
-        square_avg += grad * grad * (1 - rho)
+        square_avg += grad * grad * gain
         delta = m.sqrt(acc_delta + eps) / m.sqrt(square_avg + eps) * grad
         acc_delta *= rho
-        acc_delta += delta * delta * (1 - rho)
-        param -= delta * group["lr"]
+        acc_delta += delta * delta * gain
+        param -= delta * constants["lr"]

@@ -82,10 +82,19 @@ class Adagrad(ElementwiseOptimizer):
         return {"step": scalar_state(0), "sum": functions.full_like(param, value)}
 
     @staticmethod
-    def formula(m, group, step, param, grad, sum):
-        if group["maximize"]:
+    def constants(group, step):
+        return {
+            "maximize": group["maximize"],
+            "decay": group["weight_decay"] or None,
+            "eps": group["eps"],
+            "rate": group["lr"] / (1 + step * group["lr_decay"]),
+        }
+
+    @staticmethod
+    def formula(m, constants, param, grad, sum):
+        if constants["maximize"]:
             grad = -grad
-        if group["weight_decay"]:
-            grad = grad + param * group["weight_decay"]
+        if constants["decay"] is not None:
+            grad = grad + param * constants["decay"]
         sum += grad * grad
-        param -= grad / (m.sqrt(sum) + group["eps"]) * (group["lr"] / (1 + step * group["lr_decay"]))
+        param -= grad / (m.sqrt(sum) + constants["eps"]) * constants["rate"]

@@ -92,25 +92,36 @@ class Adam(ElementwiseOptimizer):
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
     @staticmethod
-    def formula(m, group, step, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq=None):
-        lr = group["lr"]
-        beta1, beta2 = group["betas"]
+    def constants(group, step):
         step += 1
-        if group["maximize"]:
+        lr, decay = group["lr"], group["weight_decay"]
+        beta1, beta2 = group["betas"]
+        correction1, correction2 = 1 - beta1**step, (1 - beta2**step) ** 0.5
+        return {
+            "maximize": group["maximize"],
+            "shrink": 1 - lr * decay if decay and group["decoupled_weight_decay"] else None,
+            "decay": decay if decay and not group["decoupled_weight_decay"] else None,
+            "gain1": 1 - beta1,
+            "beta2": beta2,
+            "gain2": 1 - beta2,
+            "eps": group["eps"] * correction2,
+            "rate": lr * correction2 / correction1,
+        }
+
+    @staticmethod
+    def formula(m, constants, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq=None):
+        if constants["maximize"]:
             grad = -grad
-        if group["weight_decay"]:
-            if group["decoupled_weight_decay"]:
-                param *= 1 - lr * group["weight_decay"]
-            else:
-                grad = grad + param * group["weight_decay"]
-        exp_avg += (grad - exp_avg) * (1 - beta1)
-        exp_avg_sq *= beta2
-        exp_avg_sq += grad * grad * (1 - beta2)
+        if constants["shrink"] is not None:
+            param *= constants["shrink"]
+        if constants["decay"] is not None:
+            grad = grad + param * constants["decay"]
+        exp_avg += (grad - exp_avg) * constants["gain1"]
+        exp_avg_sq *= constants["beta2"]
+        exp_avg_sq += grad * grad * constants["gain2"]
         second_moment = exp_avg_sq
         if max_exp_avg_sq is not None:
             # Not maximum, whose derivative needs the old value that is written over.
             second_moment = m.where(max_exp_avg_sq > exp_avg_sq, max_exp_avg_sq, exp_avg_sq)
             max_exp_avg_sq[...] = second_moment
-        correction1 = 1 - beta1**step
-        correction2 = (1 - beta2**step) ** 0.5
-        param -= exp_avg / (m.sqrt(second_moment) + group["eps"] * correction2) * (lr * correction2 / correction1)
+        param -= exp_avg / (m.sqrt(second_moment) + constants["eps"]) * constants["rate"]

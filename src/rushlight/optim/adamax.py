@@ -61,12 +61,23 @@ class Adamax(ElementwiseOptimizer):
         return ("exp_avg", "exp_inf")
 
     @staticmethod
-    def formula(m, group, step, param, grad, exp_avg, exp_inf):
+    def constants(group, step):
         beta1, beta2 = group["betas"]
-        if group["maximize"]:
+        return {
+            "maximize": group["maximize"],
+            "decay": group["weight_decay"] or None,
+            "gain1": 1 - beta1,
+            "beta2": beta2,
+            "eps": group["eps"],
+            "rate": group["lr"] / (1 - beta1 ** (step + 1)),
+        }
+
+    @staticmethod
+    def formula(m, constants, param, grad, exp_avg, exp_inf):
+        if constants["maximize"]:
             grad = -grad
-        if group["weight_decay"]:
-            grad = grad + param * group["weight_decay"]
-        exp_avg += (grad - exp_avg) * (1 - beta1)
-        exp_inf[...] = m.maximum(exp_inf * beta2, abs(grad) + group["eps"])
-        param -= exp_avg / exp_inf * (group["lr"] / (1 - beta1 ** (step + 1)))
+        if constants["decay"] is not None:
+            grad = grad + param * constants["decay"]
+        exp_avg += (grad - exp_avg) * constants["gain1"]
+        exp_inf[...] = m.maximum(exp_inf * constants["beta2"], abs(grad) + constants["eps"])
+        param -= exp_avg / exp_inf * constants["rate"]

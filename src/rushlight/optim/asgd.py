@@ -75,14 +75,24 @@ class ASGD(ElementwiseOptimizer):
         return step, lr / (1 + group["lambd"] * lr * step) ** group["alpha"], 1 / max(1, step - group["t0"])
 
     @staticmethod
-    def formula(m, group, step, eta, mu, param, grad, ax):
-        if group["maximize"]:
+    def constants(group, step, eta, mu):
+        return {
+            "maximize": group["maximize"],
+            "decay": group["weight_decay"] or None,
+            "shrink": 1 - group["lambd"] * eta,
+            "eta": eta,
+            "mu": None if mu == 1 else mu,
+        }
+
+    @staticmethod
+    def formula(m, constants, param, grad, ax):
+        if constants["maximize"]:
             grad = -grad
-        if group["weight_decay"]:
-            grad = grad + param * group["weight_decay"]
-        param *= 1 - group["lambd"] * eta
-        param -= grad * eta
-        if mu == 1:
+        if constants["decay"] is not None:
+            grad = grad + param * constants["decay"]
+        param *= constants["shrink"]
+        param -= grad * constants["eta"]
+        if constants["mu"] is None:
             ax[...] = param
         else:
-            ax += (param - ax) * mu
+            ax += (param - ax) * constants["mu"]

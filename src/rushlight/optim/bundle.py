@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..autograd.node import VersionCounter
+from ..kernels.routing import prepared_step
 from ..ops.optimize import COMPUTED
 from ..ops.table import functions
 from ..tensor import Tensor
@@ -18,6 +19,9 @@ from ..tensor import Tensor
 SMALL = 2048
 # How often a bundle may be found unfit before it is made anew.
 PATIENCE = 10
+# Steps after which a bundle's kernel is loaded. Loading takes as long as NumPy does on some thousand steps, and whoever has
+# taken so many will take more.
+WARM = 2000
 
 _array_of, _grad_of = attrgetter("_array"), attrgetter("_grad")
 
@@ -35,20 +39,24 @@ class Bundle:
         scalar_names, names: of the 0-dim state tensors, and of those in the shape of the parameter.
 
     ``params`` are the members, none where there are not two, and ``rest`` the other parameters of the group.
-    ``misses`` counts the steps that the bundle did not fit.
+    ``misses`` counts the steps that the bundle did not fit, ``hits`` those that it did.
     """
 
     def __init__(self, listed, state, scalar_names, names):
         self.params = params = _members(listed, state, scalar_names, names)
-        self.names, self.misses, self.known = names, 0, len(state)
+        self.names, self.misses, self.hits, self.known = names, 0, 0, len(state)
         chosen = set(map(id, params))
         self.rest = [param for param in listed if id(param) not in chosen]
         self.dicts = [state[param] for param in params]
         if not params:
             return
         self.scalars = [self._scalar(name) for name in scalar_names]
-        self.states = [self._state(name) for name in names]
+        flats = [self._flat() for _ in names]
+        self.states = [self._move(name, *flat) for name, flat in zip(names, flats)]
+        self.parts = [parts for _, parts in flats]
         self.room = tuple(self._flat() for _ in ("params", "grads"))
+        self.written = [*params, *self.scalars, *self.states]
+        self.kernel = None  # once it is warm: what `prepared_step` gives
         self.found = self._look(listed, state)
 
     def _flat(self):
@@ -57,9 +65,6 @@ class Bundle:
         ends = list(accumulate(array.size for array in arrays))
         flat = np.empty(ends[-1], arrays[0].dtype)
         return flat, [flat[end - array.size : end].reshape(array.shape) for array, end in zip(arrays, ends)]
-
-    def _state(self, name):
-        return self._move(name, *self._flat())
 
     def _scalar(self, name):
         flat = np.empty(len(self.params), self.dicts[0][name]._array.dtype)
@@ -77,9 +82,42 @@ class Bundle:
         return flat
 
     def _look(self, listed, state):
-        """All objects that are the same as long as nobody has exchanged a parameter, a state tensor or their memory."""
-        tensors = [*self.params, *chain.from_iterable(map(dict.values, self.dicts))]
-        return [*listed, *islice(state.values(), self.known), *tensors, *map(_array_of, tensors)]
+        """All objects that are the same as long as nobody has exchanged a parameter, a state or their memory."""
+        tensors = chain(self.params, *map(dict.values, self.dicts))
+        return [*listed, *islice(state.values(), self.known), *map(_array_of, tensors)]
+
+    def step(self, grads, group, formula, constants, advance):
+        """Let the members take a step; formula, constants and advance are those of an `ElementwiseOptimizer`."""
+        if self.hits == WARM:
+            self.kernel = prepared_step(list(map(_array_of, self.params)), self.parts, formula)
+        if self.kernel is not None:
+            counters = [flat._array for flat in self.scalars]
+            numbers = [counter.item(0) for counter in counters]
+            if self.kernel(list(map(_array_of, grads)), constants(group, *numbers)):
+                if counters:
+                    for counter, number in zip(counters, advance(group, *numbers)):
+                        counter.fill(number)
+                functions.count_writes(self.written, "optimizer_step_")
+                return
+        functions.bundle_step_(
+            self.params,
+            grads,
+            self.scalars,
+            self.states,
+            room=self.room,
+            formula=formula,
+            constants=constants,
+            advance=advance,
+            group=group,
+        )
+
+    def _fits(self, listed, state):
+        try:
+            found = self._look(listed, state)
+        except AttributeError:  # a number stands where a state tensor was
+            return False
+        same = len(found) == len(self.found) and all(map(is_, found, self.found))
+        return same and all(map(_all_equal, self.scalars))
 
     def gradients(self, listed, state, names):
         """The gradients of the members, or None where the bundle does not fit this step.
@@ -88,11 +126,9 @@ class Bundle:
         differ from the others'.
         """
         grads = list(map(_grad_of, self.params))
-        if grads and names == self.names and not any(map(is_, grads, repeat(None))):
-            found = self._look(listed, state)
-            same = len(found) == len(self.found) and all(map(is_, found, self.found))
-            if same and all(map(_all_equal, self.scalars)):
-                return grads
+        if grads and names == self.names and not any(map(is_, grads, repeat(None))) and self._fits(listed, state):
+            self.hits += 1
+            return grads
         self.misses += 1
         return None
 

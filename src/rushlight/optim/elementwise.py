@@ -26,10 +26,12 @@ class ElementwiseOptimizer(Optimizer):
     - ``scalar_names``: the names of its 0-dim state tensors;
     - ``state_names(group)``: the names of its state tensors in the shape of the parameter, given the group's options;
     - ``init_single(param, grad, group)``: the state before the first step, unless all of it is zero;
-    - ``formula(m, group, *scalars, param, grad, *states)``: the formula (a static method). It changes ``param`` and the
-      states with ``+=``, ``*=`` and ``[...] =`` and leaves ``grad`` alone. Scalars come as the numbers they were before
-      the step. Functions are attributes of ``m``, since the same formula runs on blocks of arrays (all parameters of a
-      group in one call of the op table) and, with ``differentiable=True``, on Tensors that record a graph;
+    - ``constants(group, *scalars)``: what the formula needs besides tensors, by name (static): numbers, and True, False or
+      None, which choose its form. Scalars come as the numbers they were before the step;
+    - ``formula(m, constants, param, grad, *states)``: the formula (static). It changes ``param`` and the states with
+      ``+=``, ``*=`` and ``[...] =`` and leaves ``grad`` alone. Functions are attributes of ``m``, since the same formula
+      runs on blocks of arrays, on symbols, from which a kernel is generated (numbers are its parameters: a new learning
+      rate compiles nothing), and, with ``differentiable=True``, on Tensors that record a graph;
     - ``advance_scalars(group, *scalars)``: the scalars after the step, unless it is a step count alone (static).
     """
 
@@ -70,13 +72,14 @@ class ElementwiseOptimizer(Optimizer):
     def _step_on_arrays(self, group):
         """One call of the op table for all parameters of the group that have a gradient."""
         scalar_names, names, state_of = self.scalar_names, self.state_names(group), self.state
-        run = {"formula": self.formula, "advance": self.advance_scalars, "group": self.with_numbers(group)}
-        rest = group["params"]
+        rest, numbers = group["params"], self.with_numbers(group)
         bundle = self._bundles.get(id(group))
         bundled = None if bundle is None else bundle.gradients(rest, state_of, names)
         if bundled is not None:
-            functions.bundle_step_(bundle.params, bundled, bundle.scalars, bundle.states, room=bundle.room, **run)
+            bundle.step(bundled, numbers, self.formula, self.constants, self.advance_scalars)
             rest = bundle.rest
+            if not rest:
+                return
         has_state = scalar_names or names
         params, grads, scalars, states = [], [], [], []
         for param in rest:
@@ -92,7 +95,16 @@ class ElementwiseOptimizer(Optimizer):
                 for name in names:
                     states.append(state[name])
         if params:
-            functions.optimizer_step_(params, grads, scalars, states, **run)
+            functions.optimizer_step_(
+                params,
+                grads,
+                scalars,
+                states,
+                formula=self.formula,
+                constants=self.constants,
+                advance=self.advance_scalars,
+                group=numbers,
+            )
         if bundled is None and has_state and (bundle is None or bundle.misses > PATIENCE):
             self._bundles[id(group)] = Bundle(group["params"], state_of, scalar_names, names)
 
@@ -118,7 +130,7 @@ class ElementwiseOptimizer(Optimizer):
                 tensors = [param, grad, *(state[name] for name in names)]
                 if param.is_complex():
                     tensors = [functions.view_as_real(tensor) for tensor in tensors]
-                self.formula(functions, group, *numbers, *tensors)
+                self.formula(functions, self.constants(group, *numbers), *tensors)
                 if numbers:
                     advanced = self.advance_scalars(group, *numbers)
                     state.update({name: scalar_state(number) for name, number in zip(self.scalar_names, advanced)})

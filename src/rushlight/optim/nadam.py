@@ -84,21 +84,36 @@ class NAdam(ElementwiseOptimizer):
         return step + 1, mu_product * NAdam.momentum_at(group, step + 1)
 
     @staticmethod
-    def formula(m, group, step, mu_product, param, grad, exp_avg, exp_avg_sq):
-        lr = group["lr"]
-        beta1, beta2 = group["betas"]
+    def constants(group, step, mu_product):
         step += 1
+        lr, decay = group["lr"], group["weight_decay"]
+        beta1, beta2 = group["betas"]
         mu, mu_next = NAdam.momentum_at(group, step), NAdam.momentum_at(group, step + 1)
         mu_product *= mu
-        if group["maximize"]:
+        return {
+            "maximize": group["maximize"],
+            "shrink": 1 - lr * decay if decay and group["decoupled_weight_decay"] else None,
+            "decay": decay if decay and not group["decoupled_weight_decay"] else None,
+            "gain1": 1 - beta1,
+            "beta2": beta2,
+            "gain2": 1 - beta2,
+            "now": (1 - mu) / (1 - mu_product),
+            "ahead": mu_next / (1 - mu_product * mu_next),
+            "correction2": 1 - beta2**step,
+            "eps": group["eps"],
+            "lr": lr,
+        }
+
+    @staticmethod
+    def formula(m, constants, param, grad, exp_avg, exp_avg_sq):
+        if constants["maximize"]:
             grad = -grad
-        if group["weight_decay"]:
-            if group["decoupled_weight_decay"]:
-                param *= 1 - lr * group["weight_decay"]
-            else:
-                grad = grad + param * group["weight_decay"]
-        exp_avg += (grad - exp_avg) * (1 - beta1)
-        exp_avg_sq *= beta2
-        exp_avg_sq += grad * grad * (1 - beta2)
-        ahead = grad * ((1 - mu) / (1 - mu_product)) + exp_avg * (mu_next / (1 - mu_product * mu_next))
-        param -= ahead / (m.sqrt(exp_avg_sq / (1 - beta2**step)) + group["eps"]) * lr
+        if constants["shrink"] is not None:
+            param *= constants["shrink"]
+        if constants["decay"] is not None:
+            grad = grad + param * constants["decay"]
+        exp_avg += (grad - exp_avg) * constants["gain1"]
+        exp_avg_sq *= constants["beta2"]
+        exp_avg_sq += grad * grad * constants["gain2"]
+        ahead = grad * constants["now"] + exp_avg * constants["ahead"]
+        param -= ahead / (m.sqrt(exp_avg_sq / constants["correction2"]) + constants["eps"]) * constants["lr"]

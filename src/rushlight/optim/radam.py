@@ -64,25 +64,41 @@ class RAdam(ElementwiseOptimizer):
         return ("exp_avg", "exp_avg_sq")
 
     @staticmethod
-    def formula(m, group, step, param, grad, exp_avg, exp_avg_sq):
-        lr = group["lr"]
-        beta1, beta2 = group["betas"]
+    def constants(group, step):
         step += 1
-        if group["maximize"]:
-            grad = -grad
-        if group["weight_decay"]:
-            if group["decoupled_weight_decay"]:
-                param *= 1 - lr * group["weight_decay"]
-            else:
-                grad = grad + param * group["weight_decay"]
-        exp_avg += (grad - exp_avg) * (1 - beta1)
-        exp_avg_sq *= beta2
-        exp_avg_sq += grad * grad * (1 - beta2)
+        lr, decay = group["lr"], group["weight_decay"]
+        beta1, beta2 = group["betas"]
         correction1, correction2 = 1 - beta1**step, 1 - beta2**step
         longest = 2 / (1 - beta2) - 1  # rho: the length of a simple moving average of the same variance
         length = longest - 2 * step * beta2**step / correction2
-        change = exp_avg * (lr / correction1)
+        rectification = None
         if length > 5:
             rectification = ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
-            change = change * (rectification * correction2**0.5) / (m.sqrt(exp_avg_sq) + group["eps"])
+            rectification *= correction2**0.5
+        return {
+            "maximize": group["maximize"],
+            "shrink": 1 - lr * decay if decay and group["decoupled_weight_decay"] else None,
+            "decay": decay if decay and not group["decoupled_weight_decay"] else None,
+            "gain1": 1 - beta1,
+            "beta2": beta2,
+            "gain2": 1 - beta2,
+            "rate": lr / correction1,
+            "rectification": rectification,
+            "eps": group["eps"],
+        }
+
+    @staticmethod
+    def formula(m, constants, param, grad, exp_avg, exp_avg_sq):
+        if constants["maximize"]:
+            grad = -grad
+        if constants["shrink"] is not None:
+            param *= constants["shrink"]
+        if constants["decay"] is not None:
+            grad = grad + param * constants["decay"]
+        exp_avg += (grad - exp_avg) * constants["gain1"]
+        exp_avg_sq *= constants["beta2"]
+        exp_avg_sq += grad * grad * constants["gain2"]
+        change = exp_avg * constants["rate"]
+        if constants["rectification"] is not None:
+            change = change * constants["rectification"] / (m.sqrt(exp_avg_sq) + constants["eps"])
         param -= change

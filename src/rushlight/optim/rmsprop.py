@@ -66,23 +66,35 @@ class RMSprop(ElementwiseOptimizer):
         return (*names, "grad_avg") if group["centered"] else names
 
     @staticmethod
-    def formula(m, group, step, param, grad, square_avg, *others):
-        alpha = group["alpha"]
-        if group["maximize"]:
+    def constants(group, step):
+        return {
+            "maximize": group["maximize"],
+            "decay": group["weight_decay"] or None,
+            "alpha": group["alpha"],
+            "gain": 1 - group["alpha"],
+            "centered": group["centered"],
+            "eps": group["eps"],
+            "momentum": group["momentum"] or None,
+            "lr": group["lr"],
+        }
+
+    @staticmethod
+    def formula(m, constants, param, grad, square_avg, *others):
+        if constants["maximize"]:
             grad = -grad
-        if group["weight_decay"]:
-            grad = grad + param * group["weight_decay"]
-        square_avg *= alpha
-        square_avg += grad * grad * (1 - alpha)
+        if constants["decay"] is not None:
+            grad = grad + param * constants["decay"]
+        square_avg *= constants["alpha"]
+        square_avg += grad * grad * constants["gain"]
         variance = square_avg
-        if group["centered"]:
+        if constants["centered"]:
             grad_avg = others[-1]
-            grad_avg += (grad - grad_avg) * (1 - alpha)
+            grad_avg += (grad - grad_avg) * constants["gain"]
             variance = square_avg - grad_avg * grad_avg
-        change = grad / (m.sqrt(variance) + group["eps"])
-        if group["momentum"]:
+        change = grad / (m.sqrt(variance) + constants["eps"])
+        if constants["momentum"] is not None:
             momentum_buffer = others[0]
-            momentum_buffer *= group["momentum"]
+            momentum_buffer *= constants["momentum"]
             momentum_buffer += change
             change = momentum_buffer
-        param -= change * group["lr"]
+        param -= change * constants["lr"]

@@ -64,13 +64,24 @@ class Rprop(ElementwiseOptimizer):
         return {"step": scalar_state(0), "prev": functions.zeros_like(param), "step_size": size}
 
     @staticmethod
-    def formula(m, group, step, param, grad, prev, step_size):
+    def constants(group, step):
         shrink, grow = group["etas"]
-        if group["maximize"]:
+        smallest, largest = group["step_sizes"]
+        return {
+            "maximize": group["maximize"],
+            "shrink": shrink,
+            "grow": grow,
+            "smallest": smallest,
+            "largest": largest,
+        }
+
+    @staticmethod
+    def formula(m, constants, param, grad, prev, step_size):
+        if constants["maximize"]:
             grad = -grad
         agreement = grad * prev
         turned = agreement < 0
-        factor = m.where(turned, shrink, m.where(agreement > 0, grow, 1.0))
-        step_size[...] = m.clip(step_size * factor, *group["step_sizes"])
+        factor = m.where(turned, constants["shrink"], m.where(agreement > 0, constants["grow"], 1.0))
+        step_size[...] = m.clip(step_size * factor, constants["smallest"], constants["largest"])
         prev[...] = m.where(turned, 0.0, grad)
         param -= m.sign(prev) * step_size

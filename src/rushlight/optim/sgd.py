@@ -105,14 +105,26 @@ class SGD(ElementwiseOptimizer):
             functions.add_scaled_(params, grads, scale=lr if group["maximize"] else -lr)
 
     @staticmethod
-    def formula(m, group, param, grad, momentum_buffer=None):
-        if group["maximize"]:
+    def constants(group):
+        dampening = group["dampening"]
+        return {
+            "maximize": group["maximize"],
+            "decay": group["weight_decay"] or None,
+            "momentum": group["momentum"] or None,
+            "gain": 1 - dampening if dampening else None,
+            "nesterov": group["nesterov"],
+            "lr": group["lr"],
+        }
+
+    @staticmethod
+    def formula(m, constants, param, grad, momentum_buffer=None):
+        if constants["maximize"]:
             grad = -grad
-        if group["weight_decay"]:
-            grad = grad + param * group["weight_decay"]
-        momentum = group["momentum"]
-        if momentum:
+        if constants["decay"] is not None:
+            grad = grad + param * constants["decay"]
+        momentum = constants["momentum"]
+        if momentum is not None:
             momentum_buffer *= momentum
-            momentum_buffer += grad * (1 - group["dampening"]) if group["dampening"] else grad
-            grad = grad + momentum_buffer * momentum if group["nesterov"] else momentum_buffer
-        param -= grad * group["lr"]
+            momentum_buffer += grad if constants["gain"] is None else grad * constants["gain"]
+            grad = grad + momentum_buffer * momentum if constants["nesterov"] else momentum_buffer
+        param -= grad * constants["lr"]

@@ -5,7 +5,20 @@ from ..kernels.routing import random_kernels
 from ..ops import families
 from ..ops.table import functions
 from ..random import bulk
-from . import base, binding, conversion, creation, indexing, inplace_views, internals, legacy, queries, storage
+from . import (
+    base,
+    binding,
+    conversion,
+    creation,
+    indexing,
+    inference,
+    inplace_views,
+    internals,
+    legacy,
+    memory,
+    queries,
+    storage,
+)
 from .base import Tensor, wrap
 from .binding import NAMESPACES
 from .legacy import TYPED

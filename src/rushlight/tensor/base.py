@@ -12,15 +12,17 @@ import numpy as np
 
 from ..autograd import gradients, leaves
 from ..autograd.engine import execute
-from ..autograd.hooks import HookDict, add_hook, hooks_of
-from ..autograd.node import LEAF, UNTOUCHED, edge_of
-from ..autograd.views import NO_GRAD
+from ..autograd.hooks import HookDict, add_hook, hooks_of, warn_if_has_hooks
+from ..autograd.names import described
+from ..autograd.node import INFERENCE, LEAF, UNTOUCHED, AccumulateGrad, edge_of, leads_nowhere
+from ..autograd.views import View, known_edge
 from ..base import dtypes
 from ..base.arrays import address_of, element_strides, storage_bytes
 from ..base.device import CPU, strided
 from ..base.errors import hinted
 from ..base.size import Size
 from ..ops.table import functions
+from .interposers import INTERPOSERS
 from .printing import format_scalar, format_tensor
 
 
@@ -62,7 +64,10 @@ class Tensor:
     _accumulator = None  # weak reference to a leaf's AccumulateGrad node
     _hooks = None  # a leaf's tensor hooks
     _post_accumulate_hooks = None
+    _grad_dtype = leaves.OWN_DTYPE
     _names = None
+    _tangent = None  # forward mode: the tangent, while a dual level is open
+    _tangent_base = None  # forward mode: the tensor whose tangent a view has a part of, where that is not `_base`
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
 
     def __new__(cls, *args, **kwargs):
@@ -83,9 +88,7 @@ class Tensor:
         edge = self._edge
         if edge is None:
             return False
-        if edge is LEAF or edge.__class__ is tuple:
-            return True
-        return edge.base.requires_grad if edge.made == NO_GRAD else edge.resolve(self) is not None
+        return edge.requires_grad if edge.__class__ is View else True
 
     @requires_grad.setter
     def requires_grad(self, value):
@@ -114,7 +117,7 @@ class Tensor:
             return None
         if edge.__class__ is not tuple:
             edge = edge.resolve(self)
-            if edge is None:
+            if leads_nowhere(edge) or edge[0].__class__ is AccumulateGrad:
                 return None
         return edge[0]
 
@@ -133,14 +136,14 @@ class Tensor:
     def grad(self):
         """The gradient that ``backward`` accumulated, or None. Kept for leaves and after ``retain_grad()``."""
         found = self._grad
-        if found is None and self._edge is not None and not self.is_leaf and not self.retains_grad:
+        if found is None and self._edge is not None and (edge := known_edge(self)) and not self.retains_grad:
             warnings.warn(
                 hinted(
                     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
                     "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
                     "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
                     "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.",
-                    f"it was made by {self.grad_fn.name()}; call retain_grad() on it before backward()",
+                    f"{described(self)} was made by {edge[0].name()}; call retain_grad() on it before backward()",
                 ),
                 stacklevel=2,
             )
@@ -156,10 +159,12 @@ class Tensor:
     def grad(self):
         self._grad = None
 
+    grad_dtype = property(leaves.grad_dtype, leaves.set_grad_dtype)
+
     @property
     def retains_grad(self):
         """Whether this non-leaf tensor keeps its gradient."""
-        edge = edge_of(self) if self._edge is not LEAF else None
+        edge = known_edge(self)
         return edge is not None and edge[0].hooks is not None and edge[1] in edge[0].hooks.retained
 
     def retain_grad(self):
@@ -185,7 +190,7 @@ class Tensor:
     def register_hook(self, hook):
         """Call ``hook(grad)`` when the gradient of this tensor is known; a Tensor that it returns replaces it."""
         leaves.check_hookable(self)
-        if self._edge is LEAF:
+        if self.is_leaf:
             if self._hooks is None:
                 self._hooks = HookDict()
             return add_hook(self._hooks, hook)
@@ -197,14 +202,19 @@ class Tensor:
         """The tensor hooks of a leaf, by the id of their handles; None where there are none."""
         return self._hooks
 
+    @property
+    def _post_accumulate_grad_hooks(self):
+        """The hooks that run after accumulation, by the id of their handles; None where there are none."""
+        return self._post_accumulate_hooks
+
     def register_post_accumulate_grad_hook(self, hook):
         """Call ``hook(tensor)`` on a leaf after its ``grad`` was accumulated."""
         leaves.check_hookable(self)
-        if self._edge is not LEAF:
+        if not self.is_leaf:
             raise RuntimeError(
                 hinted(
                     "post accumulate grad hooks cannot be registered on non-leaf tensors",
-                    f"this tensor was made by {self.grad_fn.name()}: use register_hook, which is given the gradient",
+                    f"{described(self)} was made by {self.grad_fn.name()}: use register_hook, which is given the gradient",
                 )
             )
         if self._post_accumulate_hooks is None:
@@ -226,7 +236,9 @@ class Tensor:
     @property
     def data(self):
         """The same memory, outside the graph and with a version counter of its own. Assignment swaps the memory."""
-        return functions.in_class_of(self, functions.wrap(self._array))
+        found = functions.wrap(self._array)
+        found._version_counter = INFERENCE if self._version_counter is INFERENCE else UNTOUCHED
+        return functions.in_class_of(self, found)
 
     @data.setter
     def data(self, value):
@@ -239,9 +251,27 @@ class Tensor:
         alias._version_counter = self._version_counter
         return alias
 
+    def _become(self, view):
+        """Look into the memory of ``view``, in its shape, from now on; `unsqueeze_` and its like do."""
+        self._array = view._array
+        if view._tangent is not None:
+            self._tangent = view._tangent
+
     @property
     def _version(self):
-        return self._version_counter.value
+        counter = self._version_counter
+        if counter is INFERENCE:
+            raise RuntimeError(
+                hinted(
+                    "Inference tensors do not track version counter.",
+                    "this tensor was made inside torch.inference_mode()",
+                )
+            )
+        return counter.value
+
+    def _is_tracked(self):
+        """Whether derivatives of any kind flow through this tensor; inside transforms, at any of their levels."""
+        return self.requires_grad or self._tangent is not None
 
     def _is_view(self):
         return self._base is not None
@@ -332,7 +362,8 @@ class Tensor:
         return -1
 
     def is_inference(self):
-        return False
+        """Whether the tensor was made in inference mode."""
+        return self._version_counter is INFERENCE
 
     def is_pinned(self):
         return False
@@ -360,6 +391,7 @@ class Tensor:
             name = None if node is None else type(node).__name__
         except RuntimeError:  # a view whose history an in-place write made invalid
             name = "Invalid"
+        tangent = functions.tangent_of(self) if INTERPOSERS else None
         return format_tensor(
             self._array,
             dtype_name=self.dtype.name,
@@ -368,6 +400,7 @@ class Tensor:
             default_dtype_name=dtypes.get_default_dtype().name,
             prefix=prefix,
             contents=contents,
+            tangent=None if tangent is None else format(tangent),
         )
 
     def __format__(self, spec):
@@ -386,6 +419,9 @@ class Tensor:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
+    def __reversed__(self):
+        return self.flip(0) if self._array.ndim else self
+
     def __contains__(self, element):
         if isinstance(element, (Tensor, int, float, complex)):
             return bool((element == self).any().item())
@@ -399,9 +435,12 @@ class Tensor:
             return memo[id(self)]
         if not self.is_leaf:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
-                "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
-                "https://github.com/pytorch/pytorch/pull/103001"
+                hinted(
+                    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
+                    "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                    "https://github.com/pytorch/pytorch/pull/103001",
+                    f"{described(self)} was made by {self.grad_fn.name()}: copy its detach(), and keep results out of modules",
+                )
             )
         made = functions.wrap(self._array.copy(order="K"))
         made.__class__ = type(self)
@@ -418,10 +457,15 @@ class Tensor:
     def __reduce_ex__(self, protocol):
         if not self.is_leaf:
             raise RuntimeError(
-                "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing "
-                "process boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing "
-                "(e.g., putting it on the queue)."
+                hinted(
+                    "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing "
+                    "process boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing "
+                    "(e.g., putting it on the queue).",
+                    f"{described(self)} was made by {self.grad_fn.name()}, and its graph cannot be written",
+                )
             )
+        if self._hooks:
+            warn_if_has_hooks(self)
         return _rebuild, (type(self), self._array, self.requires_grad)
 
     def __setstate__(self, state):

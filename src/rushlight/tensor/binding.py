@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import wraps
+
 from ..ops import table
 from ..ops.order import PROPERTIES
 from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
-from . import dispatch, fast, fast_views
+from . import dispatch, fast, fast_views, forms
 from .base import Tensor
 
-# What each public namespace holds: "torch", "nn.functional", "special", "linalg", "fft".
-NAMESPACES = {"torch": {}, "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}}
+# What each public namespace holds, by the name that records write.
+NAMESPACES = {"torch": {}, "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}}
 
 _FACTORIES = {
     table.UNARY: fast.unary,
@@ -18,8 +20,8 @@ _FACTORIES = {
     table.FUSED: fast.fused,
     table.VIEW: fast_views.view,
     table.FUNCTION: dispatch.short,
-    table.CREATE: dispatch.creation,
-    table.INPLACE: dispatch.inplace_only,
+    table.CREATE: forms.creation,
+    table.INPLACE: forms.inplace_only,
 }
 
 # Python's operators and the operations they stand for.
@@ -47,13 +49,15 @@ def bind_all():
         function = fast.reduction(op) if op.whole is not None else _FACTORIES[op.kind](op)
         _publish(op.name, op.names, function)
         if op.inplace:
-            _publish_inplace(op.name, op.names, dispatch.inplace_form(op))
+            _publish_inplace(op.name, op.names, forms.inplace_form(op))
     for name, entry in COMPOSITES.items():
         _publish(name, entry.names, entry.function)
+        if entry.out:
+            _publish_with_out(entry)
         if entry.inplace:
             _publish_inplace(name, entry.names, _composite_inplace(entry))
     for name, (function, writes) in INPLACE_LISTS.items():
-        setattr(functions, name, dispatch.on_lists(name, function, writes))
+        setattr(functions, name, forms.on_lists(name, function, writes))
     for name, attribute in PROPERTIES.items():
         setattr(Tensor, name, attribute)
     _bind_operators()
@@ -82,6 +86,39 @@ def _publish_inplace(name, places, function):
         ],
         function,
     )
+
+
+def _argument_aliases(code):
+    """NumPy's names for arguments of a function with this code: PyTorch's functions take them too."""
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    known = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
+    return {alias: name for alias, name in known.items() if name in names and alias not in names}
+
+
+def _publish_with_out(entry):
+    """Let the functions of a composite outside of Tensor take ``out=`` and NumPy's argument names."""
+    function, name = entry.function, entry.name
+    code = function.__code__
+    takes_dtype = "dtype" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    aliases = _argument_aliases(code)
+
+    @wraps(function)
+    def call(*args, **kwargs):
+        if not kwargs:
+            return function(*args)
+        kwargs = {aliases.get(key, key): value for key, value in kwargs.items()}
+        out = kwargs.pop("out", None)
+        if out is None:
+            return function(*args, **kwargs)
+        if takes_dtype and kwargs.get("dtype") is None:
+            kwargs["dtype"] = out.dtype
+        return functions.written_into(out, name, function, *args, **kwargs)
+
+    for place in entry.names:
+        where, _, alias = place.partition(":")
+        if where != "Tensor":
+            NAMESPACES[where][alias or name] = call
 
 
 def _composite_inplace(entry):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from ..autograd.modes import state
+from ..autograd.names import described
 from ..base import dtypes
 from ..base.device import check_device, preserve_format
 from ..base.device import device as Device
@@ -97,7 +100,7 @@ def _cast(name, dtype):
 
 for _name, _dtype in {"float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
                       "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
-                      "bool": dtypes.bool_, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128}.items():  # fmt: skip
+                      "bool": dtypes.bool_, "chalf": dtypes.complex32, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128}.items():  # fmt: skip
     _cast(_name, _dtype)
 
 
@@ -120,14 +123,6 @@ def convert_type(self, dtype=None, non_blocking=False):
             hinted(f"invalid type: '{getattr(dtype, '__name__', dtype)}'", "use a dtype: torch.float32, ...")
         )
     return to(self, dtype)
-
-
-@method
-def chalf(self, memory_format=None):
-    """Refused: complex numbers of half precision are not available; ``cfloat()`` has the same numbers."""
-    raise NotImplementedError(
-        hinted("torch.complex32 is not available", "NumPy has no such numbers: use cfloat(), which is complex64")
-    )
 
 
 @method
@@ -219,13 +214,33 @@ def __int__(self):
     return int(_real(self, "int64_t"))
 
 
+_warned_of_tracked_number = False
+
+
+def _warn_of_tracked_number(self):
+    """PyTorch's advice, once a process: a number made of a tensor that requires grad has left the graph."""
+    global _warned_of_tracked_number
+    if not _warned_of_tracked_number and self.requires_grad and state.grad:
+        _warned_of_tracked_number = True
+        warnings.warn(
+            hinted(
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+                "Consider using tensor.detach() first.",
+                f"no gradient flows through the number made of {described(self)}; .item() says that this is meant",
+            ),
+            stacklevel=3,
+        )
+
+
 @method
 def __float__(self):
+    _warn_of_tracked_number(self)
     return float(_real(self, "double"))
 
 
 @method
 def __complex__(self):
+    _warn_of_tracked_number(self)
     return complex(_python_number(self))
 
 
@@ -255,6 +270,13 @@ def _refuse_tracked(self, name):
 
 
 def _write_numbers(self, numbers, name):
+    for number in numbers:
+        if not isinstance(number, (bool, int, float, complex, np.generic, Tensor)):
+            raise TypeError(
+                hinted(
+                    f"must be real number, not {type(number).__name__}", f"the function given to {name}() returned it"
+                )
+            )
     array = self._array
     array[...] = np.array(numbers).astype(array.dtype).reshape(array.shape)
     bump(self, name)
@@ -323,8 +345,14 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
 @method
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     if self.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    return self._array.__dlpack__()
+        raise BufferError(
+            hinted(
+                "Can't export tensors that require gradient, use tensor.detach()",
+                f"another library records nothing of what it does with {described(self)}",
+            )
+        )
+    # Without a version the consumer cannot be told that it may write.
+    return self._array.__dlpack__() if max_version is None else self._array.__dlpack__(max_version=max_version)
 
 
 @method
@@ -332,12 +360,47 @@ def __dlpack_device__(self):
     return self._array.__dlpack_device__()
 
 
+class _Capsule:
+    """A DLPack capsule, which says nothing about itself, as an object that NumPy imports."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **options):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return (1, 0)  # the CPU
+
+
+class _Writable:
+    """The memory of an array that NumPy marks read-only, offered for writing."""
+
+    def __init__(self, array):
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+
+
+@internal
+def is_capsule(value):
+    """Whether a value is a bare DLPack capsule."""
+    return type(value).__name__ == "PyCapsule"
+
+
 @internal
 def from_dlpack(ext_tensor, *, device=None, copy=None):
-    """A tensor on the memory of an object that offers ``__dlpack__`` (NumPy, PyTorch, JAX, ...)."""
+    """A tensor on the memory of a DLPack capsule, or of an object that offers ``__dlpack__`` (NumPy, PyTorch, JAX, ...)."""
     check_device(device)
-    if not hasattr(ext_tensor, "__dlpack__"):
-        raise TypeError("from_dlpack needs an object with __dlpack__; capsules alone are not accepted")
-    array = np.from_dlpack(ext_tensor)
+    if is_capsule(ext_tensor):
+        array = np.asarray(_Writable(np.from_dlpack(_Capsule(ext_tensor))))
+    elif hasattr(ext_tensor, "__dlpack__"):
+        array = np.from_dlpack(ext_tensor)
+    else:
+        raise TypeError(
+            hinted(
+                f"from_dlpack(): a {type(ext_tensor).__name__} has no __dlpack__",
+                "give an array, a tensor of another library, or the capsule that its __dlpack__() makes",
+            )
+        )
     # NumPy marks imported memory read-only where the exporter did not promise that it may be written.
     return wrap(array.copy() if copy or not array.flags.writeable else array)

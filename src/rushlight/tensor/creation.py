@@ -10,6 +10,7 @@ from ..autograd.leaves import require_grad
 from ..base import dtypes
 from ..base.device import check_device
 from ..base.errors import hinted
+from ..ops.table import functions
 from .base import Tensor, wrap
 from .internals import internal
 
@@ -161,6 +162,8 @@ def _number(value, dtype):
 def _fitted(array, dtype):
     """An array of Python numbers in ``dtype``; what does not fit is refused, as far as PyTorch refuses it."""
     kind, goal = array.dtype.kind, dtype.numpy
+    if goal.kind == "b":
+        return array.astype(goal)
     if kind == "O" or (kind == "u" and goal.kind == "i"):
         if goal.kind in "iu":
             raise ValueError(hinted("Overflow when unpacking long long", "integers have at most 64 bits"))
@@ -231,8 +234,11 @@ def tensor(data=_MISSING, *, dtype=None, device=None, requires_grad=False, pin_m
     check_device(device)
     if isinstance(data, Tensor):
         warnings.warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            hinted(
+                "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+                "the copy is outside of the graph: no gradient flows through it",
+            ),
             UserWarning,
             stacklevel=2,
         )
@@ -334,10 +340,11 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """
     dtype = as_dtype(dtype, "asarray")
     check_device(device)
-    if isinstance(obj, (Tensor, np.ndarray)) or (hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic)):
-        source = (
-            obj if isinstance(obj, Tensor) else as_tensor(obj if isinstance(obj, np.ndarray) else np.from_dlpack(obj))
-        )
+    exported = functions.is_capsule(obj) or (hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic))
+    if exported or isinstance(obj, (Tensor, np.ndarray)):
+        source = obj
+        if not isinstance(obj, Tensor):
+            source = as_tensor(obj) if isinstance(obj, np.ndarray) else functions.from_dlpack(obj)
         if dtype is not None and source.dtype is not dtype:
             if copy is False:
                 raise _cannot_alias(source, dtype)

@@ -8,29 +8,34 @@ the general path, `run`, which promotes, broadcasts, checks and explains.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from operator import attrgetter
 from types import FunctionType
 
 import numpy as np
 
-from ..autograd.leaves import require_grad
+from ..autograd.hints import NOTED_WRITES
 from ..autograd.modes import state
-from ..autograd.node import UNTOUCHED, VersionCounter, edge_of
-from ..autograd.op_node import node_class_of, op_node_class, record
-from ..autograd.views import MULTI_OUTPUT, NO_GRAD, View, check_inplace, rebase
+from ..autograd.names import described
+from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter, edge_of
+from ..autograd.op_node import node_class_of, op_node_class, plan_of, record
+from ..autograd.views import MULTI_OUTPUT, View, check_inplace, made_now, rebase
 from ..base import dtypes
-from ..base.device import check_device
+from ..base.arrays import resized
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
 from ..base.size import Size
-from ..kernels.routing import NEVER, route
+from ..base.user_code import user_place
+from ..kernels.routing import route
 from ..ops import table
-from ..ops.copy import refuse_overlap
+from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared
+from ..ops.outputs import DTYPE_FROM_OUT, UNSHARED, check_out_dtype
 from ..ops.schema import OPTIONAL_TENSOR_CLASSES, TENSOR_CLASSES, Schema
 from ..ops.table import functions
 from ..ops.tensor_math import tensor_math
 from .base import Tensor, new_tensor, quiet, wrap
 from .elementwise import elementwise_result
+from .interposers import INTERPOSERS, innermost
 from .overrides import torch_function
 
 ndarray = np.ndarray
@@ -45,9 +50,6 @@ OPTIONAL_TENSOR_CLASSES.add(Tensor)
 _INERT_CLASSES = {Tensor, int, float, bool, complex, str, tuple, list, type(None), dtypes.DType, Size}
 _SEQUENCES = frozenset((list, tuple))
 ELEMENTWISE_KINDS = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED))
-# Objects that see every call before it runs (recorders, transforms); empty almost always.
-INTERPOSERS = []
-MISSING = object()
 FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
 
 
@@ -55,6 +57,11 @@ def register_plain_class(cls):
     """Let a Tensor subclass that changes no operation (Parameter) take the fast paths."""
     for classes in (PLAIN_CLASSES, OPTIONAL_TENSOR_CLASSES, _INERT_CLASSES):
         classes.add(cls)
+
+
+def register_inert_class(cls):
+    """Do not ask tensors of this class, which the interposers handle, for ``__torch_function__``."""
+    _INERT_CLASSES.add(cls)
 
 
 def _holds_others(items):
@@ -182,7 +189,7 @@ def _link_short(op, schema, values, result, tracked):
     if tracked and state.recording:
         node = record(op, schema, node_class_of(op, values), values, (result,))
         edge = None if node is None else (node, 0)
-    link_view(source, result, edge, None if state.grad else NO_GRAD)
+    link_view(source, result, edge, made_now())
     return result
 
 
@@ -205,22 +212,37 @@ def named(call, op, name=None):
 def run(op, schema, values):
     """Run an operation on bound argument values: compute, wrap, record."""
     if INTERPOSERS:
-        return INTERPOSERS[-1].call(op, schema, values)
-    if op.kind == table.FUSED and state.recording and _any_edge(schema, values):
+        interposer = innermost()
+        if interposer is not None:
+            return interposer.call(op, schema, values, partial(run, op, schema), partial(_around, op, schema))
+    if op.in_parts and state.recording and _any_edge(schema, values):
         return op.element(tensor_math, *values)
     return finish(op, schema, values, compute(op, schema, values))
 
 
+def _around(op, schema, values, calculate):
+    """What `run` does around computing: a recorded formula runs in its parts, other results are recorded."""
+    if op.in_parts and state.recording and _any_edge(schema, values):
+        return op.element(tensor_math, *values)
+    return connect(op, schema, values, calculate(values))
+
+
 def finish(op, schema, values, found):
     """Wrap what an operation computed, an array or a tuple of them, and record the call."""
-    results = tuple([wrap(array) for array in found]) if found.__class__ is tuple else (wrap(found),)
+    results = tuple([wrap(array) for array in found]) if found.__class__ is tuple else wrap(found)
+    return connect(op, schema, values, results)
+
+
+def connect(op, schema, values, found):
+    """Tie the results of a call, a Tensor or a tuple of them, to its arguments: as views, or by a node of the graph."""
+    results = found if found.__class__ is tuple else (found,)
     if op.kind == table.VIEW:
         link_views(op, schema, values, results, found.__class__ is tuple)
     elif state.recording and _any_edge(schema, values):
         node = record(op, schema, node_class_of(op, values), values, results)
         if node is not None:
             _attach(node, results)
-    return results if found.__class__ is tuple else results[0]
+    return found
 
 
 def record_result(op, schema, values, result):
@@ -297,7 +319,7 @@ def link_views(op, schema, values, results, multiple):
         node = record(op, schema, node_class_of(op, values), values, results)
         if node is not None and multiple:
             node.set_outputs(len(results))
-    made = None if state.grad else NO_GRAD
+    made = made_now()
     for number, result in enumerate(results):
         link_view(
             source,
@@ -313,6 +335,8 @@ def link_view(source, result, edge, made=None):
     if counter is UNTOUCHED:
         counter = source._version_counter = VersionCounter()
     result._version_counter = counter
+    if counter is INFERENCE:
+        return
     base = source._base
     result._base = source if base is None else base
     if dtypes.is_differentiable(result._array.dtype):
@@ -325,85 +349,91 @@ def link_view(source, result, edge, made=None):
 # ---------------------------------------------------------------- in place and out=
 
 
-def bump(tensor, name):
-    """Note that the memory of ``tensor`` was written by operation ``name``."""
+def bump(tensor, name, inside=2):
+    """Note that the memory of ``tensor`` was written by operation ``name``, and where; ``inside`` as for `user_place`."""
     counter = tensor._version_counter
     if counter is UNTOUCHED:
         counter = tensor._version_counter = VersionCounter()
-    counter.value += 1
-    counter.writer = name
+    elif counter is INFERENCE:
+        functions.refuse_write(name)
+        return
+    counter.value = times = counter.value + 1
+    counter.writer = (name, user_place(inside)) if times <= NOTED_WRITES else name
 
 
-def inplace_form(op):
-    """The in-place form of an operation: ``name_(self, ...)`` writes the result into self."""
-    name = op.name + "_"
-    ufunc = op.ufunc if op.kind == table.BINARY and default_rule(op) in (table.PROMOTE, table.FLOAT) else None
-    ufunc = ufunc if isinstance(ufunc, np.ufunc) and not op.refuse else None
-
-    def call(self, *args, **kwargs):
-        # The common small case: a ufunc, same dtype, nothing recorded.
-        if ufunc is not None and self._edge is None and len(args) == 1 and not kwargs and not INTERPOSERS:
-            other = args[0]
-            if other.__class__ in PLAIN_CLASSES and (other._edge is None or not state.recording):
-                x, y = self._array, other._array
-                if x.dtype is y.dtype and x.dtype in dtypes.FLOATS:
-                    try:
-                        quiet.run(ufunc, x, y, out=x)
-                    except ValueError:
-                        return run_inplace(op, schema_of(op), schema_of(op).bind((self, *args), kwargs), name)
-                    bump(self, name)
-                    return self
-        schema = op.__dict__.get("parsed") or schema_of(op)
-        return run_inplace(op, schema, schema.bind((self, *args), kwargs), name)
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"In-place form of `{op.name}`: the result is written into the tensor, which is returned."
-    return call
+# bump, _around_write, run_inplace, and the function that was called.
+_FRAMES_OF_A_WRITE = 4
 
 
 def run_inplace(op, schema, values, name):
     """Run an operation and write its result into its first argument, with PyTorch's refusals."""
+    if INTERPOSERS:
+        interposer = innermost()
+        if interposer is not None:
+            again = partial(run_inplace, op, schema, name=name)
+            return interposer.call(op, schema, values, again, partial(_around_write, op, schema, name), writes=True)
+    return _around_write(op, schema, name, values, partial(_write, op, schema, name))
+
+
+def _around_write(op, schema, name, values, write):
+    """Refuse what autograd cannot follow, ``write(values)``, and note it."""
     self = values[0]
+    if not (state.recording and _any_requires_grad(schema, values)):
+        write(values)
+        bump(self, name, _FRAMES_OF_A_WRITE)
+        return self
     check_inplace(self, name, values)
-    target = self._array
-    recorded = state.recording and _needs_gradient(schema, values)
-    original = None
-    if recorded and _rule_names_self(op):
-        original = self.clone()
-        original._edge = self._edge
+    original, needs = None, _needs(schema, values)
+    if needs and op.differentiable and plan_of(op, schema, needs).keeps_first:
+        original = wrap(dense_copy(self._array)) if self.__class__ in PLAIN_CLASSES else self.clone()
+        original._edge = edge_of(self)
+    write(values)
+    node_type = node_class_of(op, values) if op.inplace_node is None else op_node_class(op.inplace_node)
+    # Operands are saved with the version they had before: one that shares the written memory is then refused.
+    node = record(op, schema, node_type, values, (self,), original, written=1)
+    bump(self, name, _FRAMES_OF_A_WRITE)
+    if node is not None:
+        rebase(self, (node, 0))
+    return self
+
+
+def _write(op, schema, name, values):
+    """Compute an operation into the memory of its first argument."""
+    if op.kind == table.INPLACE:
+        compute(op, schema, values)
+        return
+    target = values[0]._array
     if op.kind in ELEMENTWISE_KINDS:
         refuse_overlap(target)
+        _refuse_shared_operands(target, schema, values)
         found = quiet.run(elementwise_result, op, schema, values, target)
     else:
         found = compute(op, schema, values)
     if found is not target:
         write_array(target, found, name)
-    node_type = node_class_of(op, values) if op.inplace_node is None else op_node_class(op.inplace_node)
-    note_write(op, schema, values, name, node_type, original if recorded else MISSING)
-    return self
 
 
-def _needs_gradient(schema, values):
-    """Whether a write has to be recorded; looks up the history of every operand, so that a bad one raises before it."""
-    edges = []
+def _any_requires_grad(schema, values):
+    """Whether any tensor among the values requires grad; does not look whether its history can be followed."""
     for position in schema.tensor_positions:
         value = values[position]
-        tensors = value if value.__class__ is list else (value,)
-        edges += [edge_of(tensor) for tensor in tensors if hasattr(tensor, "_edge")]
-    return any(edge is not None for edge in edges)
+        for each in value if value.__class__ is list else (value,):
+            edge = getattr(each, "_edge", None)
+            if edge is not None and (edge.__class__ is not View or edge.requires_grad):
+                return True
+    return False
 
 
-def note_write(op, schema, values, name, node_type, original):
-    """Count the write of ``name`` into its first argument; record it unless ``original`` is MISSING.
-
-    The other operands are saved with the version they had before: one that shares the written memory is then refused.
-    """
-    self, node = values[0], None
-    if original is not MISSING:
-        node = record(op, schema, node_type, values, (self,), original, written=1)
-    bump(self, name)
-    if node is not None:
-        rebase(self, (node, 0))
+def _needs(schema, values):
+    """Which tensor arguments need a gradient, as bits; looks up the history of each, so that a bad one raises."""
+    needs, bit = 0, 1
+    for position in schema.tensor_positions:
+        value = values[position]
+        for each in value if value.__class__ is list else (value,):
+            if hasattr(each, "_edge") and edge_of(each) is not None:
+                needs |= bit
+        bit += bit
+    return needs
 
 
 def write_array(target, found, name):
@@ -435,36 +465,52 @@ def copy_unsafe(target, source):
     np.copyto(target, source, casting="unsafe")
 
 
-def _rule_names_self(op):
-    found = op.__dict__.get("names_self")
-    if found is None:
-        rules = [op.gradients] if op.gradients is not None else op.derivatives.values()
-        first = schema_of(op).arguments[0].name
-        found = op.names_self = any(first in r.__code__.co_varnames[: r.__code__.co_argcount] for r in rules)
-    return found
-
-
 def write_out(op, schema, values, out):
     """The ``out=`` form: results go into given tensors, resized where they do not fit."""
+    refuse_tracked_out(op.name, out, values)
     targets = (out,) if hasattr(out, "_edge") else tuple(out)
-    if state.grad and (any(t.requires_grad for t in targets) or any(_require_grad(values))):
-        raise RuntimeError(
-            hinted(
-                f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-                "arguments requires grad.",
-                "leave out= away, or compute under torch.no_grad()",
-            )
-        )
+    if schema.name in DTYPE_FROM_OUT and values[-1] is None:
+        values[-1] = out.dtype
     found = compute(op, schema, values)
+    casting = op.kind in ELEMENTWISE_KINDS
     for target, array in zip(targets, found if found.__class__ is tuple else (found,)):
-        write_result(target, array, op.name)
+        if casting or schema.name in UNSHARED:
+            _refuse_shared_operands(target._array, schema, values)
+        write_result(target, array, schema.name, casting)
     return out
 
 
-def _require_grad(values):
-    for value in values:
+def _refuse_shared_operands(target, schema, values):
+    """Refuse to write into an array that shares a part of an operand's memory."""
+    for position in schema.tensor_positions:
+        value = values[position]
         for each in value if value.__class__ is list else (value,):
-            yield hasattr(each, "_edge") and each.requires_grad
+            if hasattr(each, "_edge") and target.size:
+                refuse_partly_shared(target, each._array)
+
+
+def refuse_tracked_out(name, out, values):
+    """PyTorch's error where ``out=`` meets a tensor that requires grad."""
+    if INTERPOSERS:
+        interposer = innermost()
+        if interposer is not None:
+            interposer.refuse_out(name, out, values)
+    tracked = next((t for t in _tensors_among([*values, out]) if t.requires_grad), None) if state.grad else None
+    if tracked is not None:
+        raise RuntimeError(
+            hinted(
+                f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                "arguments requires grad.",
+                f"{described(tracked)} requires grad: leave out= away, or compute under torch.no_grad()",
+            )
+        )
+
+
+def _tensors_among(values):
+    for value in values:
+        for each in value if value.__class__ in _SEQUENCES else (value,):
+            if hasattr(each, "_edge"):
+                yield each
 
 
 def _resize(target, shape):
@@ -477,86 +523,16 @@ def _resize(target, shape):
             "inplace, to zero elements with t.resize_(0).",
             stacklevel=5,
         )
-    target._array = np.empty(shape, target._array.dtype)
+    target._array = resized(target._array, shape)
 
 
-def write_result(target, array, name):
-    """Write one result into an ``out=`` tensor."""
+def write_result(target, array, name, casting):
+    """Write one result into an ``out=`` tensor; ``casting``: of any dtype that it can be cast to."""
+    source, goal = dtypes.from_numpy(array.dtype), target.dtype
+    if source is not goal:
+        check_out_dtype(name, source, goal, casting)
     if target._array.shape != array.shape:
         _resize(target, array.shape)
-    source, goal = dtypes.from_numpy(array.dtype), target.dtype
-    if not dtypes.can_cast(source, goal):
-        raise RuntimeError(
-            f"result type {source.legacy_name} can't be cast to the desired output type {goal.legacy_name}"
-        )
+    refuse_overlap(target._array)
     quiet.run(copy_unsafe, target._array, array)
     bump(target, name)
-
-
-def inplace_only(op):
-    """Operations that exist only in place (``fill_``, ``uniform_``, ...): forward writes into its first array."""
-
-    def call(*args, **kwargs):
-        schema = op.__dict__.get("parsed") or schema_of(op)
-        values = schema.bind(args, kwargs)
-        self = values[0]
-        check_inplace(self, op.name, values)
-        recorded = state.recording and _needs_gradient(schema, values)
-        original = None
-        if recorded and _rule_names_self(op):
-            original = self.clone()
-            original._edge = self._edge
-        compute(op, schema, values)
-        note_write(op, schema, values, op.name, node_class_of(op, values), original if recorded else MISSING)
-        return self
-
-    return named(call, op)
-
-
-def on_lists(name, function, writes):
-    """The form of an operation on lists of tensors that writes some of them (optimizer steps)."""
-    code = function.__code__
-    parameters = code.co_varnames[: code.co_argcount]
-    written = tuple(place for place, parameter in enumerate(parameters) if parameter in writes)
-    elements, large = route(name, function)
-
-    def call(*lists, **options):
-        lists_of_arrays = [list(map(array_of, tensors)) for tensors in lists]
-        is_large = elements is not NEVER and sum(map(size_of, lists_of_arrays[0])) >= elements
-        found = quiet.run(large if is_large else function, *lists_of_arrays, **options)
-        for place in written:
-            for tensor in lists[place]:
-                counter = tensor._version_counter
-                if counter is UNTOUCHED:
-                    counter = tensor._version_counter = VersionCounter()
-                counter.value += 1
-                counter.writer = name
-        return found
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = function.__doc__
-    return call
-
-
-# ---------------------------------------------------------------- creation
-
-
-def creation(op):
-    """The function of an operation that makes a tensor: takes dtype, device, requires_grad, ... besides its schema."""
-
-    def call(*args, **kwargs):
-        schema = op.__dict__.get("parsed") or schema_of(op)
-        requires_grad = kwargs.pop("requires_grad", False)
-        out = kwargs.pop("out", None)
-        check_device(kwargs.pop("device", None))
-        for ignored in ("layout", "pin_memory", "memory_format", "names"):
-            kwargs.pop(ignored, None)
-        values = schema.bind(args, kwargs)
-        array = quiet.run(op.forward, *[v._array if hasattr(v, "_edge") else v for v in values])
-        if out is not None:
-            write_result(out, array, op.name)
-            return out
-        made = wrap(array)
-        return require_grad(made) if requires_grad else made
-
-    return named(call, op)

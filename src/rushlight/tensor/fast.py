@@ -23,6 +23,8 @@ from ..autograd.node import (
     node_class,
     produced_by,
 )
+from ..autograd.op_node import WRAPS_NUMBERS
+from ..autograd.saved import show_raw
 from ..base import dtypes
 from ..kernels.routing import route, route_elementwise
 from ..ops import table
@@ -288,7 +290,7 @@ def reduction(op):
         def apply(self, grad):
             return (spread(grad, self.shape),)
 
-    node_type = node_class(name, WholeNode)
+    node_type = node_class(name, WholeNode, op=op)
 
     def call(input, *rest, **options):
         if rest or options or input.__class__ not in PLAIN_CLASSES or INTERPOSERS:
@@ -369,10 +371,10 @@ def _tracked_unary(op):
         def apply(self, grad):
             value, kept, version, kept_version = self.saved if keeps_input or keeps_result else (None, None, 0, 0)
             if keeps_input and value._version_counter.value != version:
-                raise modified_in_place(value, version, describe_producer(value))
+                raise modified_in_place(value, version, describe_producer(value), self)
             if keeps_result:
                 if kept._version_counter.value != kept_version:
-                    raise modified_in_place(kept, kept_version, produced_by((self, 0)))
+                    raise modified_in_place(kept, kept_version, produced_by((self, 0)), self)
                 if state.grad:
                     kept = kept._alias()
                     kept._edge = (self, 0)
@@ -389,7 +391,9 @@ def _tracked_unary(op):
                 kept._edge = (self, 0)
                 return kept
 
-    node_type = node_class(node_name, UnaryNode)
+    keeps = first if keeps_input else None, "result" if keeps_result else None  # names of what is in ``saved``
+    node_type = node_class(node_name, UnaryNode, op=op, keeps=keeps)
+    show_raw(node_type, names)
 
     def tracked(input, result, edge):
         node = node_type()
@@ -440,17 +444,19 @@ def _binary_recorders(op):
     names = [op.node_name, op.node_name]
     if op.node_name.__class__ is not str:
         names = [op.node_name(_Placeholder(), other, *options.values()) for other in (_Placeholder(), 2)]
-    with_number = _number_recorder(names[1], first, second, rules[0])
-    return None if rules[1] is None else _pair_recorder(names[0], first, second, *rules), with_number
+    with_number = _number_recorder(op, names[1], first, second, rules[0])
+    return None if rules[1] is None else _pair_recorder(op, names[0], first, second, *rules), with_number
 
 
-def _pair_recorder(name, first, second, first_rule, second_rule):
+def _pair_recorder(op, name, first, second, first_rule, second_rule):
     rule_first, first_names = first_rule
     rule_second, second_names = second_rule
     first_for_first, second_for_first = first in first_names, second in first_names
     first_for_second, second_for_second = first in second_names, second in second_names
     keeps_operands = first_for_first or second_for_first or first_for_second or second_for_second
-    node_type = _pair_node(name, rule_first, rule_second, keeps_operands)
+    keeps = (first, second) if keeps_operands else ()
+    node_type = node_class(name, _pair_node(rule_first, rule_second, keeps_operands), op=op, keeps=keeps)
+    show_raw(node_type, (*first_names, *second_names))
 
     def record(result, input, other, edge, other_edge):
         if edge is not None and edge.__class__ is not tuple:
@@ -477,10 +483,11 @@ def _pair_recorder(name, first, second, first_rule, second_rule):
     return record
 
 
-def _number_recorder(name, first, second, rule):
+def _number_recorder(op, name, first, second, rule):
     rule, names = rule
     keeps_input, keeps_number = first in names, second in names
-    node_type = _number_node(name, rule, keeps_input)
+    node_type = node_class(name, _number_node(rule, keeps_input), op=op, keeps=(first,) if keeps_input else ())
+    show_raw(node_type, names)
 
     def record(result, input, other, edge, other_edge):
         if edge.__class__ is not tuple:
@@ -523,7 +530,7 @@ def _positional(rule, names, first, second, options):
     raise ValueError(f"a rule names grad, operands and options in this order, not {names}")
 
 
-def _pair_node(name, rule_first, rule_second, keeps_operands):
+def _pair_node(rule_first, rule_second, keeps_operands):
     class PairNode(Node):
         __slots__ = ("shapes",)
 
@@ -533,10 +540,10 @@ def _pair_node(name, rule_first, rule_second, keeps_operands):
             a = b = found = second = None
             if keeps_operands:
                 a, b, version, other_version = self.saved
-                if a is not None and a._version_counter.value != version:
-                    raise modified_in_place(a, version, describe_producer(a))
                 if b is not None and b._version_counter.value != other_version:
-                    raise modified_in_place(b, other_version, describe_producer(b))
+                    raise modified_in_place(b, other_version, describe_producer(b), self)
+                if a is not None and a._version_counter.value != version:
+                    raise modified_in_place(a, version, describe_producer(a), self)
             if edge is not None:
                 found = grad if rule_first is None else rule_first(grad, a, b)
                 if found._array.shape != shape:
@@ -551,27 +558,28 @@ def _pair_node(name, rule_first, rule_second, keeps_operands):
             _saved_self = property(lambda self: self.saved[0])
             _saved_other = property(lambda self: self.saved[1])
 
-    return node_class(name, PairNode)
+    return PairNode
 
 
-def _number_node(name, rule, keeps_input):
+def _number_node(rule, keeps_input):
     class NumberNode(Node):
         __slots__ = ("number",)
 
         @property
         def next_functions(self):
-            return (*super().next_functions, (None, 0))
+            following = super().next_functions
+            return (*following, (None, 0)) if self.op.name in WRAPS_NUMBERS else following
 
         def apply(self, grad):
             if not keeps_input:
                 return (grad if rule is None else rule(grad, None, self.number),)
             value, version = self.saved
             if value._version_counter.value != version:
-                raise modified_in_place(value, version, describe_producer(value))
+                raise modified_in_place(value, version, describe_producer(value), self)
             return (rule(grad, value, self.number),)
 
         if keeps_input:
             _saved_self = property(lambda self: self.saved[0])
         _saved_other = _saved_exponent = property(lambda self: self.number)
 
-    return node_class(name, NumberNode)
+    return NumberNode

@@ -7,8 +7,8 @@ operation's own forward; anything else goes the general way.
 from __future__ import annotations
 
 from ..autograd.modes import PLAIN, state
-from ..autograd.node import UNTOUCHED, Node, VersionCounter, next_sequence, node_class
-from ..autograd.views import MULTI_OUTPUT, NO_GRAD, View
+from ..autograd.node import INFERENCE, UNTOUCHED, Node, VersionCounter, next_sequence, node_class
+from ..autograd.views import MULTI_OUTPUT, View, made_now
 from ..base import dtypes
 from ..base.size import Size
 from .base import new_tensor
@@ -91,19 +91,24 @@ def link(source, array, track, arguments):
     if counter is UNTOUCHED:
         counter = source._version_counter = VersionCounter()
     result._version_counter = counter
+    if counter is INFERENCE:
+        return result
     base = source._base
     result._base = base = source if base is None else base
     kind = array.dtype
     if kind in FLOATS or kind in COMPLEXES:
-        edge = parent = source._edge
-        made = None if state.grad else NO_GRAD
-        if parent is not None:
-            if parent.__class__ is not tuple:
-                edge = parent.resolve(source)
-                if made is None and parent.__class__ is View:
-                    made = parent.made
-            if edge is not None:
-                edge = (track(edge, source._array.shape, arguments), 0) if state.recording else None
+        edge = source._edge
+        made = None if state.recording else made_now()
+        if edge is not None:
+            if made is not None:
+                edge = None
+            else:
+                if edge.__class__ is not tuple:
+                    if edge.__class__ is View:
+                        made = edge.made
+                    edge = edge.resolve(source)
+                if edge is not None:
+                    edge = (track(edge, source._array.shape, arguments), 0)
         result._edge = View(base, edge, counter.value, made)
     return result
 
@@ -113,13 +118,15 @@ def link_several(source, arrays, track, arguments):
     counter = source._version_counter
     if counter is UNTOUCHED:
         counter = source._version_counter = VersionCounter()
+    elif counter is INFERENCE:
+        return tuple([link(source, array, track, arguments) for array in arrays])
     base = source if source._base is None else source._base
     kind = source._array.dtype
     tracked = kind in FLOATS or kind in COMPLEXES
     node, made = None, None
     if tracked:
         parent = source._edge
-        made = MULTI_OUTPUT if state.grad else NO_GRAD
+        made = MULTI_OUTPUT if state.recording else made_now()
         if parent is not None and state.recording:
             edge = parent if parent.__class__ is tuple else parent.resolve(source)
             if edge is not None:
@@ -168,7 +175,7 @@ def tracker(op, base=_ViewNode):
     if not set(wanted) <= places.keys():
         return None
     members = {f"_saved_{name}": property(lambda node, i=i: node.arguments[i]) for i, name in enumerate(names)}
-    members |= {"slots": tuple(places[n] for n in wanted), "rule": (rule,)}
+    members |= {"slots": tuple(places[n] for n in wanted), "rule": (rule,), "op": op}
     classes = {}
 
     def track(edge, shape, arguments):

@@ -7,15 +7,17 @@ import warnings
 import numpy as np
 
 from ..autograd.modes import PLAIN, state
-from ..autograd.views import View
+from ..autograd.views import View, check_inplace
 from ..base import dtypes
 from ..base.errors import hinted
+from ..ops.copy import number_for, refuse_overlap, refuse_shared
 from ..ops.table import TABLE, functions
-from .base import Tensor, method
+from .base import Tensor, method, wrap
 from .binding import NAMESPACES
-from .creation import array_from, type_name
+from .creation import type_name
 from .dispatch import INTERPOSERS, PLAIN_CLASSES
 from .fast_views import link, tracker
+from .index_values import all_positions, check_batched, index_array, index_shape, is_batched
 from .internals import internal
 
 _track_select = tracker(TABLE["select"])
@@ -97,19 +99,21 @@ def __setitem__(self, key, value):
         view, indices = (self, None) if key.__class__ is tuple and not key else _split_key(self, key)
     if hasattr(value, "_edge"):
         if indices is not None:
-            _put(view, indices, value)
+            _put(view, indices, value, hasattr(key, "_edge") and key._array.dtype is dtypes.BOOL_ARRAY and key.ndim)
         else:
-            value = _without_leading_ones(value, view._array.ndim)
-            view.copy_(value if value._array.shape == view._array.shape else value.expand(view._array.shape))
+            _copy_into(view, value)
     elif isinstance(value, (int, float, complex)):
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
             raise ValueError(hinted("Overflow when unpacking long long", f"{value} needs more than 64 bits"))
-        if indices is None:
+        if indices is None and not view.requires_grad:
+            refuse_overlap(view._array)
             view.fill_(value)
         else:
-            filler = functions.full((), 0, dtype=self.dtype)
-            filler.fill_(value)
-            _put(view, indices, filler)
+            filler = wrap(number_for(self._array.dtype, value))
+            if indices is None:
+                view.fill_(filler)
+            else:
+                _put(view, indices, filler)
     else:
         kind = value.__class__
         name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
@@ -121,12 +125,24 @@ def __setitem__(self, key, value):
         )
 
 
+def _copy_into(view, value):
+    """Write a tensor, broadcast, into the part that a key named."""
+    shape = value._array.shape
+    if shape == view._array.shape:
+        view.copy_(value)
+    elif not shape:
+        view.fill_(value)
+    else:
+        value, place = _without_leading_ones(value), view._array.shape
+        view.copy_(value if value._array.shape == place else value.expand(place))
+
+
 @method
 def __delitem__(self, key):
     raise TypeError(hinted("Tensor does not support deleting items", "torch.cat() joins the parts that stay"))
 
 
-def _put(view, indices, value):
+def _put(view, indices, value, is_mask=False):
     if value.dtype is not view.dtype:
         raise RuntimeError(
             hinted(
@@ -135,8 +151,13 @@ def _put(view, indices, value):
                 f"convert the value first: value.to({view.dtype!r})",
             )
         )
+    if view._edge is not None:
+        check_inplace(view, "index_put_", (value,))
     place = index_shape(view, indices)
-    value = _without_leading_ones(value, len(place))
+    if value._array.shape[:1] == (1,):
+        value = _without_leading_ones(value)
+    if value._array.size > 1 or not is_mask:  # one number goes into a mask without further ado
+        refuse_shared(view._array, value._array)
     _check_fits(value, place)
     functions.index_put_arrays_(view, _checked_positions(view, indices, place), value, False)
 
@@ -157,13 +178,13 @@ def _check_fits(value, place):
         )
 
 
-def _without_leading_ones(value, ndim):
-    """``value`` without first dimensions of length 1 beyond ``ndim`` dimensions."""
+def _without_leading_ones(value):
+    """``value`` without its first dimensions of length 1."""
     shape = value._array.shape
     extra = 0
-    while len(shape) - extra > ndim and shape[extra] == 1:
+    while extra < len(shape) and shape[extra] == 1:
         extra += 1
-    return value.reshape(shape[extra:]) if extra else value
+    return value.view(shape[extra:])
 
 
 # ---------------------------------------------------------------- reading keys
@@ -193,6 +214,8 @@ def _split_key(self, key):
     if named > ndim:
         if key.__class__ is not tuple and ndim == 0 and _is_index(key):
             return _select(self, 0, key.__index__(), 0, self), None
+        if key.__class__ is slice:
+            return _sliced(self, 0, key), None
         raise IndexError(
             hinted(
                 f"too many indices for tensor of dimension {ndim}",
@@ -308,28 +331,13 @@ def _place(indices, dim, array):
     indices.append(array)
 
 
-def _index_array(part):
-    """The array of an index that is a tensor, an array or a sequence; numbers in arrays and sequences become int64."""
-    if isinstance(part, Tensor):
-        return part._array
-    if not isinstance(part, (list, tuple, range, np.ndarray)):
-        if isinstance(part, str):
-            raise TypeError(hinted("new(): invalid data type 'str'", "a key is made of numbers, slices and tensors"))
-        kind = "numpy.bool" if isinstance(part, np.bool_) else part.__class__.__name__
-        raise IndexError(
-            hinted(
-                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
-                f"{kind})",
-                "convert it to one of these",
-            )
-        )
-    array = part if isinstance(part, np.ndarray) else array_from(list(part), None)
-    return array if array.dtype.kind == "b" or array.dtype == np.uint8 else array.astype(np.int64)
-
-
 def _advanced(view, dim, part, indices, whole, place=0):
     """Take a tensor, array or list as index of dimension ``dim``; a mask covers as many dimensions as it has."""
-    array = _index_array(part)
+    array = index_array(part)
+    if is_batched(array):
+        check_batched(array)
+        _place(indices, dim, array)
+        return view, dim + 1
     if array.dtype.kind == "b" or array.dtype == np.uint8:
         if array.dtype.kind != "b":
             warnings.warn(
@@ -338,6 +346,8 @@ def _advanced(view, dim, part, indices, whole, place=0):
                 stacklevel=4,
             )
         return _masked(view, dim, array, indices)
+    if array.ndim == 0 and isinstance(part, Tensor) and array.dtype.kind == "i":
+        return _select(view, dim, int(array), place, whole), dim
     if array.dtype.kind != "i" or array.dtype.itemsize < 4:
         raise IndexError(
             hinted(
@@ -345,8 +355,6 @@ def _advanced(view, dim, part, indices, whole, place=0):
                 f"this index has dtype {dtypes.from_numpy(array.dtype)!r}; convert it with .long()",
             )
         )
-    if array.ndim == 0 and isinstance(part, Tensor):
-        return _select(view, dim, int(array), place, whole), dim
     _place(indices, dim, array.copy() if isinstance(part, Tensor) else array)
     return view, dim + 1
 
@@ -372,36 +380,22 @@ def _masked(view, dim, mask, indices):
     return view, dim + mask.ndim
 
 
-def index_shape(tensor, indices):
-    """The shape of ``tensor`` indexed by arrays, in PyTorch's words where they do not broadcast."""
-    arrays = [i for i in indices if i is not None]
-    inner = arrays[0].shape
-    for array in arrays[1:]:
-        if array.shape != inner:
-            inner = _common_index_shape(arrays)
-            break
-    shape = tensor._array.shape
-    rest = [n for n, i in zip(shape, (*indices, *(None,) * (len(shape) - len(indices)))) if i is None]
-    places = [d for d, i in enumerate(indices) if i is not None]
-    if places == list(range(places[0], places[-1] + 1)):
-        at = places[0]
-        return (*rest[:at], *inner, *rest[at:])
-    return (*inner, *rest)
-
-
 def _checked_positions(tensor, indices, place):
     """``indices``, refused where they name positions that do not exist; ``place`` is the shape that they pick."""
     shape = tensor._array.shape
     if not tensor._array.size or 0 in place:
         for dim, array in enumerate(indices):
-            if array is not None and array.size and not shape[dim] and 0 not in place:
+            if array is not None and all_positions(array).size and not shape[dim] and 0 not in place:
                 raise IndexError(
                     hinted("index is out of bounds for dimension with size 0", f"dimension {dim} is empty")
                 )
         # Nothing is read: PyTorch does not look at the positions either.
         return tuple([None if i is None else np.zeros_like(i) if shape[d] else i[:0] for d, i in enumerate(indices)])
     for dim, array in enumerate(indices):
-        if array is None or not array.size:
+        if array is None:
+            continue
+        array = all_positions(array)
+        if not array.size:
             continue
         length = shape[dim]
         if int(array.min()) < -length or int(array.max()) >= length:
@@ -413,19 +407,6 @@ def _checked_positions(tensor, indices, place):
                 )
             )
     return indices
-
-
-def _common_index_shape(arrays):
-    try:
-        return np.broadcast_shapes(*[a.shape for a in arrays])
-    except ValueError:
-        raise IndexError(
-            hinted(
-                "shape mismatch: indexing tensors could not be broadcast together with shapes "
-                + ", ".join(str(list(a.shape)) for a in arrays),
-                "index tensors of one key must have the same shape, or broadcast",
-            )
-        ) from None
 
 
 # ---------------------------------------------------------------- index_put
@@ -447,7 +428,8 @@ def _index_arrays(tensor, indices):
                 )
             )
         # A 0-dim position is a row of one here, which broadcasts like it.
-        _, dim = _advanced(tensor, dim, part if array.ndim or array.dtype.kind == "b" else array, found, tensor)
+        plain = array.ndim or array.dtype.kind == "b"
+        _, dim = _advanced(tensor, dim, part if plain else index_array(part), found, tensor)
     return tuple(found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..autograd import gradients
+from ..autograd.leaves import set_requires_grad
 from ..autograd.modes import enable_grad, is_grad_enabled, state
 from ..autograd.node import UNTOUCHED, VersionCounter
 from ..base import dtypes, shapes
@@ -12,6 +13,7 @@ from ..ops.table import functions
 from ..random import generator as random_generator
 from . import dispatch
 from .base import new_tensor, wrap
+from .interposers import INTERPOSERS, innermost
 
 
 def internal(function):
@@ -20,9 +22,11 @@ def internal(function):
 
 
 internal(wrap)
+functions.interposers = INTERPOSERS
 random_generator.use_tensors(wrap, lambda state: state._array)
 functions.wrap_dim = shapes.wrap_dim
 functions.bump_version = dispatch.bump
+functions.refuse_tracked_out = dispatch.refuse_tracked_out
 functions.finfo = dtypes.finfo
 functions.is_grad_enabled = is_grad_enabled
 
@@ -54,8 +58,41 @@ def write_outputs(found, out, name):
     """Write a result (one tensor or a tuple) into ``out=`` tensors, which are returned."""
     many = isinstance(found, tuple)
     for target, value in zip(out if many else (out,), found if many else (found,)):
-        dispatch.write_result(target, value._array, name)
-    return type(found)(*out) if many else out
+        dispatch.write_result(target, value._array, name, False)
+    if not many:
+        return out
+    return found._make(out) if hasattr(found, "_make") else tuple(out)
+
+
+@internal
+def in_layout(tensor, strides):
+    """A copy of ``tensor`` that lies in memory with these strides."""
+    if hasattr(tensor, "level"):  # inside a transform
+        return functions.laid_out(tensor.clone(), strides)
+    return functions.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+
+
+@internal
+def variable(tensor, connected):
+    """``tensor`` as something to differentiate by in the innermost graph, whose own history is not walked again.
+
+    An alias: where ``connected`` and gradients flow to the tensor, one that they flow on from; else a leaf.
+    """
+    interposer = innermost() if INTERPOSERS else None
+    if interposer is not None:
+        return interposer.variable(tensor, connected)
+    if connected and tensor.requires_grad:
+        return functions.alias(tensor)
+    alias = wrap(tensor._array)
+    set_requires_grad(alias, True)
+    return alias
+
+
+@internal
+def written_into(out, name, function, *args, **kwargs):
+    """The ``out=`` form of a call of ``function``: its result, written into given tensors, which are returned."""
+    dispatch.refuse_tracked_out(name, out, (*args, *kwargs.values()))
+    return write_outputs(function(*args, **kwargs), out, name)
 
 
 @internal
@@ -69,11 +106,7 @@ def differentiate_gradient(formula, inputs, grad, outer):
     """
     create_graph = state.grad
     with enable_grad():
-        given = [grad, *inputs]
-        # Fresh aliases: the graph of the inputs' own history is not walked again.
-        leaves = [None if t is None else t.detach().requires_grad_(True) for t in given]
-        if create_graph:
-            leaves = [None if t is None else (t if t.requires_grad else leaf) for t, leaf in zip(given, leaves)]
+        leaves = [None if t is None else variable(t, create_graph) for t in (grad, *inputs)]
         variables = [t for t in leaves[1:] if t is not None]
         result = formula(*leaves[1:])
         first = gradients.grad(result, variables, leaves[0], create_graph=True, allow_unused=True)
@@ -104,8 +137,21 @@ def unit_gradient(output):
 @internal
 def copied_gradient(variable, grad):
     """A copy of ``grad``, outside the graph and in the memory layout of ``variable``."""
-    array = np.empty_like(variable._array)
+    array = np.empty_like(variable._array, grad._array.dtype)
     array[...] = grad._array
     made = new_tensor()
     made._array, made._edge = array, None
     return made
+
+
+@internal
+def elements_of(tensor):
+    """The elements of a tensor as an array; of a tensor inside vmap those of every entry: for checks that hold for all."""
+    elements = getattr(tensor, "elements", None)
+    return tensor._array if elements is None else elements()
+
+
+@internal
+def is_mapped(tensor):
+    """Whether a tensor has another value in each entry of a running vmap."""
+    return getattr(tensor, "index_values", None) is not None and hasattr(tensor.index_values(), "_edge")

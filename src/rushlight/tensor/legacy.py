@@ -12,6 +12,7 @@ from ..ops.table import functions
 from .base import Tensor, method, wrap
 from .creation import array_from, type_name
 from .internals import internal
+from .storage import TypedStorage, is_storage
 
 
 def _combination(args, kwargs):
@@ -55,6 +56,8 @@ def legacy_array(dtype, args, kwargs):
     data = args[0]
     if isinstance(data, Size):
         return _sized(tuple(data), dtype)
+    if is_storage(data):
+        return _of_storage(data, dtype)
     if isinstance(data, Tensor):
         if data.dtype is not dtype:
             raise TypeError(
@@ -68,6 +71,18 @@ def legacy_array(dtype, args, kwargs):
             hinted(f"new(): data must be a sequence (got {type(data).__name__})", "torch.tensor() takes single numbers")
         )
     return array_from(data if isinstance(data, (np.ndarray, list, tuple)) else list(data), dtype)
+
+
+def _of_storage(storage, dtype):
+    if isinstance(storage, TypedStorage) and storage.dtype is not dtype:
+        raise RuntimeError(
+            hinted(
+                f"Expected a Storage of type {dtype.legacy_name} or an UntypedStorage, but got type "
+                f"{storage.dtype.legacy_name} for argument 1 'storage'",
+                "untyped() shows the bytes of a storage",
+            )
+        )
+    return storage._bytes.view(dtype.numpy)
 
 
 @internal

@@ -92,8 +92,16 @@ Tensor.__torch_function__ = classmethod(default_torch_function)
 def in_class_of(source, made):
     """``made``, fresh, in the class of ``source`` if that is a subclass with the default ``__torch_function__``."""
     kind = source.__class__
-    if kind not in TENSOR_CLASSES and kind.__torch_function__.__func__ is default_torch_function:
-        made.__class__ = kind
+    if kind not in TENSOR_CLASSES:
+        if kind.__torch_function__ is None:  # a tensor of a transform's level
+            level = getattr(made, "level", None)
+            if level is None or not level.is_above(source.level):
+                return source.alike(made)
+            with level.lowered():
+                inside = in_class_of(source, made.value)
+            return level.wrap(inside)
+        if kind.__torch_function__.__func__ is default_torch_function:
+            made.__class__ = kind
     return made
 
 

@@ -97,6 +97,16 @@ def compiled_with_cxx11_abi():
     return True
 
 
+def sparse_dim(input):
+    """The number of sparse dimensions: 0, every tensor is dense here."""
+    return 0
+
+
+def dense_dim(input):
+    """The number of dense dimensions: all of them."""
+    return input.ndim
+
+
 PUBLIC = (
     numel, is_floating_point, is_complex, is_signed, is_conj, is_neg, is_inference, is_distributed, is_same_size, typename,
     resize_as_, is_autocast_enabled, compiled_with_cxx11_abi, set_default_tensor_type, storage.is_storage,
@@ -104,5 +114,6 @@ PUBLIC = (
 )  # fmt: skip
 for _function in PUBLIC:
     NAMESPACES["torch"].setdefault(_function.__name__, _function)
-for _name in ("is_same_size", "is_distributed"):
-    setattr(Tensor, _name, globals()[_name])
+NAMESPACES["torch"].update(storage.LEGACY, Storage=storage.LEGACY["FloatStorage"])
+for _function in (is_same_size, is_distributed, sparse_dim, dense_dim):
+    setattr(Tensor, _function.__name__, _function)

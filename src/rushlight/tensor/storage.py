@@ -1,166 +1,88 @@
-"""The memory behind tensors: storages, ``resize_``, ``set_``, shared and pinned memory."""
+"""Storages: the memory behind tensors, as bytes and as elements of one dtype."""
 
 from __future__ import annotations
 
-import mmap
+import os
 import warnings
 
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import address_of, owner_of, storage_bytes, strided_view
+from ..base.arrays import address_of, storage_bytes
 from ..base.device import CPU, check_device
 from ..base.errors import hinted
-from ..base.shapes import contiguous_strides, sizes_argument
-from .base import Tensor, method
-from .creation import type_name
-from .dispatch import bump
+from .base import method
+from .buffers import is_shared_memory, map_file, read_buffer, shared_copy
 
 
-class UntypedStorage:
-    """The bytes that one or more tensors look into: what ``tensor.untyped_storage()`` gives.
+def _no_device(name):
+    return RuntimeError(
+        hinted(f"Storage device not recognized: {name}", "storages lie in main memory: Rushlight computes on the CPU")
+    )
 
-    Two of them are equal where they are the same memory. ``UntypedStorage(n)`` makes ``n`` bytes.
 
-    >>> import rushlight as torch
-    >>> x = torch.zeros(4)
-    >>> x[1:].untyped_storage() == x.untyped_storage(), x.untyped_storage().nbytes()
-    (True, 16)
-    """
+class _Storage:
+    """What both kinds of storages have: `_bytes` is the memory, `dtype` that of the elements that the kind shows."""
 
-    is_cuda = False
+    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
+    filename = None
 
-    def __init__(self, size=0, *, device=None):
-        check_device(device)
-        self._bytes = size if isinstance(size, np.ndarray) else np.empty(size, np.uint8)
+    @property
+    def _elements(self):
+        return self._bytes.view(self._numpy)
+
+    @property
+    def device(self):
+        return CPU
+
+    def get_device(self):
+        """None: the storage lies in main memory."""
 
     def nbytes(self):
         """How many bytes there are."""
         return self._bytes.size
 
-    size = nbytes
+    def size(self):
+        """How many elements there are."""
+        return self._bytes.size // self.element_size()
 
     def __len__(self):
-        return self._bytes.size
+        return self.size()
+
+    def element_size(self):
+        return self._numpy.itemsize
 
     def data_ptr(self):
         """The address of the first byte."""
         return address_of(self._bytes) if self._bytes.size else 0
 
-    @property
-    def _cdata(self):
-        return self.data_ptr()
-
-    @property
-    def device(self):
-        return CPU
-
-    def element_size(self):
-        return 1
-
-    def __getitem__(self, index):
-        found = self._bytes[index]
-        return UntypedStorage(found) if isinstance(index, slice) else int(found)
+    def _place(self, index):
+        """An index, or a slice of bytes, checked."""
+        length = self.size()
+        if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise RuntimeError(
+                    hinted(
+                        f"Trying to slice with a step of {index.step}, but only a step of 1 is supported",
+                        "a tensor on the storage can be sliced with any step",
+                    )
+                )
+            return index
+        if isinstance(index, str) or not hasattr(index, "__index__"):
+            raise self._bad_index(index)
+        if not -length <= index < length:
+            raise IndexError(
+                hinted(
+                    f"index {index} out of range for storage of size {length}", f"valid are {-length} to {length - 1}"
+                )
+            )
+        return index
 
     def __setitem__(self, index, value):
-        self._bytes[index] = value
+        self._elements[self._place(index)] = value
 
     def __iter__(self):
         return iter(self.tolist())
-
-    def __eq__(self, other):
-        return isinstance(other, UntypedStorage) and self._key() == other._key()
-
-    def __hash__(self):
-        return hash(self._key())
-
-    def _key(self):
-        return address_of(self._bytes), self._bytes.size
-
-    def tolist(self):
-        """The bytes as a list of ints."""
-        return self._bytes.tolist()
-
-    def clone(self):
-        """A copy with memory of its own."""
-        return UntypedStorage(self._bytes.copy())
-
-    def copy_(self, source, non_blocking=False):
-        """Write the bytes of another storage of the same size."""
-        self._bytes[...] = source._bytes
-        return self
-
-    def fill_(self, value):
-        """Write one value into every byte."""
-        self._bytes[...] = value
-        return self
-
-    def cpu(self):
-        return self
-
-    def is_shared(self):
-        return _is_shared(self._bytes)
-
-    def is_pinned(self, device=None):
-        return False
-
-    def __repr__(self):
-        body = "".join(f" {value}\n" for value in self.tolist())
-        return f"{body}[torch.storage.UntypedStorage(device=cpu) of size {len(self)}]"
-
-
-class TypedStorage:
-    """A storage seen as elements of one dtype: what ``tensor.storage()`` gives."""
-
-    is_cuda = False
-
-    def __init__(self, *args, wrap_storage=None, dtype=None, device=None):
-        check_device(device)
-        self.dtype = dtype or dtypes.get_default_dtype()
-        self._untyped = wrap_storage or UntypedStorage((args[0] if args else 0) * self.dtype.itemsize)
-
-    @property
-    def _elements(self):
-        return self._untyped._bytes.view(self.dtype.numpy)
-
-    @property
-    def device(self):
-        return CPU
-
-    def untyped(self):
-        """The bytes of this storage."""
-        return self._untyped
-
-    def size(self):
-        """How many elements there are."""
-        return self._untyped.nbytes() // self.dtype.itemsize
-
-    def __len__(self):
-        return self.size()
-
-    def nbytes(self):
-        return self._untyped.nbytes()
-
-    def element_size(self):
-        return self.dtype.itemsize
-
-    def data_ptr(self):
-        return self._untyped.data_ptr()
-
-    def __getitem__(self, index):
-        return self._elements[index].item()
-
-    def __setitem__(self, index, value):
-        self._elements[index] = value
-
-    def __iter__(self):
-        return iter(self.tolist())
-
-    def __eq__(self, other):
-        return isinstance(other, TypedStorage) and (self.dtype, self._untyped) == (other.dtype, other._untyped)
-
-    def __hash__(self):
-        return hash((self.dtype, self._untyped))
 
     def tolist(self):
         """The elements as a list of numbers."""
@@ -171,26 +93,350 @@ class TypedStorage:
         self._elements[...] = value
         return self
 
-    def clone(self):
-        return TypedStorage(wrap_storage=self._untyped.clone(), dtype=self.dtype)
-
-    def cpu(self):
+    def copy_(self, source, non_blocking=False):
+        """Write the bytes of another storage of the same size."""
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError(
+                hinted(
+                    f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes",
+                    "resize_() one of them",
+                )
+            )
+        self._bytes[...] = source._bytes
         return self
 
+    def _resize(self, nbytes):
+        if nbytes < 0:
+            raise RuntimeError(hinted(f"Storage size {nbytes} is negative", "a storage has 0 or more bytes"))
+        memory = np.empty(nbytes, np.uint8) if nbytes > self._bytes.size else self._bytes[:nbytes]
+        memory[: self._bytes.size] = self._bytes[:nbytes]
+        self._bytes = memory
+
+    def resizable(self):
+        return True
+
     def is_shared(self):
-        return self._untyped.is_shared()
+        """Whether forked processes share the memory."""
+        return is_shared_memory(self._bytes)
+
+    def share_memory_(self):
+        """Move to memory that child processes started by fork share; tensors keep the old memory."""
+        if not self.is_shared() and self._bytes.size:
+            self._bytes = shared_copy(self._bytes)
+        return self
 
     def is_pinned(self, device=None):
         return False
 
+    def pin_memory(self, device=None):
+        """Refused: pinned memory serves accelerators, and there is none."""
+        raise RuntimeError(
+            hinted("Cannot access accelerator device when none is available.", "leave pin_memory away on the CPU")
+        )
+
+    def cuda(self, device=None, non_blocking=False):
+        raise _no_device("cuda")
+
+    def mps(self):
+        raise _no_device("mps")
+
+    def to(self, *, device, non_blocking=False):
+        """The storage itself; ``device`` must be the CPU."""
+        check_device(device)
+        return self
+
+    def __copy__(self):
+        return self.clone()
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = self.clone()
+        return memo[id(self)]
+
+    def _text(self, what):
+        elements = "\n ".join(map(str, self.tolist()))
+        return f" {elements}\n[torch.storage.{what} of size {len(self)}]"
+
+    def _as(self, dtype):
+        return TypedStorage._of(self._elements.astype(dtype.numpy).view(np.uint8), dtype)
+
+
+def _conversion(name, dtype):
+    def convert(self):
+        return self._as(dtype)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"A typed storage with the elements converted to {dtype!r}."
+    setattr(_Storage, name, convert)
+
+
+for _name, _dtype in {
+    "double": dtypes.float64, "float": dtypes.float32, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
+    "long": dtypes.int64, "int": dtypes.int32, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
+    "bool": dtypes.bool_, "complex_float": dtypes.complex64, "complex_double": dtypes.complex128,
+}.items():  # fmt: skip
+    _conversion(_name, _dtype)
+
+
+class UntypedStorage(_Storage):
+    """The bytes that one or more tensors look into: what ``tensor.untyped_storage()`` gives.
+
+    Two of them are equal where they are the same memory. ``UntypedStorage(n)`` makes ``n`` bytes,
+    ``UntypedStorage([1, 2])`` these two.
+
+    >>> import rushlight as torch
+    >>> x = torch.zeros(4)
+    >>> x[1:].untyped_storage() == x.untyped_storage(), x.untyped_storage().nbytes()
+    (True, 16)
+    """
+
+    _numpy = np.dtype(np.uint8)
+
+    def __init__(self, size=0, *, device=None):
+        check_device(device)
+        if isinstance(size, (list, tuple)):
+            size = np.array([_byte(item, size) for item in size], np.uint8)
+        elif not isinstance(size, np.ndarray):
+            if not hasattr(size, "__index__") or hasattr(size, "_edge"):
+                kind = type(size).__name__
+                message = f"torch.UntypedStorage(): Expected a sequence type, but got {kind}"
+                raise RuntimeError(hinted(message, "give a number of bytes, or a list of them"))
+            size = np.empty(size, np.uint8)
+        self._bytes = size
+
+    def _bad_index(self, index):
+        return TypeError(
+            hinted(f"can't index a torch.UntypedStorage with {type(index).__name__}", "use ints or slices")
+        )
+
+    def __getitem__(self, index):
+        found = self._bytes[self._place(index)]
+        return UntypedStorage(found) if isinstance(index, slice) else int(found)
+
+    @property
+    def _cdata(self):
+        return self.data_ptr()
+
+    def __eq__(self, other):
+        return isinstance(other, UntypedStorage) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def _key(self):
+        return address_of(self._bytes), self._bytes.size
+
+    def untyped(self):
+        return self
+
+    def new(self):
+        """An empty storage."""
+        return UntypedStorage()
+
+    def clone(self):
+        """A copy with memory of its own."""
+        return UntypedStorage(self._bytes.copy())
+
+    def cpu(self):
+        return self
+
+    def type(self, dtype=None, non_blocking=False):
+        """The name of the class."""
+        return "torch.storage.UntypedStorage"
+
+    def resize_(self, size):
+        """Let the storage have ``size`` bytes. Where it grows it gets new memory, and tensors keep the old one."""
+        self._resize(size)
+        return self
+
+    def byteswap(self, dtype):
+        """Reverse the bytes of each element of ``dtype``."""
+        self._bytes.view(f"u{dtype.itemsize}").byteswap(inplace=True)
+
+    @staticmethod
+    def from_buffer(buffer, byte_order="native", count=-1, offset=0, *, dtype=dtypes.uint8):
+        """A copy of the bytes of a buffer that holds elements of ``dtype`` in ``byte_order``: native, little or big."""
+        return UntypedStorage(read_buffer(buffer, byte_order, count, offset, dtype))
+
+    @staticmethod
+    def from_file(filename, shared=False, nbytes=0):
+        """A file as memory: ``shared``, writes go into it, which is made where it does not exist."""
+        made = UntypedStorage(map_file(filename, shared, nbytes))
+        made.filename = os.fspath(filename)
+        return made
+
     def __repr__(self):
-        body = "".join(f" {value}\n" for value in self.tolist())
-        return f"{body}[torch.storage.TypedStorage(dtype={self.dtype!r}, device=cpu) of size {len(self)}]"
+        return self._text("UntypedStorage(device=cpu)")
+
+
+def _byte(item, sequence):
+    if not isinstance(item, int):
+        raise RuntimeError(
+            hinted(
+                f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(sequence).__name__}), but one of "
+                f"the items was of type {type(item).__name__} instead of int",
+                "bytes are numbers from 0 to 255",
+            )
+        )
+    return item & 255
+
+
+_warned = False
+
+
+def _warn_of_typed(stacklevel):
+    """PyTorch's advice, once a process."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This "
+            "should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
+            "tensor.untyped_storage() instead of tensor.storage()",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+class TypedStorage(_Storage):
+    """A storage seen as elements of one dtype: what ``tensor.storage()`` gives.
+
+    Args:
+        args: nothing, a number of elements, or a sequence of them.
+        wrap_storage: the `UntypedStorage` to look into.
+        dtype: by default the default dtype.
+    """
+
+    def __init__(self, *args, wrap_storage=None, dtype=None, device=None):
+        _warn_of_typed(3)
+        check_device(device)
+        if len(args) > 1 or (wrap_storage is not None and (args or dtype is None)):
+            raise RuntimeError(
+                hinted(
+                    "TypedStorage.__init__ received an invalid combination of arguments. Expected one of:",
+                    "a size, or a sequence, or wrap_storage= and dtype=",
+                )
+            )
+        self.dtype = dtype or dtypes.get_default_dtype()
+        if wrap_storage is not None:
+            self._bytes = wrap_storage._bytes
+        elif args and not isinstance(args[0], int):
+            self._bytes = np.asarray(args[0], self._numpy).view(np.uint8)
+        else:
+            self._bytes = np.empty((args[0] if args else 0) * self.dtype.itemsize, np.uint8)
+
+    @classmethod
+    def _of(cls, raw, dtype):
+        made = object.__new__(TypedStorage)
+        made.dtype, made._bytes = dtype, raw
+        return made
+
+    @property
+    def _numpy(self):
+        return self.dtype.numpy
+
+    @property
+    def _dtype(self):
+        return self.dtype
+
+    @property
+    def _untyped_storage(self):
+        return self.untyped()
+
+    def _bad_index(self, index):
+        kind = type(index)
+        return RuntimeError(hinted(f"can't index a <class 'torch.storage.TypedStorage'> with {kind}", "use ints"))
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            raise RuntimeError(
+                hinted("slices are only supported in UntypedStorage.__getitem__", "untyped() shows the bytes")
+            )
+        return self._elements[self._place(index)].item()
+
+    def untyped(self):
+        """The bytes of this storage."""
+        return UntypedStorage(self._bytes)
+
+    def clone(self):
+        """A copy with memory of its own."""
+        return self._of(self._bytes.copy(), self.dtype)
+
+    def cpu(self):
+        return self._of(self._bytes, self.dtype)
+
+    def resize_(self, size):
+        """Let the storage have ``size`` elements; see `UntypedStorage.resize_`."""
+        self._resize(size * self.element_size())
+
+    def type(self, dtype=None, non_blocking=False):
+        """The name of the legacy class, such as ``torch.FloatStorage``."""
+        return f"torch.{self.pickle_storage_type()}"
+
+    def pickle_storage_type(self):
+        """The name of the legacy class that checkpoints name."""
+        return _legacy_name(self.dtype)
+
+    def __repr__(self):
+        return self._text(f"TypedStorage(dtype={self.dtype!r}, device=cpu)")
+
+
+class _LegacyStorageMeta(type):
+    """The type of ``torch.FloatStorage`` and its like: calling makes a TypedStorage, isinstance asks for the dtype."""
+
+    def __call__(cls, *args, wrap_storage=None, **kwargs):
+        head = f"{cls}.__new__ received an invalid combination of arguments. Expected one of:"
+        if len(args) > 1 or kwargs or (args and hasattr(args[0], "_edge")):
+            raise (TypeError if args and hasattr(args[0], "_edge") else RuntimeError)(
+                hinted(head, "nothing, a size, a sequence of numbers, or wrap_storage=")
+            )
+        if wrap_storage is not None and not isinstance(wrap_storage, UntypedStorage):
+            raise TypeError(hinted(head, f"wrap_storage must be an UntypedStorage, not {type(wrap_storage).__name__}"))
+        if args and isinstance(args[0], str):
+            raise TypeError(hinted("new(): invalid data type 'str'", "a sequence of numbers"))
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+
+    def __repr__(cls):
+        return f"<class 'torch.{cls.__name__}'>"
+
+    def from_buffer(cls, buffer, byte_order, count=-1, offset=0):
+        """A copy of the elements in a buffer, in ``byte_order``: native, little or big."""
+        return TypedStorage._of(read_buffer(buffer, byte_order, count, offset, cls.dtype), cls.dtype)
+
+    def from_file(cls, filename, shared=False, size=0):
+        """A file as memory of ``size`` elements: ``shared``, writes go into it."""
+        return TypedStorage._of(map_file(filename, shared, size * cls.dtype.itemsize), cls.dtype)
+
+
+def _legacy_name(dtype):
+    return f"{dtype.legacy_name}Storage"
+
+
+# torch.FloatStorage and its like, by name.
+LEGACY = {
+    _legacy_name(dtype): _LegacyStorageMeta(
+        _legacy_name(dtype),
+        (),
+        {
+            "dtype": dtype,
+            "_dtype": dtype,
+            "is_cuda": False,
+            "__module__": "torch",
+            "__doc__": f"Legacy storage of {dtype!r}.",
+        },
+    )
+    for dtype in dtypes.ALL
+    if dtype.legacy_name[:4] != "UInt"
+}
+UntypedStorage.__module__ = TypedStorage.__module__ = "rushlight.storage"  # where users, and pickles, find them
 
 
 def is_storage(obj, /):
     """Whether ``obj`` is a storage."""
-    return isinstance(obj, (UntypedStorage, TypedStorage))
+    return isinstance(obj, _Storage)
 
 
 @method
@@ -200,183 +446,18 @@ def untyped_storage(self):
 
 
 @method
+def _typed_storage(self):
+    return TypedStorage._of(storage_bytes(self._array)[0], self.dtype)
+
+
+@method
 def storage(self):
     """The memory that the tensor looks into, as elements of its dtype."""
-    return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
-
-
-@method
-def is_set_to(self, tensor):
-    """Whether ``tensor`` is the same window on the same memory."""
-    mine, other = self._array, tensor._array
-    same = mine.shape == other.shape and mine.strides == other.strides and mine.dtype == other.dtype
-    return same and address_of(mine) == address_of(other)
-
-
-# ---------------------------------------------------------------- another window, other memory
-
-
-@method
-def resize_(self, *sizes, memory_format=None):
-    """Give the tensor another size in place; elements that the memory does not hold yet are not set to anything.
-
-    Where the memory has to grow, the tensor gets new memory and other tensors keep the old one.
-    """
-    if self.requires_grad:
-        raise RuntimeError(
-            hinted("cannot resize variables that require grad", "detach() it, or make a new tensor with reshape()")
-        )
-    shape = sizes_argument(sizes)
-    if any(length < 0 for length in shape):
-        raise RuntimeError(
-            hinted("numel: integer multiplication overflow", f"lengths are 0 or more, not {list(shape)}")
-        )
-    if shape != self._array.shape:
-        self._array = _resized(self._array, shape)
-        bump(self, "resize_")
-    return self
-
-
-def _resized(array, shape):
-    raw, start = storage_bytes(array)
-    size = array.itemsize
-    strides = tuple(s * size for s in contiguous_strides(shape))
-    needed = start + int(np.prod(shape, dtype=object)) * size
-    if needed <= raw.size:
-        return strided_view(array, shape, strides)
-    memory = np.empty(needed // size, array.dtype)
-    memory.view(np.uint8)[: raw.size] = raw
-    return strided_view(memory, shape, strides, start)
-
-
-@method
-def resize_as_(self, the_template, *, memory_format=None):
-    """Give the tensor the size of another one, in place."""
-    return resize_(self, tuple(the_template.shape))
-
-
-@method
-def resize(self, *sizes):
-    """Deprecated in PyTorch: `reshape` that must keep the number of elements."""
-    shape = sizes_argument(sizes)
-    count = int(np.prod(shape, dtype=object))
-    if count != self.numel():
-        raise RuntimeError(
-            hinted(
-                f"requested resize to {'x'.join(map(str, shape))} ({count} elements in total), but the given tensor has a "
-                f"size of {'x'.join(map(str, self.shape))} ({self.numel()} elements). autograd's resize can only change the "
-                "shape of a given tensor, while preserving the number of elements. ",
-                "resize_() changes the number of elements, outside autograd",
-            )
-        )
-    return self.reshape(shape)
-
-
-@method
-def resize_as(self, tensor):
-    """Deprecated in PyTorch: `resize` to the size of another tensor."""
-    return resize(self, *tensor.shape)
-
-
-@method(name="_resize_for_out")
-def resize_for_out(self, shape):
-    """Resize a tensor that was given as ``out=``, with PyTorch's warning where it had elements."""
-    if self.numel():
-        warnings.warn(
-            f"An output with one or more elements was resized since it had shape {list(self.shape)}, which does not match "
-            f"the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
-            "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
-            "inplace, to zero elements with t.resize_(0).",
-            UserWarning,
-            stacklevel=4,
-        )
-    self._array = _resized(self._array, tuple(shape))
-
-
-_C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
-    "int64": "long int", "float16": "c10::Half", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "bfloat16": "c10::BFloat16",
-}  # fmt: skip
-
-
-@method
-def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Let the tensor look into the memory of a tensor or storage; into none where ``source`` is None.
-
-    Args:
-        source: a tensor of the same dtype, or a storage.
-        storage_offset: where its first element lies, in elements.
-        size: its lengths; all that the source holds by default.
-        stride: its steps; row by row by default.
-    """
-    kind = self._array.dtype
-    if source is None:
-        self._array = np.empty(0, kind)
-    elif isinstance(source, Tensor) and source.dtype is not self.dtype:
-        names = [_C_NAMES.get(t.dtype.name, t.dtype.name) for t in (source, self)]
-        raise RuntimeError(
-            hinted(f"Could not set tensor of type {names[0]} to a tensor of type {names[1]}", "the dtypes must agree")
-        )
-    elif isinstance(source, Tensor) and size is None:
-        self._array = source._array[...]
-    else:
-        raw = storage_bytes(source._array)[0] if isinstance(source, Tensor) else _bytes_of(source)
-        memory = raw.view(kind)
-        shape = (memory.size - storage_offset,) if size is None else sizes_argument((size,))
-        steps = contiguous_strides(shape) if stride is None else sizes_argument((stride,))
-        offset = storage_offset * kind.itemsize
-        self._array = strided_view(memory, shape, tuple(s * kind.itemsize for s in steps), offset)
-    bump(self, "set_")
-    return self
-
-
-def _bytes_of(source):
-    if not is_storage(source):
-        raise TypeError(
-            hinted(
-                f"set_(): argument 'source' (position 1) must be Storage or Tensor, not {type(source).__name__}",
-                "such as x.untyped_storage()",
-            )
-        )
-    return (source if isinstance(source, UntypedStorage) else source.untyped())._bytes
-
-
-# ---------------------------------------------------------------- between processes, for devices
-
-
-def _is_shared(array):
-    return isinstance(getattr(owner_of(array).base, "obj", owner_of(array).base), mmap.mmap)
-
-
-@method
-def share_memory_(self):
-    """Move the tensor into memory that child processes started by fork share; other tensors keep the old memory."""
-    array = self._array
-    if not _is_shared(array) and array.size:
-        memory = np.frombuffer(mmap.mmap(-1, array.nbytes), np.uint8).view(array.dtype).reshape(array.shape)
-        memory[...] = array
-        self._array = memory
-    return self
-
-
-@method
-def is_shared(self):
-    """Whether the tensor lies in memory that forked processes share."""
-    return _is_shared(self._array)
-
-
-@method
-def pin_memory(self, device=None):
-    """Refused: pinned memory serves accelerators, and there is none."""
-    raise RuntimeError(
-        hinted(
-            "Cannot access accelerator device when none is available.", "leave pin_memory away on a CPU-only machine"
-        )
-    )
+    _warn_of_typed(3)
+    return _typed_storage(self)
 
 
 @method
 def storage_type(self):
-    """The legacy type of the tensor's storage, by name."""
-    return type_name(self.dtype).replace("Tensor", "Storage")
+    """The legacy class of the tensor's storage."""
+    return LEGACY[_legacy_name(self.dtype)]

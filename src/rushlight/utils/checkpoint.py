@@ -7,17 +7,19 @@ import warnings
 
 from ..autograd.function import Function
 from ..autograd.gradients import backward as run_backward
-from ..autograd.graph import saved_tensors_hooks
 from ..autograd.modes import enable_grad, is_grad_enabled, state
 from ..base.errors import hinted
-from ..ops.table import functions
-from ..random import get_rng_state, set_rng_state
+from ..random import get_rng_state
+from .recompute import CheckpointError, ForgetfulCall, is_tensor, name_of, random_state
 
-__all__ = ["CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "set_checkpoint_early_stop"]
-
-
-class CheckpointError(RuntimeError):
-    """The second run of a checkpointed function did not save what the first one had."""
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "checkpoint",
+    "checkpoint_sequential",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
 
 
 _DETERMINISM_CHECKS = ["default", "none"]
@@ -29,7 +31,7 @@ def noop_context_fn():
 
 
 def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
-               early_stop=True, preserve_rng_state=True, **kwargs):  # fmt: skip
+               early_stop=True, **kwargs):  # fmt: skip
     """Run ``function(*args, **kwargs)`` without keeping what backward will need; it is computed again then.
 
     Args:
@@ -39,9 +41,9 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
             with ``backward()`` alone, and without keyword arguments. Default: True, with PyTorch's warning.
         context_fn: gives two contexts, for the first and the second run (``use_reentrant=False`` only).
         determinism_check: "default" compares shapes and dtypes of the two runs, "none" does not.
-        debug: accepted; errors name the tensors that differ anyway.
+        debug: where the two runs differ, list the operations of both (``use_reentrant=False`` only).
         early_stop: end the second run as soon as all is there.
-        preserve_rng_state: draw the same random numbers in both runs.
+        preserve_rng_state: draw the same random numbers in both runs. Default: True.
 
     >>> import rushlight as torch
     >>> from rushlight.utils.checkpoint import checkpoint
@@ -55,22 +57,10 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         _warn_of_default(
             "checkpoint", "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception."
         )
+    preserve = kwargs.pop("preserve_rng_state", True)
     if not use_reentrant:
-        first_context, second_context = context_fn()
-        if not is_grad_enabled():
-            with first_context:
-                return function(*args, **kwargs)
-        if determinism_check not in _DETERMINISM_CHECKS:
-            raise ValueError(
-                hinted(
-                    f"determinism_check should be one of {_DETERMINISM_CHECKS}, but got {determinism_check}",
-                    "'default' compares what the two runs save, 'none' does not",
-                )
-            )
-        call = _ForgetfulCall(function, args, kwargs, second_context, preserve_rng_state)
-        call.compares, call.stops_early = determinism_check != "none", early_stop and _early_stop
-        with saved_tensors_hooks(call.forget, call.remember), first_context:
-            return function(*args, **kwargs)
+        call = _prepared(function, args, kwargs, context_fn, determinism_check, debug, early_stop, preserve)
+        return call.run() if is_grad_enabled() else function(*args, **kwargs)
     if kwargs:
         raise ValueError(
             hinted(f"Unexpected keyword arguments: {','.join(kwargs)}", "use_reentrant=False takes keyword arguments")
@@ -82,7 +72,25 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
                 "pass use_reentrant=False",
             )
         )
-    return CheckpointFunction.apply(function, preserve_rng_state, *args)
+    return CheckpointFunction.apply(function, preserve, *args)
+
+
+def _prepared(function, args, kwargs, context_fn, determinism_check, debug, early_stop, preserve_rng_state):
+    """The call of a checkpoint without re-entrance, its arguments checked."""
+    debug = debug if _settings["debug"] is None else _settings["debug"]
+    if debug and context_fn is not noop_context_fn:
+        raise ValueError(hinted("debug=True is incompatible with non-default context_fn", "leave one of the two away"))
+    if determinism_check not in _DETERMINISM_CHECKS:
+        raise ValueError(
+            hinted(
+                f"determinism_check should be one of {_DETERMINISM_CHECKS}, but got {determinism_check}",
+                "'default' compares what the two runs save, 'none' does not",
+            )
+        )
+    call = ForgetfulCall(function, args, kwargs, context_fn(), preserve_rng_state)
+    call.compares, call.debug = determinism_check != "none", debug
+    call.stops_early = early_stop if _settings["early_stop"] is None else _settings["early_stop"]
+    return call
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
@@ -137,137 +145,26 @@ def _warn_of_default(name, announcement):
     )
 
 
-_early_stop = True
+_settings = {"early_stop": None, "debug": None}  # None: each call decides
 
 
 @contextlib.contextmanager
+def _setting(name, value):
+    before, _settings[name] = _settings[name], value
+    try:
+        yield
+    finally:
+        _settings[name] = before
+
+
 def set_checkpoint_early_stop(enable):
-    """A context in which ``early_stop`` of checkpoints without re-entrance is off (``False``) or as given (``True``)."""
-    global _early_stop
-    before, _early_stop = _early_stop, bool(enable)
-    try:
-        yield
-    finally:
-        _early_stop = before
+    """A context in which this is the ``early_stop`` of all checkpoints without re-entrance."""
+    return _setting("early_stop", enable)
 
 
-@contextlib.contextmanager
-def _random_state(saved):
-    """Draw random numbers from the ``saved`` state on inside; None changes nothing."""
-    if saved is None:
-        yield
-        return
-    before = get_rng_state()
-    set_rng_state(saved)
-    try:
-        yield
-    finally:
-        set_rng_state(before)
-
-
-# ---------------------------------------------------------------- without re-entrance
-
-
-class _SaveInputs(Function):
-    """Keeps tensors as a node does: seen by saved-tensor hooks of an outer checkpoint, and with their versions."""
-
-    @staticmethod
-    def forward(ctx, start, *tensors):
-        ctx.save_for_backward(*tensors)
-        return start.clone()
-
-
-class _Enough(Exception):
-    """Ends a second run in which all that is needed has been saved."""
-
-
-class _Place:
-    """Stands in the graph for a tensor that the first run saved: the how-manieth it was."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number):
-        self.number = number
-
-
-def _is_tensor(value):
-    return hasattr(value, "requires_grad")
-
-
-def _looks(tensor):
-    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
-
-
-class _ForgetfulCall:
-    """A call that forgets what it saves for backward (`forget`), and runs again when that is asked for (`remember`)."""
-
-    def __init__(self, function, args, kwargs, context, preserve_rng_state):
-        self.function, self.context = function, context
-        self.random = get_rng_state() if preserve_rng_state else None
-        values = [*args, *kwargs.values()]
-        self.names = tuple(kwargs)
-        self.plain = [(False, None) if _is_tensor(value) else (True, value) for value in values]
-        start = functions.zeros((), requires_grad=True)
-        self.inputs = _SaveInputs.apply(start, *filter(_is_tensor, values)).grad_fn
-        self.saved = []  # what each saved tensor looked like
-
-    def forget(self, tensor):
-        self.saved.append(_looks(tensor))
-        return _Place(len(self.saved) - 1)
-
-    def remember(self, place):
-        notes = {} if state.task is None else state.task.notes
-        found = notes.get(self)
-        if found is None or place.number not in found:
-            found = notes[self] = self.recompute()
-        return found.pop(place.number)
-
-    def recompute(self):
-        """What the second run saves, by its place."""
-        found = {}
-
-        def keep(tensor):
-            found[len(found)] = tensor.detach()
-            if self.stops_early and len(found) == len(self.saved):
-                raise _Enough
-            return tensor
-
-        tensors = iter(self.inputs.saved_tensors)
-        values = [value if plain else next(tensors) for plain, value in self.plain]
-        count = len(values) - len(self.names)
-        with _random_state(self.random), enable_grad(), saved_tensors_hooks(keep, _refuse), self.context:
-            with contextlib.suppress(_Enough):
-                self.function(*values[:count], **dict(zip(self.names, values[count:])))
-        self.compare(found)
-        return found
-
-    def compare(self, found):
-        if len(found) != len(self.saved):
-            raise CheckpointError(
-                hinted(
-                    "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.",
-                    f"{len(self.saved)} in the first run of {_name(self.function)}, {len(found)} in the second: the function must do "
-                    "the same both times",
-                )
-            )
-        for number, before in enumerate(self.saved if self.compares else ()):
-            if _looks(found[number]) != before:
-                raise CheckpointError(
-                    hinted(
-                        "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
-                        "forward pass.",
-                        f"tensor {number} that {_name(self.function)} saves was {before}, and is {_looks(found[number])} now: the "
-                        "function must do the same both times",
-                    )
-                )
-
-
-def _refuse(packed):
-    raise RuntimeError("a tensor saved by the second run of a checkpointed function is for its own backward alone")
-
-
-def _name(function):
-    return getattr(function, "__name__", type(function).__name__)
+def set_checkpoint_debug_enabled(enabled):
+    """A context in which this is ``debug`` of all checkpoints without re-entrance; None: each call decides."""
+    return _setting("debug", enabled)
 
 
 # ---------------------------------------------------------------- with re-entrance
@@ -278,11 +175,11 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx, function, preserve_rng_state, *args):
-        if not any(_is_tensor(value) and value.requires_grad for value in args):
+        if not any(is_tensor(value) and value.requires_grad for value in args):
             warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
         ctx.function, ctx.random = function, get_rng_state() if preserve_rng_state else None
-        ctx.plain = [(False, None) if _is_tensor(value) else (True, value) for value in args]
-        ctx.save_for_backward(*filter(_is_tensor, args))
+        ctx.plain = [(False, None) if is_tensor(value) else (True, value) for value in args]
+        ctx.save_for_backward(*filter(is_tensor, args))
         return function(*args)
 
     @staticmethod
@@ -298,17 +195,17 @@ class CheckpointFunction(Function):
             )
         tensors = iter(ctx.saved_tensors)
         values = [value if plain else next(tensors) for plain, value in ctx.plain]
-        values = [v.detach().requires_grad_(v.requires_grad) if _is_tensor(v) else v for v in values]
-        with _random_state(ctx.random), enable_grad():
+        values = [v.detach().requires_grad_(v.requires_grad) if is_tensor(v) else v for v in values]
+        with random_state(ctx.random), enable_grad():
             outputs = ctx.function(*values)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        pairs = [(out, grad) for out, grad in zip(outputs, grads) if _is_tensor(out) and out.requires_grad]
+        pairs = [(out, grad) for out, grad in zip(outputs, grads) if is_tensor(out) and out.requires_grad]
         if not pairs:
             raise RuntimeError(
                 hinted(
                     "none of output has requires_grad=True, this checkpoint() is not necessary",
-                    f"{_name(ctx.function)} detaches what it computes",
+                    f"{name_of(ctx.function)} detaches what it computes",
                 )
             )
         run_backward([out for out, _ in pairs], [grad for _, grad in pairs])
-        return (None, None, *[value.grad if _is_tensor(value) else None for value in values])
+        return (None, None, *[value.grad if is_tensor(value) else None for value in values])

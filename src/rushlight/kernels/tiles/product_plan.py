@@ -54,14 +54,14 @@ def _way(rows, columns, depth, batch, left_deep, right_deep, turned, streamed_le
     if turned:
         rows, columns, left_deep, right_deep = columns, rows, right_deep, left_deep
     row_panels, column_panels, steps = (-(-extent // PANEL) for extent in (rows, columns, depth))
-    depths = -(-steps // _LONGEST_BLOCK)
+    streamed, shared = (row_panels, column_panels) if streamed_left else (column_panels, row_panels)
+    turns = (not left_deep, right_deep) if streamed_left else (right_deep, not left_deep)
+    ahead = not turns[0] and 2 <= shared <= _AHEAD_PANELS and steps >= _AHEAD_STEPS
+    longest = min(_LONGEST_BLOCK, _AHEAD_BYTES // (shared * STEP_WORDS * 4)) if ahead else _LONGEST_BLOCK
+    depths = -(-steps // longest)
     cycles = row_panels * column_panels * (steps * _STEP + depths * _BLOCK)
     cycles += rows * columns * depths * (_STORE + _TURNED_STORE * turned)
-    streamed, shared = (row_panels, column_panels) if streamed_left else (column_panels, row_panels)
     block_steps = -(-steps // depths)
-    turns = (not left_deep, right_deep) if streamed_left else (right_deep, not left_deep)
-    fits = shared * steps * STEP_WORDS * 4 <= _AHEAD_BYTES
-    ahead = not turns[0] and 2 <= shared <= _AHEAD_PANELS and steps >= _AHEAD_STEPS and fits
     fitting = streamed if ahead else max(1, _SCRATCH_BYTES // (block_steps * STEP_WORDS * 4))
     wanted = _WANTED_AHEAD if ahead else _WANTED_CHUNKS
     groups = max(-(-streamed // fitting), min(streamed, -(-wanted // batch)))

@@ -6,6 +6,7 @@ import warnings
 
 from ...autograd import Function, is_grad_enabled
 from ...autograd.hooks import register_hook, register_prehook
+from ...base.errors import hinted
 from ...ops.table import functions
 from ...tensor import Tensor
 
@@ -56,6 +57,7 @@ class BackwardHook:
         outputs = output if isinstance(output, tuple) else (output,)
         watched, places, node = _pass_through(outputs)
         if node is not None:
+            node.materialize_grads = False  # what no gradient reached passes none on
             register_prehook(node, lambda grad_output: self._enter(places, len(outputs), grad_output))
         return watched if isinstance(output, tuple) else watched[0]
 
@@ -77,8 +79,11 @@ class BackwardHook:
             result = hook(self.module, (None,) * self.argument_count, self.grad_output)
             if result is not None and not (isinstance(result, tuple) and all(item is None for item in result)):
                 raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always return None or None for "
-                    "all gradients."
+                    hinted(
+                        "Backward hook for Modules where no input requires gradient should always return None or None for "
+                        "all gradients.",
+                        f"no input of this {type(self.module).__name__} requires grad: there is no gradient to replace",
+                    )
                 )
         self.grad_output = None
 
@@ -130,13 +135,23 @@ def _picked(values, places, gradients):
     picked = [None if gradient is None else values[place] for place, gradient in zip(places, gradients)]
     for replacement, gradient in zip(picked, gradients):
         if replacement is not None and replacement.shape != gradient.shape:
-            raise RuntimeError("hook 'hook' has changed the size of value")
+            raise RuntimeError(
+                hinted(
+                    "hook 'hook' has changed the size of value",
+                    "what a module's hook returns must have the shapes of the gradients that it was given",
+                )
+            )
     return tuple(picked)
 
 
 def _of_length(replacement, count, who, what):
     if len(replacement) != count:
-        raise RuntimeError(f"{who} returned an invalid number of {what}, got {len(replacement)}, but expected {count}")
+        raise RuntimeError(
+            hinted(
+                f"{who} returned an invalid number of {what}, got {len(replacement)}, but expected {count}",
+                f"return None, or a tuple of {count}: one for each that the hook was given",
+            )
+        )
     return replacement
 
 

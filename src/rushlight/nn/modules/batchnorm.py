@@ -90,6 +90,11 @@ class _NormBase(Module):
 
 
 class _BatchNorm(_NormBase):
+    def forget_running_statistics(self):
+        """Use the statistics of each batch alone from now on."""
+        self.running_mean = self.running_var = self.num_batches_tracked = None
+        self.track_running_stats = False
+
     def forward(self, input):
         self._check_input_dim(input)
         momentum = self.momentum

@@ -306,7 +306,10 @@ class _Call:
             if both is not None:
                 if not (isinstance(both, tuple) and len(both) == 2):
                     raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {both}."
+                        hinted(
+                            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {both}.",
+                            "a hook registered with with_kwargs=True replaces both, or nothing",
+                        )
                     )
                 self.args, self.kwargs = both
 

@@ -1,5 +1,7 @@
 """nn.utils: clipping gradients, parameters as vectors, sequences of different lengths, weight normalisations."""
 
+import importlib
+
 from . import fusion, parametrizations, parametrize, prune, rnn
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
@@ -28,6 +30,14 @@ __all__ = [
     "rnn",
     "skip_init",
     "spectral_norm",
+    "stateless",
     "vector_to_parameters",
     "weight_norm",
 ]
+
+
+def __getattr__(name):
+    # Loads torch.func, which few programs use: only when asked for.
+    if name == "stateless":
+        return importlib.import_module(".stateless", __name__)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -2,7 +2,7 @@
 
 import math
 
-from ..table import FUSED, op
+from ..table import FUSED, functions, op
 from .activation import GELU_SCALE, SQRT_HALF, tanh_of_softplus
 
 _DENSITY = 1 / math.sqrt(2 * math.pi)  # the normal density at 0
@@ -16,6 +16,12 @@ class threshold_backward:
 
     def element(m, gradient, self, threshold):
         return m.where(self <= threshold, 0, gradient)
+
+    def d_gradient(grad, self, threshold):
+        return functions.threshold_backward(grad, self, threshold)
+
+    def d_self(grad):
+        return functions.zeros_like(grad)
 
 
 @op("sigmoid_backward(Tensor gradient, Tensor result) -> Tensor", kind=FUSED, names=())

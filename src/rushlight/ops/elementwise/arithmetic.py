@@ -278,7 +278,7 @@ class remainder:
         return grad
 
     def d_other(grad, self, other):
-        return -grad * self.div(other, rounding_mode="floor")
+        return -grad * functions.div(self, other, rounding_mode="floor")
 
 
 @op("fmod(Tensor self, Operand other) -> Tensor", kind=BINARY, inplace=True, node=_remainder_node("Fmod"),

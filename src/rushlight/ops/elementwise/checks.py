@@ -111,6 +111,7 @@ def no_derivative(name):
             )
         )
 
+    rule.unknown = f"aten::{name} that does not support it."  # in the words of forward mode
     return rule
 
 
@@ -125,4 +126,8 @@ def unknown_derivative(name):
             )
         )
 
+    operation = name.partition(":")[0]
+    rule.unknown = (
+        f"{operation} that does not support it because it has not been implemented yet."  # in forward mode's words
+    )
     return rule

@@ -145,7 +145,7 @@ class conj_physical_complex:
         return grad.conj()
 
 
-@composite(inplace=True)
+@composite(inplace=True, out=True)
 def conj_physical(input):
     """The complex conjugate in new memory; a real tensor itself."""
     return functions.conj_physical_complex(input) if input.is_complex() else input

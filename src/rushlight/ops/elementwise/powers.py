@@ -215,7 +215,8 @@ class pow:
     def d_exponent(grad, self, exponent, result):
         if is_tensor(self):
             undefined = (self == 0) & ((exponent.real if exponent.is_complex() else exponent) >= 0)
-            slope = grad * conj(result * self.log())
+            base = self.to(result.dtype) if exponent.is_complex() else self  # negative numbers have complex logarithms
+            slope = grad * conj(result * base.log())
             return slope.masked_fill(undefined, 0)
         if self == 0:
             return (grad * conj(result * float("-inf"))).masked_fill(exponent >= 0, 0)
@@ -298,7 +299,7 @@ class ldexp:
         return self * m.exp2(other)
 
     def d_self(grad, other):
-        return grad * functions.exp2(other)
+        return grad * conj(functions.exp2(other))
 
     def d_other(grad, result):
-        return grad * result * float(np.log(2.0))
+        return grad * conj(result) * float(np.log(2.0))

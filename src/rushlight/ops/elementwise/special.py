@@ -266,8 +266,7 @@ class special_i1:
     numpy = special_bessel.i1
 
     def d_self(grad, self, result):
-        slope = functions.i0(self) - (result / self).masked_fill(self == 0, 0.5)
-        return grad * slope
+        return grad * (functions.i0(self) - _ratio(result, self))
 
 
 @op("special_i1e(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=COMPLEX, names=("special:i1e",))
@@ -277,14 +276,19 @@ class special_i1e:
     numpy = special_bessel.i1e
 
     def d_self(grad, self, result):
-        ratio = (result / self).masked_fill(self == 0, 0.5)
-        return grad * (functions.special_i0e(self) - self.sgn() * result - ratio)
+        return grad * (functions.special_i0e(self) - self.sgn() * result - _ratio(result, self))
+
+
+def _ratio(result, x):
+    """``result / x``, and its limit 1/2 at 0, in a form whose derivative is not NaN there."""
+    at_zero = x == 0
+    return (result / x.masked_fill(at_zero, 1)).masked_fill(at_zero, 0.5)
 
 
 # ---------------------------------------------------------------- the normal distribution
 
 
-@composite(names=("special",))
+@composite(names=("special",), out=True)
 def ndtr(input):
     """The standard normal distribution function."""
     return (functions.erf(input * math.sqrt(0.5)) + 1) * 0.5

@@ -7,7 +7,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.errors import hinted
 from ..results import named_result
-from ..table import composite, functions
+from ..table import composite
 
 
 class LinAlgError(RuntimeError):
@@ -127,22 +127,16 @@ def solve_arrays(a, b):
         return found
 
 
-def finish(found, out, name):
-    """A composite's result, written into its ``out=`` tensors where there are any."""
-    return found if out is None else functions.write_outputs(found, out, name)
-
-
 def with_names(name, fields, names):
-    """Decorates a composite that returns a tuple: the public function of these ``names``, with a named result and
-    ``out=``."""
+    """Decorates a composite that returns a tuple: the public function of these ``names``, with a named result."""
 
     def register(function):
-        def call(*args, out=None, **kwargs):
+        def call(*args, **kwargs):
             # The type is made by the first call: making one costs more than registering an operation.
-            return finish(named_result(name, fields)(*function(*args, **kwargs)), out, name)
+            return named_result(name, fields)(*function(*args, **kwargs))
 
         call.__name__ = call.__qualname__ = function.__name__
         call.__doc__ = function.__doc__
-        return composite(call, names=names)
+        return composite(call, names=names, out=True)
 
     return register

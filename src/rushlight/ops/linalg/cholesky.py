@@ -10,7 +10,6 @@ from .checks import (
     check_floating,
     check_kernel,
     check_square,
-    finish,
     first_failure,
     herm,
     legacy_name,
@@ -59,8 +58,7 @@ def cholesky_gradient(grad, factor, upper):
     lower = conj(factor.mT) if upper else factor
     grad = conj(grad.mT) if upper else grad
     inside = (conj(lower.mT) @ grad).tril()
-    inside = inside - functions.diag_embed(inside.diagonal(0, -2, -1)) * 0.5
-    inside = inside + conj(inside.tril(-1).mT) + functions.diag_embed(conj(inside.diagonal(0, -2, -1)))
+    inside = inside + conj(inside.tril(-1).mT)
     turned = conj(lower.mT)
     half = functions.linalg_solve_triangular(turned, inside, upper=True)
     return functions.linalg_solve_triangular(lower, half, upper=False, left=False) * 0.5
@@ -86,12 +84,12 @@ def linalg_cholesky_ex(A, *, upper=False, check_errors=False):
     check_floating(A, "linalg.cholesky")
     L, info = functions.cholesky_parts(A, upper)
     if check_errors:
-        _raise_indefinite(info._array, "linalg.cholesky_ex")
+        _raise_indefinite(functions.elements_of(info), "linalg.cholesky_ex")
     return L, info
 
 
-@composite(names=("linalg:cholesky",))
-def linalg_cholesky(A, *, upper=False, out=None):
+@composite(names=("linalg:cholesky",), out=True)
+def linalg_cholesky(A, *, upper=False):
     """The lower triangular L with ``A = L @ L.mH`` of Hermitian positive-definite matrices (..., n, n); with
     ``upper`` U = L.mH.
 
@@ -103,8 +101,8 @@ def linalg_cholesky(A, *, upper=False, out=None):
             [1., 2.]])
     """
     L, info = linalg_cholesky_ex(A, upper=upper)
-    _raise_indefinite(info._array, "linalg.cholesky")
-    return finish(L, out, "linalg_cholesky")
+    _raise_indefinite(functions.elements_of(info), "linalg.cholesky")
+    return L
 
 
 @op("cholesky(Tensor A, bool upper) -> Tensor", names=(), node="CholeskyBackward0")
@@ -120,11 +118,11 @@ class cholesky_factor:
         return cholesky_gradient(grad, result, upper)
 
 
-@composite(names=("torch", "Tensor"))
-def cholesky(input, upper=False, *, out=None):
+@composite(names=("torch", "Tensor"), out=True)
+def cholesky(input, upper=False):
     """The older name of `linalg.cholesky`; reads the lower triangle, or with ``upper`` the upper one."""
     check_square(input, "cholesky")
-    return finish(functions.cholesky_factor(input, upper), out, "cholesky")
+    return functions.cholesky_factor(input, upper)
 
 
 @op("cholesky_solve(Tensor self, Tensor A, bool upper) -> Tensor", names=(), node="CholeskySolveBackward0")
@@ -146,8 +144,8 @@ class cholesky_solution:
         return g_self, -(A @ common) if upper else -(common @ A)
 
 
-@composite
-def cholesky_solve(input, L, upper=False, *, out=None):
+@composite(out=True)
+def cholesky_solve(input, L, upper=False):
     """X with ``(L @ L.mH) @ X = input``, of a Cholesky factor L (..., n, n) and input (..., n, k); batches
     broadcast."""
     for value, name in ((input, "b"), (L, "u")):
@@ -168,7 +166,7 @@ def cholesky_solve(input, L, upper=False, *, out=None):
             f"Expected b and A to have the same dtype, but found b of type {legacy_name(input)} and A of type "
             f"{legacy_name(L)} instead."
         )
-    return finish(functions.cholesky_solution(input, L, upper), out, "cholesky_solve")
+    return functions.cholesky_solution(input, L, upper)
 
 
 @op("cholesky_inverse(Tensor self, bool upper) -> Tensor", names=(), node="CholeskyInverseBackward0")
@@ -196,8 +194,8 @@ class cholesky_inverse_of:
         return -(self @ common) if upper else -(common @ self)
 
 
-@composite
-def cholesky_inverse(input, upper=False, *, out=None):
+@composite(out=True)
+def cholesky_inverse(input, upper=False):
     """The inverse of the matrix whose Cholesky factor is given."""
     check_square(input, "cholesky_inverse")
-    return finish(functions.cholesky_inverse_of(input, upper), out, "cholesky_inverse")
+    return functions.cholesky_inverse_of(input, upper)

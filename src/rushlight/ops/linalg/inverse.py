@@ -5,7 +5,7 @@ import numpy as np
 from ...base.errors import hinted
 from ..table import composite, conj, functions, op
 from . import lu_arrays
-from .checks import LinAlgError, check_floating, check_kernel, check_square, finish, first_failure, with_names
+from .checks import LinAlgError, check_floating, check_kernel, check_square, first_failure, with_names
 
 
 @op("linalg_inv_ex(Tensor A) -> Tensor[]", names=(), node="LinalgInvExBackward0")
@@ -38,7 +38,7 @@ def linalg_inv_ex(A, *, check_errors=False):
     """Inverses without complaint: also a tensor of codes, 0 where a matrix has an inverse. Shape (..., n, n)."""
     found, info = functions.inverse_parts(A)
     if check_errors:
-        _raise_singular(info._array)
+        _raise_singular(functions.elements_of(info))
     return found, info
 
 
@@ -55,8 +55,8 @@ def _raise_singular(info, name="linalg.inv"):
         )
 
 
-@composite(names=("linalg:inv", "torch:inverse", "Tensor:inverse"))
-def linalg_inv(A, *, out=None):
+@composite(names=("linalg:inv", "torch:inverse", "Tensor:inverse"), out=True)
+def linalg_inv(A):
     """The inverse of a square matrix, or of each of a batch (..., n, n); an error where there is none.
 
     >>> import rushlight as torch
@@ -65,8 +65,8 @@ def linalg_inv(A, *, out=None):
             [0.0000, 0.2500]])
     """
     found, info = functions.inverse_parts(A)
-    _raise_singular(info._array)
-    return finish(found, out, "linalg_inv")
+    _raise_singular(functions.elements_of(info))
+    return found
 
 
 # ---------------------------------------------------------------- determinants
@@ -90,7 +90,7 @@ class linalg_det:
     def d_A(grad, A, result):
         if A.numel() == 0:
             return functions.zeros_like(A)
-        if bool((result != 0).all()):
+        if functions.elements_of(result).all():
             return (grad * conj(result))[..., None, None] * conj(functions.linalg_inv(A).mT)
         return grad[..., None, None] * _cofactors(A)
 

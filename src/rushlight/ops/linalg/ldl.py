@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..table import composite, functions, op
-from .checks import check_floating, check_kernel, check_square, finish, with_names
+from .checks import check_floating, check_kernel, check_square, with_names
 
 _THRESHOLD = (1 + 17**0.5) / 8
 _NAME = "torch.linalg.ldl_factor_ex"
@@ -102,8 +102,8 @@ def _factored(A, hermitian):
 def linalg_ldl_factor_ex(A, *, hermitian=False, check_errors=False):
     """`linalg.ldl_factor` without complaint: also codes, 0 where no pivot is zero."""
     LD, pivots, info = _factored(A, hermitian)
-    if check_errors and (info._array != 0).any():
-        _raise_zero(info._array, _NAME)
+    if check_errors and (functions.elements_of(info) != 0).any():
+        _raise_zero(functions.elements_of(info), _NAME)
     return LD, pivots, info
 
 
@@ -121,8 +121,8 @@ def linalg_ldl_factor(A, *, hermitian=False):
     Only the lower triangle is read. No derivative, as in PyTorch.
     """
     LD, pivots, info = _factored(A, hermitian)
-    if (info._array != 0).any():
-        _raise_zero(info._array, "torch.linalg.ldl_factor")
+    if (functions.elements_of(info) != 0).any():
+        _raise_zero(functions.elements_of(info), "torch.linalg.ldl_factor")
     return LD, pivots
 
 
@@ -164,8 +164,8 @@ class ldl_solution:
         return found
 
 
-@composite(names=("linalg:ldl_solve",))
-def linalg_ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
+@composite(names=("linalg:ldl_solve",), out=True)
+def linalg_ldl_solve(LD, pivots, B, *, hermitian=False):
     """X with ``A @ X = B``, of the matrix that `linalg.ldl_factor` factored."""
     check_square(LD, "torch.linalg.ldl_solve", "LD")
-    return finish(functions.ldl_solution(LD, pivots, B, hermitian), out, "linalg_ldl_solve")
+    return functions.ldl_solution(LD, pivots, B, hermitian)

@@ -7,7 +7,7 @@ from ...base.errors import hinted
 from ...base.shapes import broadcast_shapes
 from ..table import composite, conj, functions, op
 from . import lu_arrays
-from .checks import check_kernel, check_same_dtype, check_square, finish, first_failure, herm, with_names
+from .checks import check_kernel, check_same_dtype, check_square, first_failure, herm, with_names
 from .solve import _check_fit
 
 
@@ -92,7 +92,7 @@ def _raise_singular(info, name):
 def linalg_lu_factor(A, *, pivot=True):
     """L and U packed in one matrix (..., m, n), and the row exchanges (counted from 1) for `linalg.lu_solve`."""
     LU, pivots, info = _factored(A, pivot, "linalg.lu_factor")
-    _raise_singular(info._array, "torch.linalg.lu_factor")
+    _raise_singular(functions.elements_of(info), "torch.linalg.lu_factor")
     return LU, pivots
 
 
@@ -101,7 +101,7 @@ def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False):
     """`linalg.lu_factor` without complaint about zero pivots: also their numbers, 0 where there is none."""
     LU, pivots, info = _factored(A, pivot, "linalg.lu_factor")
     if check_errors:
-        _raise_singular(info._array, "torch.linalg.lu_factor_ex")
+        _raise_singular(functions.elements_of(info), "torch.linalg.lu_factor_ex")
     return LU, pivots, info
 
 
@@ -223,8 +223,8 @@ class lu_solution:
         return (inside @ conj(U.mT)).tril(-1) + (conj(L.mT) @ inside).triu(), None, g_B
 
 
-@composite(names=("linalg:lu_solve",))
-def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
+@composite(names=("linalg:lu_solve",), out=True)
+def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     """X with ``A @ X = B``, of the matrix A that `linalg.lu_factor` factored; ``adjoint`` solves with A^H."""
     name = "torch.linalg.lu_solve"
     check_square(LU, name, "LU")
@@ -233,10 +233,10 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     batch = broadcast_shapes(tuple(LU.shape[:-2]), tuple(B.shape[:-2]))
     LU, B = (x if tuple(x.shape[:-2]) == batch else x.expand((*batch, *x.shape[-2:])) for x in (LU, B))
     pivots = pivots.expand((*batch, pivots.shape[-1]))
-    return finish(functions.lu_solution(LU, pivots, B, left, adjoint), out, "linalg_lu_solve")
+    return functions.lu_solution(LU, pivots, B, left, adjoint)
 
 
-@composite(names=("torch", "Tensor"))
-def lu_solve(input, LU_data, LU_pivots, *, out=None):
+@composite(names=("torch", "Tensor"), out=True)
+def lu_solve(input, LU_data, LU_pivots):
     """Deprecated in PyTorch: `linalg.lu_solve` with the right-hand side first."""
-    return linalg_lu_solve(LU_data, LU_pivots, input, out=out)
+    return linalg_lu_solve(LU_data, LU_pivots, input)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...base.errors import hinted
 from ..table import composite, conj, functions, op
-from .checks import check_floating, check_kernel, check_matrix, finish, with_names
+from .checks import check_floating, check_kernel, check_matrix, with_names
 
 _MODES = ("reduced", "complete", "r")
 
@@ -106,7 +106,8 @@ class geqrf_parts:
         check_matrix(A, "torch.geqrf", "input")
         check_kernel(A, "geqrf_cpu")
         packed, tau = np.linalg.qr(A, "raw")
-        return np.ascontiguousarray(packed.swapaxes(-1, -2), A.dtype), tau.astype(A.dtype)
+        # Column by column in memory, as LAPACK writes it and PyTorch shows it.
+        return np.ascontiguousarray(packed, A.dtype).swapaxes(-1, -2), tau.astype(A.dtype)
 
 
 @with_names("geqrf", "a tau", ("torch", "Tensor"))
@@ -121,8 +122,8 @@ def _reflectors(packed):
     return packed.tril(-1) + functions.eye(packed.shape[-2], size, dtype=packed.dtype)
 
 
-@composite(names=("linalg:householder_product", "torch:orgqr", "Tensor:orgqr"))
-def linalg_householder_product(A, tau, *, out=None):
+@composite(names=("linalg:householder_product", "torch:orgqr", "Tensor:orgqr"), out=True)
+def linalg_householder_product(A, tau):
     """The first n columns of the product of reflectors ``I - tau_i v_i v_i^H``, whose vectors are the columns of A
     (..., m, n)."""
     name = "torch.linalg.householder_product"
@@ -153,9 +154,7 @@ def linalg_householder_product(A, tau, *, out=None):
     found = functions.eye(*A.shape[-2:], dtype=A.dtype).expand(A.shape)
     if tau.shape[-1] == 0:  # no reflector: the identity, which still is a function of A
         found = found + A.masked_fill(A == A, 0)
-    return finish(
-        _apply(vectors, tau, found, range(tau.shape[-1] - 1, -1, -1), False), out, "linalg_householder_product"
-    )
+    return _apply(vectors, tau, found, range(tau.shape[-1] - 1, -1, -1), False)
 
 
 def _apply(vectors, tau, found, order, conjugated):
@@ -167,8 +166,8 @@ def _apply(vectors, tau, found, order, conjugated):
     return found
 
 
-@composite
-def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
+@composite(out=True)
+def ormqr(input, tau, other, left=True, transpose=False):
     """Q times ``other`` (``other`` times Q where ``left`` is False; Q^H where ``transpose``), of the whole Q that
     `geqrf` packs."""
     length = other.shape[-2 if left else -1]
@@ -187,4 +186,4 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     turned = transpose if left else not transpose
     order = range(count) if turned else range(count - 1, -1, -1)
     found = _apply(vectors, tau, other if left else conj(other.mT), order, turned)
-    return finish(found if left else conj(found.mT), out, "ormqr")
+    return found if left else conj(found.mT)

@@ -7,7 +7,7 @@ from ...base import dtypes
 from ...base.errors import hinted
 from ...base.shapes import broadcast_shapes, wrap_dim
 from ..table import composite, conj, functions, op
-from .checks import check_floating, check_square, finish
+from .checks import check_floating, check_square
 
 # ---------------------------------------------------------------- vectors
 
@@ -31,8 +31,8 @@ class cross_parts:
         return functions.cross_parts(grad, conj(self), dim)
 
 
-@composite(names=("linalg:cross",))
-def linalg_cross(input, other, *, dim=-1, out=None):
+@composite(names=("linalg:cross",), out=True)
+def linalg_cross(input, other, *, dim=-1):
     """The vector product of vectors of length 3 along ``dim``; other dimensions broadcast.
 
     >>> import rushlight as torch
@@ -55,27 +55,27 @@ def linalg_cross(input, other, *, dim=-1, out=None):
     shape = broadcast_shapes(tuple(input.shape), tuple(other.shape))
     dtype = dtypes.promote_types(input.dtype, other.dtype)
     first, second = (x.to(dtype).expand(shape) for x in (input, other))
-    return finish(functions.cross_parts(first, second, place), out, "linalg_cross")
+    return functions.cross_parts(first, second, place)
 
 
-@composite
-def cross(input, other, dim=None, *, out=None):
+@composite(out=True)
+def cross(input, other, dim=None):
     """`linalg.cross` along the first dimension of length 3 unless ``dim`` is given."""
     if dim is None:
         dim = next((d for d, length in enumerate(input.shape) if length == 3), None)
         if dim is None:
             raise RuntimeError(hinted("no dimension of size 3 in input", f"the shape is {list(input.shape)}"))
-    return linalg_cross(input, other, dim=dim, out=out)
+    return linalg_cross(input, other, dim=dim)
 
 
-@composite(names=("linalg:vecdot",))
-def linalg_vecdot(x, y, *, dim=-1, out=None):
+@composite(names=("linalg:vecdot",), out=True)
+def linalg_vecdot(x, y, *, dim=-1):
     """Sums of ``conj(x) * y`` along ``dim``; other dimensions broadcast."""
     check_floating(x, "linalg.vecdot")
     if x.ndim == 1 and y.ndim == 1:
         wrap_dim(dim, 1)
-        return finish(functions.vdot(x, y), out, "linalg_vecdot")
-    return finish((conj(x) * y).sum(dim), out, "linalg_vecdot")
+        return functions.vdot(x, y)
+    return (conj(x) * y).sum(dim)
 
 
 @composite(names=("linalg:diagonal",))
@@ -121,8 +121,8 @@ def vander(x, N=None, increasing=False):
 # ---------------------------------------------------------------- chains
 
 
-@composite(names=("linalg:multi_dot",))
-def linalg_multi_dot(tensors, *, out=None):
+@composite(names=("linalg:multi_dot",), out=True)
+def linalg_multi_dot(tensors):
     """The product of two or more matrices in the order that takes the fewest multiplications; the first and last may
     be vectors.
 
@@ -161,7 +161,7 @@ def linalg_multi_dot(tensors, *, out=None):
             )
     found = _in_best_order(tensors)
     shape = [*([] if row else [found.shape[0]]), *([] if column else [found.shape[1]])]
-    return finish(found.view(shape), out, "linalg_multi_dot")
+    return found.view(shape)
 
 
 def _in_best_order(matrices):
@@ -186,8 +186,8 @@ def _in_best_order(matrices):
     return multiply(0, count - 1)
 
 
-@composite(names=("torch",))
-def chain_matmul(*matrices, out=None):
+@composite(names=("torch",), out=True)
+def chain_matmul(*matrices):
     """Deprecated in PyTorch: `linalg.multi_dot` of the matrices given one by one."""
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = matrices[0]
@@ -195,14 +195,14 @@ def chain_matmul(*matrices, out=None):
         if matrix.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {matrix.ndim}, expected 2 instead.")
     found = matrices[0].clone() if len(matrices) == 1 else linalg_multi_dot(matrices)
-    return finish(found, out, "chain_matmul")
+    return found
 
 
 # ---------------------------------------------------------------- powers and exponentials
 
 
-@composite(names=("linalg:matrix_power", "torch:matrix_power", "Tensor:matrix_power"))
-def linalg_matrix_power(A, n, *, out=None):
+@composite(names=("linalg:matrix_power", "torch:matrix_power", "Tensor:matrix_power"), out=True)
+def linalg_matrix_power(A, n):
     """Square matrices (..., m, m) multiplied with themselves ``n`` times; their inverses where n is negative.
 
     >>> import rushlight as torch
@@ -216,7 +216,7 @@ def linalg_matrix_power(A, n, *, out=None):
     n = n.__index__()
     if n == 0:
         eye = functions.eye(A.shape[-1], dtype=A.dtype).expand(A.shape)
-        return finish(A.clone().copy_(eye), out, "linalg_matrix_power")
+        return A.clone().copy_(eye)
     square = functions.linalg_inv(A) if n < 0 else A
     n = abs(n)
     found = None
@@ -226,7 +226,7 @@ def linalg_matrix_power(A, n, *, out=None):
         n >>= 1
         if n:
             square = functions.matmul(square, square)
-    return finish(found.clone() if found is A else found, out, "linalg_matrix_power")
+    return found.clone() if found is A else found
 
 
 _PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,

@@ -13,7 +13,6 @@ from .checks import (
     check_kernel,
     check_matrix,
     check_square,
-    finish,
     legacy_name,
     with_names,
 )
@@ -98,7 +97,7 @@ def _phase(across, along, S):
     """The diagonal part that complex singular vectors add; refused where the loss depends on their free phases."""
     first, second = (None if x is None else x.diagonal(0, -2, -1).imag for x in (across, along))
     total = first if second is None else second if first is None else first + second
-    if float(total.detach().abs().sum()) > 1e-2 * max(1.0, float((S * 0 + 1).sum())):
+    if functions.elements_of(total.detach().abs()).sum() > 1e-2 * max(1, S.numel()):
         raise RuntimeError(
             hinted(
                 "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i "
@@ -123,10 +122,10 @@ def linalg_svd(A, full_matrices=True, *, driver=None):
     return functions.svd_parts(A, full_matrices, True)
 
 
-@composite(names=("linalg:svdvals",))
-def linalg_svdvals(A, *, driver=None, out=None):
+@composite(names=("linalg:svdvals",), out=True)
+def linalg_svdvals(A, *, driver=None):
     """The singular values of matrices (..., m, n), in descending order: (..., min(m, n))."""
-    return finish(functions.svd_parts(A, False, False)[1], out, "linalg_svdvals")
+    return functions.svd_parts(A, False, False)[1]
 
 
 @with_names("svd", "U S V", ("torch", "Tensor"))
@@ -192,8 +191,8 @@ class pinv_parts:
         return pinv_gradient(grad, A, result)
 
 
-@composite(names=("linalg:pinv",))
-def linalg_pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
+@composite(names=("linalg:pinv",), out=True)
+def linalg_pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """The Moore-Penrose pseudo-inverse of matrices (..., m, n): (..., n, m).
 
     Singular values up to ``max(atol, rtol * largest)`` count as zero; rtol is eps * max(m, n) by default.
@@ -217,7 +216,7 @@ def linalg_pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=Non
     rtol = _relative(A, atol, rtol)
     tensors = [x if hasattr(x, "_edge") else None for x in (atol, rtol)]
     numbers = [0.0 if x is None or hasattr(x, "_edge") else float(x) for x in (atol, rtol)]
-    return finish(functions.pinv_parts(A, *tensors, *numbers, hermitian), out, "linalg_pinv")
+    return functions.pinv_parts(A, *tensors, *numbers, hermitian)
 
 
 @composite
@@ -226,8 +225,8 @@ def pinverse(input, rcond=1e-15):
     return linalg_pinv(input, rcond=rcond)
 
 
-@composite(names=("linalg:matrix_rank",))
-def linalg_matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
+@composite(names=("linalg:matrix_rank",), out=True)
+def linalg_matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """How many singular values of each matrix exceed ``max(atol, rtol * largest)``; ``tol`` is another name of atol."""
     if A.ndim < 2:
         raise RuntimeError(
@@ -239,17 +238,17 @@ def linalg_matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, ou
     if A.dtype.category < dtypes.FLOATING or A.dtype.itemsize == 2:
         raise RuntimeError("This function doesn't handle types other than float and double")
     if A.numel() == 0:
-        return finish(functions.zeros(A.shape[:-2], dtype=dtypes.int64), out, "linalg_matrix_rank")
+        return functions.zeros(A.shape[:-2], dtype=dtypes.int64)
     A = A.detach()
     S = functions.linalg_eigvalsh(A).abs() if hermitian else linalg_svdvals(A)
     if tol is not None:
         atol, rtol = tol, 0.0
     limit = _limits(A, atol, rtol, S.amax(-1))
-    return finish((limit.unsqueeze(-1) < S).sum(-1), out, "linalg_matrix_rank")
+    return (limit.unsqueeze(-1) < S).sum(-1)
 
 
-@composite(names=("linalg:cond",))
-def linalg_cond(A, p=None, *, out=None):
+@composite(names=("linalg:cond",), out=True)
+def linalg_cond(A, p=None):
     """The condition number of matrices in the norm ``p``: None and 2 (largest over smallest singular value), -2,
     "fro", "nuc", inf, 1, ..."""
     if A.ndim < 2:
@@ -260,18 +259,21 @@ def linalg_cond(A, p=None, *, out=None):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if p is None or p in (2, -2):
         if A.numel() == 0:
-            return finish(functions.zeros(A.shape[:-2], dtype=A.real.dtype), out, "linalg_cond")
+            return functions.zeros(A.shape[:-2], dtype=A.real.dtype)
         values = linalg_svdvals(A)
         found = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
     else:
         check_square(A, f"linalg.cond(ord={p})")
         if A.numel() == 0:
-            return finish(functions.zeros(A.shape[:-2], dtype=A.real.dtype), out, "linalg_cond")
+            return functions.zeros(A.shape[:-2], dtype=A.real.dtype)
         inverse, info = functions.inverse_parts(A)
         norm = functions.linalg_matrix_norm
+        singular = info != 0
+        if functions.elements_of(singular).any():
+            inverse = inverse.masked_fill(singular[..., None, None], 0)
         found = norm(A, p) * norm(inverse, p)
-        found = functions.where(info != 0, math.inf, found)
-    return finish(found, out, "linalg_cond")
+        found = functions.where(singular, math.inf, found)
+    return found
 
 
 # ---------------------------------------------------------------- low rank

@@ -15,7 +15,6 @@ from .checks import (
     check_matrix,
     check_same_dtype,
     check_square,
-    finish,
     first_failure,
     legacy_name,
     solve_arrays,
@@ -90,8 +89,8 @@ def _raise_singular(info):
         )
 
 
-@composite(names=("linalg:solve",))
-def linalg_solve(A, B, *, left=True, out=None):
+@composite(names=("linalg:solve",), out=True)
+def linalg_solve(A, B, *, left=True):
     """X with ``A @ X = B`` (``X @ A = B`` where ``left`` is False). A (..., n, n), B (..., n, k), (..., n) or (n).
 
     >>> import rushlight as torch
@@ -99,8 +98,8 @@ def linalg_solve(A, B, *, left=True, out=None):
     tensor([1.0000, 0.5000])
     """
     found, info = _solve(A, B, left)
-    _raise_singular(info._array)
-    return finish(found, out, "linalg_solve")
+    _raise_singular(functions.elements_of(info))
+    return found
 
 
 @with_names("linalg_solve_ex", "result info", ("linalg:solve_ex",))
@@ -108,7 +107,7 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False):
     """`linalg.solve` without complaint about singular matrices: also a tensor of codes, 0 where one was solved."""
     found, info = _solve(A, B, left)
     if check_errors:
-        _raise_singular(info._array)
+        _raise_singular(functions.elements_of(info))
     return found, info
 
 
@@ -136,8 +135,8 @@ class triangular_parts:
         return g_A.triu(least) if upper else g_A.tril(-least), g_B
 
 
-@composite(names=("linalg:solve_triangular",))
-def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
+@composite(names=("linalg:solve_triangular",), out=True)
+def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """X with ``A @ X = B`` (``X @ A = B`` where ``left`` is False) of which only one triangle of A counts.
 
     >>> import rushlight as torch
@@ -153,7 +152,7 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=
         found = functions.triangular_parts(A, B, upper, unitriangular)
     else:
         found = functions.triangular_parts(A.mT, B.mT, not upper, unitriangular).mT
-    return finish(found, out, "linalg_solve_triangular")
+    return found
 
 
 @with_names("triangular_solve", "solution cloned_coefficient", ("torch", "Tensor"))
@@ -268,8 +267,8 @@ def linalg_lstsq(A, B, rcond=None, *, driver=None):
 # ---------------------------------------------------------------- tensors as matrices
 
 
-@composite(names=("linalg:tensorinv",))
-def linalg_tensorinv(A, ind=2, *, out=None):
+@composite(names=("linalg:tensorinv",), out=True)
+def linalg_tensorinv(A, ind=2):
     """The inverse of A seen as a matrix from its dimensions after the first ``ind`` to the first ``ind``."""
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
@@ -283,11 +282,11 @@ def linalg_tensorinv(A, ind=2, *, out=None):
             )
         )
     found = functions.linalg_inv(A.reshape(math.prod(last), math.prod(first))).reshape((*last, *first))
-    return finish(found, out, "linalg_tensorinv")
+    return found
 
 
-@composite(names=("linalg:tensorsolve",))
-def linalg_tensorsolve(A, B, dims=None, *, out=None):
+@composite(names=("linalg:tensorsolve",), out=True)
+def linalg_tensorsolve(A, B, dims=None):
     """X with ``tensordot(A, X, X.ndim) = B``; ``dims`` of A are moved to its end first."""
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
@@ -302,4 +301,4 @@ def linalg_tensorsolve(A, B, dims=None, *, out=None):
             )
         )
     found = linalg_solve(A.reshape(B.numel(), B.numel()), B.reshape(-1)).reshape(inner)
-    return finish(found, out, "linalg_tensorsolve")
+    return found

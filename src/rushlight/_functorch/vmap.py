@@ -1,0 +1,3 @@
+"""``vmap`` under its old module name."""
+
+from ..func.vmap import restore_vmap, vmap

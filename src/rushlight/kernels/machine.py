@@ -1,0 +1,151 @@
+"""This machine as LLVM sees it: its CPU, the width of its vectors, compiling IR text to machine code and loading it."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+from .cache import disk
+from .object_file import Image, can_place
+
+_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18  # x86-64 Linux's numbers
+_FACTS = ("description", "cpu", "vector_bytes", "has_tiles")  # what is stored about a CPU
+_LEVEL = 1  # of code generation: 0 is unusable, 2 and 3 take longer and gain nothing for explicit vectors
+
+
+class Host:
+    """The CPU, and LLVM to generate code for it; one for a process, made at first use (see ``host``).
+
+    What is known about the CPU is kept beside the kernels, so that LLVM is loaded only where something must be compiled.
+    ``description`` is what machine code depends on besides the program: part of its key in the cache.
+    """
+
+    def __init__(self, version):
+        key = _machine_key(version)
+        stored = None if key is None else disk().load(key)
+        if stored is None:
+            facts = self._facts()
+            if key is not None:
+                disk().store(key, json.dumps(facts).encode())
+        else:
+            facts = json.loads(stored)
+        self.description, self.cpu, self.vector_bytes = facts["description"], facts["cpu"], facts["vector_bytes"]
+        self.has_tiles = facts["has_tiles"] and _may_use_tiles()
+        self._libraries = 0
+
+    def _facts(self):
+        """What LLVM says of the CPU."""
+        features = self._llvm.get_host_cpu_features().flatten()
+        cpu, version = self._llvm.get_host_cpu_name(), self._llvm.llvm_version_info
+        enabled = set(features.split(","))
+        description = f"{self._target.triple} {cpu} {features} LLVM {version} level {_LEVEL}"
+        vector_bytes = 64 if "+avx512f" in enabled else 32 if "+avx2" in enabled else 16
+        has_tiles = {"+amx-tile", "+amx-bf16", "+avx512f"} <= enabled
+        return dict(zip(_FACTS, (description, cpu, vector_bytes, has_tiles)))
+
+    @functools.cached_property
+    def _llvm(self):
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        return llvm
+
+    @functools.cached_property
+    def _target(self):
+        return self._llvm.Target.from_default_triple()
+
+    @functools.cached_property
+    def _machine(self):
+        return self._new_machine()
+
+    def _new_machine(self):
+        cpu, features = self._llvm.get_host_cpu_name(), self._llvm.get_host_cpu_features().flatten()
+        return self._target.create_target_machine(cpu=cpu, features=features, opt=_LEVEL, jit=True)
+
+    @functools.cached_property
+    def _linker(self):
+        return self._llvm.create_lljit_compiler(self._new_machine())
+
+    def parse(self, text):
+        head = f'target triple = "{self._target.triple}"\ntarget datalayout = "{self._machine.target_data}"\n'
+        return self._llvm.parse_assembly(head + text)
+
+    def compile(self, text):
+        """The object file (bytes) of LLVM IR text."""
+        with self._addresses_as_written():
+            return self._machine.emit_object(self.parse(text))
+
+    def assembly(self, text):
+        """The assembly (text) of LLVM IR text."""
+        with self._addresses_as_written():
+            return self._machine.emit_assembly(self.parse(text))
+
+    @contextmanager
+    def _addresses_as_written(self):
+        """Keep LLVM from working over loops' address arithmetic: a fifth of its time, for code that is no faster.
+
+        The option is the process's, so it is put back for others who compile with llvmlite.
+        """
+        self._llvm.set_option("rushlight", "-disable-lsr")
+        try:
+            yield
+        finally:
+            self._llvm.set_option("rushlight", "-disable-lsr=false")
+
+    def load(self, machine_code, exports, imports):
+        """Put an object file into the process; the addresses of those of ``exports`` that it has, and what keeps it there.
+
+        ``imports`` gives the addresses of the functions and data that it names.
+        """
+        if sys.platform == "linux" and can_place(machine_code):
+            image = Image(machine_code, imports)
+            return {name: image.symbols[name] for name in exports if name in image.symbols}, image
+        library = self._llvm.JITLibraryBuilder().add_object_img(machine_code)
+        present = [
+            name for name in exports if name.encode() in machine_code
+        ]  # the names of symbols stand there as text
+        for name, address in imports.items():
+            library.import_symbol(name, address)
+        for name in present:
+            library.export_symbol(name)
+        self._libraries += 1
+        tracker = library.link(self._linker, f"kernel{self._libraries}")
+        return {name: tracker[name] for name in present}, tracker
+
+
+# What tells processors apart in /proc/cpuinfo: of x86-64, then of ARM.
+_CPU_LINES = (
+    "vendor_id",
+    "cpu family",
+    "model",
+    "stepping",
+    "flags",
+    "Features",
+    "CPU implementer",
+    "CPU part",
+    "CPU variant",
+)
+
+
+def _machine_key(version):
+    """What the facts about this CPU, as this version of LLVM sees it, are stored under; None where that cannot be told."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return None
+    first = text.partition("\n\n")[0].splitlines()
+    return f"host {_FACTS} level {_LEVEL} llvmlite {version} {sys.platform} " + " ".join(
+        line for line in first if line.startswith(_CPU_LINES)
+    )
+
+
+def _may_use_tiles():
+    """Ask Linux for the use of the tile registers, for this process and its threads to come."""
+    if not sys.platform.startswith("linux"):
+        return False
+    return ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0

@@ -1,0 +1,159 @@
+"""Which dtypes an ``out=`` tensor may have, operation by operation, and PyTorch's words where it has another."""
+
+from ..base import dtypes
+from ..base.errors import hinted
+
+# C++ names of element types, which some of PyTorch's messages use.
+_C_NAMES = {
+    "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
+    "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "uint16": "unsigned short", "uint32": "unsigned int",
+    "uint64": "unsigned long",
+}  # fmt: skip
+
+# Operations that are not elementwise and still write into any dtype that their result can be cast to.
+_CASTING = frozenset(
+    [
+        "addr",
+        "bernoulli",
+        "cat",
+        "hstack",
+        "cholesky",
+        "cholesky_inverse",
+        "cholesky_solve",
+        "column_stack",
+        "diff",
+        "dstack",
+        "fft_fft",
+        "fft_fft2",
+        "fft_fftn",
+        "fft_hfft",
+        "fft_hfft2",
+        "fft_hfftn",
+        "fft_ifft",
+        "fft_ifft2",
+        "fft_ifftn",
+        "fft_ihfft",
+        "fft_ihfft2",
+        "fft_ihfftn",
+        "fft_irfft",
+        "fft_irfft2",
+        "fft_irfftn",
+        "fft_rfft",
+        "fft_rfft2",
+        "fft_rfftn",
+        "float_power",
+        "geqrf",
+        "ger",
+        "kron",
+        "linalg_cond",
+        "linalg_eig",
+        "linalg_eigvals",
+        "linalg_householder_product",
+        "linalg_lstsq",
+        "linalg_matrix_power",
+        "linalg_matrix_rank",
+        "linalg_pinv",
+        "linalg_tensorinv",
+        "linalg_tensorsolve",
+        "logsumexp",
+        "lu",
+        "matrix_power",
+        "mvlgamma",
+        "ndtr",
+        "normal",
+        "orgqr",
+        "outer",
+        "polygamma",
+        "special_polygamma",
+        "square",
+        "stack",
+        "std",
+        "true_divide",
+        "var",
+        "vstack",
+    ]
+)
+_JOINING = frozenset(("cat", "stack", "hstack", "vstack", "dstack", "column_stack"))
+# With ``out=`` and no dtype, these compute in the dtype of the tensor that they write to.
+DTYPE_FROM_OUT = frozenset(("sum", "nansum", "prod", "mean", "nanmean", "cumsum", "cumprod"))
+# Not elementwise, and still refusing an ``out=`` tensor that shares memory with an operand.
+UNSHARED = frozenset(("cat", "stack", "cumsum", "cumprod", "gather", "index_select", "sort", "where"))
+# These leave an ``out=`` tensor that has as many elements in its own shape.
+KEEP_SHAPE = frozenset(("arange", "range", "linspace", "logspace"))
+
+_FOUND = "Found dtype {goal} but expected {source}"
+_MATCH = "result dtype {goal} does not match input dtype {source}"
+_BOOLEAN = "{name} does not support non-boolean outputs."
+_WORDS = {
+    **dict.fromkeys(
+        ("abs", "ceil", "conj_physical", "frac", "floor", "softshrink", "hardshrink", "gelu", "neg", "round", "sign", "sgn",
+         "trunc", "softplus", "clamp"),
+        _FOUND,
+    ),
+    **dict.fromkeys(("dot", "vdot", "matmul"), _MATCH),
+    **dict.fromkeys(("cummax", "cummin", "logcumsumexp"), "expected scalar_type {source} but found {goal}"),
+    **dict.fromkeys(("signbit", "isposinf", "isneginf"), _BOOLEAN),
+    **dict.fromkeys(("all", "any"), "{name} only supports bool tensor for result, got: {goal}"),
+    **dict.fromkeys(("quantile", "nanquantile"), "{name}() out tensor must be same dtype as the input tensor"),
+    **dict.fromkeys(
+        ("inner", "tensordot"),
+        "tensordot: Expected the output tensor to have dtype {source}, but got an output tensor with dtype {goal}",
+    ),
+    **dict.fromkeys(
+        ("amax", "amin"),
+        "Expected the dtype for input and out to match, but got {source} for input's dtype and {goal} for out's dtype.",
+    ),
+    **dict.fromkeys(
+        ("index_select", "masked_select"), "{name}(): self and result must have the same scalar type"
+    ),
+    **dict.fromkeys(
+        ("complex", "polar"), "Expected object of scalar type {source} but got scalar type {goal} for argument 'out'"
+    ),
+    "linalg_norm": "linalg.norm expected out tensor dtype {source} but got: {goal}",
+    "linalg_matrix_norm": "linalg.matrix_norm expected out tensor dtype {source} but got: {goal}",
+    "linalg_multi_dot": "multi_dot(): expected out tensor to have dtype {c_source} but got {c_goal}",
+    "kthvalue": "output values must be of same type as input",
+    "mode": "expected scalar type '{source}' but got '{goal}' for values output",
+    "nonzero": "nonzero: Expected out tensor to have scalar type {source} but got scalar type{goal}",
+    "multinomial": "multinomial expects Long tensor out, got: {goal}",
+    "take": "take(): self and out expected to have the same dtype, but got self.dtype = {source} and out.dtype = {goal}",
+    "frexp": "torch.frexp() expects mantissa to have dtype {c_source} but got {c_goal}",
+    "where_select": "Expected out type to be {source} but got {goal}",
+    "nan_to_num": "nan_to_num: dtype of out: {goal} should be same as input: {source}",
+}  # fmt: skip
+
+
+def check_out_dtype(name, source, goal, casting):
+    """Refuse an ``out=`` tensor of dtype ``goal`` that operation ``name`` cannot write its result of ``source`` to.
+
+    ``casting`` says that the operation is elementwise: it writes into any dtype that the result can be cast to.
+    """
+    if goal is dtypes.uint8 and name in ("all", "any"):
+        return
+    words = _WORDS.get(name)
+    if words is None and (casting or name in _CASTING):
+        if dtypes.can_cast(source, goal):
+            return
+        words = "result type {source} can't be cast to the desired output type {goal}"
+        if name in _JOINING:
+            raise TypeError(
+                hinted(
+                    f"torch.cat(): input types can't be cast to the desired output type {goal.legacy_name}",
+                    f"the result has dtype {source!r}",
+                )
+            )
+    elif words is None:
+        words = "Expected out tensor to have dtype {c_source}, but got {c_goal} instead"
+    raise RuntimeError(
+        hinted(
+            words.format(
+                name=name,
+                source=source.legacy_name,
+                goal=goal.legacy_name,
+                c_source=_C_NAMES[source.name],
+                c_goal=_C_NAMES[goal.name],
+            ),
+            f"the result has dtype {source!r}, the tensor given as out= has {goal!r}",
+        )
+    )

@@ -1,0 +1,63 @@
+"""Memory from elsewhere: shared between processes, copied from buffers, mapped from files."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+
+import numpy as np
+
+from ..base.arrays import owner_of
+from ..base.errors import hinted
+
+
+def is_shared_memory(array):
+    """Whether an array lies in memory that processes share."""
+    owner = owner_of(array)
+    return isinstance(getattr(owner.base, "obj", owner.base), mmap.mmap)
+
+
+def shared_copy(array):
+    """``array`` copied into memory that child processes started by fork share."""
+    memory = np.frombuffer(mmap.mmap(-1, array.nbytes), np.uint8).view(array.dtype).reshape(array.shape)
+    memory[...] = array
+    return memory
+
+
+def read_buffer(buffer, byte_order, count, offset, dtype):
+    """A copy of ``count`` elements of a buffer (all, if negative) as bytes in this machine's order."""
+    raw, size = np.frombuffer(buffer, np.uint8), dtype.itemsize
+    if count < 0:
+        if (raw.size - offset) % size:
+            raise ValueError(
+                hinted(
+                    f"buffer size ({raw.size}) must be a multiple of element size ({size})",
+                    "or pass count=, the number of elements",
+                )
+            )
+        count = (raw.size - offset) // size
+    if offset + count * size > raw.size:
+        raise ValueError(
+            hinted(
+                f"buffer has only {raw.size - offset} elements after offset {offset}, but specified a size of {count}",
+                "count= and offset= name a part of the buffer",
+            )
+        )
+    raw = raw[offset : offset + count * size].copy()
+    if byte_order not in ("native", sys.byteorder):
+        raw.view(f"u{size}").byteswap(inplace=True)
+    return raw
+
+
+def map_file(filename, shared, nbytes):
+    """The first ``nbytes`` bytes of a file (all, if 0) as an array; writes go into the file where ``shared``."""
+    if shared and not os.path.exists(filename):
+        with open(filename, "wb") as file:
+            file.truncate(nbytes)
+    try:
+        return np.asarray(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=nbytes or None))
+    except OSError as error:
+        mode = "read-write" if shared else "read-only"
+        message = f"unable to open file <{filename}> in {mode} mode: {error.strerror} ({error.errno})"
+        raise RuntimeError(hinted(message, "the file must exist, unless shared=True")) from None

@@ -1,0 +1,207 @@
+"""Other memory for a tensor, or another window on it: ``resize_``, ``set_``, shared and pinned memory."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..autograd.modes import state
+from ..autograd.node import Node, edge_of, next_sequence, node_class
+from ..autograd.views import check_inplace, rebase
+from ..base.arrays import address_of, resized, storage_bytes, strided_view
+from ..base.errors import hinted
+from ..base.shapes import contiguous_strides, sizes_argument
+from .base import Tensor, method
+from .buffers import is_shared_memory, shared_copy
+from .dispatch import bump
+from .storage import is_storage
+
+
+@method
+def is_set_to(self, tensor):
+    """Whether ``tensor`` is the same window on the same memory."""
+    mine, other = self._array, tensor._array
+    same = mine.shape == other.shape and mine.strides == other.strides and mine.dtype == other.dtype
+    return same and address_of(mine) == address_of(other)
+
+
+# ---------------------------------------------------------------- resizing
+
+
+@method
+def resize_(self, *sizes, memory_format=None):
+    """Give the tensor another size in place; elements that the memory does not hold yet are not set to anything.
+
+    Where the memory has to grow, the tensor gets new memory and other tensors keep the old one.
+    """
+    if self.requires_grad:
+        raise RuntimeError(
+            hinted("cannot resize variables that require grad", "detach() it, or make a new tensor with reshape()")
+        )
+    if self._tangent is not None:
+        raise RuntimeError(
+            hinted("cannot resize variables that has a forward grad", "resize the tensor before make_dual()")
+        )
+    shape = sizes_argument(sizes)
+    if any(length < 0 for length in shape):
+        raise RuntimeError(
+            hinted("numel: integer multiplication overflow", f"lengths are 0 or more, not {list(shape)}")
+        )
+    if shape != self._array.shape:
+        self._array = resized(self._array, shape)
+        bump(self, "resize_")
+    return self
+
+
+@method
+def resize_as_(self, the_template, *, memory_format=None):
+    """Give the tensor the size of another one, in place."""
+    return resize_(self, tuple(the_template.shape))
+
+
+@method
+def resize(self, *sizes):
+    """Deprecated in PyTorch: `reshape` that must keep the number of elements."""
+    shape = sizes_argument(sizes)
+    count = math.prod(shape)
+    if count != self.numel():
+        raise RuntimeError(
+            hinted(
+                f"requested resize to {'x'.join(map(str, shape))} ({count} elements in total), but the given tensor has a "
+                f"size of {'x'.join(map(str, self.shape))} ({self.numel()} elements). autograd's resize can only change the "
+                "shape of a given tensor, while preserving the number of elements. ",
+                "resize_() changes the number of elements, outside autograd",
+            )
+        )
+    return self.reshape(shape)
+
+
+@method
+def resize_as(self, tensor):
+    """Deprecated in PyTorch: `resize` to the size of another tensor."""
+    return resize(self, *tensor.shape)
+
+
+# ---------------------------------------------------------------- set_
+
+
+_C_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int", "float16": "c10::Half", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "bfloat16": "c10::BFloat16",
+}  # fmt: skip
+
+
+class _NotImplemented(Node):
+    """The node of a recorded ``set_``, which has no derivative."""
+
+    __slots__ = ()
+    saved = None
+
+    def apply(self, *grads):
+        raise RuntimeError(
+            hinted("derivative for set_ is not implemented", "copy_() writes values that gradients flow through")
+        )
+
+
+_NotImplementedNode = node_class("NotImplemented", _NotImplemented)
+
+
+@method
+def set_(self, source=None, storage_offset=None, size=None, stride=None):
+    """Let the tensor look into the memory of a tensor or storage; into none where ``source`` is None.
+
+    Args:
+        source: a tensor of the same dtype, or a storage.
+        storage_offset: where its first element lies, in elements; given together with ``size``.
+        size: its lengths; all that the source holds by default.
+        stride: its steps; row by row by default.
+    """
+    if not (source is None or isinstance(source, Tensor) or is_storage(source)) or (storage_offset is None) != (
+        size is None
+    ):
+        raise TypeError(
+            hinted(
+                f"set_() received an invalid combination of arguments - got ({_given(source, storage_offset, size)}), but "
+                "expected one of:",
+                "nothing, a tensor or storage, or one of them with storage_offset, size and maybe stride",
+            )
+        )
+    if self._tangent is not None:
+        raise NotImplementedError(
+            hinted(
+                "Trying to use forward AD with set_ that does not support it because it has not been implemented yet.",
+                "let the tensor look at other memory before make_dual()",
+            )
+        )
+    if isinstance(source, Tensor) and source.dtype is not self.dtype:
+        names = [_C_NAMES.get(t.dtype.name, t.dtype.name) for t in (source, self)]
+        message = f"Could not set tensor of type {names[0]} to a tensor of type {names[1]}"
+        raise RuntimeError(hinted(message, "the dtypes must agree"))
+    whole = isinstance(source, Tensor) and size is None
+    tensors = (self, source) if whole else (self,)
+    recorded = state.recording and any(tensor.requires_grad for tensor in tensors)
+    if recorded:
+        check_inplace(self, "set_", tensors)
+        edges = tuple([edge_of(tensor) for tensor in tensors])
+    self._array = _window_on(self, source, storage_offset, size, stride)
+    self._accumulator = None  # a leaf in other memory collects gradients anew
+    bump(self, "set_")
+    if recorded:
+        node = _NotImplementedNode()
+        node.next_edges, node.sequence = edges, next_sequence()
+        rebase(self, (node, 0))
+    return self
+
+
+def _given(source, storage_offset, size):
+    names = ["Tensor" if isinstance(source, Tensor) else type(source).__name__]
+    names += ["int"] * (storage_offset is not None)
+    return ", ".join(names + [f"size={type(size).__name__}"] * (storage_offset is None and size is not None))
+
+
+def _window_on(self, source, storage_offset, size, stride):
+    kind = self._array.dtype
+    if source is None:
+        return np.empty(0, kind)
+    if isinstance(source, Tensor) and size is None:
+        return source._array[...]
+    memory = (storage_bytes(source._array)[0] if isinstance(source, Tensor) else source._bytes).view(kind)
+    offset = storage_offset or 0
+    if offset < 0:
+        raise RuntimeError(hinted(f"Tensor: invalid storage offset {offset}", "it counts elements from the start"))
+    shape = (memory.size,) if size is None else sizes_argument((size,))
+    steps = sizes_argument((stride,)) if stride else contiguous_strides(shape)
+    if len(steps) != len(shape):
+        message = f"unequal size length ({len(shape)}) and stride length ({len(steps)})"
+        raise RuntimeError(hinted(message, "every dimension has one of each"))
+    return strided_view(memory, shape, tuple(s * kind.itemsize for s in steps), offset * kind.itemsize)
+
+
+# ---------------------------------------------------------------- between processes, for devices
+
+
+@method
+def share_memory_(self):
+    """Move the tensor into memory that child processes started by fork share; other tensors keep the old memory."""
+    array = self._array
+    if not is_shared_memory(array) and array.size:
+        self._array = shared_copy(array)
+    return self
+
+
+@method
+def is_shared(self):
+    """Whether the tensor lies in memory that forked processes share."""
+    return is_shared_memory(self._array)
+
+
+@method
+def pin_memory(self, device=None):
+    """Refused: pinned memory serves accelerators, and there is none."""
+    raise RuntimeError(
+        hinted(
+            "Cannot access accelerator device when none is available.", "leave pin_memory away on a CPU-only machine"
+        )
+    )

@@ -1,0 +1,28 @@
+"""Operations whose recorded graph differs from PyTorch's, and why: gradients are the same, the names of nodes are not.
+
+The test fails for an operation in this list whose graph has become PyTorch's: the list holds nothing that is not so.
+"""
+
+_GROUPS = {
+    # One rule gives all gradients: every tensor argument has an edge, also a position or statistic without gradient.
+    "an edge for each tensor argument": """scatter_reduce scatter_reduce_ index_reduce index_reduce_ batch_norm
+        functional_batch_norm native_batch_norm instance_norm native_instance_norm linalg_lu_solve lu_solve""",
+    # Faster as fewer steps, or as one: PyTorch's graph has the parts.
+    "fused": """outer linear einsum cross_entropy rnn_tanh_cell rnn_relu_cell gru_cell lstm_cell rnn_tanh rnn_relu gru lstm
+        pad kron real imag dropout functional_dropout fft_hfft2 fft_hfftn cosine_similarity gaussian_nll_loss""",
+    # A node of its own there, written with other operations here.
+    "a composite here": """bilinear conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc grid_sample triangular_solve
+        linalg_householder_product ormqr native_group_norm renorm dist pdist""",
+    # The same steps in another order, shape or number.
+    "other steps": """combinations gradient fractional_max_pool2d fractional_max_pool3d trapezoid cumulative_trapezoid logdet
+        linalg_tensorinv linalg_tensorsolve linalg_cross cross vander linalg_matrix_power linalg_cond quantile nanquantile stft
+        istft cov corrcoef local_response_norm fft_ihfft2 fft_ihfftn""",
+    # PyTorch's C++ calls overloads for numbers (AddBackward1, MulBackward1, NormBackward1), or rsub as a difference.
+    "overloads called from C++": """hinge_embedding_loss margin_ranking_loss cosine_embedding_loss pairwise_distance
+        triplet_margin_loss triplet_margin_with_distance_loss numbered_hinge_embedding_loss numbered_margin_ranking_loss
+        numbered_cosine_embedding_loss numbered_triplet_margin_loss rms_norm frobenius_norm ndtr""",
+}
+DIFFERENT = {name: reason for reason, names in _GROUPS.items() for name in names.split()}
+
+# Differentiable here, refused by PyTorch.
+REFUSED_BY_PYTORCH = frozenset(("view_as_complex_copy",))

@@ -1,0 +1,45 @@
+"""What may be switched on leaves and assigned to them, against PyTorch: the dtype of their gradients."""
+
+import pytest
+from stories import assert_same_story
+
+torch = pytest.importorskip("torch")
+
+
+def gradient_dtypes(torch, note):
+    makes = {
+        "leaf": lambda: torch.ones(3, requires_grad=True),
+        "half leaf": lambda: torch.ones(3, dtype=torch.float16, requires_grad=True),
+        "plain": lambda: torch.ones(3),
+        "integers": lambda: torch.arange(3),
+    }
+    for name, make in makes.items():
+        v = make()
+        note(f"{name}: own", lambda v=v: v.grad_dtype)
+        for dtype in (torch.float64, torch.int64, None, 3, "float32", torch.float32):
+            note(f"{name}: set {dtype}", lambda v=v, dtype=dtype: setattr(v, "grad_dtype", dtype))
+            note("then", lambda v=v: v.grad_dtype)
+            for given in (torch.float32, torch.float64, torch.int64):
+                note(f"assign {given}", lambda v=v, given=given: setattr(v, "grad", torch.ones(3, dtype=given)))
+                v.grad = None
+    note("computed", lambda: (torch.ones(3, requires_grad=True) * 2).grad_dtype)
+    for own, wanted in ((torch.float32, torch.float64), (torch.float16, torch.float32), (torch.float16, None)):
+        x = torch.ones(3, dtype=own, requires_grad=True)
+        x.grad_dtype = wanted
+        seen = []
+        note("backward", lambda x=x: ((x * 2).sum().backward(), x.grad))
+        note("again", lambda x=x: ((x * 2).sum().backward(), x.grad))
+        x.register_hook(lambda grad, seen=seen: seen.append(grad.dtype))
+        note("grad", lambda x=x: torch.autograd.grad((x * 2).sum(), x))
+        note("hooked", lambda x=x, seen=seen: ((x * 2).sum().backward(), x.grad, seen))
+        note(
+            "others", lambda x=x: (x.detach().grad_dtype, x.data.grad_dtype, torch.nn.Parameter(x.detach()).grad_dtype)
+        )
+    x = torch.ones(3, dtype=torch.float16, requires_grad=True)
+    y = x * 2
+    x.grad_dtype = torch.float32
+    note("set after use", lambda: (y.sum().backward(), x.grad))
+
+
+def test_same_story():
+    assert_same_story(gradient_dtypes, torch)

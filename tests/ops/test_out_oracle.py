@@ -1,0 +1,87 @@
+"""``out=``: what is written, resized and refused, and which dtypes an output may have, against PyTorch."""
+
+import warnings
+
+import pytest
+
+import rushlight as rl
+
+torch = pytest.importorskip("torch")
+
+SETUP = """
+x = T.arange(12, dtype=T.float32).reshape(3, 4) + 1
+v = T.arange(4, dtype=T.float32) + 1
+s = x[:3, :3] @ x[:3, :3].mT + T.eye(3)
+i = T.arange(12).reshape(3, 4)
+p = T.tensor([2, 0])
+e = T.empty(0)
+d = T.empty(0, dtype=T.float64)
+l = T.empty(0, dtype=T.int64)
+n = T.empty(0, dtype=T.int32)
+b = T.empty(0, dtype=T.bool)
+"""
+CALLS = (
+    """
+T.hstack((x, x), out=e)|T.vstack((x, x), out=d)|T.dstack((x, x), out=n)|T.column_stack((v, v), out=e)
+T.outer(v, v, out=e)|T.vdot(v, v, out=d)|T.matmul(x, v, out=e)|T.addmv(x[:, 0], x, v, out=e)
+T.addr(x, x[:, 0], v, out=d)|T.addbmm(s, s[None], s[None], out=e)|T.nanmean(x, 0, out=e)|T.prod(x, 0, out=d)
+T.prod(i, 0, out=n)|T.prod(i, 0, dtype=T.int64, out=n)|T.sum(i, 0, out=e)|T.sum(i, 0, dtype=T.int64, out=n)
+T.cumsum(i, 0, out=e)|T.cumsum(i, 0, dtype=T.int64, out=n)|T.mean(x, 0, out=d)|T.aminmax(x, dim=0, out=(e, T.empty(0)))
+T.take_along_dim(x, p[None], 1, out=e)|T.scatter(x, 0, p[None], x, out=e)|T.cummax(x, 1, out=(e, l))|T.diff(x, out=d)
+T.diag(x, out=e)|T.diag(x, out=d)|T.msort(x, out=e)|T.sort(x, out=(e, l))|T.sort(x, out=(d, l))|T.topk(x, 2, out=(e, n))
+T.isin(x, v, out=b)|T.isin(x, v, out=e)|T.bucketize(x, v, out=l)|T.std(x, 0, out=e)|T.var(x, 0, out=d)|T.std(x, 0, out=l)
+T.max(x, 0, out=(e, l))|T.max(x, 0, out=(d, l))|T.min(x, 0, out=(e, d))|T.median(x, 0, out=(e, l))|T.nonzero(x, out=l)
+T.nonzero(x, out=e)|T.all(x > 1, 0, out=b)|T.all(x > 1, 0, out=e)|T.any(x > 1, 0, out=T.empty(0, dtype=T.uint8))
+T.add(x, 1, out=d)|T.add(x, 1, out=n)|T.abs(x, out=d)|T.where(x > 2, x, x, out=d)|T.gather(x, 0, p[None], out=d)
+T.index_select(x, 0, p, out=d)|T.index_select(x, 0, p, out=e)|T.cat((x, x), out=n)|T.stack((x, x), out=d)
+T.mm(s, s, out=d)|T.linalg.inv(s, out=e)|T.linalg.inv(s, out=d)|T.linalg.norm(x, out=e)|T.linalg.norm(x, axis=1)
+T.linalg.eigh(s, out=(e, T.empty(0)))|T.linalg.qr(s, out=(e, d))|T.linalg.multi_dot([s, s], out=d)
+T.zeros(2, out=n)|T.zeros(2, dtype=T.float64, out=e)|T.full((2,), 2.5, out=n)|T.eye(2, out=n)|T.arange(3, out=e)
+T.linspace(0, 3, 4, out=T.zeros(2, 3)[:, 1:])|T.range(0, 3, out=T.zeros(2, 3)[:, 1:])|T.arange(4, out=T.zeros(2, 3)[:, 1:])
+T.frexp(x, out=(e, n))|T.frexp(x, out=(d, n))|T.hash_tensor(i).item()|T.hash_tensor(i, 1, keepdim=True).tolist()
+T.add(x, 1, out=T.zeros(1).expand(3, 4))|T.arange(4, out=T.zeros(1).expand(4))|T.add(x[0], 1, out=x.view(-1)[1:5])
+T.add(x[0], 1, out=x[0])|T.cumsum(x[0], 0, out=x.view(-1)[1:5])|T.exp(x.requires_grad_(), out=e)
+T.nuclear_norm(s)|T.frobenius_norm(x, (0, 1), out=e)
+T.fft.fft(v, out=T.empty(0, dtype=T.complex64))|T.sum(x, axis=0)|T.max(x, axis=0)|T.max(x, axis=0, keepdims=True)|T.std(x, axis=0)
+""".replace("\n", "|")
+    .strip("|")
+    .split("|")
+)
+
+
+def answer(module, call):
+    names = {"T": module}
+    exec(SETUP, names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = eval(call, names)
+        except (RuntimeError, TypeError) as error:
+            return "refused", str(error).split("\n")[0]
+    return shown(found), [shown(names[out]) for out in "ednlb"], shown(names["x"])
+
+
+def shown(value):
+    if isinstance(value, (tuple, list)) and value and hasattr(value[0], "dtype"):
+        return [shown(item) for item in value]
+    if not hasattr(value, "dtype"):
+        return value
+    return str(value.dtype), tuple(value.shape), rounded(value.tolist())
+
+
+def rounded(numbers):
+    if isinstance(numbers, list):
+        return [rounded(number) for number in numbers]
+    if isinstance(numbers, complex):
+        return round(numbers.real, 3), round(numbers.imag, 3)
+    return round(numbers, 3) if isinstance(numbers, float) and abs(numbers) < 1e30 else numbers
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_same_as_pytorch(call):
+    assert answer(rl, call) == answer(torch, call)
+
+
+def test_a_resized_output_warns():
+    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+        rl.hstack((rl.ones(2), rl.ones(2)), out=rl.empty(3))
