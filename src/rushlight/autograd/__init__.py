@@ -1,8 +1,10 @@
 """Autograd: modes, nodes, the engine, saved tensors, hooks, views and versions."""
 
+import importlib
+
 from ..base.errors import hinted
 from . import anomaly as anomaly_mode
-from . import function, functional, grad_mode, graph
+from . import forward_ad, function, grad_mode, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .function import Function, NestedIOFunction
 from .gradcheck import gradcheck, gradgradcheck
@@ -25,6 +27,8 @@ _PROFILERS = ("profiler", "profiler_legacy", "profiler_util")
 
 
 def __getattr__(name):
+    if name == "functional":  # imported when first used
+        return importlib.import_module(".functional", __name__)
     hint = f"Rushlight does not have torch.autograd.{name}"
     if name in _PROFILERS:
         hint += ": Python's own profilers (cProfile, for one) see every operation, since all of it is Python"

@@ -10,6 +10,7 @@ from .reduce import add_up
 from .table import camel_case, composite, functions, is_half, op, widened
 
 REDUCTIONS = ("none", "mean", "sum")
+FEW = 1024  # numbers
 
 
 def reduction_of(reduction, size_average=None, reduce=None):
@@ -98,18 +99,30 @@ def _difference(array, target):
     return np.asarray(np.subtract(widened(array), widened(target)))
 
 
-def _distance(name, forward, slope, curvature, doc):
+def _sum_of_squares(difference, _):
+    """What `reduce_array` adds up, in one call where so few numbers lose nothing by it."""
+    if difference.size > FEW or not difference.flags.c_contiguous:
+        return add_up(np.multiply(difference, difference, out=difference))
+    flat = difference.reshape(-1)
+    return flat.dot(flat)
+
+
+def _distance(name, forward, slope, curvature, doc, *, scale=1, total=None):
     """Write a loss of the difference ``self - target``, the same for its negative, and its gradient into the table.
 
-    ``forward(difference, parameter)`` gets an array that it may overwrite; ``slope`` and ``curvature`` are its first two
-    derivatives as formulas of arrays and Tensors alike.
+    ``forward(difference, parameter)`` gets an array that it may overwrite; ``scale * slope`` and ``curvature`` are its
+    first two derivatives, as formulas of arrays and Tensors alike. ``total(difference, parameter)`` adds the losses up.
     """
 
     gradient_name = f"{name}_gradient"
 
     class loss:
         def forward(self, target, reduction, parameter):
-            return reduce_array(forward(_difference(self, target), parameter), reduction, self.dtype)
+            difference = _difference(self, target)
+            if total is None or reduction == "none":
+                return reduce_array(forward(difference, parameter), reduction, self.dtype)
+            found = total(difference, parameter)
+            return np.asarray(found / difference.size if reduction == "mean" else found, self.dtype)
 
         def d_self(grad, self, target, reduction, parameter):
             return getattr(functions, gradient_name)(grad, self, target, reduction, parameter)
@@ -120,13 +133,13 @@ def _distance(name, forward, slope, curvature, doc):
     class gradient:
         def forward(grad, self, target, reduction, parameter):
             found = np.asarray(slope(_difference(self, target), parameter))
-            factor = grad[()] / self.size if reduction == "mean" else grad
+            factor = grad[()] * scale / self.size if reduction == "mean" else grad * scale
             if is_half(self.dtype):
                 return np.multiply(found, widened(factor), out=found).astype(self.dtype, copy=False)
             return np.multiply(found, factor, out=found)
 
         def d_grad(grads, self, target, reduction, parameter):
-            return gathered(grads[0] * slope(self - target, parameter), reduction, self.numel())
+            return gathered(grads[0] * slope(self - target, parameter) * scale, reduction, self.numel())
 
         def d_self(grads, grad, self, target, reduction, parameter):
             return share(grad, self.numel(), reduction) * grads[0] * curvature(self - target, parameter)
@@ -154,7 +167,13 @@ def _huber(difference, delta):
 
 
 _distance(
-    "mse_loss", lambda d, _: np.multiply(d, d, out=d), lambda d, _: d + d, lambda d, _: 2, "The squared difference."
+    "mse_loss",
+    lambda d, _: np.multiply(d, d, out=d),
+    lambda d, _: d,
+    lambda d, _: 2,
+    "The squared difference.",
+    scale=2,
+    total=_sum_of_squares,
 )
 _distance(
     "smooth_l1_loss",

@@ -219,11 +219,10 @@ def inplace_op(*, writes):
 
 def conj(value):
     """The complex conjugate of a tensor or number; a real one is returned as it is."""
-    if value.__class__ is float or value.__class__ is int:
-        return value
-    if isinstance(value, (int, float, complex)):
+    array = getattr(value, "_array", None)
+    if array is None:
         return value.conjugate()
-    return value.conj() if value._array.dtype.kind == "c" else value
+    return value.conj() if array.dtype.kind == "c" else value
 
 
 def is_half(dtype):

@@ -87,16 +87,15 @@ class Bundle:
         return [*listed, *islice(state.values(), self.known), *map(_array_of, tensors)]
 
     def step(self, grads, group, formula, constants, advance):
-        """Let the members take a step; formula, constants and advance are those of an `ElementwiseOptimizer`."""
+        """Let the members take a step, after `gradients`; the functions are those of an `ElementwiseOptimizer`."""
         if self.hits == WARM:
             self.kernel = prepared_step(list(map(_array_of, self.params)), self.parts, formula)
         if self.kernel is not None:
-            counters = [flat._array for flat in self.scalars]
-            numbers = [counter.item(0) for counter in counters]
+            numbers = self.numbers
             if self.kernel(list(map(_array_of, grads)), constants(group, *numbers)):
-                if counters:
-                    for counter, number in zip(counters, advance(group, *numbers)):
-                        counter.fill(number)
+                if numbers:
+                    for flat, number in zip(self.scalars, advance(group, *numbers)):
+                        flat._array.fill(number)
                 functions.count_writes(self.written, "optimizer_step_")
                 return
         functions.bundle_step_(
@@ -116,8 +115,15 @@ class Bundle:
             found = self._look(listed, state)
         except AttributeError:  # a number stands where a state tensor was
             return False
-        same = len(found) == len(self.found) and all(map(is_, found, self.found))
-        return same and all(map(_all_equal, self.scalars))
+        if len(found) != len(self.found) or not all(map(is_, found, self.found)):
+            return False
+        numbers = self.numbers = []
+        for flat in self.scalars:
+            column = flat._array.tolist()
+            if column.count(column[0]) != len(column):
+                return False
+            numbers.append(column[0])
+        return True
 
     def gradients(self, listed, state, names):
         """The gradients of the members, or None where the bundle does not fit this step.
@@ -131,10 +137,6 @@ class Bundle:
             return grads
         self.misses += 1
         return None
-
-
-def _all_equal(flat):
-    return len(set(flat._array.tolist())) == 1
 
 
 def _members(listed, state, scalar_names, names):
