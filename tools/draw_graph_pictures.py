@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import rushlight as torch
@@ -78,13 +79,16 @@ def not_a_number():
 def pictures():
     """``{file name: SVG}`` of all of them."""
     folded, unfolded = tower()
-    return {
+    found = {
         "expression.svg": expression(),
         "network.svg": network(),
         "tower-folded.svg": folded,
         "tower.svg": unfolded,
         "nan.svg": not_a_number(),
     }
+    here = str(Path(__file__).resolve().parent.parent) + os.sep
+    # Lines of code are told from the root of the repository: whose copy of it this is belongs into no picture.
+    return {name: picture.replace(here, "") for name, picture in found.items()}
 
 
 if __name__ == "__main__":

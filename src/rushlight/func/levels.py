@@ -16,7 +16,7 @@ from ..base.errors import hinted
 from ..ops import table
 from ..ops.table import functions
 from ..tensor.base import Tensor
-from ..tensor.dispatch import register_inert_class
+from ..tensor.dispatch import register_level_class
 from ..tensor.interposers import INTERPOSERS, Interposer, below, interposed
 
 
@@ -31,7 +31,7 @@ class LevelTensor(Tensor):
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
-        register_inert_class(cls)
+        register_level_class(cls)
 
     @property
     def _array(self):
@@ -41,6 +41,10 @@ class LevelTensor(Tensor):
         made = self.level.wrap(self.value)
         made._version_counter = self._version_counter
         return made
+
+    def living(self):
+        """This tensor while its transform runs; afterwards what is inside it, in the graphs of the levels below."""
+        return self if self.level.alive or self.is_batch else living(self.value)
 
     def _become(self, view):
         self.value = view.value
@@ -179,7 +183,7 @@ class Level(Interposer):
     def __init__(self):
         super().__init__()
         self.depth = 1 + sum(isinstance(other, Level) and other.thread == self.thread for other in INTERPOSERS)
-        self.alive = True
+        self.alive, self.entries = True, 0
 
     def wrap(self, value):
         """``value`` as a tensor of this level."""
@@ -238,13 +242,16 @@ class Level(Interposer):
 
     @contextmanager
     def entered(self):
-        """A context in which the transform runs."""
+        """A context in which the transform runs; a function that `vjp` gave enters its level again."""
         self.thread = get_ident()
+        self.entries += 1
+        self.alive = True
         with interposed(self):
             try:
                 yield self
             finally:
-                self.alive = False
+                self.entries -= 1
+                self.alive = self.entries > 0
 
 
 def refuse_captured(op, name="mutate"):
@@ -257,6 +264,11 @@ def refuse_captured(op, name="mutate"):
             "write into a tensor that the function makes itself, or pass the tensor as an argument",
         )
     )
+
+
+def living(value):
+    """`LevelTensor.living` for any tensor."""
+    return value.living() if isinstance(value, LevelTensor) else value
 
 
 def contains_level(value):

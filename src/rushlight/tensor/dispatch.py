@@ -48,6 +48,7 @@ PLAIN_CLASSES.add(Tensor)
 OPTIONAL_TENSOR_CLASSES.add(Tensor)
 # Classes of arguments that cannot override operations: no need to ask them for __torch_function__.
 _INERT_CLASSES = {Tensor, int, float, bool, complex, str, tuple, list, type(None), dtypes.DType, Size}
+_LEVEL_CLASSES = set()  # empty until a transform is used
 _SEQUENCES = frozenset((list, tuple))
 ELEMENTWISE_KINDS = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED))
 FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
@@ -59,9 +60,18 @@ def register_plain_class(cls):
         classes.add(cls)
 
 
-def register_inert_class(cls):
-    """Do not ask tensors of this class, which the interposers handle, for ``__torch_function__``."""
+def register_level_class(cls):
+    """Let the interposers handle tensors of this class: they are those of a transform's level."""
     _INERT_CLASSES.add(cls)
+    _LEVEL_CLASSES.add(cls)
+
+
+def _living(values):
+    """``values`` with the tensors of transforms that have ended replaced by what is inside them."""
+    return [
+        value.living() if value.__class__ in _LEVEL_CLASSES else _living(value) if value.__class__ is list else value
+        for value in values
+    ]
 
 
 def _holds_others(items):
@@ -211,6 +221,8 @@ def named(call, op, name=None):
 
 def run(op, schema, values):
     """Run an operation on bound argument values: compute, wrap, record."""
+    if _LEVEL_CLASSES:
+        values = _living(values)
     if INTERPOSERS:
         interposer = innermost()
         if interposer is not None:
@@ -367,6 +379,8 @@ _FRAMES_OF_A_WRITE = 4
 
 def run_inplace(op, schema, values, name):
     """Run an operation and write its result into its first argument, with PyTorch's refusals."""
+    if _LEVEL_CLASSES:
+        values = _living(values)
     if INTERPOSERS:
         interposer = innermost()
         if interposer is not None:
