@@ -56,6 +56,8 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     "copies": {
         **dict.fromkeys(("clone", "to_copy", "copy_from", "masked_fill", "masked_fill_"), 8192),
         **dict.fromkeys(("fill_number", "zero_"), 262144),
+        "reshape_copy": 8192,
+        "cat": 65536,  # three parts of (16, 64, 128) along the last dimension: 50 us against 100; (64, 256): 15 against 4
     },
     # From 65,536 multiplications on kernels take as long as OpenBLAS or less (below they decline): 1 x 784 x 512 transposed 10
     # us against 21, 64 x 784 x 512 transposed with bias 165 against 300, batches of 64 x 32 x 64 66 against 219.

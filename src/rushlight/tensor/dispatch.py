@@ -26,7 +26,7 @@ from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
 from ..base.size import Size
 from ..base.user_code import user_place
-from ..kernels.routing import route
+from ..kernels.routing import NEVER, route
 from ..ops import table
 from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared
 from ..ops.outputs import DTYPE_FROM_OUT, UNSHARED, check_out_dtype
@@ -299,7 +299,9 @@ def compute(op, schema, values):
             if array.size >= elements:
                 compute_it = large
         elif value.__class__ is list:
-            arrays[position] = [None if t is None else t._array for t in value]
+            listed = arrays[position] = [None if t is None else t._array for t in value]
+            if elements is not NEVER and any(array is not None and array.size >= elements for array in listed):
+                compute_it = large
     for position in schema.untyped_positions:
         if hasattr(arrays[position], "_edge"):
             arrays[position] = arrays[position]._array
