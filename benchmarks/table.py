@@ -161,12 +161,10 @@ def data_loader(torch):
 
 def measure(step):
     """The best mean time of a call, in seconds: three spells of about a fifth of a second."""
-    begin = time.perf_counter()
-    step()
-    once = time.perf_counter() - begin
-    if once < 0.05:
-        for _ in range(5):
-            step()
+    for _ in range(3):  # the first calls import and compile: how long one takes is told by a later one
+        begin = time.perf_counter()
+        step()
+        once = time.perf_counter() - begin
     count = max(1, int(0.2 / max(once, 1e-6)))
     best = float("inf")
     for _ in range(3):
