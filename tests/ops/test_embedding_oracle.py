@@ -48,3 +48,16 @@ def test_node_name():
 def test_errors(code):
     arrays = {name: array.astype(np.float32) if array.dtype.kind == "f" else array for name, array in ARRAYS.items()}
     assert error_of(rl, code, arrays) == error_of(torch, code, arrays) is not None
+
+
+@pytest.mark.parametrize(
+    "options", [{"padding_idx": 5}, {"padding_idx": -6}, {"mode": "sum", "per_sample_weights": "double"}]
+)
+def test_refused_arguments_of_embedding_bag(options):
+    messages = []
+    for library in (rl, torch):
+        given = {key: library.ones(2, 3).double() if value == "double" else value for key, value in options.items()}
+        with pytest.raises(RuntimeError) as refused:
+            library.nn.functional.embedding_bag(library.tensor([[1, 3, 2], [0, 2, 1]]), library.ones(4, 3), **given)
+        messages.append(str(refused.value).splitlines()[0])
+    assert messages[0] == messages[1]

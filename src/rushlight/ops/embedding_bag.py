@@ -80,13 +80,21 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     else:
         flat, owner, bags = input, *_owners(offsets, input.shape[0], include_last_offset)
     if padding_idx is not None:
-        padding_idx = padding_idx % weight.shape[0]
+        rows = weight.shape[0]
+        if not -rows <= padding_idx < rows:
+            raise RuntimeError(
+                hinted(
+                    f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}",
+                    f"it is the number of a row of the weight, which has {rows}",
+                )
+            )
+        padding_idx = padding_idx % rows
         keep = flat != padding_idx
         flat, owner = flat[keep], owner[keep]
         per_sample_weights = None if per_sample_weights is None else per_sample_weights[keep]
     if max_norm is not None:
         renormalise(weight, flat, max_norm, norm_type)
-    if sparse:
+    if sparse and functions.is_grad_enabled() and weight.requires_grad:
         raise NotImplementedError(
             hinted(
                 "the gradient of embedding_bag(sparse=True) is a sparse tensor, which is not implemented",
@@ -126,6 +134,14 @@ def _check_bags(input, weight, offsets, mode, per_sample_weights):
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, "
             f"Double; but got torch.{weight.dtype.legacy_name}Tensor instead (while checking arguments for embedding_bag)"
+        )
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        raise RuntimeError(
+            hinted(
+                "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; "
+                f"but type {weight.type()} does not equal {per_sample_weights.type()} (while checking arguments for embedding_bag)",
+                f"convert the weights with .to({weight.dtype!r})",
+            )
         )
     require_row_numbers(input._array, "embedding_bag")
     if offsets is not None and offsets.numel() and int(offsets[0]) != 0:

@@ -455,15 +455,6 @@ class Tensor:
         return made
 
     def __reduce_ex__(self, protocol):
-        if not self.is_leaf:
-            raise RuntimeError(
-                hinted(
-                    "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing "
-                    "process boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing "
-                    "(e.g., putting it on the queue).",
-                    f"{described(self)} was made by {self.grad_fn.name()}, and its graph cannot be written",
-                )
-            )
         if self._hooks:
             warn_if_has_hooks(self)
         return _rebuild, (type(self), self._array, self.requires_grad)
