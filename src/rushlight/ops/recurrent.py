@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .table import functions, op, widened
+from .table import conj, functions, op, widened
 
 # The layers get the input's part of all gates for all steps at once, and add the hidden state's part step by step.
 #
@@ -26,6 +26,15 @@ _TENSORS = SimpleNamespace(
 def _recorded(*tensors):
     """Whether what is now computed from ``tensors``, outputs and gradients that a rule was given, enters the graph."""
     return any(tensor is not None and tensor.unsqueeze(0)._is_tracked() for tensor in tensors)
+
+
+def _conjugates(gradients):
+    """The complex conjugates of some gradients; of real ones, they themselves.
+
+    The formulas have no conjugates. Cells are holomorphic, so that the gradients of complex ones are the conjugates of
+    what the formulas make of conjugates.
+    """
+    return tuple([None if gradient is None else conj(gradient) for gradient in gradients])
 
 
 def _steps(count, reverse):
@@ -103,9 +112,10 @@ class lstm_layer:
 
     def gradients(grads, hidden, cell, weight, reverse, result0, result1, result2):
         known = (hidden, cell, weight, result0, result1, result2, reverse)
+        grads = _conjugates(grads)
         if _recorded(result0, *grads):
-            return _lstm_gradients(_TENSORS, *grads, *known)
-        return functions.lstm_layer_backward(*grads, *known)
+            return _conjugates(_lstm_gradients(_TENSORS, *grads, *known))
+        return _conjugates(functions.lstm_layer_backward(*grads, *known))
 
     def samples():
         draw = np.random.default_rng(0).standard_normal
@@ -179,13 +189,15 @@ class lstm_sequence:
 
     def gradients(grads, input, hidden, cell, w_ih, w_hh, reverse, result0, result1, result2, needs):
         known = (hidden, cell, w_hh, result0, result1, result2, reverse)
+        grads = _conjugates(grads)
         if _recorded(result0, *grads):
             d_gates, *d_states, d_w_hh = _lstm_gradients(_TENSORS, *grads, *known)
             d_w_ih, d_bias = _projection_gradients(d_gates, input)
         else:
             d_gates, *d_states, d_w_hh, d_w_ih, d_bias = functions.lstm_sequence_backward(*grads, *known, input)
         d_input = d_gates @ w_ih if needs[0] else None
-        return (d_input, *d_states, d_w_ih, d_w_hh, d_bias if needs[5] else None, d_bias if needs[6] else None)
+        d_biases = d_bias if needs[5] else None, d_bias if needs[6] else None
+        return _conjugates((d_input, *d_states, d_w_ih, d_w_hh, *d_biases))
 
     def samples():
         draw = np.random.default_rng(0).standard_normal
@@ -250,8 +262,10 @@ class rnn_layer:
         return outputs.astype(dtype, copy=False)
 
     def gradients(grad, hidden, weight, rectified, reverse, result):
-        known = (grad, hidden, weight, result, rectified, reverse)
-        return _rnn_gradients(_TENSORS, *known) if _recorded(result, grad) else functions.rnn_layer_backward(*known)
+        known = (conj(grad), hidden, weight, result, rectified, reverse)
+        if _recorded(result, grad):
+            return _conjugates(_rnn_gradients(_TENSORS, *known))
+        return _conjugates(functions.rnn_layer_backward(*known))
 
     def samples():
         draw = np.random.default_rng(0).standard_normal
@@ -337,7 +351,7 @@ class gru_layer:
         run = functions.gru_layer_backward
         if _recorded(result0, *grads):
             run = lambda *arguments: _gru_gradients(_TENSORS, *arguments)
-        *found, d_bias = run(*grads, *known)
+        *found, d_bias = _conjugates(run(*_conjugates(grads), *known))
         return *found, None if bias is None else d_bias
 
     def samples():
