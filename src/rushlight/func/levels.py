@@ -254,7 +254,7 @@ class Level(Interposer):
                 self.alive = self.entries > 0
 
 
-def refuse_captured(op, name="mutate"):
+def refuse_captured(op):
     """The error for writing, inside a transform, into a tensor that comes from outside it."""
     raise RuntimeError(
         hinted(
@@ -269,13 +269,6 @@ def refuse_captured(op, name="mutate"):
 def living(value):
     """`LevelTensor.living` for any tensor."""
     return value.living() if isinstance(value, LevelTensor) else value
-
-
-def contains_level(value):
-    """Whether ``value``, or an item of it, is a tensor of a running transform."""
-    if value.__class__ in (list, tuple):
-        return any(contains_level(each) for each in value)
-    return isinstance(value, LevelTensor)
 
 
 def laid_out(tensor, steps):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .checks import check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer
+from .elementwise import ElementwiseOptimizer, direction
 
 
 class Adadelta(ElementwiseOptimizer):
@@ -75,10 +75,7 @@ class Adadelta(ElementwiseOptimizer):
     @staticmethod
     def formula(m, constants, param, grad, square_avg, acc_delta):
         rho, gain, eps = constants["rho"], constants["gain"], constants["eps"]
-        if constants["maximize"]:
-            grad = -grad
-        if constants["decay"] is not None:
-            grad = grad + param * constants["decay"]
+        grad = direction(constants, param, grad)
         square_avg *= rho
         square_avg += grad * grad * gain
         delta = m.sqrt(acc_delta + eps) / m.sqrt(square_avg + eps) * grad

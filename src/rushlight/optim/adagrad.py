@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ops.table import functions
 from .checks import check_fused, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, scalar_state
+from .elementwise import ElementwiseOptimizer, direction, scalar_state
 
 
 class Adagrad(ElementwiseOptimizer):
@@ -92,9 +92,6 @@ class Adagrad(ElementwiseOptimizer):
 
     @staticmethod
     def formula(m, constants, param, grad, sum):
-        if constants["maximize"]:
-            grad = -grad
-        if constants["decay"] is not None:
-            grad = grad + param * constants["decay"]
+        grad = direction(constants, param, grad)
         sum += grad * grad
         param -= grad / (m.sqrt(sum) + constants["eps"]) * constants["rate"]

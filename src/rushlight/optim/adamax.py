@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .checks import check_betas, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer
+from .elementwise import ElementwiseOptimizer, direction
 
 
 class Adamax(ElementwiseOptimizer):
@@ -74,10 +74,7 @@ class Adamax(ElementwiseOptimizer):
 
     @staticmethod
     def formula(m, constants, param, grad, exp_avg, exp_inf):
-        if constants["maximize"]:
-            grad = -grad
-        if constants["decay"] is not None:
-            grad = grad + param * constants["decay"]
+        grad = direction(constants, param, grad)
         exp_avg += (grad - exp_avg) * constants["gain1"]
         exp_inf[...] = m.maximum(exp_inf * constants["beta2"], abs(grad) + constants["eps"])
         param -= exp_avg / exp_inf * constants["rate"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ops.table import functions
 from .checks import check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, scalar_state
+from .elementwise import ElementwiseOptimizer, direction, scalar_state
 
 
 class ASGD(ElementwiseOptimizer):
@@ -79,18 +79,15 @@ class ASGD(ElementwiseOptimizer):
         return {
             "maximize": group["maximize"],
             "decay": group["weight_decay"] or None,
-            "shrink": 1 - group["lambd"] * eta,
+            "keep": 1 - group["lambd"] * eta,
             "eta": eta,
             "mu": None if mu == 1 else mu,
         }
 
     @staticmethod
     def formula(m, constants, param, grad, ax):
-        if constants["maximize"]:
-            grad = -grad
-        if constants["decay"] is not None:
-            grad = grad + param * constants["decay"]
-        param *= constants["shrink"]
+        grad = direction(constants, param, grad)
+        param *= constants["keep"]
         param -= grad * constants["eta"]
         if constants["mu"] is None:
             ax[...] = param

@@ -20,6 +20,20 @@ def scalar_state(value):
     return functions.full((), float(value), dtype=float64 if get_default_dtype() is float64 else float32)
 
 
+def direction(constants, param, grad):
+    """What a formula takes for the gradient: turned round to maximize, with the weight decay's part.
+
+    Constants ``decay`` and ``shrink`` are None without it; decoupled decay shrinks the parameter here.
+    """
+    if constants["maximize"]:
+        grad = -grad
+    if constants.get("shrink") is not None:
+        param *= constants["shrink"]
+    if constants["decay"] is not None:
+        grad = grad + param * constants["decay"]
+    return grad
+
+
 class ElementwiseOptimizer(Optimizer):
     """An optimizer whose algorithm is a formula for one element. A subclass says
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .checks import check_betas, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer
+from .elementwise import ElementwiseOptimizer, direction
 
 
 class RAdam(ElementwiseOptimizer):
@@ -89,12 +89,7 @@ class RAdam(ElementwiseOptimizer):
 
     @staticmethod
     def formula(m, constants, param, grad, exp_avg, exp_avg_sq):
-        if constants["maximize"]:
-            grad = -grad
-        if constants["shrink"] is not None:
-            param *= constants["shrink"]
-        if constants["decay"] is not None:
-            grad = grad + param * constants["decay"]
+        grad = direction(constants, param, grad)
         exp_avg += (grad - exp_avg) * constants["gain1"]
         exp_avg_sq *= constants["beta2"]
         exp_avg_sq += grad * grad * constants["gain2"]

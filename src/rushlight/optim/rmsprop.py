@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .checks import check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer
+from .elementwise import ElementwiseOptimizer, direction
 
 
 class RMSprop(ElementwiseOptimizer):
@@ -80,10 +80,7 @@ class RMSprop(ElementwiseOptimizer):
 
     @staticmethod
     def formula(m, constants, param, grad, square_avg, *others):
-        if constants["maximize"]:
-            grad = -grad
-        if constants["decay"] is not None:
-            grad = grad + param * constants["decay"]
+        grad = direction(constants, param, grad)
         square_avg *= constants["alpha"]
         square_avg += grad * grad * constants["gain"]
         variance = square_avg

@@ -6,7 +6,7 @@ from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor import Tensor
 from .checks import check_fused, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer
+from .elementwise import ElementwiseOptimizer, direction
 
 
 class SGD(ElementwiseOptimizer):
@@ -118,10 +118,7 @@ class SGD(ElementwiseOptimizer):
 
     @staticmethod
     def formula(m, constants, param, grad, momentum_buffer=None):
-        if constants["maximize"]:
-            grad = -grad
-        if constants["decay"] is not None:
-            grad = grad + param * constants["decay"]
+        grad = direction(constants, param, grad)
         momentum = constants["momentum"]
         if momentum is not None:
             momentum_buffer *= momentum
