@@ -16,7 +16,7 @@ needs_tiles = pytest.mark.skipif(host() is None or not host().has_tiles, reason=
 
 RNG = np.random.default_rng(0)
 SEED = RNG.bit_generator.state
-WAYS = [(1e9, turned, streamed_left) for turned in (False, True) for streamed_left in (False, True)]
+LAYOUTS = list(itertools.product((False, True), repeat=2))
 GUARD = np.float32(-77)
 
 
@@ -41,11 +41,23 @@ def check(got, a, b, added=0.0):
     assert np.abs(got - wanted).max() <= max(2 * single, rounding)
 
 
-def forced(way, a, b, out, bias=None, accumulate=False, group=2, block_steps=3, ahead=False):
-    """The product in one way: (cycles, turned, streamed_left)."""
-    steps = -(-a.shape[-1] // 32)
-    prepared = product_plan.prepare(a, b, out, bias, accumulate, (*way, group, min(block_steps, steps), ahead))
-    product_plan.run(prepared, a, b, out, bias)
+def ways(a, b, group=2, block_panels=3, block_steps=3):
+    """Every Way that computes this product, with so much at once."""
+    deep = product_plan._is_deep(a, -2, -1), product_plan._is_deep(b, -1, -2)
+    for turned, streamed_left in LAYOUTS:
+        rows, columns = (b.shape[-1], a.shape[-2]) if turned else (a.shape[-2], b.shape[-1])
+        left_deep, right_deep = deep[::-1] if turned else deep
+        if streamed_left != (left_deep if streamed_left else right_deep):
+            continue
+        shared, steps = -(-(columns if streamed_left else rows) // 32), -(-a.shape[-1] // 32)
+        blocks = min(block_panels, shared), min(block_steps, steps)
+        for strips in (False, True)[: 2 if shared == 2 == blocks[0] else 1]:
+            yield product_plan.Way(1e9, turned, streamed_left, group, *blocks, strips)
+
+
+def forced(way, a, b, out, bias=None):
+    """The product in one way."""
+    product_plan.run(product_plan.prepare(a, b, out, bias, way), a, b, out, bias)
     return out
 
 
@@ -61,28 +73,25 @@ def threads():
     rushlight.set_num_threads(before)
 
 
+SIZES = [(1, 1, 1), (5, 7, 9), (33, 65, 100), (100, 31, 32), (64, 96, 64), (1, 50, 3), (50, 1, 1), (200, 40, 300)]
+
+
 @needs_tiles
-@pytest.mark.parametrize("a_turned, b_turned", list(itertools.product((False, True), repeat=2)))
-@pytest.mark.parametrize("way", WAYS)
-def test_every_layout_in_every_way(a_turned, b_turned, way):
-    for rows, columns, depth in (
-        (1, 1, 1),
-        (5, 7, 9),
-        (33, 65, 100),
-        (100, 31, 32),
-        (64, 96, 64),
-        (1, 50, 3),
-        (50, 1, 1),
-    ):
-        a, b = laid_out(normal(rows, depth), a_turned), laid_out(normal(depth, columns), b_turned)
-        bias, whole = normal(columns), np.full((rows + 2, columns + 3), GUARD)
-        out = whole[1:-1, 2:-1]
-        check(forced(way, a, b, out), a, b)
-        check(forced(way, a, b, out, bias), a, b, bias)
-        before = out.copy()
-        check(forced(way, a, b, out, accumulate=True), a, b, before)
-        out[:] = GUARD
-        assert (whole == GUARD).all(), "something was written outside of the result"
+@pytest.mark.parametrize("a_turned, b_turned", LAYOUTS)
+@pytest.mark.parametrize("sizes", SIZES)
+def test_every_layout_in_every_way(a_turned, b_turned, sizes):
+    rows, columns, depth = sizes
+    a, b = laid_out(normal(rows, depth), a_turned, 2), laid_out(normal(depth, columns), b_turned, 3)
+    bias, whole = normal(columns), np.full((rows + 2, columns + 3), GUARD)
+    out, found = whole[1:-1, 2:-1], 0
+    for group, block_panels, block_steps in ((2, 3, 3), (1, 2, 32), (9, 1, 1)):
+        for way in ways(a, b, group, block_panels, block_steps):
+            found += 1
+            check(forced(way, a, b, out), a, b)
+            check(forced(way, a, b, out, bias), a, b, bias)
+            out[:] = GUARD
+            assert (whole == GUARD).all(), "something was written outside of the result"
+    assert found >= 3
 
 
 @needs_tiles
@@ -96,13 +105,14 @@ def test_odd_sizes():
 
 
 @needs_tiles
-@pytest.mark.parametrize("way", WAYS)
-def test_batches_and_padded_rows(way):
-    a, b = laid_out(normal(3, 40, 70), False, 5), laid_out(normal(3, 70, 33), True, 3)
+@pytest.mark.parametrize("a_turned, b_turned", LAYOUTS)
+def test_batches_and_padded_rows(a_turned, b_turned):
+    a, b = laid_out(normal(3, 40, 70), a_turned, 5), laid_out(normal(3, 70, 33), b_turned, 3)
     out, bias = np.empty((3, 40, 33), np.float32), normal(33)
-    check(forced(way, a, b, out), a, b)
     shared = np.broadcast_to(a[:1], a.shape)
-    check(forced(way, shared, b, out, bias), shared, b, bias)
+    for way in ways(a, b):
+        check(forced(way, a, b, out), a, b)
+        check(forced(way, shared, b, out, bias), shared, b, bias)
 
 
 @needs_tiles
@@ -112,8 +122,8 @@ def test_deep_products_are_accurate(draw):
     a, b = draw((70, 2500)).astype(np.float32), draw((2500, 40)).astype(np.float32)
     if np.abs(a).max() < 1e-10:
         b = b * np.float32(1e20)
-    for way in WAYS:
-        check(forced(way, a, b, np.empty((70, 40), np.float32), block_steps=32), a, b)
+    for way in ways(a, b, block_steps=32):
+        check(forced(way, a, b, np.empty((70, 40), np.float32)), a, b)
     check(product_plan.product(a, b, np.empty((70, 40), np.float32)), a, b)
 
 
@@ -132,22 +142,22 @@ def test_thread_counts_change_nothing(threads):
 
 
 @needs_tiles
-@pytest.mark.parametrize("way", WAYS)
-def test_infinities_nans_and_overflow(way):
+@pytest.mark.parametrize("a_turned, b_turned", LAYOUTS)
+def test_infinities_nans_and_overflow(a_turned, b_turned):
     """As in float32: what is finite there is finite here, and close."""
-    for a_turned, b_turned in itertools.product((False, True), repeat=2):
-        a, b = normal(70, 130), normal(130, 40)
-        a[3, 5], a[40, 100], a[69, 129] = np.inf, np.nan, -np.inf
-        b[7, 0], b[0, 39] = np.finfo(np.float32).max, -np.finfo(np.float32).max  # both overflow when rounded
-        a[20, 7], a[21, 7] = 0.5, 4.0
-        out = np.empty((70, 40), np.float32)
-        with np.errstate(all="ignore"):
-            wanted = a @ b
-            got = forced(way, laid_out(a, a_turned), laid_out(b, b_turned), out)
-            np.testing.assert_array_equal(np.isnan(got), np.isnan(wanted))
-            np.testing.assert_array_equal(np.where(np.isinf(wanted), got, 0), np.where(np.isinf(wanted), wanted, 0))
-            finite = np.isfinite(wanted)
-            np.testing.assert_allclose(got[finite], wanted[finite], rtol=1e-4, atol=1e-3)
+    a, b, bias = normal(70, 130), normal(130, 40), normal(40)
+    a[3, 5], a[40, 100], a[69, 129] = np.inf, np.nan, -np.inf
+    b[7, 0], b[0, 39] = np.finfo(np.float32).max, -np.finfo(np.float32).max  # both overflow when rounded
+    a[20, 7], a[21, 7] = 0.5, 4.0
+    with np.errstate(all="ignore"):
+        wanted = a @ b + bias
+    finite = np.isfinite(wanted)
+    a, b = laid_out(a, a_turned), laid_out(b, b_turned)
+    for way in [*ways(a, b), *ways(a, b, 1, 2, 32)]:
+        got = forced(way, a, b, np.empty((70, 40), np.float32), bias)
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(wanted))
+        np.testing.assert_array_equal(np.where(np.isinf(wanted), got, 0), np.where(np.isinf(wanted), wanted, 0))
+        np.testing.assert_allclose(got[finite], wanted[finite], rtol=1e-4, atol=1e-3)
 
 
 @needs_tiles
@@ -170,67 +180,45 @@ def test_large_products_pay_and_small_ones_do_not(sizes):
     assert not product_plan.pays(1, 4096, 4096, 1, True, False)
 
 
-def ahead_layouts(way, rows, columns, depth):
-    """A and B so that the streamed operand's blocks need not be transposed; only then may they be packed ahead."""
-    _, turned, streamed_left = way
-    streams_a = streamed_left != turned
-    a = laid_out(normal(rows, depth), streams_a and not streamed_left, pad=3)
-    return a, laid_out(normal(depth, columns), streamed_left and not streams_a, pad=5)
-
-
 @needs_tiles
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("sizes", [(64, 128, 256), (100, 70, 333), (40, 200, 40), (200, 40, 16), (97, 129, 64)])
-def test_packing_ahead_changes_nothing(way, sizes):
-    a, b = ahead_layouts(way, *sizes)
-    out = [np.full(sizes[:2], GUARD) for _ in range(2)]
-    for group, block_steps in ((1, 32), (3, 2), (8, 32)):
-        found = [forced(way, a, b, out[i], None, False, group, block_steps, bool(i)) for i in range(2)]
-        np.testing.assert_array_equal(*found)
-        check(found[1], a, b)
+def test_what_a_worker_holds_is_packed_again_in_every_run():
+    a, b, out = normal(64, 100), normal(100, 300), np.empty((64, 300), np.float32)
+    for _ in range(3):
+        a *= 2
+        b -= 1
+        check(product_plan.product(a, b, out), a, b)
 
 
-@needs_tiles
-@pytest.mark.parametrize("way", WAYS)
-def test_infinities_in_panels_packed_ahead(way):
-    a, b = ahead_layouts(way, 100, 100, 100)
-    a[70, 50], b[3, 99] = np.inf, np.nan
-    with np.errstate(all="ignore"):
-        found = forced(way, a, b, np.empty((100, 100), np.float32), group=4, ahead=True)
-        wanted = a @ b
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
-    np.testing.assert_array_equal(np.isinf(found), np.isinf(wanted))
-
-
-def interpreted(way, a, b, bias, out, ahead=False, **options):
+def interpreted(way, a, b, bias, out, **options):
     """The product by the interpreter, with scratch memory of exactly the size that is asked for."""
-    prepared = product_plan.prepare(a, b, out, bias, False, (*way, 2, 2, ahead))
-    shared, own = np.zeros(prepared.shared, np.int32), np.zeros(prepared.own * 2, np.int32)
+    prepared = product_plan.prepare(a, b, out, bias, way)
+    scratch = np.zeros(prepared.scratch_words * 2, np.int32)
     streamed, other = (a, b) if prepared.streams_a else (b, a)
     flat = [array.ravel("K") for array in (streamed, other)]
-    interpret(product.build(), *flat, out, bias, shared, own, prepared.sizes, workers=2, **options)
+    interpret(product.build(), *flat, out, bias, scratch, 1, prepared.sizes, workers=2, **options)
     return out
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_interpreter_agrees(way):
-    a, b, bias = laid_out(normal(33, 35), way[1]), laid_out(normal(35, 20), way[2]), normal(20)
+@pytest.mark.parametrize("a_turned, b_turned", LAYOUTS)
+def test_the_interpreter_agrees(a_turned, b_turned):
+    a, b, bias = laid_out(normal(33, 35), a_turned), laid_out(normal(35, 20), b_turned), normal(20)
     a[32, 34] = np.inf
-    out = interpreted(way, a, b, bias, np.empty((33, 20), np.float32), order="reversed")
-    with np.errstate(all="ignore"):
-        check(out[:32], a[:32], b, bias)
-        np.testing.assert_array_equal(out[32], (a @ b + bias)[32])
-    if host() is not None and host().has_tiles:
-        machine = forced(way, a, b, np.empty((33, 20), np.float32), bias, block_steps=2)
-        np.testing.assert_allclose(machine, out, rtol=1e-5, atol=1e-5)
+    for way in ways(a, b, 1, 2, 1):
+        out = interpreted(way, a, b, bias, np.empty((33, 20), np.float32), order="reversed")
+        with np.errstate(all="ignore"):
+            check(out[:32], a[:32], b, bias)
+            np.testing.assert_array_equal(out[32], (a @ b + bias)[32])
+        if host() is not None and host().has_tiles:
+            machine = forced(way, a, b, np.empty((33, 20), np.float32), bias)
+            np.testing.assert_allclose(machine, out, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("way", WAYS[::3])
-def test_the_interpreter_packs_ahead(way):
-    sizes, bias = (64, 34) if way[2] != way[1] else (34, 64), normal(64)
-    a, b = (np.asfortranarray(x) if x.strides[0] < x.strides[1] else x.copy() for x in ahead_layouts(way, *sizes, 35))
-    bias = bias[: sizes[1]]
-    check(interpreted(way, a, b, bias, np.empty(sizes, np.float32), ahead=True), a, b, bias)
+@pytest.mark.parametrize("streams_a", [False, True])
+def test_the_interpreter_computes_strips(streams_a):
+    sizes = (34, 64) if streams_a else (64, 34)
+    a, b, bias = normal(sizes[0], 40), normal(40, sizes[1]), normal(sizes[1])
+    (way,) = (w for w in ways(a, b, 2, 2, 2) if w.strips and (w.streamed_left != w.turned) == streams_a)
+    check(interpreted(way, a, b, bias, np.empty(sizes, np.float32)), a, b, bias)
 
 
 def test_the_program_is_well_formed():

@@ -218,8 +218,9 @@ class Builder:
     def scatter(self, value, pointer, indices, mask=None):
         self._append("scatter", (value, pointer, indices) if mask is None else (value, pointer, indices, mask), None)
 
-    def prefetch(self, pointer, index=0):
-        self._append("prefetch", (self.offset(pointer, index),), None)
+    def prefetch(self, pointer, index=0, write=False):
+        """Fetch the cache line of ``pointer + index``; ``write`` it is to be written soon. Any address will do."""
+        self._append("prefetch", (self.offset(pointer, index),), None, {"write": True} if write else None)
 
     # ---- tiles
 

@@ -323,7 +323,8 @@ class FunctionEmitter(Conversions):
 
     def emit_prefetch(self, instruction, pointer):
         self.module.declare("llvm.prefetch.p0", "void", "ptr", "i32", "i32", "i32")
-        self.lines.append(f"call void @llvm.prefetch.p0(ptr {self.name(pointer)}, i32 0, i32 3, i32 1)")
+        write = int(instruction.attributes.get("write", False))
+        self.lines.append(f"call void @llvm.prefetch.p0(ptr {self.name(pointer)}, i32 {write}, i32 3, i32 1)")
 
     # ---- tiles: Intel's AMX, whose registers are numbered and not values
 

@@ -24,7 +24,7 @@ load            pointer [, mask] -> scalar or vector of attribute ``lanes``; mas
 store           value, pointer [, mask]; attribute ``stream``: True where the line will not be read again soon
 gather          pointer, vector of i32 or i64 indices [, mask] -> vector; masked-off lanes are 0
 scatter         value, pointer, vector of indices [, mask]; indices of one scatter differ
-prefetch        pointer: a hint
+prefetch        pointer: a hint; attribute ``write``: True where the line will be written
 lanes
 splat           scalar -> vector of attribute ``lanes``
 iota            -> attribute ``type``: 0, 1, 2, ...

@@ -41,11 +41,11 @@ class _TileProduct:
 
     __slots__ = ("prepared", "shape")
 
-    def __init__(self, a, b, bias, accumulate, out_shape, steps):
+    def __init__(self, a, b, bias, out_shape, steps):
         out = np.lib.stride_tricks.as_strided(
             a, out_shape, tuple(step * a.itemsize for step in steps[-len(out_shape) :])
         )
-        self.prepared, self.shape = tile_products.prepare(a, b, out, bias, accumulate), out_shape
+        self.prepared, self.shape = tile_products.prepare(a, b, out, bias), out_shape
 
 
 def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=False, addend=None):
@@ -97,8 +97,9 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend):
     if None in steps or not a.size * b.size or (accumulate and (half or alpha != 1)):
         return NotImplemented
     sizes = [*out_shape, a.shape[-1]] if a.ndim == 3 else [1, *out_shape, a.shape[-1]]
-    if storage == "f32" and alpha == 1 and activation is None and addend is None and _fits_tiles(sizes, steps):
-        return _TileProduct(a, b, bias, accumulate, out_shape, c_steps)
+    plain = alpha == 1 and activation is None and addend is None and not accumulate
+    if storage == "f32" and plain and _fits_tiles(sizes, steps):
+        return _TileProduct(a, b, bias, out_shape, c_steps)
     shape, swapped = _shape(*sizes, *steps), False
     if shape is None or (shape.n == 1 and shape.a_form == "columns" and bias is None):
         # The same memory, seen as the transposed product: C^T = B^T A^T.

@@ -169,11 +169,10 @@ def _weight_gradient(sums, outputs, hidden, reverse):
     width, size = sums.shape[2], hidden.shape[1]
     later, first = (sums[:-1], sums[-1]) if reverse else (sums[1:], sums[0])
     before = outputs[1:] if reverse else outputs[:-1]
-    found = np.empty((width, size), sums.dtype)
-    product(first.T, hidden, found)
-    if len(before):
-        product(later.reshape(-1, width).T, before.reshape(-1, size), found, accumulate=True)
-    return found
+    if not len(before):
+        return product(first.T, hidden)
+    found = product(later.reshape(-1, width).T, before.reshape(-1, size))
+    return product(first.T, hidden, found, accumulate=True)
 
 
 @kernel_for("lstm_layer_backward")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 import sys
 
-_IDLE_SPINS = 12_000  # pauses before a worker goes to sleep: about half a millisecond
-_WAIT_SPINS = 3_000  # pauses before a waiting thread lets others use its core
+_IDLE_SPINS = 50_000  # pauses before a worker goes to sleep: about half a millisecond
+_WAIT_SPINS = 15_000  # pauses before a waiting thread lets others use its core
 _NAP_MICROSECONDS = 20
 MAXIMUM_THREADS = 256
 
@@ -21,9 +21,10 @@ _STATE_BYTES = 768
 _OPEN = 1 << 16
 
 _FUTEX_CALLS = {"x86_64": 202, "aarch64": 98, "arm64": 98}
-_X86_PAUSE = ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()")
-_ARM_YIELD = ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)")
-_PAUSES = {"x86_64": _X86_PAUSE, "amd64": _X86_PAUSE, "aarch64": _ARM_YIELD, "arm64": _ARM_YIELD}
+# Not the pause instruction: where it is repeated, a hypervisor takes the core away for 20 us.
+_X86_WAIT = ("declare i64 @llvm.readcyclecounter()", "%t = call i64 @llvm.readcyclecounter()")
+_ARM_WAIT = ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)")
+_WAITS = {"x86_64": _X86_WAIT, "amd64": _X86_WAIT, "aarch64": _ARM_WAIT, "arm64": _ARM_WAIT}
 
 
 def _field(name, offset):
@@ -235,7 +236,7 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 def runtime_code(machine=None):
     """LLVM IR of ``run``, ``work``, ``await_count``, ``set_limit``, ``quit`` and ``reset``, and of their state."""
     machine = machine or platform.machine().lower()
-    declaration, pause = _PAUSES.get(machine, ("", ""))
+    declaration, pause = _WAITS.get(machine, ("", ""))
     head = f"""
 @state = internal global [{_STATE_BYTES} x i8] zeroinitializer, align 128
 declare i32 @usleep(i32)

@@ -14,6 +14,7 @@ ATTRIBUTES = {
     "lanes": tuple,
     "by": str,
     "stream": bool,
+    "write": bool,
     "to": str,
     "tile": int,
     "a": int,

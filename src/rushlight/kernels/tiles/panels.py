@@ -123,23 +123,27 @@ def copy_block():
 
 
 def turn_block():
-    """turn_block(source, stride, target): the transpose of a 32 x 32 block.
-
-    Four columns of 16 rows at a time: they are loaded as four vectors of four rows each, so that the transpositions left
-    to do are those of 4 x 4 numbers.
-    """
+    """turn_block(source, stride, target): the transpose of a 32 x 32 block."""
     b = Builder("turn_block", [("source", "f32*"), ("stride", "i64"), ("target", "f32*")])
     source, stride, target = b.parameters
     with b.loop(0, PANEL, LANES) as down, b.loop(0, PANEL, 4) as across:
         start = b.offset(source, down.index * stride + across.index)
-        fours = [b.load(start, stride * row, 4) for row in range(LANES)]
-        rows = []
-        for row in range(4):  # rows row, row + 4, row + 8, row + 12
-            first, second = (b.shuffle(fours[row + i], fours[row + i + 4], range(8)) for i in (0, 8))
-            rows.append(b.shuffle(first, second, range(16)))
-        for column, value in enumerate(_transposed_fours(b, rows)):
+        for column, value in enumerate(turned_fours(b, start, stride)):
             b.store(value, target, (across.index + column) * PANEL + down.index)
     return b.function
+
+
+def turned_fours(b, start, stride):
+    """Four columns of 16 rows that are ``stride`` apart, as vectors.
+
+    They are loaded as four vectors of four rows each, so that the transpositions left to do are those of 4 x 4 numbers.
+    """
+    fours = [b.load(start, stride * row, 4) for row in range(LANES)]
+    rows = []
+    for row in range(4):  # rows row, row + 4, row + 8, row + 12
+        first, second = (b.shuffle(fours[row + i], fours[row + i + 4], range(8)) for i in (0, 8))
+        rows.append(b.shuffle(first, second, range(16)))
+    return _transposed_fours(b, rows)
 
 
 def _transposed_fours(b, rows):

@@ -4,118 +4,49 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..builder import Builder
 from ..program import Program
 from .panels import (
     BLOCK,
     LANES,
     PANEL,
     STEP_WORDS,
-    TILE_WORDS,
     copy_block,
     entry,
     is_finite,
-    multiply_steps,
     pack_panels,
     split_blocks,
-    store_parts,
     turn_block,
 )
+from .product_parts import (
+    FEWS,
+    clear_block,
+    finish_rows,
+    multiply_blocks,
+    multiply_panels,
+    multiply_strip,
+    split_rows,
+)
 
-FEW_ROWS = 4  # that are split between products of tiles
-SCRATCH_HEAD = 4 * BLOCK  # words of a worker's scratch memory before its panels
+HEAD = 64  # words of a worker's scratch memory: which panels it holds, and 16 numbers to find NaNs with
+BLOCKS = 8  # of 32 x 32 numbers that follow: four of sums, two for packing, two for plain products
 
 POINTERS = (
     ("streamed", "f32*"), ("shared", "f32*"), ("c", "f32*"), ("bias", "f32*"),
-    ("panels", "i32*"), ("scratch", "i32*"), ("sizes", "i64*"),
+    ("scratch", "i32*"), ("run", "i64"), ("sizes", "i64*"),
 )  # fmt: skip
 SIZES = (
     "streamed_extent shared_extent depth batch streamed_stride shared_stride streamed_batch shared_batch "
-    "c_streamed c_shared c_batch streamed_deep shared_deep streamed_left turned add has_bias group block_steps "
-    "ahead scratch_words"
+    "c_streamed c_shared c_batch streamed_left shared_deep turned has_bias strips group block_panels block_steps scratch_words"
 ).split()  # what the program reads from ``sizes``, in order; see ``_Product``
 
 
-def split_rows():
-    """split_rows(source, stride, pair, target, first, last): those rows of a tile of a step (see ``split_blocks``)."""
-    b = Builder(
-        "split_rows",
-        [("source", "f32*"), ("stride", "i64"), ("pair", "i64"), ("target", "i32*"), ("first", "i64"), ("last", "i64")],
-    )
-    source, stride, pair, target, first, last = b.parameters
-    with b.loop(first, last) as row:
-        at = b.offset(source, stride * row.index)
-        store_parts(b, b.load(at, 0, LANES), b.load(b.offset(at, pair), 0, LANES), target, row.index * LANES)
-    return b.function
-
-
-def multiply_panels(split_rows):
-    """multiply_panels(left, right, steps, block, source, target, ...): the 32 x 32 sums over steps of two panels.
-
-    In the first ``splits`` of the steps, one tile of a step of another panel is split (see ``split_blocks``):
-    the vector units are idle while the tile unit multiplies. From step to step the source is ``advance`` further.
-    """
-    names = ("splits", "stride", "pair", "advance")
-    b = Builder(
-        "multiply_panels",
-        [("left", "i32*"), ("right", "i32*"), ("steps", "i64"), ("block", "f32*"), ("source", "f32*")]
-        + [("target", "i32*"), *((name, "i64") for name in names)],
-    )
-    left, right, steps, block, source, target, splits, stride, pair, advance = b.parameters
-
-    def splitting(step):
-        start, words = b.offset(source, step * advance), b.offset(target, step * STEP_WORDS)
-        count = b.select(step < splits, b.constant(FEW_ROWS), b.constant(0))
-        for few in range(0, LANES, FEW_ROWS):
-            b.call(split_rows, start, stride, pair, words, few, few + count)
-            yield
-
-    multiply_steps(b, left, right, steps, block, splitting)
-    return b.function
-
-
-def multiply_blocks():
-    """multiply_blocks(left, right, block): adds the product of two 32 x 32 blocks in plain float32."""
-    b = Builder("multiply_blocks", [("left", "f32*"), ("right", "f32*"), ("block", "f32*")])
-    left, right, block = b.parameters
-    with b.loop(0, PANEL) as row, b.loop(0, PANEL, LANES) as column:
-        at = row.index * PANEL + column.index
-        with b.loop(0, PANEL, carry=[b.load(block, at, LANES)]) as k:
-            factor = b.load(left, row.index * PANEL + k.index)
-            k.carry[0] = b.fma(factor, b.load(right, k.index * PANEL + column.index, LANES), k.carry[0])
-        b.store(k.results[0], block, at)
-    return b.function
-
-
-def finish_block():
-    """finish_block(block, c, stride, rows, columns, bias, has_bias, add): a 32 x 32 block into the result.
-
-    Adds a bias to each column, and what is there already.
-    """
-    names = ("stride", "rows", "columns", "has_bias", "add")
-    b = Builder("finish_block", [("block", "f32*"), ("c", "f32*"), ("bias", "f32*"), *((n, "i64") for n in names)])
-    block, c, bias, stride, rows, columns, has_bias, add = b.parameters
-    halves = []
-    for column in range(0, PANEL, LANES):
-        mask = b.first_lanes(columns - column, LANES)
-        before = b.first_lanes((columns - column) * add, LANES)
-        added = b.load(bias, column, LANES, b.first_lanes((columns - column) * has_bias, LANES))
-        halves.append((column, mask, before, added))
-    with b.loop(0, rows) as row:
-        for column, mask, before, added in halves:
-            at = row.index * stride + column
-            value = b.load(block, row.index * PANEL + column, LANES) + added
-            b.store(value + b.load(c, at, LANES, before), c, at, mask)
-    return b.function
-
-
 class _Operand:
-    """One operand of the entry: where it lies and how. ``deep`` says that its k lie side by side."""
+    """One operand of the entry: where it lies and how. ``deep``: its k lie side by side; ``left``: it is A."""
 
-    def __init__(self, product, name):
-        self.b, self.pointer = product.b, getattr(product, name)
-        self.extent, self.stride, self.batch, self.deep = (
-            getattr(product, f"{name}_{what}") for what in ("extent", "stride", "batch", "deep")
+    def __init__(self, product, name, left, deep):
+        self.b, self.pointer, self.left, self.deep = product.b, getattr(product, name), left, deep
+        self.extent, self.stride, self.batch = (
+            getattr(product, f"{name}_{what}") for what in ("extent", "stride", "batch")
         )
 
     def at(self, batch, first, along):
@@ -130,170 +61,201 @@ class _Operand:
         return self.b.select(deep, extent, depth), self.b.select(deep, depth, extent)
 
 
-class _Stretch(NamedTuple):
-    """The k that are added up at once: of which of the batch's products, from which step and k on, and how many."""
+class _Stage(NamedTuple):
+    """What is multiplied at once: with which of the shared operand's panels, over which k."""
 
-    batch: object
-    begin: object
-    along: object
+    across: object  # the first panel
+    panels: object
+    begin: object  # the first step
+    along: object  # the first k
     steps: object
-    depth: object
+    depth: object  # how many k
 
 
 class _Product:
     """Writes the entry of a product of matrices, C = A B for each of a batch.
 
-    One operand is ``shared``: packed whole at first, by all threads. The other is ``streamed``: each chunk packs a group
-    of its panels for itself, ``block_steps`` at a time, and multiplies them with all of the other's: panel by panel,
-    packing the next one meanwhile, where it goes ``ahead``, and else packed together before. Which one is A
-    (``streamed_left``), how they lie in memory (``deep``) and whether C's rows lie across its blocks (``turned``) are
-    numbers too.
+    One operand is ``shared``: of it, every worker packs for itself what its second cache has room for (a ``stage``: that
+    costs less than to fetch panels from another core's cache). The other is ``streamed``: a chunk splits a ``group`` of
+    its panels, one after the other and a step ahead of the tiles, and multiplies each with all that is held. Which one is
+    A (``streamed_left``), how the shared one lies in memory (``shared_deep``) and whether C's rows lie across its blocks
+    (``turned``) are numbers too; the streamed one always lies so that nothing need be transposed.
     """
 
     def __init__(self):
-        parts = (split_blocks(), copy_block(), turn_block())
-        rows = split_rows()
-        made = [*parts, rows, pack_panels(*parts), multiply_panels(rows)]
-        made += [multiply_blocks(), is_finite(), finish_block()]
+        parts, jobs = (split_blocks(), copy_block(), turn_block()), (split_rows(), finish_rows())
+        made = [
+            *parts,
+            *jobs,
+            pack_panels(*parts),
+            multiply_panels(*jobs),
+            multiply_blocks(),
+            clear_block(),
+            is_finite(),
+        ]
+        made += [multiply_strip(*jobs, left) for left in (True, False)]
         self.functions = {function.name: function for function in made}
         self.b, values = entry("tile_product", POINTERS, SIZES)
         vars(self).update(values)
-        self.operands = _Operand(self, "streamed"), _Operand(self, "shared")
+        left, self.late = self.streamed_left, self.strips + 1
+        self.own = _Operand(self, "streamed", left, left)
+        self.other = _Operand(self, "shared", 1 - left, self.shared_deep)
 
     def program(self):
         b = self.b
         self.steps = (self.depth + (PANEL - 1)) // PANEL
-        self.panel_words = self.steps * STEP_WORDS
         self.shared_panels = (self.shared_extent + (PANEL - 1)) // PANEL
-        with b.parallel(self.batch * self.shared_panels) as chunk:
-            self._pack_shared(chunk // self.shared_panels, chunk % self.shared_panels)
         groups = (self.streamed_extent + (self.group * PANEL - 1)) // (self.group * PANEL)
-        with b.parallel(self.batch * groups) as chunk, b.tiles():
-            self._multiply_group(chunk // groups, chunk % groups * self.group)
+        stretches = (self.shared_panels + (self.block_panels - 1)) // self.block_panels
+        with b.loop(0, self.steps, self.block_steps) as begin:
+            steps, along = b.minimum(self.block_steps, self.steps - begin.index), begin.index * PANEL
+            depth = b.minimum(steps * PANEL, self.depth - along)
+            with b.parallel(self.batch * stretches * groups) as chunk, b.tiles():
+                item, group = chunk // groups, chunk % groups
+                across = item % stretches * self.block_panels
+                panels = b.minimum(self.block_panels, self.shared_panels - across)
+                stage = _Stage(across, panels, begin.index, along, steps, depth)
+                self._hold(item // stretches, stage)
+                self._multiply_group(item // stretches, group * (self.group * PANEL), stage)
         return Program("tile_product", [*self.functions.values(), b.function])
 
     def _scratch(self):
-        """This worker's blocks (see ``SCRATCH_HEAD``) and its panels."""
+        """This worker's scratch memory: its head, blocks, panel of the streamed operand and those of the shared one."""
         b = self.b
-        own = b.offset(self.scratch, b.worker() * self.scratch_words)
-        blocks = [b.offset(b.reinterpret(own, "f32"), i * BLOCK) for i in range(SCRATCH_HEAD // BLOCK)]
-        return blocks, b.offset(own, SCRATCH_HEAD)
+        head = b.offset(self.scratch, b.worker() * self.scratch_words)
+        numbers = b.offset(b.reinterpret(head, "f32"), HEAD)
+        panel = b.offset(head, HEAD + BLOCKS * BLOCK)
+        return head, [b.offset(numbers, i * BLOCK) for i in range(BLOCKS)], panel, self._panel(panel, 1)
 
-    def _pack(self, operand, left, start, extent, depth, panel_words, stage, target):
+    def _panel(self, start, number):
+        return self.b.offset(start, number * (self.block_steps * STEP_WORDS))
+
+    def _pack(self, operand, start, extent, depth, stage_block, target):
+        """Panels over ``extent`` and ``depth`` from ``start`` on."""
         b = self.b
-        step_words, deep = b.constant(STEP_WORDS), operand.deep > 0
+        step_words, panel_words, deep = b.constant(STEP_WORDS), self.block_steps * STEP_WORDS, operand.deep > 0
         b.call(
             self.functions["pack_panels"], start, operand.stride, *operand.lines(extent, depth),
             b.select(deep, panel_words, step_words), b.select(deep, step_words, panel_words),
-            b.convert(operand.deep.differs(left), "i64"), left, stage, target,
+            b.convert(operand.deep.differs(operand.left), "i64"), operand.left, stage_block, target,
         )  # fmt: skip
 
-    def _pack_shared(self, batch, panel):
-        b, operand = self.b, self.operands[1]
-        extent = b.minimum(self.shared_extent - panel * PANEL, PANEL)
-        target = b.offset(self.panels, (batch * self.shared_panels + panel) * self.panel_words)
-        start = operand.at(batch, panel * PANEL, b.constant(0))
-        blocks, _ = self._scratch()
-        self._pack(operand, 1 - self.streamed_left, start, extent, self.depth, self.panel_words, blocks[0], target)
+    def _hold(self, batch, stage):
+        """Pack the stage's panels of the shared operand, unless this worker did so for an earlier chunk of this run."""
+        b, (head, blocks, _, panels) = self.b, self._scratch()
+        held, place = b.reinterpret(head, "i64"), (batch * self.shared_panels + stage.across) * self.steps + stage.begin
+        wanted = self.run * (self.batch * self.shared_panels * self.steps) + place
+        with b.when(b.load(held).differs(wanted)):
+            first = stage.across * PANEL
+            extent = b.minimum(self.shared_extent - first, stage.panels * PANEL)
+            self._pack(self.other, self.other.at(batch, first, stage.along), extent, stage.depth, blocks[4], panels)
+            b.store(wanted, held)
 
-    def _multiply_group(self, batch, first):
-        """The streamed operand's panels from ``first`` on, with all of the other's."""
-        b, start = self.b, first * PANEL
-        extent = b.minimum(self.streamed_extent - start, self.group * PANEL)
-        with b.loop(0, self.steps, self.block_steps) as begin:
-            steps = b.minimum(self.block_steps, self.steps - begin.index)
-            along = begin.index * PANEL
-            stretch = _Stretch(batch, begin.index, along, steps, b.minimum(steps * PANEL, self.depth - along))
-            ahead, rows = self.ahead > 0, (extent + (PANEL - 1)) // PANEL
-            self._pack_own(
-                stretch, start, b.select(ahead, b.minimum(extent, PANEL), extent), b.constant(0), b.constant(0)
-            )
-            inner = b.select(ahead, self.shared_panels, rows)
-            with b.loop(0, rows * self.shared_panels) as block:
-                outer = block.index // inner
-                rest = block.index - outer * inner
-                row, other = b.select(ahead, outer, rest), b.select(ahead, rest, outer)
-                slot, following = b.select(ahead, row % 2, row), (row + 1) * PANEL
-                whole = b.select(following + PANEL <= extent, stretch.depth // PANEL * self.ahead, b.constant(0))
-                splitting = self._splitting(
-                    stretch, start + following, b.select(other < 2, whole, b.constant(0)), slot, other
-                )
-                self._multiply(stretch, slot, (start + row * PANEL, other * PANEL), other, splitting)
-                with b.when(ahead & (other + 1).equals(self.shared_panels) & (following < extent)):
-                    count = b.minimum(extent - following, PANEL)
-                    self._pack_own(stretch, start + following, count, whole, 1 - slot)
+    def _multiply_group(self, batch, first, stage):
+        """The streamed operand's panels from the row (or column) ``first`` on, with all that this worker holds.
 
-    def _pack_own(self, stretch, first, extent, begin, slot):
-        """Pack the streamed operand's panels over ``extent`` from ``first`` on, without the first ``begin`` steps."""
-        operand, (blocks, packed) = self.operands[0], self._scratch()
-        along = begin * PANEL
-        start = operand.at(stretch.batch, first, stretch.along + along)
-        words = stretch.steps * STEP_WORDS
-        target = self.b.offset(packed, slot * words + begin * STEP_WORDS)
-        self._pack(operand, self.streamed_left, start, extent, stretch.depth - along, words, blocks[0], target)
-
-    def _splitting(self, stretch, first, splits, slot, tile):
-        """What ``multiply_panels`` is to split: so many steps of a tile of the panel at ``first``.
-
-        The first two blocks of results of a panel (there must be two) split the two tiles of the next one's whole
-        steps, whose blocks need no transposition.
+        A block of sums goes into the result while the next one is computed; where two blocks grow at once, in strips,
+        while the one after the next is.
         """
-        b, operand, (_, packed) = self.b, self.operands[0], self._scratch()
-        left, far = self.streamed_left > 0, operand.stride * LANES
+        b, (head, _, own, panels) = self.b, self._scratch()
+        check = b.offset(b.reinterpret(head, "f32"), LANES)
+        b.store(b.constant(0.0, "f32x16"), check)
+        extent = b.minimum(self.streamed_extent - first, self.group * PANEL)
+        count = (extent + (PANEL - 1)) // PANEL * stage.panels
+        strips, left = self.strips > 0, self.streamed_left > 0
+        call = self.functions
+        with b.loop(0, count) as number:
+            panel, other = number.index // stage.panels, number.index % stage.panels
+            splitting = self._start_panel(batch, first + panel * PANEL, stage, other.equals(0))
+            jobs = *splitting, *self._finishing(batch, first, stage, number.index - self.late, check)
+            with b.when(~strips):
+                theirs = self._panel(panels, other)
+                pair = b.select(left, own, theirs), b.select(left, theirs, own)
+                b.call(call["multiply_panels"], *pair, stage.steps, self._sums(number.index), *jobs)
+            for name, wanted in (("multiply_strip_left", left), ("multiply_strip_right", ~left)):
+                with b.when(strips & wanted):
+                    far = self.block_steps * STEP_WORDS
+                    b.call(call[name], own, panels, far, stage.steps, other, self._sums(panel * 2), *jobs)
+        with b.loop(b.maximum(count - self.late, 0), count) as number:
+            b.call(call["finish_rows"], *self._finishing(batch, first, stage, number.index, check), 0, FEWS)
+        last = (stage.begin + stage.steps).equals(self.steps)
+        with b.when(last & ~b.reduce(b.load(check, 0, LANES)).equals(0.0)), b.loop(0, count) as number:
+            self._repair(batch, first, stage, number.index, check)
+
+    def _sums(self, number):
+        """Where the sums of the block of a chunk's results with that number are, until they have gone into C."""
+        b, (_, blocks, *_) = self.b, self._scratch()
+        return b.offset(blocks[0], number % (2 * self.late) * BLOCK)
+
+    def _start_panel(self, batch, first, stage, is_new):
+        """What ``multiply_panels`` is to split of the panel at ``first``, if that is a new one.
+
+        Blocks with rows or columns that are not there are packed before, and so is the first step.
+        """
+        b, (_, blocks, own, _), operand = self.b, self._scratch(), self.own
+        start, left = operand.at(batch, first, stage.along), self.streamed_left > 0
+        extent = b.minimum(self.streamed_extent - first, PANEL)
+        whole = b.select(extent.equals(PANEL), stage.depth // PANEL, b.constant(0))
+        advance = b.select(left, b.constant(PANEL), operand.stride * PANEL)
+        with b.when(is_new):
+            self._pack(operand, start, extent, b.minimum(whole, b.constant(1)) * PANEL, blocks[4], own)
+            tail = b.offset(start, whole * advance), extent, stage.depth - whole * PANEL
+            self._pack(operand, *tail, blocks[4], b.offset(own, whole * STEP_WORDS))
+        far = operand.stride * LANES
         half, pair = b.select(left, far, b.constant(LANES)), b.select(left, b.constant(LANES), far)
-        advance = b.select(operand.deep > 0, b.constant(PANEL), operand.stride * PANEL)
-        source = b.offset(operand.at(stretch.batch, first, stretch.along), tile * half)
-        target = b.offset(packed, (1 - slot) * (stretch.steps * STEP_WORDS) + tile * TILE_WORDS)
-        return source, target, splits, operand.stride, pair, advance
+        splits = b.select(is_new | (self.strips > 0), whole, b.constant(0))
+        return start, operand.stride, half, pair, advance, splits, own
 
-    def _multiply(self, stretch, slot, firsts, other, splitting):
-        """One block of results, of the packed panel in ``slot``, while splitting what ``_splitting`` says."""
-        b, (blocks, packed) = self.b, self._scratch()
-        mine = b.offset(packed, slot * (stretch.steps * STEP_WORDS))
-        words = (stretch.batch * self.shared_panels + other) * self.panel_words + stretch.begin * STEP_WORDS
-        theirs = b.offset(self.panels, words)
-        left = self.streamed_left > 0
-        panels = b.select(left, mine, theirs), b.select(left, theirs, mine)
-        b.call(self.functions["multiply_panels"], *panels, stretch.steps, blocks[0], *splitting)
-        with b.when(b.call(self.functions["is_finite"], blocks[0]).equals(0)):
-            self._multiply_plainly(stretch.batch, firsts, stretch.along, stretch.depth, blocks)
-        self._finish(stretch.batch, firsts, stretch.begin, blocks)
+    def _places(self, first, stage, number):
+        """Where the block of a chunk's results with that number begins along the streamed and the shared operand."""
+        panel, other = number // stage.panels, number % stage.panels
+        return first + panel * PANEL, (stage.across + other) * PANEL
 
-    def _multiply_plainly(self, batch, firsts, along, depth, blocks):
-        """The block of results at ``firsts`` again, over ``depth`` k from ``along`` on, without tiles."""
-        b, call = self.b, self.functions
-        result, stage, *fetched = blocks
-        with b.loop(0, BLOCK, LANES) as at:
-            b.store(b.constant(0.0, "f32x16"), result, at.index)
-        lefts = self.streamed_left, 1 - self.streamed_left
-        with b.loop(0, depth, PANEL) as k:
-            for operand, first, left, target in zip(self.operands, firsts, lefts, fetched):
-                start = operand.at(batch, first, along + k.index)
-                lines = operand.lines(operand.extent - first, depth - k.index)
-                turned = operand.deep.differs(left)
-                b.call(call["copy_block"], start, operand.stride, *lines, b.select(turned, stage, target))
-                with b.when(turned):
-                    b.call(call["turn_block"], stage, PANEL, target)
-            left = self.streamed_left > 0
-            ordered = b.select(left, *fetched), b.select(left, *reversed(fetched))
-            b.call(call["multiply_blocks"], *ordered, result)
+    def _result(self, batch, places):
+        return self.b.offset(self.c, batch * self.c_batch + places[0] * self.c_streamed + places[1] * self.c_shared)
 
-    def _finish(self, batch, firsts, begin, blocks):
-        """Add a block to C, or store it; the bias comes with the first k."""
-        b, turned = self.b, self.turned > 0
-        with b.when(turned):
-            b.call(self.functions["turn_block"], blocks[0], PANEL, blocks[1])
-        extents = [operand.extent - first for operand, first in zip(self.operands, firsts)]
+    def _finishing(self, batch, first, stage, number, check, sums=None):
+        """What ``finish_rows`` needs for the block with that number: no rows of it, if there is none (-1)."""
+        b = self.b
+        shown = b.maximum(number, 0)
+        own, other = firsts = self._places(first, stage, shown)
         along_c = self.streamed_left.equals(self.turned)  # C's rows lie along the streamed operand's extent
+        extents = self.streamed_extent - own, self.shared_extent - other
         rows, columns = b.select(along_c, *reversed(extents)), b.select(along_c, *extents)
-        at = batch * self.c_batch + firsts[0] * self.c_streamed + firsts[1] * self.c_shared
-        is_first = b.convert(begin.equals(0), "i64")
+        rows = b.select(number < 0, b.constant(0), b.minimum(rows, PANEL))
+        is_first = b.convert(stage.begin.equals(0), "i64")
         has_bias = self.has_bias * is_first
-        b.call(
-            self.functions["finish_block"], b.select(turned, blocks[1], blocks[0]), b.offset(self.c, at),
-            b.offset(self.bias, b.select(along_c, *firsts) * has_bias), b.select(along_c, self.c_shared, self.c_streamed),
-            b.minimum(rows, PANEL), columns, has_bias, b.maximum(self.add, 1 - is_first),
+        return (
+            self._sums(shown) if sums is None else sums,
+            self._result(batch, firsts), self._result(batch, self._places(first, stage, number + self.late)),
+            b.select(along_c, self.c_shared, self.c_streamed), rows, columns,
+            b.offset(self.bias, b.select(along_c, *firsts) * has_bias), check, has_bias, 1 - is_first, self.turned,
         )  # fmt: skip
+
+    def _repair(self, batch, first, stage, number, check):
+        """The block of results with that number again, over all k and in plain float32, if it is not finite."""
+        b, call, (_, blocks, *_) = self.b, self.functions, self._scratch()
+        everything = stage._replace(begin=b.constant(0))
+        sums, stage_block, *fetched = blocks[0], blocks[4], *blocks[6:]
+        finishing = self._finishing(batch, first, everything, number, check, sums)
+        _, c, _, stride, rows, columns, *_ = finishing
+        b.call(call["copy_block"], c, stride, rows, columns, stage_block)
+        with b.when(b.call(call["is_finite"], stage_block).equals(0)):
+            b.call(call["clear_block"], sums)
+            with b.loop(0, self.depth, PANEL) as k:
+                for operand, at, target in zip(
+                    (self.own, self.other), self._places(first, stage, number), fetched, strict=True
+                ):
+                    turned = operand.deep.differs(operand.left)
+                    lines = operand.lines(operand.extent - at, self.depth - k.index)
+                    copy = b.select(turned, stage_block, target)
+                    b.call(call["copy_block"], operand.at(batch, at, k.index), operand.stride, *lines, copy)
+                    with b.when(turned):
+                        b.call(call["turn_block"], stage_block, PANEL, target)
+                left = self.streamed_left > 0
+                ordered = b.select(left, *fetched), b.select(left, *reversed(fetched))
+                b.call(call["multiply_blocks"], *ordered, sums)
+            b.call(call["finish_rows"], *finishing, 0, FEWS)
 
 
 def build():
