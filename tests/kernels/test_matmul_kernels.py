@@ -108,6 +108,17 @@ def test_epilogues(rng, shape):
     check(product(a, b, addend=row), a, b, addend=row)
 
 
+@pytest.mark.parametrize("few", range(1, 10))
+def test_a_few_rows_with_a_turned_matrix(rng, few):
+    for n, k in ((13, 50), (37, 1000), (70, 33)):
+        a, b, bias = matrix(rng, few, k), matrix(rng, n, k).T, matrix(rng, n)
+        whole = np.full((few + 2, n + 5), 7, np.float32)
+        check(product(a, b, out=whole[1:-1, 2 : 2 + n], bias=bias), a, b, bias)
+        whole[1:-1, 2 : 2 + n] = 7
+        assert (whole == 7).all()
+        check(product(a.astype(np.float64), b.astype(np.float64)), a, b)
+
+
 def test_out_in_both_orders_and_accumulation(rng):
     a, b, bias = matrix(rng, 50, 40), matrix(rng, 40, 60), matrix(rng, 60)
     for out in (

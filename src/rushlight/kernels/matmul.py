@@ -6,7 +6,7 @@ import numpy as np
 
 from . import host
 from .kernel import compiled, pool
-from .matmul_dots import FEW, dots_plan, dots_program
+from .matmul_dots import FEW, at_once, dots_plan, dots_program
 from .matmul_micro import Epilogue
 from .matmul_plan import Shape, plan_product, turns_out
 from .matmul_program import Options, matmul_program
@@ -156,8 +156,9 @@ def _prepare_dots(shape, storage, lanes, epilogue):
         matrix, numbers = "a", (shape.m, shape.lda, 1, 0, shape.k, 0)
     else:
         return None
-    key = ("matmul_dots", storage, lanes, matrix, tuple(epilogue))
-    return compiled(key, lambda: dots_program(storage, lanes, matrix, epilogue)), dots_plan(*numbers)
+    count = at_once(numbers[2])
+    key = ("matmul_dots", storage, lanes, matrix, count, tuple(epilogue))
+    return compiled(key, lambda: dots_program(storage, lanes, matrix, epilogue, count)), dots_plan(*numbers)
 
 
 def _steps(array, size):

@@ -5,6 +5,8 @@ What takes the time is to read the matrix once; so nothing is packed, and vector
 
 from __future__ import annotations
 
+from itertools import product
+
 from .builder import Builder
 from .matmul_micro import ACTIVATIONS, PLAIN
 from .program import Program
@@ -20,25 +22,32 @@ SIZES = (
     "chunk_rows",
     "chunks",
 )  # numbers the program reads
-FEW = 4  # vectors for which the matrix is read again from the nearest cache
-_ROWS = 8  # sums at once: enough to keep the multipliers busy, and as many streams as are fetched ahead
+FEW = 8  # vectors for which the matrix is read again from a cache
+_ROWS = {1: 8, 2: 8, 4: 4}  # that are multiplied at once with so many vectors: enough sums to keep the multipliers busy
+_BLOCK = 8  # rows that one chunk has a multiple of
 _LEAST = 1 << 14  # elements of the matrix that are worth a chunk
 
 
 def dots_plan(rows, step, vectors, vector_step, depth, c_step):
     """The numbers for a (rows, depth) matrix and so many vectors; ``c_step`` between results of different vectors."""
-    blocks = -(-rows // _ROWS)
+    blocks = -(-rows // _BLOCK)
     chunks = max(1, min(blocks, 32, rows * depth // _LEAST))
-    chunk_rows = -(-blocks // chunks) * _ROWS
+    chunk_rows = -(-blocks // chunks) * _BLOCK
     return (rows, step, vectors, vector_step, depth, c_step, chunk_rows, -(-rows // chunk_rows))
 
 
-def dots_program(storage, lanes, matrix, epilogue):
+def at_once(vectors):
+    """How many vectors are multiplied at once where there are so many."""
+    return max(count for count in _ROWS if count <= vectors)
+
+
+def dots_program(storage, lanes, matrix, epilogue, at_once):
     """As ``matmul_program`` for float32 and float64, with A or B^T (``matrix`` "a" or "b") as the matrix.
 
-    The results for one vector lie side by side in C. There is no addend, and ``resume`` must be 0.
+    The results for one vector lie side by side in C; there may be more vectors than are multiplied ``at_once``. There is
+    no addend, and ``resume`` must be 0.
     """
-    block = _block(storage, lanes)
+    block = _block(storage, lanes, _ROWS[at_once], at_once)
     parameters = [("a", f"{storage}*"), ("b", f"{storage}*"), ("c", f"{storage}*"), ("bias", f"{storage}*")]
     parameters += [("addend", f"{storage}*"), ("workspace", f"{storage}*"), ("sizes", "i64*"), ("alpha", storage)]
     builder = Builder("matmul_dots", [*parameters, ("resume", "i64")])
@@ -50,11 +59,11 @@ def dots_program(storage, lanes, matrix, epilogue):
     with builder.parallel(chunks) as chunk:
         first = chunk * chunk_rows
         last = builder.minimum(first + chunk_rows, rows)
-        with builder.loop(first, last, _ROWS) as row, builder.loop(0, vectors) as v:
-            count = builder.minimum(last - row.index, _ROWS)
+        with builder.loop(first, last, _ROWS[at_once]) as row, builder.loop(0, vectors, at_once) as v:
             place = builder.offset(builder.offset(c, v.index * c_step), row.index)
-            right = builder.offset(given, v.index * vector_step)
-            builder.call(block, builder.offset(held, row.index * step), step, right, depth, place, count)
+            left, right = builder.offset(held, row.index * step), builder.offset(given, v.index * vector_step)
+            counts = last - row.index, vectors - v.index
+            builder.call(block, left, step, right, vector_step, depth, place, c_step, *counts)
         if epilogue != PLAIN:
             with builder.loop(0, vectors) as v:
                 results = builder.offset(c, v.index * c_step)
@@ -73,19 +82,26 @@ def dots_program(storage, lanes, matrix, epilogue):
     return Program("matmul_dots", [block, builder.function])
 
 
-def _block(storage, lanes):
-    """Function: the sums over k of ``count`` rows (at most _ROWS), ``step`` apart, times a vector."""
-    parameters = [("rows", f"{storage}*"), ("step", "i64"), ("vector", f"{storage}*"), ("depth", "i64")]
-    builder = Builder("dot_block", [*parameters, ("out", f"{storage}*"), ("count", "i64")])
-    rows, step, right, depth, out, count = builder.parameters
-    places = [builder.minimum(count - 1, i) for i in range(_ROWS)]  # beyond the last row, that one again
-    pointers = [builder.offset(rows, place * step) for place in places]
+def _block(storage, lanes, row_count, vector_count):
+    """Function: the sums over k of so many rows, ``step`` apart, times so many vectors.
+
+    Where there are fewer, ``rows_left`` and ``vectors_left``, the last ones are taken again.
+    """
+    names = [("rows", f"{storage}*"), ("step", "i64"), ("vectors", f"{storage}*"), ("vector_step", "i64")]
+    names += [("depth", "i64"), ("out", f"{storage}*"), ("out_step", "i64")]
+    builder = Builder("dot_block", [*names, ("rows_left", "i64"), ("vectors_left", "i64")])
+    rows, step, vectors, vector_step, depth, out, out_step, rows_left, vectors_left = builder.parameters
+    places = [builder.minimum(rows_left - 1, i) for i in range(row_count)]
+    others = [builder.minimum(vectors_left - 1, i) for i in range(vector_count)]
+    lefts = [builder.offset(rows, place * step) for place in places]
+    rights = [builder.offset(vectors, other * vector_step) for other in others]
 
     def add(index, mask, sums):
-        x = builder.load(right, index, lanes, mask)
-        return [builder.fma(builder.load(p, index, lanes, mask), x, s) for p, s in zip(pointers, sums)]
+        left, right = ([builder.load(p, index, lanes, mask) for p in side] for side in (lefts, rights))
+        return [builder.fma(x, y, total) for (x, y), total in zip(product(left, right), sums)]
 
-    sums = builder.for_lanes(0, depth, lanes, add, [builder.constant(0, vector(storage, lanes))] * _ROWS)
-    for total, place in zip(sums, places):
-        builder.store(builder.reduce(total), out, place)
+    zeros = [builder.constant(0, vector(storage, lanes))] * (row_count * vector_count)
+    sums = builder.for_lanes(0, depth, lanes, add, zeros)
+    for (place, other), total in zip(product(places, others), sums):
+        builder.store(builder.reduce(total), out, other * out_step + place)
     return builder.function
