@@ -84,7 +84,7 @@ def test_steps_agree_with_numpy(name, options, dtype):
 def test_program_agrees_with_interpreter(name, options):
     setting = Setting(name, options, np.float32, [(3,), (40,)])
     formula, constants, count = setting.optimizer.formula, setting.constants, setting.count
-    _, numbers = optimizer.kernel_and_numbers(formula, constants, count, np.dtype(np.float32))
+    *_, numbers = optimizer.launch_of(formula, constants, count, setting.params)
     copies = [[array.copy() for array in arrays] for arrays in (setting.params, setting.states)]
     optimizer.run(formula, constants, setting.params, setting.grads, setting.states)
     table, chunks, _ = optimizer._chunk_table((3, 40))
@@ -103,7 +103,7 @@ def test_new_numbers_compile_nothing():
     for lr in (0.1, 0.01, 0.001):
         setting.group["lr"] = lr
         optimizer.run(setting.optimizer.formula, setting.constants, setting.params, setting.grads, setting.states)
-        known.append(len(optimizer._kernels))
+        known.append(len(optimizer._launches))
         setting.advance()
     assert known[0] == known[-1]
 

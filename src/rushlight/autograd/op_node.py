@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from operator import attrgetter, itemgetter
+
 from ..base.errors import hinted
 from ..ops.table import functions
 from . import anomaly, modes
 from .node import (
-    UNTOUCHED,
     Node,
     SavedInput,
     SavedResult,
@@ -18,39 +19,63 @@ from .node import (
 )
 from .saved import SavedTensor
 
-INPUT, LIST, VALUE, RESULT, SHAPE, LAYOUT = range(6)
+INPUT, LIST, VALUE, RESULT, CONSTANT, SHAPE, LAYOUT = range(7)
 _PLAIN_KINDS = (VALUE, SHAPE, LAYOUT)
 # Operations that make a tensor of a number: their nodes show its edge, to nowhere.
 WRAPS_NUMBERS = frozenset(("add", "sub", "mul", "div"))
 NUMBER = object()  # in place of the shape and dtype of an argument: it is no tensor
 _SPECIAL_SLOTS = {"grad": -1, "grads": -2, "needs": -3}
+_ABSENT = (
+    32  # in the number of a plan, how far the bits of arguments that are no tensors lie from those that need gradients
+)
+
+version_of = attrgetter("_version_counter.value")
 
 
 class Plan:
     """What one operation does for backward when a given set of its tensor arguments needs gradients.
 
-    ``saves`` lists what a call keeps, in order: (INPUT, position), (VALUE, position), (LIST, position) or
-    (RESULT, output number), (SHAPE, position), (LAYOUT, 0). Each step of ``steps`` is ``(rule, slots of its
-    arguments)``: a slot is the index of a saved entry, or -1, -2, -3 for grad, grads and needs.
+    ``number`` has a bit for each tensor argument that needs one, and bits further up for those that are no tensors.
+
+    ``saves`` lists what a call keeps, in order: (INPUT, position), (VALUE, position), (LIST, position),
+    (RESULT, output number), (CONSTANT, number of an output that requires no grad), (SHAPE, position), (LAYOUT, 0).
+    Each step of ``steps`` is ``(rule, pick)``: ``rule(*pick(values))`` is the gradient of one tensor argument, where
+    ``values`` are the saved ones, then needs, grads and grad. None stands for an argument that needs no gradient.
+    ``joint`` is the pick of a rule for all of them.
     """
 
-    def __init__(self, op, schema, needs):
-        self.op, self.needs = op, needs
+    def __init__(self, op, schema, number):
+        self.op = op
+        self.needs = needs = tuple(bool(number >> place & 1) for place in range(len(schema.tensor_positions)))
         self.slots, self.saves = {}, []
         self.steps = []
         self.joint = None
+        rules = []  # (place, rule, slots of its arguments)
         if op.gradients is not None:
-            self.joint = self._arguments(op.gradients, schema)
+            self.joint, self.sees_all = _picker(self._arguments(op.gradients, schema)), True
         else:
-            for position, wanted in zip(schema.tensor_positions, needs):
+            for place, (position, wanted) in enumerate(zip(schema.tensor_positions, needs)):
                 rule = op.derivatives.get(schema.arguments[position].name) if wanted else None
-                self.steps.append(None if rule is None else (rule, self._arguments(rule, schema)))
+                if rule is not None:
+                    rules.append((place, rule, self._arguments(rule, schema)))
+                self.steps.append(None if rule is None else (rule, _picker(rules[-1][2])))
+            self.sees_all = any(-2 in slots for _, _, slots in rules)
         self.keeps_tensors = any(kind not in _PLAIN_KINDS for kind, _ in self.saves) or (
             op.frees_values and bool(self.saves)
         )
         # Whether a call keeps tensors and values as they are, with the versions of those in the slots `inputs`.
-        self.plain = not schema.has_lists and all(kind in (INPUT, VALUE, SHAPE) for kind, _ in self.saves)
-        self.inputs = tuple(slot for slot, (kind, _) in enumerate(self.saves) if kind == INPUT)
+        self.plain = not schema.has_lists and all(kind in (INPUT, CONSTANT, VALUE, SHAPE) for kind, _ in self.saves)
+        absent = {p for place, p in enumerate(schema.tensor_positions) if number >> _ABSENT + place & 1}
+        self.inputs = tuple(
+            slot
+            for slot, (kind, where) in enumerate(self.saves)
+            if kind == CONSTANT or (kind == INPUT and where not in absent)
+        )
+        self.shapes = tuple(slot for slot, (kind, _) in enumerate(self.saves) if kind == SHAPE)
+        self.sees_results = any(kind == CONSTANT for kind, _ in self.saves)
+        count = len(schema.arguments)
+        self.pick = _picker([where + count * (kind == CONSTANT) for kind, where in self.saves])
+        self.pick_inputs = _picker(self.inputs)
         # The nodes of most operations do not show what never has a gradient, nor numbers in place of tensors.
         self.has_lists = schema.has_lists
         self.shown = tuple(
@@ -59,16 +84,10 @@ class Plan:
         )
         self.shows_numbers = op.name in WRAPS_NUMBERS
         self.keeps_first = (INPUT, 0) in self.saves  # a write in place has to keep a copy of what it overwrites
-        self.sees_all = self.joint is not None or any(-2 in step[1] for step in self.steps if step is not None)
-        self.single = self._single_step(schema)
-
-    def _single_step(self, schema):
-        """The common case: ``(place, rule)`` of the one gradient, whose rule takes grad and all that is saved in order."""
-        steps = [(place, *step) for place, step in enumerate(self.steps) if step is not None]
-        if schema.has_lists or len(steps) != 1:
-            return None
-        place, rule, slots = steps[0]
-        return (place, rule) if slots == (-1, *range(len(self.saves))) else None
+        # The common case: (place, rule) of the one gradient, whose rule takes grad and all that is saved in order.
+        self.single = None
+        if len(rules) == 1 and not schema.has_lists and rules[0][2] == (-1, *range(len(self.saves))):
+            self.single = rules[0][:2]
 
     def _arguments(self, rule, schema):
         code = rule.__code__
@@ -82,7 +101,8 @@ class Plan:
             if not hasattr(OpNode, f"_saved_{name}"):
                 OpNode.show(name)
             if name.startswith("result"):
-                self.saves.append((RESULT, int(name[6:] or 0)))
+                number = int(name[6:] or 0)
+                self.saves.append((RESULT if number < self.op.tracked else CONSTANT, number))
             elif name == "layout" and name not in schema.index:
                 self.saves.append((LAYOUT, 0))
             elif name not in schema.index and (name == "shape" or name.endswith("_shape")):
@@ -106,12 +126,21 @@ class Plan:
                 entries.append([t._array.shape for t in value] if value.__class__ is list else value._array.shape)
             elif kind == RESULT:
                 entries.append(SavedResult(results[where], where, written))
+            elif kind == CONSTANT:
+                entries.append(SavedInput(results[where]))
             elif kind == LIST:
                 entries.append([None if t is None else SavedInput(t) for t in values[where]])
             else:
                 value = original_self if where == 0 and original_self is not None else values[where]
                 entries.append(SavedInput(value) if hasattr(value, "_edge") else value)
         return entries
+
+
+def _picker(slots):
+    """A function that gives a sequence of the items at ``slots`` of a list or tuple."""
+    if len(slots) == 1:
+        return itemgetter(slice(slots[0], slots[0] + 1 or None))
+    return itemgetter(*slots) if slots else itemgetter(slice(0))
 
 
 def _unpack(entry, node):
@@ -150,10 +179,9 @@ class OpNode(Node):
         values = [*(self.saved if plan.keeps_tensors else self.constants)]
         if self.versions is None:
             values = [_unpack(entry, self) for entry in values]
-        else:
-            for slot, version in zip(plan.inputs, self.versions):
-                value = values[slot]
-                if getattr(value, "_version_counter", UNTOUCHED).value != version:
+        elif (*map(version_of, plan.pick_inputs(values)),) != self.versions:
+            for value, version in zip(plan.pick_inputs(values), self.versions):
+                if version_of(value) != version:
                     raise modified_in_place(value, version, describe_producer(value), self)
         grad = grads[0]
         if grad is None and not plan.sees_all:
@@ -168,12 +196,21 @@ class OpNode(Node):
                 if array.shape != shape or array.dtype is not dtype:
                     found[place] = _fit(gradient, self.inputs[place])
             return found
-        values += (plan.needs, grads, grad)  # slots -3, -2 and -1
+        values += (plan.needs, grads, grad)
         if plan.joint is not None:
-            return self._fitted(plan.op.gradients(*[values[slot] for slot in plan.joint]))
-        return self._fitted(
-            [None if step is None else step[0](*[values[slot] for slot in step[1]]) for step in plan.steps]
-        )
+            return self._fitted(plan.op.gradients(*plan.joint(values)))
+        found = []
+        for step, given in zip(plan.steps, self.inputs):
+            gradient = None
+            if step is not None:
+                rule, pick = step
+                gradient = rule(*pick(values))
+                if gradient is not None and not plan.has_lists:
+                    array = gradient._array
+                    if array.shape != given[0] or array.dtype is not given[1]:
+                        gradient = _fit(gradient, given)
+            found.append(gradient)
+        return self._fitted(found) if plan.has_lists else found
 
     def _fitted(self, found):
         """Gradients with the shape and dtype of the inputs they belong to, one for each edge."""
@@ -200,7 +237,7 @@ class OpNode(Node):
 
         def raw(self):
             slot = self.plan.slots.get(name)
-            if slot is None or self.plan.saves[slot][0] not in (INPUT, LIST, RESULT):
+            if slot is None or self.plan.saves[slot][0] not in (INPUT, LIST, RESULT, CONSTANT):
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '_raw_saved_{name}'")
             if self.plan.saves[slot][0] != LIST:
                 return SavedTensor(self, lambda: self.saved, slot)
@@ -238,11 +275,12 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     The caller has checked that recording is on, and gives the ``results`` their edges. ``written`` is 1 where the result
     is the first argument, written in place, and its version is not counted up yet.
     """
-    edges, inputs, needs, bit = [], [], 0, 1
+    edges, inputs, needs, number, bit = [], [], 0, 0, 1
     for position in schema.tensor_positions:
-        value = values[position]
-        edge, meta = getattr(value, "_edge", NUMBER), None
+        value, meta = values[position], None
+        edge = getattr(value, "_edge", NUMBER)
         if edge is NUMBER:
+            number |= bit << _ABSENT
             edge, meta = None, None if value is None else NUMBER
         elif edge is not None:
             if edge.__class__ is not tuple:
@@ -263,7 +301,8 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
         bit += bit
     if not needs:
         return None
-    plan = op.plans.get(needs) or plan_of(op, schema, needs)
+    number |= needs
+    plan = op.plans.get(number) or plan_of(op, schema, number)
     if plan is None:
         return _refuse(op, results)
     node = node_type()
@@ -272,15 +311,10 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     node.inputs, node.plan = inputs, plan
     state = modes.state
     if plan.plain and original_self is None and state.recording == modes.PLAIN:
-        entries, versions = [], []
-        for kind, where in plan.saves:
-            value = values[where]
-            if kind == INPUT:
-                versions.append(getattr(value, "_version_counter", UNTOUCHED).value)
-            elif kind == SHAPE:
-                value = value._array.shape
-            entries.append(value)
-        node.versions = versions
+        entries = [*plan.pick([*values, *results] if plan.sees_results else values)]
+        for slot in plan.shapes:
+            entries[slot] = entries[slot]._array.shape
+        node.versions = (*map(version_of, plan.pick_inputs(entries)),)
     else:
         entries = plan.save(values, results, original_self, written)
         node.versions = None
@@ -296,12 +330,11 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     return node
 
 
-def plan_of(op, schema, needs):
-    """The `Plan` for a call whose tensor arguments need gradients where ``needs`` has a bit; None without derivatives."""
-    plan = op.plans.get(needs)
+def plan_of(op, schema, number):
+    """The `Plan` of that number, whose lower bits say which tensor arguments need gradients; None without derivatives."""
+    plan = op.plans.get(number)
     if plan is None and op.differentiable:
-        wanted = tuple(bool(needs >> place & 1) for place in range(len(schema.tensor_positions)))
-        plan = op.plans[needs] = Plan(op, schema, wanted)
+        plan = op.plans[number] = Plan(op, schema, number)
     return plan
 
 

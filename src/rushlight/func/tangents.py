@@ -12,7 +12,7 @@ from __future__ import annotations
 from math import inf
 
 from ..autograd.modes import state
-from ..autograd.op_node import LAYOUT, RESULT, SHAPE, Plan, fit_dtype
+from ..autograd.op_node import CONSTANT, LAYOUT, RESULT, SHAPE, fit_dtype, plan_of
 from ..base import dtypes
 from ..base.errors import hinted
 from ..ops import table
@@ -99,7 +99,8 @@ def tangents_of(op, schema, values, tangents, found):
     results = found if many else (found,)
     # Several results of which one is empty: it was not asked for.
     differentiable = [
-        dtypes.is_differentiable(result._array.dtype) and (not many or result.numel() > 0) for result in results
+        number < op.tracked and dtypes.is_differentiable(result._array.dtype) and (not many or result.numel() > 0)
+        for number, result in enumerate(results)
     ]
     if not any(differentiable) or op.untracked:
         return (None,) * len(results) if many else None
@@ -222,18 +223,14 @@ def _all_real(values, results):
 
 
 def _plan(op, schema, needs):
-    bits = sum(1 << place for place, needed in enumerate(needs) if needed)
-    plan = op.plans.get(bits)
-    if plan is None:
-        plan = op.plans[bits] = Plan(op, schema, tuple(needs))
-    return plan
+    return plan_of(op, schema, sum(1 << place for place, needed in enumerate(needs) if needed))
 
 
 def _saved(plan, values, results):
     """What the rules of a plan take besides gradients, in the order of its slots."""
     entries = []
     for kind, where in plan.saves:
-        if kind == RESULT:
+        if kind in (RESULT, CONSTANT):
             entries.append(results[where])
         elif kind == SHAPE:
             value = values[where]
@@ -257,9 +254,8 @@ def _along(plan, schema, values, tangents, result):
             tangent = tangent.to(result.dtype)
         if tangent.shape != result.shape:
             tangent = tangent.expand(result.shape)
-        rule, slots = step
-        entries = [*saved, plan.needs, (tangent,), tangent]
-        part = rule(*[entries[slot] for slot in slots])
+        rule, pick = step
+        part = rule(*pick([*saved, plan.needs, (tangent,), tangent]))
         if part is not None:
             total = part if total is None else total + part
     if total is None:
@@ -286,9 +282,9 @@ def _transposed(plan, schema, values, tangents, results, differentiable):
         grads = tuple(next(left) if wants else None for wants in differentiable)
         entries = [*saved, plan.needs, grads, grads[0]]
         if plan.joint is not None:
-            found = plan.op.gradients(*[entries[slot] for slot in plan.joint])
+            found = plan.op.gradients(*plan.joint(entries))
         else:
-            found = [None if step is None else step[0](*[entries[slot] for slot in step[1]]) for step in plan.steps]
+            found = [None if step is None else step[0](*step[1](entries)) for step in plan.steps]
         return tuple(_picked(found[place], item, target) for place, item, target in wanted)
 
     zeros = [functions.zeros_like(result) for result, wants in zip(results, differentiable) if wants]

@@ -240,7 +240,8 @@ def addmm(self, a, b, beta, alpha):
     if beta == 0:
         return product(a, b, alpha=alpha)
     if beta != 1:
-        self = self * self.dtype.type(beta)
+        with np.errstate(all="ignore"):
+            self = self * self.dtype.type(beta)
     if self.shape == b.shape[-1:] and self.flags.c_contiguous:
         return product(a, b, bias=self, alpha=alpha)
     if self.shape != (*a.shape[:-1], b.shape[-1]):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, repeat
+from operator import attrgetter, is_
+
 import numpy as np
 
 from ..base.arrays import address_of
@@ -19,7 +22,9 @@ _DTYPES = {scalar: dtype for dtype, scalar in _SCALARS.items()}
 _CHUNK = 8192  # elements; the arrays of an Adam step on so many lie in a core's cache
 _ALONE = 16384  # elements that one thread updates before another has come to help
 
-_chunks = Plans()  # sizes of the parameters -> (chunk table, number of chunks, elements)
+size_of, dtype_of, base_of = attrgetter("size"), attrgetter("dtype"), attrgetter("base")
+is_contiguous = attrgetter("flags.c_contiguous")
+_launches = Plans()  # formula, dtype, number of states, form of the constants, sizes -> (kernel's call, table, chunks)
 
 
 def run(formula, constants, params, grads, states):
@@ -39,38 +44,23 @@ def run(formula, constants, params, grads, states):
     dtype = params[0].dtype
     if dtype not in _SCALARS or host() is None:
         return False
-    for arrays in (params, grads, states):
-        for array in arrays:
-            if array.dtype is not dtype or not array.flags.c_contiguous:
-                return False
-    if _overlap(params):
+    arrays = [*params, *grads, *states]
+    if len({*map(dtype_of, arrays)}) > 1 or not all(map(is_contiguous, arrays)):
+        return False
+    own_memory = all(map(is_, map(base_of, params), repeat(None)))  # and not one array twice: then they are apart
+    if not (own_memory and len({*map(id, params)}) == len(params)) and _overlap(params):
         return False
     count = len(states) // len(params)
-    table, chunks, total = chunks_of(params)
-    if total:
-        kernel, numbers = kernel_and_numbers(formula, constants, count, dtype)
-        launch = kernel.alone if total <= _ALONE else kernel.threaded
+    launch, table, chunks, numbers = launch_of(formula, constants, count, params)
+    if chunks:
         launch(params, grads, *[states[i::count] for i in range(count)], table, chunks, *numbers)
     return True
 
 
-def chunks_of(params):
-    """(chunk table, number of chunks, number of elements) of parameters."""
-    sizes = tuple([param.size for param in params])
-    return _chunks.remembered((sizes,), _chunk_table)
-
-
 def _overlap(arrays):
-    """Whether two contiguous arrays share memory. Arrays of different owners do not: asking that costs least."""
-    owners = {}
-    for array in arrays:
-        owners.setdefault(id(array if array.base is None else array.base), []).append(array)
-    for shared in owners.values():
-        if len(shared) > 1:
-            spans = sorted((address_of(array), array.nbytes) for array in shared)
-            if any(start + size > following for (start, size), (following, _) in zip(spans, spans[1:])):
-                return True
-    return False
+    """Whether two contiguous arrays share memory."""
+    spans = sorted((address_of(array), array.nbytes) for array in arrays)
+    return any(start + size > following for (start, size), (following, _) in pairwise(spans))
 
 
 @kernel_for("optimizer_step_")
@@ -93,15 +83,13 @@ def prepared(params, parts, formula):
     dtype = params[0].dtype
     if dtype not in _SCALARS:
         return None
-    table, chunks, _ = chunks_of(params)
     count = len(parts)
 
     def step(grads, constants):
-        for grad in grads:
-            if not grad.flags.c_contiguous:
-                return False
-        kernel, numbers = kernel_and_numbers(formula, constants, count, dtype)
-        kernel.alone(params, grads, *parts, table, chunks, *numbers)
+        if not all(map(is_contiguous, grads)):
+            return False
+        launch, table, chunks, numbers = launch_of(formula, constants, count, params)
+        launch(params, grads, *parts, table, chunks, *numbers)
         return True
 
     return step
@@ -118,19 +106,20 @@ def add_scaled_(params, grads, *, scale):
 
 
 def _chunk_table(sizes):
-    """Which chunk updates what: rows of parameter, first element, end."""
-    rows = []
+    """(which chunk updates what: rows of parameter, first element, end; how many rows; all elements)."""
+    rows, total = [], 0
     for number, size in enumerate(sizes):
+        total += size
         for first in range(0, size, _CHUNK):
             rows += [number, first, min(first + _CHUNK, size)]
-    return np.array(rows, np.int64), len(rows) // 3, sum(sizes)
+    return np.array(rows, np.int64), len(rows) // 3, total
 
 
-_kernels = {}  # (formula, dtype, number of states, form of the constants) -> Kernel
+def launch_of(formula, constants, count, params):
+    """What updates ``params`` by a formula with ``count`` states: kernel's call, chunk table, number of chunks, numbers.
 
-
-def kernel_and_numbers(formula, constants, count, dtype):
-    """The kernel of a formula with ``count`` states, and the numbers among its constants, which it takes last."""
+    Those are the numbers among the constants, which the kernel takes last.
+    """
     numbers, form = [], []
     for value in constants.values():
         if value is None or value.__class__ is bool:
@@ -138,14 +127,21 @@ def kernel_and_numbers(formula, constants, count, dtype):
         else:
             form.append("number")
             numbers.append(value)
-    form = tuple(form)
-    found = _kernels.get((formula, dtype, count, form))
+    key = (formula, params[0].dtype, count, *form, *map(size_of, params))
+    found = _launches.get(key)
     if found is None:
-        found = _kernels[formula, dtype, count, form] = _kernel(formula, constants, form, count, _SCALARS[dtype])
-    return found, numbers
+        found = _launches[key] = _prepare(formula, constants, tuple(form), count, params)
+    return *found, numbers
+
+
+def _prepare(formula, constants, form, count, params):
+    table, chunks, total = _chunk_table(map(size_of, params))
+    kernel = _kernel(formula, constants, form, count, _SCALARS[params[0].dtype])
+    return kernel.alone if total <= _ALONE else kernel.threaded, table, chunks
 
 
 def _kernel(formula, constants, form, count, scalar):
+    """The kernel of a formula for arrays of one scalar type, with constants of one form."""
     name = formula.__qualname__.partition(".")[0].strip("_").lower() + "_step"
     constants, width = dict(constants), lanes(named(scalar).size)
     trail = Trail([_DTYPES[scalar]] * (2 + count + len(constants)))

@@ -123,7 +123,8 @@ def avg_pool(self, kernel, stride, padding, out, count_include_pad, divisor_over
         return NotImplemented
     if _is_whole(self.shape[-len(kernel) :], kernel, out, padding):
         lead = self.shape[: -len(kernel)]
-        found = self.reshape(*lead, -1).sum(-1) / self.dtype.type(divisor_override or math.prod(kernel))
+        with np.errstate(all="ignore"):
+            found = self.reshape(*lead, -1).sum(-1) / self.dtype.type(divisor_override or math.prod(kernel))
         return found.reshape(*lead, *out)
     key = (self.shape, self.dtype, tuple(kernel), tuple(stride), tuple(padding), tuple(out), count_include_pad)
     key += (divisor_override,)

@@ -235,7 +235,10 @@ def lstm_sequence_backward(*arguments):
 
 def _column_sums(rows):
     found = reduce.run("sum", rows, (0,), False, (rows.dtype,))
-    return rows.sum(0) if found is NotImplemented else found[0]
+    if found is not NotImplemented:
+        return found[0]
+    with np.errstate(all="ignore"):
+        return rows.sum(0)
 
 
 @kernel_for("gru_layer_backward")

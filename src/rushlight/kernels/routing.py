@@ -1,7 +1,8 @@
 """Which kernel computes which operation: what dispatch asks when an operand reaches its threshold.
 
 A kernel takes what the operation's ``forward`` takes and returns what that returns, or NotImplemented where it has no
-program for these dtypes, layouts or options; then NumPy computes. The modules with kernels are imported at the first
+program for these dtypes, layouts or options; then NumPy computes. ``forward`` runs with NumPy's floating-point warnings
+off, a kernel does not: what it leaves to NumPy's arithmetic goes into an ``np.errstate(all="ignore")``. The modules with kernels are imported at the first
 large call, and llvmlite where a kernel has to be compiled: ``import rushlight`` pays for neither.
 """
 
@@ -30,34 +31,22 @@ def kernel_for(*names):
     return register
 
 
+def elements_of(name):
+    """From how many elements of an operand on an operation asks its kernel: more than any has where there is none."""
+    return thresholds.ELEMENTS.get(name, NEVER)
+
+
 @functools.cache
 def kernel_of(name):
-    """The kernel of an operation; None where generated kernels are off or missing."""
+    """The kernel of an operation; one that declines everything where generated kernels are off or missing."""
     if host() is None:
-        return None
+        return _declined
     importlib.import_module("." + thresholds.MODULE_OF[name], __package__)
     return _kernels[name]
 
 
-@functools.cache
-def route(name, forward):
-    """(elements, function) of an operation: where operands have so many elements, ``function`` stands for ``forward``.
-
-    Operations without a kernel get a threshold that no array reaches.
-    """
-    elements = thresholds.ELEMENTS.get(name)
-    if elements is None:
-        return NEVER, forward
-
-    def large(*arrays, **options):
-        kernel = kernel_of(name)
-        if kernel is not None:
-            found = kernel(*arrays, **options)
-            if found is not NotImplemented:
-                return found
-        return forward(*arrays, **options)
-
-    return elements, large
+def _declined(*arrays, **options):
+    return NotImplemented
 
 
 def prepared_step(params, parts, formula):
@@ -74,14 +63,13 @@ def prepared_step(params, parts, formula):
 
 @functools.cache
 def _elementwise():
-    """`elementwise.run`; None where generated kernels are off or missing."""
-    return None if host() is None else importlib.import_module(".elementwise", __package__).run
+    """`elementwise.run`, or what declines everything where generated kernels are off or missing."""
+    return _declined if host() is None else importlib.import_module(".elementwise", __package__).run
 
 
 def run_elementwise(op, arrays, options, dtype=None, result=None, out=None):
     """What `elementwise.run` gives, NotImplemented without generated kernels; its arguments."""
-    run = _elementwise()
-    return NotImplemented if run is None else run(op, arrays, options, dtype, result, out)
+    return _elementwise()(op, arrays, options, dtype, result, out)
 
 
 def route_elementwise(op, evaluate, count, options):
@@ -92,7 +80,8 @@ def route_elementwise(op, evaluate, count, options):
     """
 
     def large(*values):
-        found = run_elementwise(op, values[:count], values[count:] or options)
+        run = _elementwise()
+        found = run(op, values[:count], values[count:] or options)
         return evaluate(*values) if found is NotImplemented else found
 
     return thresholds.elementwise_elements(op), large

@@ -13,7 +13,8 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     # call of a process, which loads this room (and LLVM, where a kernel is not on disk yet): programs of a few small
     # tensors never do.
     "reduce": {
-        **dict.fromkeys(("sum", "mean", "prod_all", "prod_dim", "amax", "amin", "max_all", "min_all"), 2048),
+        **dict.fromkeys(("sum", "mean"), 512),
+        **dict.fromkeys(("prod_all", "prod_dim", "amax", "amin", "max_all", "min_all"), 2048),
         **dict.fromkeys(
             ("max_dim", "min_dim", "argmax", "argmin", "any", "all", "vector_norm_parts", "logsumexp"), 2048
         ),

@@ -61,6 +61,8 @@ def _node_name(self, *options):
 class nll_loss_parts:
     """Minus the log-probability of each target class, from (classes) or (samples, classes, ...); and the total weight."""
 
+    tracked = 1
+
     def forward(self, target, weight, reduction, ignore_index):
         places, valid = _picked_places(target, self.shape, ignore_index)
         if self.ndim == 2:
@@ -72,7 +74,7 @@ class nll_loss_parts:
         return _summed(np.negative(widened(picked)), places, valid, weight, reduction, self.dtype)
 
     def d_self(grad, shape, target, weight, reduction, ignore_index, result1):
-        return functions.nll_loss_gradient(grad, target, weight, reduction, ignore_index, result1.detach(), shape)
+        return functions.nll_loss_gradient(grad, target, weight, reduction, ignore_index, result1, shape)
 
 
 @op("nll_loss_gradient(Tensor grad, Tensor target, Tensor? weight, str reduction, int ignore_index, Tensor total, "
@@ -113,6 +115,8 @@ class cross_entropy_parts:
     ``label_smoothing`` takes no ``weight``.
     """
 
+    tracked = 1
+
     def forward(self, target, weight, reduction, ignore_index, label_smoothing):
         places, valid = _picked_places(target, self.shape, ignore_index)
         x = widened(self)
@@ -127,7 +131,7 @@ class cross_entropy_parts:
 
     def d_self(grad, self, target, weight, reduction, ignore_index, label_smoothing, result1, result2):
         return functions.cross_entropy_gradient(
-            self, grad, target, weight, reduction, ignore_index, label_smoothing, result1.detach(), result2.detach()
+            self, grad, target, weight, reduction, ignore_index, label_smoothing, result1, result2
         )
 
 
@@ -248,19 +252,22 @@ def cross_entropy(
     """
     if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
         reduction = reduction_of(reduction, size_average, reduce)
-    class_dim = 0 if input.ndim == 1 else 1
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    if target._array.shape == input._array.shape:
+    scores, classes = input._array, target._array
+    shape = scores.shape
+    class_dim = 0 if len(shape) == 1 else 1
+    if classes.shape == shape:
         _check_probabilities(input, target, weight, ignore_index, class_dim)
         return _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoothing, class_dim)
     if (
-        input.ndim == 2
-        and input._array.size
-        and input.is_floating_point()
+        len(shape) == 2
+        and scores.size
+        and scores.dtype in dtypes.FLOATS
         and not (label_smoothing and weight is not None)
     ):
-        target = _matching(input, target, weight)
+        if weight is not None or classes.shape != shape[:1] or classes.dtype is not dtypes.INT64_ARRAY:
+            target = _matching(input, target, weight)
         return functions.cross_entropy_parts(input, target, weight, reduction, ignore_index, label_smoothing)[0]
     logs = functions.log_softmax(input, class_dim)
     if label_smoothing == 0.0:

@@ -69,6 +69,8 @@ def _layer_norm_formula(input, weight, bias, normalized_shape, eps):
 class layer_norm_parts:
     """`layer_norm` with the mean and reciprocal deviation of each row."""
 
+    tracked = 1
+
     def forward(input, normalized_shape, weight, bias, eps):
         if input.dtype.kind in "iub":
             name = dtypes.from_numpy(input.dtype).legacy_name
@@ -142,7 +144,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """`layer_norm` with the mean and reciprocal deviation of each sample."""
     normalized_shape = _check_normalized(input, normalized_shape, weight, bias)
     found, mean, scale = functions.layer_norm_parts(input, normalized_shape, weight, bias, eps)
-    return found, mean.detach().to(input.dtype), scale.detach().to(input.dtype)
+    return found, mean.to(input.dtype), scale.to(input.dtype)
 
 
 def _check_normalized(input, normalized_shape, weight, bias, comma=", "):
@@ -206,6 +208,8 @@ def _group_norm_formula(input, weight, bias, groups, eps):
     names=(), node="NativeGroupNormBackward0")  # fmt: skip
 class group_norm_parts:
     """`group_norm` with the mean and reciprocal deviation of each group."""
+
+    tracked = 1
 
     def forward(input, weight, bias, num_groups, eps):
         x = widened(input)

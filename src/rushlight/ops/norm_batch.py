@@ -18,6 +18,8 @@ from .table import composite, functions, op, widened
 class batch_norm_parts:
     """`batch_norm` with the mean and reciprocal deviation that it used; updates the running statistics in place."""
 
+    tracked = 1
+
     def forward(input, weight, bias, running_mean, running_var, training, momentum, eps):
         x = widened(input)
         axes = (0, *range(2, x.ndim))
@@ -151,7 +153,7 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     )
     if not training:
         mean, scale = mean.new_zeros(0), scale.new_zeros(0)
-    return found, mean.detach().to(input.dtype), scale.detach().to(input.dtype)
+    return found, mean.to(input.dtype), scale.to(input.dtype)
 
 
 @composite(names=("nn.functional",))

@@ -31,10 +31,12 @@ What a record may hold:
 - ``check(...)``: (elementwise kinds) gets all bound arguments, tensors as Tensors, and raises for what PyTorch refuses;
 - ``kernel``: the name in PyTorch's ``"..." not implemented for`` messages where it is not the operation's with _cpu;
 - ``inplace_node``: the node's name where the in-place form has another one;
+- ``node_by_presence``: True where the function that names the node looks only at which arguments are None;
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
 - ``frees_values``: True where plain values that a call keeps count as saved tensors (index arrays): backward frees them;
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
+- ``tracked``: how many of its results require grad, unless all do; the others are constants, also for derivative rules;
 - ``whole(array)`` and ``whole_gradient(grad, shape)``: (reductions) the result over all elements of a float32 or float64
   array, as a 0-dim array, and its gradient: the short path of a call without arguments;
 - ``samples()``: a few calls, for tests: yields ``(args, kwargs)`` with NumPy arrays in place of tensors.
@@ -43,6 +45,7 @@ What a record may hold:
 from __future__ import annotations
 
 from importlib import import_module
+from types import FunctionType
 
 import numpy as np
 
@@ -63,6 +66,8 @@ COMPARE = "compare"  # computed in the promoted dtype, the result is bool
 LOGICAL = "logical"  # every operand on its own dtype, the result is bool
 MASKED = "masked"  # the first operand is a mask and keeps its dtype, the others are promoted
 INTEGRAL = "integral"  # as PROMOTE, floating operands are refused (bitwise operations)
+
+ALL = 1 << 62  # results that require grad, where a record does not say how many
 
 TABLE = {}  # name -> Op
 COMPOSITES = {}  # name -> Composite
@@ -110,10 +115,12 @@ class Op:
         self.check = body.get("check")
         self.kernel = body.get("kernel", self.name + "_cpu")
         self.inplace_node = body.get("inplace_node")
+        self.node_by_presence = body.get("node_by_presence", node.__class__ is not FunctionType)
         self.wide_numbers = body.get("wide_numbers", False)
         self.light = body.get("light", False)
         self.with_number = body.get("with_number")
         self.untracked = body.get("untracked", False)
+        self.tracked = body.get("tracked", ALL)
         self.frees_values = body.get("frees_values", False)
         self.samples = body.get("samples")
         self.whole, self.whole_gradient = body.get("whole"), body.get("whole_gradient")

@@ -188,15 +188,18 @@ def flatten(input, start_dim=0, end_dim=-1):
     >>> torch.zeros(2, 3, 4).flatten(1).shape
     torch.Size([2, 12])
     """
-    shape = input._array.shape
-    if not shape:
+    array = input._array
+    shape, ndim = array.shape, array.ndim
+    if not ndim:
         return input.reshape(1)
-    start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
+    start = start_dim if 0 <= start_dim < ndim else wrap_dim(start_dim, ndim)
+    end = ndim - 1 if end_dim == -1 else wrap_dim(end_dim, ndim)
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if start == end:
         return input
-    return input.reshape((*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
+    flat = (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
+    return functions.view_shape(input, flat) if array.flags.c_contiguous else input.reshape(flat)
 
 
 @composite

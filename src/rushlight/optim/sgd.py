@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import repeat
+from operator import attrgetter, is_
+
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor import Tensor
 from .checks import check_fused, check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, direction
+
+grad_of = attrgetter("_grad")
 
 
 class SGD(ElementwiseOptimizer):
@@ -98,9 +103,12 @@ class SGD(ElementwiseOptimizer):
         if group["momentum"] or group["weight_decay"]:
             super()._step_on_arrays(group)
             return
-        pairs = [(param, grad) for param in group["params"] if (grad := param.grad) is not None]
-        if pairs:
-            params, grads = zip(*pairs)
+        params = group["params"]
+        grads = [*map(grad_of, params)]
+        if any(map(is_, grads, repeat(None))):
+            params = [param for param in params if param._grad is not None]
+            grads = [*map(grad_of, params)]
+        if params:
             lr = float(group["lr"])
             functions.add_scaled_(params, grads, scale=lr if group["maximize"] else -lr)
 

@@ -184,7 +184,9 @@ class Tensor:
         if create_graph or gradient is not None or inputs is not None:
             gradients.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
         else:
-            edge = gradients.root_edge(self, 0)
+            edge = self._edge
+            if edge.__class__ is not tuple:
+                edge = gradients.root_edge(self, 0)
             execute((edge,), (gradients.implicit_gradient(self),), retain_graph, False)
 
     def register_hook(self, hook):

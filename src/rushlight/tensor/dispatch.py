@@ -26,7 +26,7 @@ from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
 from ..base.size import Size
 from ..base.user_code import user_place
-from ..kernels.routing import NEVER, route
+from ..kernels.routing import NEVER, elements_of, kernel_of
 from ..ops import table
 from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared
 from ..ops.outputs import DTYPE_FROM_OUT, UNSHARED, check_out_dtype
@@ -118,9 +118,8 @@ def short(op):
     Positional arguments whose classes are exactly those of the schema go to forward at once.
     """
     slow = general(op)
-    forward = op.forward
-    elements, large = route(op.name, op.forward)
-    is_view = op.kind == table.VIEW
+    own_name, forward = op.name, op.forward
+    elements, is_view = elements_of(op.name), op.kind == table.VIEW
     known = {}  # classes of the arguments of a call -> its signature, empty where `short` cannot run it
 
     def call(*args, **kwargs):
@@ -141,15 +140,17 @@ def short(op):
                     return slow(*args)
         values = args + rest
         arrays = [*values]
-        tracked, compute_it = False, forward
+        tracked = large = False
         for position in tensors:
             value = values[position]
             array = arrays[position] = value._array
             if value._edge is not None:
                 tracked = True
             if array.size >= elements:
-                compute_it = large
-        found = quiet.run(compute_it, *arrays)
+                large = True
+        found = kernel_of(own_name)(*arrays) if large else NotImplemented
+        if found is NotImplemented:
+            found = quiet.run(forward, *arrays)
         if found.__class__ is ndarray:
             result = new_tensor()
             result._array, result._edge = found, None
@@ -160,6 +161,13 @@ def short(op):
                 if node is not None and (found.dtype in FLOATS or found.dtype in COMPLEXES):
                     result._edge = (node, 0)
             return result
+        if found.__class__ is tuple and not is_view:
+            results = (*map(wrap, found),)
+            if tracked and state.recording:
+                node = record(op, schema, node_type or node_class_of(op, values), values, results)
+                if node is not None:
+                    _attach(node, results)
+            return results
         return finish(op, schema, values, found)
 
     return named(call, op)
@@ -186,8 +194,11 @@ def _signature(schema, op, classes):
     given = [(i, a) for i, (cls, a) in enumerate(zip(classes, arguments)) if cls is not type(None)]
     tensors = tuple(i for i, a in given if a.is_tensor)
     int_lists = tuple(i for i, a in given if a.type.startswith("int["))
-    node_type = node_class_of(op, ()) if op.node_name.__class__ is str else None
-    return schema, schema.defaults[count:], tensors, int_lists, gathers, node_type
+    rest = schema.defaults[count:]
+    node_type = None
+    if op.node_by_presence:
+        node_type = node_class_of(op, (*(None if cls is type(None) else cls for cls in classes), *rest))
+    return schema, rest, tensors, int_lists, gathers, node_type
 
 
 def _link_short(op, schema, values, result, tracked):
@@ -241,7 +252,7 @@ def _around(op, schema, values, calculate):
 
 def finish(op, schema, values, found):
     """Wrap what an operation computed, an array or a tuple of them, and record the call."""
-    results = tuple([wrap(array) for array in found]) if found.__class__ is tuple else wrap(found)
+    results = (*map(wrap, found),) if found.__class__ is tuple else wrap(found)
     return connect(op, schema, values, results)
 
 
@@ -278,10 +289,12 @@ def _any_edge(schema, values):
 
 def _attach(node, results):
     """Give outputs that can carry gradients their edges."""
+    results = results[: node.plan.op.tracked]
     if len(results) > 1:
         node.set_outputs(len(results))
     for number, result in enumerate(results):
-        if dtypes.is_differentiable(result._array.dtype):
+        kind = result._array.dtype
+        if kind in FLOATS or kind in COMPLEXES:
             result._edge = (node, number)
 
 
@@ -289,25 +302,25 @@ def compute(op, schema, values):
     """The array, or tuple of arrays, that an operation gives for bound values; with float warnings off."""
     if op.kind in ELEMENTWISE_KINDS:
         return quiet.run(elementwise_result, op, schema, values)
-    arrays = values.copy()
-    compute_it = op.forward
-    elements, large = route(op.name, op.forward)
+    arrays, large = values.copy(), False
+    elements = elements_of(op.name)
     for position in schema.tensor_positions:
         value = arrays[position]
         if value.__class__ in PLAIN_CLASSES or hasattr(value, "_edge"):
             array = arrays[position] = value._array
             if array.size >= elements:
-                compute_it = large
+                large = True
         elif value.__class__ is list:
             listed = arrays[position] = [None if t is None else t._array for t in value]
             if elements is not NEVER and any(array is not None and array.size >= elements for array in listed):
-                compute_it = large
+                large = True
     for position in schema.untyped_positions:
         if hasattr(arrays[position], "_edge"):
             arrays[position] = arrays[position]._array
     if op.refuse:
         refuse_dtypes(op, arrays)
-    return quiet.run(compute_it, *arrays)
+    found = kernel_of(op.name)(*arrays) if large else NotImplemented
+    return quiet.run(op.forward, *arrays) if found is NotImplemented else found
 
 
 def refuse_dtypes(op, arrays):

@@ -26,7 +26,7 @@ from ..autograd.node import (
 from ..autograd.op_node import WRAPS_NUMBERS
 from ..autograd.saved import show_raw
 from ..base import dtypes
-from ..kernels.routing import route, route_elementwise
+from ..kernels.routing import elements_of, kernel_of, route_elementwise
 from ..ops import table
 from ..ops.schema import is_number
 from ..ops.table import functions
@@ -280,8 +280,8 @@ def _operate(op, slow, compute, ready, may_track):
 def reduction(op):
     """The function of a reduction: short where it takes all elements of a plain float tensor."""
     slow = short(op)
-    whole, spread = op.whole, op.whole_gradient
-    (elements, large), defaults = route(op.name, op.forward), schema_of(op).defaults[1:]
+    whole, spread, own_name = op.whole, op.whole_gradient, op.name
+    elements, defaults = elements_of(op.name), schema_of(op).defaults[1:]
     name = op.node_name if op.node_name.__class__ is str else op.node_name(_Placeholder(), *schema_of(op).defaults[1:])
 
     class WholeNode(Node):
@@ -298,8 +298,11 @@ def reduction(op):
         array = input._array
         if array.dtype not in NATIVE_FLOATS or (input._edge is not None and state.recording == SPECIAL):
             return slow(input)
+        found = NotImplemented
+        if array.size >= elements:
+            found = kernel_of(own_name)(array, *defaults)
         result = new_tensor()
-        result._array = quiet.run(whole, array) if array.size < elements else quiet.run(large, array, *defaults)
+        result._array = quiet.run(whole, array) if found is NotImplemented else found
         result._edge = None
         edge = input._edge
         if edge is not None and state.recording:
@@ -363,6 +366,7 @@ def _tracked_unary(op):
     names = _arguments(rule)
     keeps_input, keeps_result = first in names, "result" in names
     apply_rule = _positional(rule, names, first, "result", options)
+    with_result = keeps_result and not keeps_input and names == ("grad", "result")  # the rule takes these as they are
     node_name = op.node_name if op.node_name.__class__ is str else op.node_name(_Placeholder(), *options.values())
 
     class UnaryNode(Node):
@@ -378,6 +382,8 @@ def _tracked_unary(op):
                 if state.grad:
                     kept = kept._alias()
                     kept._edge = (self, 0)
+                if with_result:
+                    return (rule(grad, kept),)
             return (grad if apply_rule is None else apply_rule(grad, value, kept),)
 
         if keeps_input:

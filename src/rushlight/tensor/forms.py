@@ -15,7 +15,7 @@ from ..base import dtypes
 from ..base.device import check_device, check_layout
 from ..base.errors import hinted
 from ..base.user_code import user_place
-from ..kernels.routing import NEVER, route
+from ..kernels.routing import NEVER, elements_of, kernel_of
 from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
 from ..ops.outputs import KEEP_SHAPE
@@ -72,12 +72,15 @@ def on_lists(name, function, writes):
     code = function.__code__
     parameters = code.co_varnames[: code.co_argcount]
     written = tuple(place for place, parameter in enumerate(parameters) if parameter in writes)
-    elements, large = route(name, function)
+    elements = elements_of(name)
 
     def call(*lists, **options):
         lists_of_arrays = [list(map(array_of, tensors)) for tensors in lists]
-        is_large = elements is not NEVER and sum(map(size_of, lists_of_arrays[0])) >= elements
-        found = quiet.run(large if is_large else function, *lists_of_arrays, **options)
+        found = NotImplemented
+        if elements is not NEVER and sum(map(size_of, lists_of_arrays[0])) >= elements:
+            found = kernel_of(name)(*lists_of_arrays, **options)
+        if found is NotImplemented:
+            found = quiet.run(function, *lists_of_arrays, **options)
         for place in written:
             count_writes(lists[place], name)
         return found
