@@ -17,7 +17,8 @@ from gradient_inputs import (
 import rushlight as rl
 from rushlight.ops import table
 from rushlight.ops.table import BINARY, COMPARE, FUSED, TABLE, UNARY, functions, op
-from rushlight.tensor.dispatch import general, schema_of
+from rushlight.tensor.compute import schema_of
+from rushlight.tensor.dispatch import general
 
 RECORDS = {name: entry for name, entry in TABLE.items() if entry.differentiable and not name.startswith("_test")}
 ONCE = frozenset(("ctc_loss_parts", "cdist_pairs", "lu_packed"))  # second derivatives are refused, as in PyTorch

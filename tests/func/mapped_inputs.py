@@ -6,7 +6,7 @@ from gradient_inputs import PREPARED, Fixed, arguments_of, index, regular, t
 
 import rushlight as rl
 from rushlight.ops.table import TABLE, functions
-from rushlight.tensor.dispatch import schema_of
+from rushlight.tensor.compute import schema_of
 
 ROWS = rl.tensor([[0, 2], [1, 0], [1, 1]])
 FLAGS = rl.tensor([[True, False, True], [False, True, True]])

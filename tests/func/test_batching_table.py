@@ -10,7 +10,8 @@ from rushlight.func import grad, vmap
 from rushlight.func.batching import RANDOM, RULES, is_aligned
 from rushlight.func.batching.one_by_one import ONE_BY_ONE
 from rushlight.ops.table import CREATE, TABLE, op
-from rushlight.tensor.dispatch import run, schema_of
+from rushlight.tensor.compute import schema_of
+from rushlight.tensor.dispatch import run
 
 NAMES = [name for name in TABLE if not name.startswith("_test")]
 PLAIN = [

@@ -14,7 +14,7 @@ from rushlight.func import grad, jvp, vjp
 from rushlight.func.tangents import LINEAR, PRODUCTS
 from rushlight.ops import table
 from rushlight.ops.table import TABLE, functions
-from rushlight.tensor.dispatch import schema_of
+from rushlight.tensor.compute import schema_of
 
 # Their gradients cannot be transposed: PyTorch has no second derivatives, or no forward mode, either.
 WITHOUT_FORWARD = frozenset(("ctc_loss_parts", "ctc_loss", "numbered_ctc_loss"))

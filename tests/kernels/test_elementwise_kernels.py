@@ -12,7 +12,7 @@ from rushlight.kernels.kernel import lowered
 from rushlight.kernels.trace import formula_of
 from rushlight.ops import table
 from rushlight.ops.numpy_math import numpy_math
-from rushlight.tensor.dispatch import schema_of
+from rushlight.tensor.compute import schema_of
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
 

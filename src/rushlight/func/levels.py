@@ -16,7 +16,7 @@ from ..base.errors import hinted
 from ..ops import table
 from ..ops.table import functions
 from ..tensor.base import Tensor
-from ..tensor.dispatch import register_level_class
+from ..tensor.classes import register_level_class
 from ..tensor.interposers import INTERPOSERS, Interposer, below, interposed
 
 

@@ -17,7 +17,8 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..ops import table
 from ..ops.table import functions
-from ..tensor.dispatch import ELEMENTWISE_KINDS, run
+from ..tensor.compute import ELEMENTWISE_KINDS
+from ..tensor.dispatch import run
 from .reverse import vjp_by
 
 

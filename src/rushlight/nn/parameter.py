@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor import Tensor
-from ..tensor.dispatch import register_plain_class
+from ..tensor.classes import register_plain_class
 
 
 class _ParameterMeta(type(Tensor)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import wraps
 
+from ..autograd.views import check_inplace
 from ..ops import table
 from ..ops.order import PROPERTIES
 from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
@@ -125,7 +126,7 @@ def _composite_inplace(entry):
     function = entry.function
 
     def call(self, *args, **kwargs):
-        dispatch.check_inplace(self, entry.name + "_")
+        check_inplace(self, entry.name + "_")
         found = function(self, *args, **kwargs)
         return self.copy_(found)
 

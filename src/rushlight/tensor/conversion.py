@@ -16,9 +16,9 @@ from ..base.errors import hinted
 from ..ops.table import functions
 from .base import Tensor, method, wrap
 from .creation import as_dtype, type_name
-from .dispatch import bump
 from .internals import internal
 from .legacy import TYPED
+from .writes import bump
 
 # ---------------------------------------------------------------- dtype and device
 

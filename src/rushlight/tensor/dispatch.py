@@ -7,89 +7,29 @@ the general path, `run`, which promotes, broadcasts, checks and explains.
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
-from operator import attrgetter
 from types import FunctionType
 
 import numpy as np
 
-from ..autograd.hints import NOTED_WRITES
 from ..autograd.modes import state
-from ..autograd.names import described
-from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter, edge_of
-from ..autograd.op_node import node_class_of, op_node_class, plan_of, record
-from ..autograd.views import MULTI_OUTPUT, View, check_inplace, made_now, rebase
+from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
+from ..autograd.op_node import node_class_of, record
+from ..autograd.views import MULTI_OUTPUT, View, made_now
 from ..base import dtypes
-from ..base.arrays import resized
-from ..base.errors import hinted
-from ..base.shapes import broadcast_shapes
-from ..base.size import Size
-from ..base.user_code import user_place
-from ..kernels.routing import NEVER, elements_of, kernel_of
+from ..kernels.routing import elements_of, kernel_of
 from ..ops import table
-from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared
-from ..ops.outputs import DTYPE_FROM_OUT, UNSHARED, check_out_dtype
-from ..ops.schema import OPTIONAL_TENSOR_CLASSES, TENSOR_CLASSES, Schema
 from ..ops.table import functions
 from ..ops.tensor_math import tensor_math
-from .base import Tensor, new_tensor, quiet, wrap
-from .elementwise import elementwise_result
+from .base import new_tensor, quiet, wrap
+from .classes import INERT_CLASSES, LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, holds_others, living
+from .compute import compute, schema_of
 from .interposers import INTERPOSERS, innermost
 from .overrides import torch_function
+from .writes import write_out
 
 ndarray = np.ndarray
-asarray = np.asarray
-array_of, size_of = attrgetter("_array"), attrgetter("size")
-
-# Classes that behave as Tensor itself: Tensor and Parameter.
-PLAIN_CLASSES = TENSOR_CLASSES
-PLAIN_CLASSES.add(Tensor)
-OPTIONAL_TENSOR_CLASSES.add(Tensor)
-# Classes of arguments that cannot override operations: no need to ask them for __torch_function__.
-_INERT_CLASSES = {Tensor, int, float, bool, complex, str, tuple, list, type(None), dtypes.DType, Size}
-_LEVEL_CLASSES = set()  # empty until a transform is used
-_SEQUENCES = frozenset((list, tuple))
-ELEMENTWISE_KINDS = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED))
 FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
-
-
-def register_plain_class(cls):
-    """Let a Tensor subclass that changes no operation (Parameter) take the fast paths."""
-    for classes in (PLAIN_CLASSES, OPTIONAL_TENSOR_CLASSES, _INERT_CLASSES):
-        classes.add(cls)
-
-
-def register_level_class(cls):
-    """Let the interposers handle tensors of this class: they are those of a transform's level."""
-    _INERT_CLASSES.add(cls)
-    _LEVEL_CLASSES.add(cls)
-
-
-def _living(values):
-    """``values`` with the tensors of transforms that have ended replaced by what is inside them."""
-    return [
-        value.living() if value.__class__ in _LEVEL_CLASSES else _living(value) if value.__class__ is list else value
-        for value in values
-    ]
-
-
-def _holds_others(items):
-    """Whether a list holds anything but plain tensors and values."""
-    return any(item.__class__ not in _INERT_CLASSES for item in items)
-
-
-def schema_of(op):
-    """The parsed schema of an operation, made on first use."""
-    parsed = op.__dict__.get("parsed")
-    if parsed is None:
-        parsed = op.parsed = Schema(op.schema)
-    return parsed
-
-
-def default_rule(op):
-    """The dtype rule of an elementwise operation when it is called with its operands alone."""
-    return op.rule_for(**{a.name: a.default for a in schema_of(op).arguments if not a.is_tensor})
 
 
 def general(op):
@@ -98,7 +38,7 @@ def general(op):
     def call(*args, **kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
         for value in args:
-            if value.__class__ not in _INERT_CLASSES or (value.__class__ in _SEQUENCES and _holds_others(value)):
+            if value.__class__ not in INERT_CLASSES or (value.__class__ in SEQUENCES and holds_others(value)):
                 overridden = torch_function(getattr(functions, op.name), args, kwargs, PLAIN_CLASSES)
                 if overridden is not NotImplemented:
                     return overridden
@@ -232,8 +172,8 @@ def named(call, op, name=None):
 
 def run(op, schema, values):
     """Run an operation on bound argument values: compute, wrap, record."""
-    if _LEVEL_CLASSES:
-        values = _living(values)
+    if LEVEL_CLASSES:
+        values = living(values)
     if INTERPOSERS:
         interposer = innermost()
         if interposer is not None:
@@ -298,41 +238,6 @@ def _attach(node, results):
             result._edge = (node, number)
 
 
-def compute(op, schema, values):
-    """The array, or tuple of arrays, that an operation gives for bound values; with float warnings off."""
-    if op.kind in ELEMENTWISE_KINDS:
-        return quiet.run(elementwise_result, op, schema, values)
-    arrays, large = values.copy(), False
-    elements = elements_of(op.name)
-    for position in schema.tensor_positions:
-        value = arrays[position]
-        if value.__class__ in PLAIN_CLASSES or hasattr(value, "_edge"):
-            array = arrays[position] = value._array
-            if array.size >= elements:
-                large = True
-        elif value.__class__ is list:
-            listed = arrays[position] = [None if t is None else t._array for t in value]
-            if elements is not NEVER and any(array is not None and array.size >= elements for array in listed):
-                large = True
-    for position in schema.untyped_positions:
-        if hasattr(arrays[position], "_edge"):
-            arrays[position] = arrays[position]._array
-    if op.refuse:
-        refuse_dtypes(op, arrays)
-    found = kernel_of(op.name)(*arrays) if large else NotImplemented
-    return quiet.run(op.forward, *arrays) if found is NotImplemented else found
-
-
-def refuse_dtypes(op, arrays):
-    """PyTorch's error for a dtype that its kernel does not have."""
-    for array in arrays:
-        if array.__class__ is ndarray:
-            dtype = dtypes.from_numpy(array.dtype)
-            if dtype.name in op.refuse:
-                raise NotImplementedError(f"\"{op.kernel}\" not implemented for '{dtype.legacy_name}'")
-            return
-
-
 # ---------------------------------------------------------------- views
 
 
@@ -371,197 +276,3 @@ def link_view(source, result, edge, made=None):
         if parent.__class__ is View and parent.made is not None and made is None:
             made = parent.made
         result._edge = View(result._base, edge, counter.value, made)
-
-
-# ---------------------------------------------------------------- in place and out=
-
-
-def bump(tensor, name, inside=2):
-    """Note that the memory of ``tensor`` was written by operation ``name``, and where; ``inside`` as for `user_place`."""
-    counter = tensor._version_counter
-    if counter is UNTOUCHED:
-        counter = tensor._version_counter = VersionCounter()
-    elif counter is INFERENCE:
-        functions.refuse_write(name)
-        return
-    counter.value = times = counter.value + 1
-    counter.writer = (name, user_place(inside)) if times <= NOTED_WRITES else name
-
-
-# bump, _around_write, run_inplace, and the function that was called.
-_FRAMES_OF_A_WRITE = 4
-
-
-def run_inplace(op, schema, values, name):
-    """Run an operation and write its result into its first argument, with PyTorch's refusals."""
-    if _LEVEL_CLASSES:
-        values = _living(values)
-    if INTERPOSERS:
-        interposer = innermost()
-        if interposer is not None:
-            again = partial(run_inplace, op, schema, name=name)
-            return interposer.call(op, schema, values, again, partial(_around_write, op, schema, name), writes=True)
-    return _around_write(op, schema, name, values, partial(_write, op, schema, name))
-
-
-def _around_write(op, schema, name, values, write):
-    """Refuse what autograd cannot follow, ``write(values)``, and note it."""
-    self = values[0]
-    if not (state.recording and _any_requires_grad(schema, values)):
-        write(values)
-        bump(self, name, _FRAMES_OF_A_WRITE)
-        return self
-    check_inplace(self, name, values)
-    original, needs = None, _needs(schema, values)
-    if needs and op.differentiable and plan_of(op, schema, needs).keeps_first:
-        original = wrap(dense_copy(self._array)) if self.__class__ in PLAIN_CLASSES else self.clone()
-        original._edge = edge_of(self)
-    write(values)
-    node_type = node_class_of(op, values) if op.inplace_node is None else op_node_class(op.inplace_node)
-    # Operands are saved with the version they had before: one that shares the written memory is then refused.
-    node = record(op, schema, node_type, values, (self,), original, written=1)
-    bump(self, name, _FRAMES_OF_A_WRITE)
-    if node is not None:
-        rebase(self, (node, 0))
-    return self
-
-
-def _write(op, schema, name, values):
-    """Compute an operation into the memory of its first argument."""
-    if op.kind == table.INPLACE:
-        compute(op, schema, values)
-        return
-    target = values[0]._array
-    if op.kind in ELEMENTWISE_KINDS:
-        refuse_overlap(target)
-        _refuse_shared_operands(target, schema, values)
-        found = quiet.run(elementwise_result, op, schema, values, target)
-    else:
-        found = compute(op, schema, values)
-    if found is not target:
-        write_array(target, found, name)
-
-
-def _any_requires_grad(schema, values):
-    """Whether any tensor among the values requires grad; does not look whether its history can be followed."""
-    for position in schema.tensor_positions:
-        value = values[position]
-        for each in value if value.__class__ is list else (value,):
-            edge = getattr(each, "_edge", None)
-            if edge is not None and (edge.__class__ is not View or edge.requires_grad):
-                return True
-    return False
-
-
-def _needs(schema, values):
-    """Which tensor arguments need a gradient, as bits; looks up the history of each, so that a bad one raises."""
-    needs, bit = 0, 1
-    for position in schema.tensor_positions:
-        value = values[position]
-        for each in value if value.__class__ is list else (value,):
-            if hasattr(each, "_edge") and edge_of(each) is not None:
-                needs |= bit
-        bit += bit
-    return needs
-
-
-def write_array(target, found, name):
-    """Copy a result into an existing array; its shape must match and its category must not be higher."""
-    refuse_overlap(target)
-    if found.shape != target.shape:
-        if broadcast_shapes(found.shape, target.shape) != target.shape or found.size != target.size:
-            raise RuntimeError(
-                hinted(
-                    f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(found.shape)}",
-                    f"{name}() cannot make its tensor larger; use the out-of-place form",
-                )
-            )
-        found = found.reshape(target.shape)
-    if found.dtype is not target.dtype:
-        source, goal = dtypes.from_numpy(found.dtype), dtypes.from_numpy(target.dtype)
-        if not dtypes.can_cast(source, goal):
-            raise RuntimeError(
-                hinted(
-                    f"result type {source.legacy_name} can't be cast to the desired output type {goal.legacy_name}",
-                    f"{name}() writes into a tensor of {goal!r}; convert it first, or use the out-of-place form",
-                )
-            )
-    quiet.run(copy_unsafe, target, found)
-
-
-def copy_unsafe(target, source):
-    """Copy between arrays, converting as C does: floats are cut to integers, complex numbers lose their imaginary part."""
-    np.copyto(target, source, casting="unsafe")
-
-
-def write_out(op, schema, values, out):
-    """The ``out=`` form: results go into given tensors, resized where they do not fit."""
-    refuse_tracked_out(op.name, out, values)
-    targets = (out,) if hasattr(out, "_edge") else tuple(out)
-    if schema.name in DTYPE_FROM_OUT and values[-1] is None:
-        values[-1] = out.dtype
-    found = compute(op, schema, values)
-    casting = op.kind in ELEMENTWISE_KINDS
-    for target, array in zip(targets, found if found.__class__ is tuple else (found,)):
-        if casting or schema.name in UNSHARED:
-            _refuse_shared_operands(target._array, schema, values)
-        write_result(target, array, schema.name, casting)
-    return out
-
-
-def _refuse_shared_operands(target, schema, values):
-    """Refuse to write into an array that shares a part of an operand's memory."""
-    for position in schema.tensor_positions:
-        value = values[position]
-        for each in value if value.__class__ is list else (value,):
-            if hasattr(each, "_edge") and target.size:
-                refuse_partly_shared(target, each._array)
-
-
-def refuse_tracked_out(name, out, values):
-    """PyTorch's error where ``out=`` meets a tensor that requires grad."""
-    if INTERPOSERS:
-        interposer = innermost()
-        if interposer is not None:
-            interposer.refuse_out(name, out, values)
-    tracked = next((t for t in _tensors_among([*values, out]) if t.requires_grad), None) if state.grad else None
-    if tracked is not None:
-        raise RuntimeError(
-            hinted(
-                f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-                "arguments requires grad.",
-                f"{described(tracked)} requires grad: leave out= away, or compute under torch.no_grad()",
-            )
-        )
-
-
-def _tensors_among(values):
-    for value in values:
-        for each in value if value.__class__ in _SEQUENCES else (value,):
-            if hasattr(each, "_edge"):
-                yield each
-
-
-def _resize(target, shape):
-    """Give an ``out=`` tensor another shape; only an empty one may change silently."""
-    if target._array.size:
-        warnings.warn(
-            f"An output with one or more elements was resized since it had shape {list(target._array.shape)}, which does not "
-            f"match the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
-            "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
-            "inplace, to zero elements with t.resize_(0).",
-            stacklevel=5,
-        )
-    target._array = resized(target._array, shape)
-
-
-def write_result(target, array, name, casting):
-    """Write one result into an ``out=`` tensor; ``casting``: of any dtype that it can be cast to."""
-    source, goal = dtypes.from_numpy(array.dtype), target.dtype
-    if source is not goal:
-        check_out_dtype(name, source, goal, casting)
-    if target._array.shape != array.shape:
-        _resize(target, array.shape)
-    refuse_overlap(target._array)
-    quiet.run(copy_unsafe, target._array, array)
-    bump(target, name)

@@ -12,7 +12,10 @@ from ..autograd.views import MULTI_OUTPUT, View, made_now
 from ..base import dtypes
 from ..base.size import Size
 from .base import new_tensor
-from .dispatch import INTERPOSERS, PLAIN_CLASSES, general, named, schema_of, short
+from .classes import PLAIN_CLASSES
+from .compute import schema_of
+from .dispatch import general, named, short
+from .interposers import INTERPOSERS
 
 FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
 SEQUENCES = frozenset((tuple, list, Size))

@@ -21,8 +21,11 @@ from ..ops.copy import refuse_overlap, refuse_partly_shared
 from ..ops.outputs import KEEP_SHAPE
 from ..ops.table import functions
 from .base import quiet, wrap
-from .dispatch import PLAIN_CLASSES, bump, default_rule, named, run_inplace, schema_of, write_result
+from .classes import PLAIN_CLASSES
+from .compute import default_rule, schema_of
+from .dispatch import named
 from .interposers import INTERPOSERS, innermost
+from .writes import bump, run_inplace, write_result
 
 array_of, size_of = attrgetter("_array"), attrgetter("size")
 

@@ -14,11 +14,12 @@ from ..ops.copy import number_for, refuse_overlap, refuse_shared
 from ..ops.table import TABLE, functions
 from .base import Tensor, method, wrap
 from .binding import NAMESPACES
+from .classes import PLAIN_CLASSES
 from .creation import type_name
-from .dispatch import INTERPOSERS, PLAIN_CLASSES
 from .fast_views import link, tracker
 from .index_values import all_positions, check_batched, index_array, index_shape, is_batched
 from .internals import internal
+from .interposers import INTERPOSERS
 
 _track_select = tracker(TABLE["select"])
 # Lists of at least this length are always data, never a row of keys.

@@ -12,9 +12,9 @@ from ..autograd.modes import state
 from ..autograd.node import INFERENCE
 from ..base.errors import hinted
 from ..ops.table import functions
-from . import base, dispatch, fast, fast_views, internals
+from . import base, dispatch, fast, fast_nodes, fast_views, internals
 
-_MAKERS = (base, dispatch, fast, fast_views, internals)  # the modules that make tensors
+_MAKERS = (base, dispatch, fast, fast_nodes, fast_views, internals)  # the modules that make tensors
 _lock = threading.Lock()
 _plain_tensor = base.new_tensor
 _threads_inside = 0

@@ -8,8 +8,8 @@ from ..autograd.views import View, check_inplace
 from ..base.errors import hinted
 from ..ops.table import functions
 from .base import method
-from .dispatch import bump
 from .interposers import INTERPOSERS
+from .writes import bump
 
 # Each with the number of its forms: PyTorch numbers the nodes of in-place forms after those of the others.
 _FORMS = {"unsqueeze": 1, "squeeze": 3, "transpose": 1, "t": 1, "swapaxes": 1, "swapdims": 1, "as_strided": 1}

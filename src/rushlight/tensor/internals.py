@@ -11,7 +11,7 @@ from ..autograd.node import UNTOUCHED, VersionCounter
 from ..base import dtypes, shapes
 from ..ops.table import functions
 from ..random import generator as random_generator
-from . import dispatch
+from . import writes
 from .base import new_tensor, wrap
 from .interposers import INTERPOSERS, innermost
 
@@ -25,8 +25,8 @@ internal(wrap)
 functions.interposers = INTERPOSERS
 random_generator.use_tensors(wrap, lambda state: state._array)
 functions.wrap_dim = shapes.wrap_dim
-functions.bump_version = dispatch.bump
-functions.refuse_tracked_out = dispatch.refuse_tracked_out
+functions.bump_version = writes.bump
+functions.refuse_tracked_out = writes.refuse_tracked_out
 functions.finfo = dtypes.finfo
 functions.is_grad_enabled = is_grad_enabled
 
@@ -50,7 +50,7 @@ def empty_instance(cls):
 @internal
 def cast_array_dtype(tensor, dtype):
     """``tensor`` converted to a NumPy dtype, through the recorded ``to``."""
-    return tensor.to(dispatch.dtypes.from_numpy(dtype))
+    return tensor.to(writes.dtypes.from_numpy(dtype))
 
 
 @internal
@@ -58,7 +58,7 @@ def write_outputs(found, out, name):
     """Write a result (one tensor or a tuple) into ``out=`` tensors, which are returned."""
     many = isinstance(found, tuple)
     for target, value in zip(out if many else (out,), found if many else (found,)):
-        dispatch.write_result(target, value._array, name, False)
+        writes.write_result(target, value._array, name, False)
     if not many:
         return out
     return found._make(out) if hasattr(found, "_make") else tuple(out)
@@ -91,7 +91,7 @@ def variable(tensor, connected):
 @internal
 def written_into(out, name, function, *args, **kwargs):
     """The ``out=`` form of a call of ``function``: its result, written into given tensors, which are returned."""
-    dispatch.refuse_tracked_out(name, out, (*args, *kwargs.values()))
+    writes.refuse_tracked_out(name, out, (*args, *kwargs.values()))
     return write_outputs(function(*args, **kwargs), out, name)
 
 

@@ -14,8 +14,8 @@ from ..base.errors import hinted
 from ..base.shapes import contiguous_strides, sizes_argument
 from .base import Tensor, method
 from .buffers import is_shared_memory, shared_copy
-from .dispatch import bump
 from .storage import is_storage
+from .writes import bump
 
 
 @method

@@ -11,7 +11,8 @@ from functools import partial
 from ...ops import table
 from ...ops.table import functions
 from ...tensor.base import wrap
-from ...tensor.dispatch import compute, run, schema_of
+from ...tensor.compute import compute, schema_of
+from ...tensor.dispatch import run
 from ...tensor.interposers import INTERPOSERS
 from ..entries import shown
 from . import (

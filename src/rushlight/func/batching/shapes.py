@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...base.shapes import infer_view_shape
 from ...ops.table import TABLE, VIEW
-from ...tensor.dispatch import run, schema_of
+from ...tensor.compute import schema_of
+from ...tensor.dispatch import run
 from ...tensor.interposers import interposed
 from .call import aligned, each, rule
 from .one_by_one import one_by_one

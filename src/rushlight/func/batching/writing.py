@@ -7,7 +7,9 @@ from functools import partial
 import numpy as np
 
 from ...ops.table import INPLACE, TABLE
-from ...tensor.dispatch import run, schema_of, write_array
+from ...tensor.compute import schema_of
+from ...tensor.dispatch import run
+from ...tensor.writes import write_array
 from .call import RULES, Call, aligned, rule
 from .one_by_one import one_by_one
 

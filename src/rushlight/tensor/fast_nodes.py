@@ -1,0 +1,258 @@
+"""The nodes of the short path of elementwise operations: what a call keeps, and its derivative rules as plain calls."""
+
+from __future__ import annotations
+
+from ..autograd.modes import state
+from ..autograd.node import (
+    Node,
+    VersionCounter,
+    describe_producer,
+    modified_in_place,
+    next_sequence,
+    node_class,
+    produced_by,
+)
+from ..autograd.op_node import WRAPS_NUMBERS
+from ..autograd.saved import show_raw
+from .base import new_tensor
+from .compute import schema_of
+
+
+def _arguments(rule):
+    return rule.__code__.co_varnames[: rule.__code__.co_argcount]
+
+
+def tracked_unary(op):
+    """A function that makes the node of a call, or None where the rule names more than grad, operand and result."""
+    schema = schema_of(op)
+    first = schema.arguments[0].name
+    rule = op.derivatives.get(first)
+    options = {a.name: a.default for a in schema.arguments[1:]}
+    if rule is None or not set(_arguments(rule)) <= {"grad", first, "result", *options}:
+        return None
+    names = _arguments(rule)
+    keeps_input, keeps_result = first in names, "result" in names
+    apply_rule = _positional(rule, names, first, "result", options)
+    with_result = keeps_result and not keeps_input and names == ("grad", "result")  # the rule takes these as they are
+    node_name = op.node_name if op.node_name.__class__ is str else op.node_name(Placeholder(), *options.values())
+
+    class UnaryNode(Node):
+        __slots__ = ()
+
+        def apply(self, grad):
+            value, kept, version, kept_version = self.saved if keeps_input or keeps_result else (None, None, 0, 0)
+            if keeps_input and value._version_counter.value != version:
+                raise modified_in_place(value, version, describe_producer(value), self)
+            if keeps_result:
+                if kept._version_counter.value != kept_version:
+                    raise modified_in_place(kept, kept_version, produced_by((self, 0)), self)
+                if state.grad:
+                    kept = kept._alias()
+                    kept._edge = (self, 0)
+                if with_result:
+                    return (rule(grad, kept),)
+            return (grad if apply_rule is None else apply_rule(grad, value, kept),)
+
+        if keeps_input:
+            _saved_self = property(lambda self: self.saved[0])
+
+        if keeps_result:
+
+            @property
+            def _saved_result(self):
+                kept = self.saved[1]._alias()
+                kept._edge = (self, 0)
+                return kept
+
+    keeps = first if keeps_input else None, "result" if keeps_result else None  # names of what is in ``saved``
+    node_type = node_class(node_name, UnaryNode, op=op, keeps=keeps)
+    show_raw(node_type, names)
+
+    def tracked(input, result, edge):
+        node = node_type()
+        node.next_edges = (edge,)
+        node.sequence = next_sequence()
+        if keeps_result:
+            # The node holds the result's memory without its edge; both count versions together.
+            kept = new_tensor()
+            kept._array = result._array
+            kept._version_counter = result._version_counter = VersionCounter()
+            if keeps_input:
+                node.saved = (input, kept, input._version_counter.value, 0)
+            else:
+                node.saved = (None, kept, 0, 0)
+        elif keeps_input:
+            node.saved = (input, None, input._version_counter.value, 0)
+        else:
+            node.saved = None
+        return node
+
+    return tracked
+
+
+class Placeholder:
+    """Stands for a tensor operand where a node's name is asked for."""
+
+    _edge = None
+
+
+def binary_recorders(op):
+    """Two functions that record a call: with a tensor, and with a number, as second operand.
+
+    None stands for a case whose rules name more than grad, the operands and options that have defaults.
+    """
+    schema = schema_of(op)
+    first, second = schema.arguments[0].name, schema.arguments[1].name
+    options = {a.name: a.default for a in schema.arguments[2:]}
+    known = {"grad", first, second, *options}
+    rules = []
+    for name in (first, second):
+        rule = op.derivatives.get(name)
+        usable = rule is not None and set(_arguments(rule)) <= known
+        rules.append(
+            (_positional(rule, _arguments(rule), first, second, options), _arguments(rule)) if usable else None
+        )
+    if rules[0] is None:
+        return None, None
+    names = [op.node_name, op.node_name]
+    if op.node_name.__class__ is not str:
+        names = [op.node_name(Placeholder(), other, *options.values()) for other in (Placeholder(), 2)]
+    with_number = _number_recorder(op, names[1], first, second, rules[0])
+    return None if rules[1] is None else _pair_recorder(op, names[0], first, second, *rules), with_number
+
+
+def _pair_recorder(op, name, first, second, first_rule, second_rule):
+    rule_first, first_names = first_rule
+    rule_second, second_names = second_rule
+    first_for_first, second_for_first = first in first_names, second in first_names
+    first_for_second, second_for_second = first in second_names, second in second_names
+    keeps_operands = first_for_first or second_for_first or first_for_second or second_for_second
+    keeps = (first, second) if keeps_operands else ()
+    node_type = node_class(name, _pair_node(rule_first, rule_second, keeps_operands), op=op, keeps=keeps)
+    show_raw(node_type, (*first_names, *second_names))
+
+    def record(result, input, other, edge, other_edge):
+        if edge is not None and edge.__class__ is not tuple:
+            edge = edge.resolve(input)
+        if other_edge is not None and other_edge.__class__ is not tuple:
+            other_edge = other_edge.resolve(other)
+        if edge is None and other_edge is None:
+            return
+        node = node_type()
+        node.next_edges = (edge, other_edge)
+        node.sequence = next_sequence()
+        node.shapes = (input._array.shape, other._array.shape)
+        if keeps_operands:
+            a = b = None
+            if (edge is not None and first_for_first) or (other_edge is not None and first_for_second):
+                a = input
+            if (edge is not None and second_for_first) or (other_edge is not None and second_for_second):
+                b = other
+            node.saved = (a, b, input._version_counter.value, other._version_counter.value)
+        else:
+            node.saved = None
+        result._edge = (node, 0)
+
+    return record
+
+
+def _number_recorder(op, name, first, second, rule):
+    rule, names = rule
+    keeps_input, keeps_number = first in names, second in names
+    node_type = node_class(name, _number_node(rule, keeps_input), op=op, keeps=(first,) if keeps_input else ())
+    show_raw(node_type, names)
+
+    def record(result, input, other, edge, other_edge):
+        if edge.__class__ is not tuple:
+            edge = edge.resolve(input)
+            if edge is None:
+                return
+        node = node_type()
+        node.next_edges = (edge,)
+        node.sequence = next_sequence()
+        node.number = other if keeps_number else None
+        node.saved = (input, input._version_counter.value) if keeps_input else None
+        result._edge = (node, 0)
+
+    return record
+
+
+def _passes_on(grad):
+    return grad
+
+
+def _positional(rule, names, first, second, options):
+    """``rule`` as a function of (grad, first, second), None for one that hands the gradient on.
+
+    Options that it names take their defaults.
+    """
+    rest = tuple(options[name] for name in names if name in options)
+    head = tuple(name for name in names if name not in options)
+    if names != head + tuple(name for name in names if name in options):
+        raise ValueError(f"a rule names grad, operands and options in this order, not {names}")
+    if head == ("grad",):
+        if rule.__code__.co_code == _passes_on.__code__.co_code and not rest:
+            return None
+        return lambda grad, a, b: rule(grad, *rest)
+    if head == ("grad", first):
+        return lambda grad, a, b: rule(grad, a, *rest)
+    if head == ("grad", second):
+        return lambda grad, a, b: rule(grad, b, *rest)
+    if head == ("grad", first, second):
+        return (lambda grad, a, b: rule(grad, a, b, *rest)) if rest else rule
+    raise ValueError(f"a rule names grad, operands and options in this order, not {names}")
+
+
+def _pair_node(rule_first, rule_second, keeps_operands):
+    class PairNode(Node):
+        __slots__ = ("shapes",)
+
+        def apply(self, grad):
+            edge, other_edge = self.next_edges
+            shape, other_shape = self.shapes
+            a = b = found = second = None
+            if keeps_operands:
+                a, b, version, other_version = self.saved
+                if b is not None and b._version_counter.value != other_version:
+                    raise modified_in_place(b, other_version, describe_producer(b), self)
+                if a is not None and a._version_counter.value != version:
+                    raise modified_in_place(a, version, describe_producer(a), self)
+            if edge is not None:
+                found = grad if rule_first is None else rule_first(grad, a, b)
+                if found._array.shape != shape:
+                    found = found.sum_to_size(shape) if shape else found.sum()
+            if other_edge is not None:
+                second = grad if rule_second is None else rule_second(grad, a, b)
+                if second._array.shape != other_shape:
+                    second = second.sum_to_size(other_shape) if other_shape else second.sum()
+            return found, second
+
+        if keeps_operands:
+            _saved_self = property(lambda self: self.saved[0])
+            _saved_other = property(lambda self: self.saved[1])
+
+    return PairNode
+
+
+def _number_node(rule, keeps_input):
+    class NumberNode(Node):
+        __slots__ = ("number",)
+
+        @property
+        def next_functions(self):
+            following = super().next_functions
+            return (*following, (None, 0)) if self.op.name in WRAPS_NUMBERS else following
+
+        def apply(self, grad):
+            if not keeps_input:
+                return (grad if rule is None else rule(grad, None, self.number),)
+            value, version = self.saved
+            if value._version_counter.value != version:
+                raise modified_in_place(value, version, describe_producer(value), self)
+            return (rule(grad, value, self.number),)
+
+        if keeps_input:
+            _saved_self = property(lambda self: self.saved[0])
+        _saved_other = _saved_exponent = property(lambda self: self.number)
+
+    return NumberNode

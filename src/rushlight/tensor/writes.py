@@ -1,0 +1,220 @@
+"""Writes into tensors: the in-place and ``out=`` forms of operations, with PyTorch's refusals."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+
+import numpy as np
+
+from ..autograd.hints import NOTED_WRITES
+from ..autograd.modes import state
+from ..autograd.names import described
+from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter, edge_of
+from ..autograd.op_node import node_class_of, op_node_class, plan_of, record
+from ..autograd.views import View, check_inplace, rebase
+from ..base import dtypes
+from ..base.arrays import resized
+from ..base.errors import hinted
+from ..base.shapes import broadcast_shapes
+from ..base.user_code import user_place
+from ..ops import table
+from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared
+from ..ops.outputs import DTYPE_FROM_OUT, UNSHARED, check_out_dtype
+from ..ops.table import functions
+from .base import quiet, wrap
+from .classes import LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, living
+from .compute import ELEMENTWISE_KINDS, compute
+from .elementwise import elementwise_result
+from .interposers import INTERPOSERS, innermost
+
+
+def bump(tensor, name, inside=2):
+    """Note that the memory of ``tensor`` was written by operation ``name``, and where; ``inside`` as for `user_place`."""
+    counter = tensor._version_counter
+    if counter is UNTOUCHED:
+        counter = tensor._version_counter = VersionCounter()
+    elif counter is INFERENCE:
+        functions.refuse_write(name)
+        return
+    counter.value = times = counter.value + 1
+    counter.writer = (name, user_place(inside)) if times <= NOTED_WRITES else name
+
+
+# bump, _around_write, run_inplace, and the function that was called.
+_FRAMES_OF_A_WRITE = 4
+
+
+def run_inplace(op, schema, values, name):
+    """Run an operation and write its result into its first argument, with PyTorch's refusals."""
+    if LEVEL_CLASSES:
+        values = living(values)
+    if INTERPOSERS:
+        interposer = innermost()
+        if interposer is not None:
+            again = partial(run_inplace, op, schema, name=name)
+            return interposer.call(op, schema, values, again, partial(_around_write, op, schema, name), writes=True)
+    return _around_write(op, schema, name, values, partial(_write, op, schema, name))
+
+
+def _around_write(op, schema, name, values, write):
+    """Refuse what autograd cannot follow, ``write(values)``, and note it."""
+    self = values[0]
+    if not (state.recording and _any_requires_grad(schema, values)):
+        write(values)
+        bump(self, name, _FRAMES_OF_A_WRITE)
+        return self
+    check_inplace(self, name, values)
+    original, needs = None, _needs(schema, values)
+    if needs and op.differentiable and plan_of(op, schema, needs).keeps_first:
+        original = wrap(dense_copy(self._array)) if self.__class__ in PLAIN_CLASSES else self.clone()
+        original._edge = edge_of(self)
+    write(values)
+    node_type = node_class_of(op, values) if op.inplace_node is None else op_node_class(op.inplace_node)
+    # Operands are saved with the version they had before: one that shares the written memory is then refused.
+    node = record(op, schema, node_type, values, (self,), original, written=1)
+    bump(self, name, _FRAMES_OF_A_WRITE)
+    if node is not None:
+        rebase(self, (node, 0))
+    return self
+
+
+def _write(op, schema, name, values):
+    """Compute an operation into the memory of its first argument."""
+    if op.kind == table.INPLACE:
+        compute(op, schema, values)
+        return
+    target = values[0]._array
+    if op.kind in ELEMENTWISE_KINDS:
+        refuse_overlap(target)
+        _refuse_shared_operands(target, schema, values)
+        found = quiet.run(elementwise_result, op, schema, values, target)
+    else:
+        found = compute(op, schema, values)
+    if found is not target:
+        write_array(target, found, name)
+
+
+def _any_requires_grad(schema, values):
+    """Whether any tensor among the values requires grad; does not look whether its history can be followed."""
+    for position in schema.tensor_positions:
+        value = values[position]
+        for each in value if value.__class__ is list else (value,):
+            edge = getattr(each, "_edge", None)
+            if edge is not None and (edge.__class__ is not View or edge.requires_grad):
+                return True
+    return False
+
+
+def _needs(schema, values):
+    """Which tensor arguments need a gradient, as bits; looks up the history of each, so that a bad one raises."""
+    needs, bit = 0, 1
+    for position in schema.tensor_positions:
+        value = values[position]
+        for each in value if value.__class__ is list else (value,):
+            if hasattr(each, "_edge") and edge_of(each) is not None:
+                needs |= bit
+        bit += bit
+    return needs
+
+
+def write_array(target, found, name):
+    """Copy a result into an existing array; its shape must match and its category must not be higher."""
+    refuse_overlap(target)
+    if found.shape != target.shape:
+        if broadcast_shapes(found.shape, target.shape) != target.shape or found.size != target.size:
+            raise RuntimeError(
+                hinted(
+                    f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(found.shape)}",
+                    f"{name}() cannot make its tensor larger; use the out-of-place form",
+                )
+            )
+        found = found.reshape(target.shape)
+    if found.dtype is not target.dtype:
+        source, goal = dtypes.from_numpy(found.dtype), dtypes.from_numpy(target.dtype)
+        if not dtypes.can_cast(source, goal):
+            raise RuntimeError(
+                hinted(
+                    f"result type {source.legacy_name} can't be cast to the desired output type {goal.legacy_name}",
+                    f"{name}() writes into a tensor of {goal!r}; convert it first, or use the out-of-place form",
+                )
+            )
+    quiet.run(copy_unsafe, target, found)
+
+
+def copy_unsafe(target, source):
+    """Copy between arrays, converting as C does: floats are cut to integers, complex numbers lose their imaginary part."""
+    np.copyto(target, source, casting="unsafe")
+
+
+def write_out(op, schema, values, out):
+    """The ``out=`` form: results go into given tensors, resized where they do not fit."""
+    refuse_tracked_out(op.name, out, values)
+    targets = (out,) if hasattr(out, "_edge") else tuple(out)
+    if schema.name in DTYPE_FROM_OUT and values[-1] is None:
+        values[-1] = out.dtype
+    found = compute(op, schema, values)
+    casting = op.kind in ELEMENTWISE_KINDS
+    for target, array in zip(targets, found if found.__class__ is tuple else (found,)):
+        if casting or schema.name in UNSHARED:
+            _refuse_shared_operands(target._array, schema, values)
+        write_result(target, array, schema.name, casting)
+    return out
+
+
+def _refuse_shared_operands(target, schema, values):
+    """Refuse to write into an array that shares a part of an operand's memory."""
+    for position in schema.tensor_positions:
+        value = values[position]
+        for each in value if value.__class__ is list else (value,):
+            if hasattr(each, "_edge") and target.size:
+                refuse_partly_shared(target, each._array)
+
+
+def refuse_tracked_out(name, out, values):
+    """PyTorch's error where ``out=`` meets a tensor that requires grad."""
+    if INTERPOSERS:
+        interposer = innermost()
+        if interposer is not None:
+            interposer.refuse_out(name, out, values)
+    tracked = next((t for t in _tensors_among([*values, out]) if t.requires_grad), None) if state.grad else None
+    if tracked is not None:
+        raise RuntimeError(
+            hinted(
+                f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                "arguments requires grad.",
+                f"{described(tracked)} requires grad: leave out= away, or compute under torch.no_grad()",
+            )
+        )
+
+
+def _tensors_among(values):
+    for value in values:
+        for each in value if value.__class__ in SEQUENCES else (value,):
+            if hasattr(each, "_edge"):
+                yield each
+
+
+def _resize(target, shape):
+    """Give an ``out=`` tensor another shape; only an empty one may change silently."""
+    if target._array.size:
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(target._array.shape)}, which does not "
+            f"match the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
+            "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
+            "inplace, to zero elements with t.resize_(0).",
+            stacklevel=5,
+        )
+    target._array = resized(target._array, shape)
+
+
+def write_result(target, array, name, casting):
+    """Write one result into an ``out=`` tensor; ``casting``: of any dtype that it can be cast to."""
+    source, goal = dtypes.from_numpy(array.dtype), target.dtype
+    if source is not goal:
+        check_out_dtype(name, source, goal, casting)
+    if target._array.shape != array.shape:
+        _resize(target, array.shape)
+    refuse_overlap(target._array)
+    quiet.run(copy_unsafe, target._array, array)
+    bump(target, name)
