@@ -19,7 +19,7 @@ ndarray, empty = np.ndarray, np.empty
 BOOL = np.dtype(np.bool_)
 _COMPUTED = {"f16": "f32", "bf16": "f32"}  # scalars that are only stored
 _CHUNK_BYTES = 65536  # of the widest operand: chunks are large beside a ticket (50 ns), small beside the whole
-_STREAM_BYTES = 1 << 24
+_STREAM_BYTES = 1 << 25  # results from here on go past the caches; smaller ones are read again while they are there
 _ALONE_NANOSECONDS = 8000  # less work than this is done before another thread has come to help
 
 _emittable = set()  # names and keys of Entries whose programs can be made
@@ -64,14 +64,19 @@ class Entry:
         if size < self.streamed:
             if self.alone is None:
                 self.compile_flat()
-            run = self.alone if size < self.threshold else self.threaded
-            run(*arguments, out, size, self.chunk, 0, *self.numbers)
+            if size < self.threshold:
+                self.alone(*arguments, out, size, self.chunk, 0, *self.numbers)
+            else:
+                self.threaded(*arguments, out, size, self.chunk, self._head(out), *self.numbers)
             return out
         if self.stream is None:
             self.stream = self._compiled_flat(True).threaded
-        head = -address_of(out) % self.stored // out.itemsize
-        self.stream(*arguments, out, size, self.chunk, head, *self.numbers)
+        self.stream(*arguments, out, size, self.chunk, self._head(out), *self.numbers)
         return out
+
+    def _head(self, out):
+        """How many elements come before the first whole vector: stores across two cache lines take half as long again."""
+        return -address_of(out) % self.stored // out.itemsize
 
     def run_strided(self, arguments, arrays, out):
         """Any layout: ``arguments`` are the arrays and numbers in order."""

@@ -92,8 +92,9 @@ class _Body:
 def flat(signature, lanes, stream=False):
     """The program for contiguous operands of one shape: parameters ``count``, ``chunk`` and ``head`` follow ``out``.
 
-    All three count elements. With ``stream``, the result goes to memory past the caches: ``out`` must begin an element's
-    size after a multiple of a vector's size, ``head`` elements before the next one, and ``chunk`` be whole vectors.
+    All three count elements. The first ``head`` (fewer than ``lanes``) are computed on their own, so that what follows is
+    stored at multiples of a vector's size. With ``stream``, where that must be so, with chunks of whole vectors, the
+    result goes to memory past the caches.
     """
     extents = [("count", "i64"), ("chunk", "i64"), ("head", "i64")]
     builder = Builder(signature.name, [*signature.parameters(), *extents, *signature.option_parameters()])
@@ -103,7 +104,7 @@ def flat(signature, lanes, stream=False):
     body = _Body(builder, signature, lanes, operands, builder.parameters[given + 3 :])
     bytes_stored = out.type.element.size * lanes
 
-    def compute(index, mask, carry=()):
+    def compute(index, mask):
         loaded = {}
         for position, pointer in body.pointers:
             loaded[position] = body.convert(position, builder.load(pointer, index, lanes, mask))
@@ -115,10 +116,16 @@ def flat(signature, lanes, stream=False):
 
     with builder.parallel((count - head + chunk - 1) // chunk) as number:
         first = head + number * chunk
-        if stream:
-            with builder.when(number.equals(0)):
-                compute(0, builder.first_lanes(head, lanes))
-        builder.for_lanes(first, builder.minimum(first + chunk, count), lanes, compute)
+        end = builder.minimum(first + chunk, count)
+        whole = first + (end - first) // lanes * lanes
+        with builder.loop(first, whole, lanes) as loop:
+            compute(loop.index, None)
+        if lanes > 1:
+            with builder.loop(0, 2) as piece:  # the head, in the first chunk, and what is left behind the last vector
+                is_head = piece.index.equals(0)
+                left = builder.select(is_head, builder.select(number.equals(0), head, 0), end - whole)
+                with builder.when(left > 0):
+                    compute(builder.select(is_head, 0, whole), builder.first_lanes(left, lanes))
     return Program(signature.name, [builder.function])
 
 

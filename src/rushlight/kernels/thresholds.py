@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..ops.table import FLOAT, UNARY
+
 OPERATIONS = {  # module of the kernels -> operation -> elements
     # Kernels win from 16 elements on (a call: 1.3 to 2.9 us, NumPy: 2 to 16 us). What keeps the numbers up is the first
     # call of a process, which loads this room (and LLVM, where a kernel is not on disk yet): programs of a few small
@@ -22,6 +24,12 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     },
     "softmax": dict.fromkeys(("softmax", "log_softmax", "softmax_gradient", "log_softmax_gradient"), 512),
     "scan": {"cumsum": 2048, "cumprod": 2048},
+    # 1,024 pairs: 3 us against 4 to 40; 100,000: 12 against 50 to 700.
+    "losses": {
+        **dict.fromkeys(("mse_loss_pair", "smooth_l1_loss_pair", "huber_loss_pair", "binary_cross_entropy_pair"), 2048),
+        **dict.fromkeys(("binary_cross_entropy_with_logits_pair", "mse_loss_gradient"), 2048),
+        **dict.fromkeys(("smooth_l1_loss_gradient", "huber_loss_gradient"), 2048),
+    },
     "cross_entropy": {"cross_entropy_parts": 512, "cross_entropy_gradient": 512},
     "norm": {
         **dict.fromkeys(("layer_norm_parts", "layer_norm_gradients", "batch_norm_parts", "batch_norm_gradients"), 512),
@@ -73,12 +81,14 @@ MODULE_OF = {name: module for module, operations in OPERATIONS.items() for name 
 
 # A call of an elementwise kernel takes 1.1 to 1.4 us, 2.7 where operands are broadcast or strided. NumPy's own functions are
 # as fast as one thread until operands leave the second-level cache; of formulas it makes several passes (gelu of 1,024
-# elements: 16 us against 1.5). Measured where both take the same time, doubled for what the first call loads.
-_UFUNC, _LIGHT, _FORMULA = 16384, 4096, 512
+# elements: 16 us against 1.5). Measured where both take the same time, doubled for what the first call loads: exp, log
+# and their like from 4,096 elements (8,192: 2.6 us against 3.3), sums and products from 16,384, formulas of few steps
+# (relu) from 2,048 (4,096: 1.3 us against 4.6), those of many from 512 (1,024: 1.2 us against 2.3 and more).
+_UFUNC, _MATH, _LIGHT, _FORMULA = 16384, 4096, 2048, 512
 
 
 def elementwise_elements(op):
     """From how many elements on `elementwise.run` computes an operation."""
     if isinstance(op.numpy, np.ufunc) or isinstance(op.ufunc, np.ufunc):
-        return _UFUNC
+        return _MATH if op.kind == UNARY and op.dtype_rule == FLOAT else _UFUNC
     return _LIGHT if op.light or op.numpy is not None else _FORMULA

@@ -6,8 +6,10 @@ import numpy as np
 
 from ..base import dtypes
 from .matmul import NATIVE_FLOATS
+from .numpy_math import numpy_math
 from .reduce import add_up
 from .table import camel_case, composite, functions, is_half, op, widened
+from .tensor_math import tensor_math
 
 REDUCTIONS = ("none", "mean", "sum")
 FEW = 1024  # numbers
@@ -99,7 +101,7 @@ def _difference(array, target):
     return np.asarray(np.subtract(widened(array), widened(target)))
 
 
-def _sum_of_squares(difference, _):
+def _sum_of_squares(difference):
     """What `reduce_array` adds up, in one call where so few numbers lose nothing by it."""
     if difference.size > FEW or not difference.flags.c_contiguous:
         return add_up(np.multiply(difference, difference, out=difference))
@@ -107,21 +109,25 @@ def _sum_of_squares(difference, _):
     return flat.dot(flat)
 
 
-def _distance(name, forward, slope, curvature, doc, *, scale=1, total=None):
+def _distance(name, value, slope, curvature, doc, *, scale=1, total=None):
     """Write a loss of the difference ``self - target``, the same for its negative, and its gradient into the table.
 
-    ``forward(difference, parameter)`` gets an array that it may overwrite; ``scale * slope`` and ``curvature`` are its
-    first two derivatives, as formulas of arrays and Tensors alike. ``total(difference, parameter)`` adds the losses up.
+    ``value(m, difference, parameter)`` and ``scale * slope(m, difference, parameter)``, its derivative, are formulas;
+    ``scale * curvature(difference, parameter)`` is the derivative of that, of Tensors. ``total(difference)`` adds the
+    losses of an array up, which it may overwrite.
     """
 
     gradient_name = f"{name}_gradient"
 
     class loss:
+        def element(m, self, target, parameter):
+            return value(m, self - target, parameter)
+
         def forward(self, target, reduction, parameter):
             difference = _difference(self, target)
             if total is None or reduction == "none":
-                return reduce_array(forward(difference, parameter), reduction, self.dtype)
-            found = total(difference, parameter)
+                return reduce_array(np.asarray(value(numpy_math, difference, parameter)), reduction, self.dtype)
+            found = total(difference)
             return np.asarray(found / difference.size if reduction == "mean" else found, self.dtype)
 
         def d_self(grad, self, target, reduction, parameter):
@@ -131,15 +137,19 @@ def _distance(name, forward, slope, curvature, doc, *, scale=1, total=None):
             return getattr(functions, gradient_name)(grad, target, self, reduction, parameter)
 
     class gradient:
+        def element(m, factor, self, target, parameter):
+            return slope(m, self - target, parameter) * (factor if scale == 1 else factor * scale)
+
         def forward(grad, self, target, reduction, parameter):
-            found = np.asarray(slope(_difference(self, target), parameter))
+            found = np.asarray(slope(numpy_math, _difference(self, target), parameter))
             factor = grad[()] * scale / self.size if reduction == "mean" else grad * scale
             if is_half(self.dtype):
                 return np.multiply(found, widened(factor), out=found).astype(self.dtype, copy=False)
             return np.multiply(found, factor, out=found)
 
         def d_grad(grads, self, target, reduction, parameter):
-            return gathered(grads[0] * slope(self - target, parameter) * scale, reduction, self.numel())
+            slopes = slope(tensor_math, self - target, parameter)
+            return gathered(grads[0] * slopes * scale, reduction, self.numel())
 
         def d_self(grads, grad, self, target, reduction, parameter):
             return share(grad, self.numel(), reduction) * grads[0] * curvature(self - target, parameter)
@@ -156,20 +166,20 @@ def _distance(name, forward, slope, curvature, doc, *, scale=1, total=None):
        names=(), node=node + "Backward0")(gradient)  # fmt: skip
 
 
-def _smooth_l1(difference, beta):
-    size = np.abs(difference)
-    return np.where(size < beta, 0.5 * size * size / beta, size - 0.5 * beta).astype(size.dtype, copy=False)
+def _smooth_l1(m, difference, beta):
+    size = m.abs(difference)
+    return m.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta)
 
 
-def _huber(difference, delta):
-    size = np.abs(difference)
-    return np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)).astype(size.dtype, copy=False)
+def _huber(m, difference, delta):
+    size = m.abs(difference)
+    return m.where(size <= delta, size * size * 0.5, (size - 0.5 * delta) * delta)
 
 
 _distance(
     "mse_loss",
-    lambda d, _: np.multiply(d, d, out=d),
-    lambda d, _: d,
+    lambda m, d, _: d * d,
+    lambda m, d, _: d,
     lambda d, _: 2,
     "The squared difference.",
     scale=2,
@@ -178,14 +188,14 @@ _distance(
 _distance(
     "smooth_l1_loss",
     _smooth_l1,
-    lambda d, beta: (d / beta).clip(-1, 1),
+    lambda m, d, beta: m.clamp(d * (1 / beta), -1, 1),
     lambda d, beta: (d.abs() < beta).to(d.dtype) / beta,
     "Squared below ``parameter``, absolute above.",
 )
 _distance(
     "huber_loss",
     _huber,
-    lambda d, delta: d.clip(-delta, delta),
+    lambda m, d, delta: m.clamp(d, -delta, delta),
     lambda d, delta: (d.abs() <= delta).to(d.dtype),
     "Squared below ``parameter``, linear above.",
 )

@@ -8,7 +8,13 @@ import numpy as np
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
 from .loss import REDUCTIONS, numbered, reduce_array, reduced, reduction_of, share
-from .table import composite, functions, op, widened
+from .numpy_math import numpy_math
+from .table import FUSED, TABLE, composite, functions, op, widened
+
+
+def _elements(name, *arrays):
+    """The loss of each element by the formula of operation ``name``, half precision in float32."""
+    return np.asarray(TABLE[name].element(numpy_math, *[a if a is None else widened(a) for a in arrays]))
 
 
 @op("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight, str reduction) -> Tensor",
@@ -16,20 +22,32 @@ from .table import composite, functions, op, widened
 class binary_cross_entropy_pair:
     """``-(target log p + (1 - target) log (1 - p))``; logarithms are held above -100."""
 
+    def element(m, self, target, weight):
+        logs, others = m.maximum(m.log(self), -100), m.maximum(m.log1p(-self), -100)
+        loss = (target - 1) * others - target * logs
+        return loss if weight is None else loss * weight
+
     def forward(self, target, weight, reduction):
-        p, t = widened(self), widened(target)
-        logs = np.maximum(np.log(p), -100)
-        others = np.maximum(np.log1p(-p), -100)
-        loss = (t - 1) * others - t * logs
-        return reduce_array(np.asarray(loss if weight is None else loss * widened(weight)), reduction, self.dtype)
+        loss = _elements("binary_cross_entropy_pair", self, target, weight)
+        return reduce_array(loss, reduction, self.dtype)
 
     def d_self(grad, self, target, weight, reduction):
-        found = share(grad, self.numel(), reduction) * (self - target) / ((1 - self) * self).clamp(min=1e-12)
-        return found if weight is None else found * weight
+        each = share(grad, self.numel(), reduction)
+        return functions.binary_cross_entropy_slope(self, target, each, weight)
 
     def d_target(grad, self, weight, reduction):
         logits = (1 - self).log().clamp(min=-100) - self.log().clamp(min=-100)
         found = share(grad, self.numel(), reduction) * logits
+        return found if weight is None else found * weight
+
+
+@op("binary_cross_entropy_slope(Tensor self, Tensor target, Tensor each, Tensor? weight) -> Tensor", kind=FUSED,
+    names=())  # fmt: skip
+class binary_cross_entropy_slope:
+    """The gradient of `binary_cross_entropy`, given that of each element's loss."""
+
+    def element(m, self, target, each, weight):
+        found = each * (self - target) / m.clamp((1 - self) * self, 1e-12, None)
         return found if weight is None else found * weight
 
 
@@ -75,28 +93,40 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 class binary_cross_entropy_with_logits_pair:
     """The cross entropy of sigmoid(self) and targets, without overflow."""
 
-    def forward(self, target, weight, pos_weight, reduction):
-        x, t = widened(self), widened(target)
+    def element(m, self, target, weight, pos_weight):
         # log(1 + exp(-x)) = max(-x, 0) + log(1 + exp(-|x|))
-        loss = np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0)
+        loss = m.log1p(m.exp(-m.abs(self))) + m.maximum(-self, 0)
         if pos_weight is not None:
-            loss = loss * (1 + (widened(pos_weight) - 1) * t)
-        loss = (1 - t) * x + loss
-        return reduce_array(np.asarray(loss if weight is None else loss * widened(weight)), reduction, self.dtype)
+            loss = loss * ((pos_weight - 1) * target + 1)
+        loss = (1 - target) * self + loss
+        return loss if weight is None else loss * weight
+
+    def forward(self, target, weight, pos_weight, reduction):
+        loss = _elements("binary_cross_entropy_with_logits_pair", self, target, weight, pos_weight)
+        return reduce_array(loss, reduction, self.dtype)
 
     def d_self(grad, self, target, weight, pos_weight, reduction):
-        if pos_weight is None:
-            found = self.sigmoid() - target
-        else:
-            scaled = pos_weight * target
-            found = (scaled + 1 - target) * self.sigmoid() - scaled
-        found = share(grad, self.numel(), reduction) * found
-        return found if weight is None else found * weight
+        each = share(grad, self.numel(), reduction)
+        return functions.binary_cross_entropy_with_logits_slope(self, target, each, weight, pos_weight)
 
     def d_target(grad, self, weight, pos_weight, reduction):
         logs = functions.logsigmoid(self)
         found = -self if pos_weight is None else functions.logsigmoid(-self) - pos_weight * logs
         found = share(grad, self.numel(), reduction) * found
+        return found if weight is None else found * weight
+
+
+@op("binary_cross_entropy_with_logits_slope(Tensor self, Tensor target, Tensor each, Tensor? weight, Tensor? pos_weight) "
+    "-> Tensor", kind=FUSED, names=())  # fmt: skip
+class binary_cross_entropy_with_logits_slope:
+    """The gradient of `binary_cross_entropy_with_logits`, given that of each element's loss."""
+
+    def element(m, self, target, each, weight, pos_weight):
+        if pos_weight is None:
+            found = m.sigmoid(self) - target
+        else:
+            found = (1 - target) * m.sigmoid(self) - pos_weight * target * m.sigmoid(-self)
+        found = each * found
         return found if weight is None else found * weight
 
 

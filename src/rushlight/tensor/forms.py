@@ -15,7 +15,8 @@ from ..base import dtypes
 from ..base.device import check_device, check_layout
 from ..base.errors import hinted
 from ..base.user_code import user_place
-from ..kernels.routing import NEVER, elements_of, kernel_of
+from ..kernels.routing import NEVER, elements_of, kernel_of, run_elementwise
+from ..kernels.thresholds import elementwise_elements
 from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
 from ..ops.outputs import KEEP_SHAPE
@@ -35,6 +36,8 @@ def inplace_form(op):
     name = op.name + "_"
     ufunc = op.ufunc if op.kind == table.BINARY and default_rule(op) in (table.PROMOTE, table.FLOAT) else None
     ufunc = ufunc if isinstance(ufunc, np.ufunc) and not op.refuse else None
+    elements, large = elementwise_elements(op), run_elementwise
+    options = None if ufunc is None else tuple(a.default for a in schema_of(op).arguments[2:])
 
     def call(self, *args, **kwargs):
         # The common small case: a ufunc, same dtype, nothing recorded.
@@ -47,7 +50,12 @@ def inplace_form(op):
                         refuse_overlap(x)
                         refuse_partly_shared(x, y)
                     try:
-                        quiet.run(ufunc, x, y, out=x)
+                        if (
+                            x.size < elements
+                            or x.shape != y.shape
+                            or large(op, (x, y), options, out=x) is NotImplemented
+                        ):
+                            quiet.run(ufunc, x, y, out=x)
                     except ValueError:
                         return run_inplace(op, schema_of(op), schema_of(op).bind((self, *args), kwargs), name)
                     bump(self, name)
