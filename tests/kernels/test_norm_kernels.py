@@ -61,6 +61,23 @@ def test_layer_norm(shape, normalized, dtype):
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize(
+    ("shape", "normalized"),
+    [((5, 3), (3,)), ((40, 64), (64,)), ((9, 50), (50,)), ((3, 5, 333), (333,)), ((4, 7, 300), (7, 300)), ((3, 50000), (50000,))],
+)  # fmt: skip
+def test_rms_norm(shape, normalized, dtype):
+    x, grad, tolerance = numbers(shape, dtype), numbers(shape, dtype, 1), TOLERANCES[dtype]
+    forward, backward = TABLE["rms_norm_parts"].forward, TABLE["rms_norm_gradients"].forward
+    for weight, _ in affine_choices(normalized, dtype):
+        options, exact = (normalized, weight, 1e-5), (normalized, wide(weight), 1e-5)
+        found, expected = norm.rms_norm(x, *options), forward(wide(x), *exact)
+        assert_close(found, expected, forward(x, *options), tolerance)
+        gradients = norm.rms_norm_gradients(grad, x, *options, found[1])
+        expected = backward(wide(grad), wide(x), *exact, expected[1])
+        assert_close(gradients, expected, backward(grad, x, *options, found[1]), 10 * tolerance)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize(
     "shape", [(64, 10), (5, 40), (700, 33), (4, 3, 5, 5), (16, 3, 28, 28), (2, 3, 140, 140), (1, 6, 11), (3, 2, 1, 1)]

@@ -1,14 +1,15 @@
-"""Kernels of layer, group and batch norm, and of their gradients."""
+"""Kernels of layer, root mean square, group and batch norms, and of their gradients."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
 from .host import host
 from .kernel import compiled
-from .norm_programs import ChannelSums, Normalise, NormGradient, build_row_gradients
+from .norm_programs import ChannelSums, Normalise, NormGradient, RootNormalise, RootNormGradient, build_row_gradients
 from .plans import Plans
 from .reduce import computed_in, is_plain
 from .reduce_programs import PART, ceiling
@@ -101,21 +102,25 @@ def layer_norm(input, normalized_shape, weight, bias, eps):
     return out, mean, scale
 
 
-def _layer_gradients_call(input, normalized_shape, weight):
+def _row_gradients_call(name, make, input, normalized_shape, weight):
     length = math.prod(normalized_shape)
     rows = input.size // length
     machine = _lanes(input)
     multiple = 1 if length <= machine else 2 if length <= 2 * machine else 4
     lanes, single = machine * multiple, length <= 4 * machine
     affine = _affine(weight=weight)
-    operation = NormGradient(scalar_of(input.dtype), affine, "element")
-    key = ("layer_norm_gradients", operation.source, multiple, single, *affine.items())
-    kernel = compiled(key, lambda: build_row_gradients("layer_norm_gradients", operation, lanes, single))
+    operation = make(scalar_of(input.dtype), affine)
+    key = (name, operation.source, multiple, single, *affine.items())
+    kernel = compiled(key, lambda: build_row_gradients(name, operation, lanes, single))
     # Few chunks mean few sums over the rows of chunks, many mean work for many threads.
     chunk = max(ceiling(PART, length), ceiling(rows, 256))
     chunks = ceiling(rows, chunk)
     run = kernel.threaded if input.size >= _THREADED_FROM else kernel.alone
     return run, NUMPY[operation.scalar], chunks * length, (length, rows, length, chunk, chunks, ceiling(length, lanes))
+
+
+def _layer_gradients_call(*arguments):
+    return _row_gradients_call("layer_norm_gradients", partial(NormGradient, per="element"), *arguments)
 
 
 @kernel_for("layer_norm_gradients")
@@ -129,6 +134,44 @@ def layer_norm_gradients(grad, input, normalized_shape, weight, bias, eps, mean,
     works = np.empty(work, kind), np.empty(work, kind)
     run(grad, input, out, *_given(weight), mean, scale, count, d_weight, d_bias, *works, *sizes)
     return out, d_weight, d_bias
+
+
+# ---------------------------------------------------------------- root mean square norm
+
+
+def _root_call(input, normalized_shape, weight):
+    length = math.prod(normalized_shape)
+    lanes, affine = _lanes(input), _affine(weight=weight)
+    plan = row_plan(input.size // length, 1, length, lanes)
+    operation = RootNormalise(scalar_of(input.dtype), affine)
+    call = _Call("rms_norm", operation, plan, input.size, lanes, tuple(affine.items()))
+    return call, input.shape[: input.ndim - len(normalized_shape)] + (1,) * len(normalized_shape), length
+
+
+@kernel_for("rms_norm_parts")
+def rms_norm(input, normalized_shape, weight, eps):
+    found = _prepared(_root_call, input, (normalized_shape,), weight)
+    if found is None:
+        return NotImplemented
+    call, lead, count = found
+    out, scale = np.empty(input.shape, input.dtype), np.empty(lead, call.kind)
+    call(input, out, *_given(weight), scale, eps, count)
+    return out, scale
+
+
+def _root_gradients_call(*arguments):
+    return _row_gradients_call("rms_norm_gradients", RootNormGradient, *arguments)
+
+
+@kernel_for("rms_norm_gradients")
+def rms_norm_gradients(grad, input, normalized_shape, weight, eps, scale):
+    found = _prepared(_root_gradients_call, input, (normalized_shape,), weight, beside=(grad, scale))
+    if found is None or grad.dtype != input.dtype:
+        return NotImplemented
+    run, kind, work, (count, *sizes) = found
+    out, d_weight = np.empty(input.shape, input.dtype), np.empty(normalized_shape, input.dtype)
+    run(grad, input, out, *_given(weight), scale, count, d_weight, np.empty(work, kind), *sizes)
+    return out, d_weight
 
 
 # ---------------------------------------------------------------- batch norm

@@ -57,6 +57,7 @@ class Normalise(_Affine):
     """
 
     settled = 2
+    centred = True
 
     def __init__(self, source, affine, per, statistics=True, running=False):
         super().__init__(source, affine, per)
@@ -97,12 +98,13 @@ class Normalise(_Affine):
         return [mean, scale]
 
     def write(self, span, settled):
-        mean, scale = (span.spread(v) for v in settled)
+        *mean, scale = (span.spread(v) for v in settled)
         weight, bias = (self.of_row(span, name) for name in ("weight", "bias"))
         factor = scale if weight is None else scale * weight
 
         def body(pointers, index, mask):
-            found = (span.load(pointers[0], index, mask) - mean) * factor
+            found = span.load(pointers[0], index, mask)
+            found = (found - mean[0] if self.centred else found) * factor
             own_weight, own_bias = (self.of_elements(span, name, index, mask) for name in ("weight", "bias"))
             shift = bias if own_bias is None else own_bias
             if own_weight is not None:
@@ -114,6 +116,36 @@ class Normalise(_Affine):
         span.each(body)
 
 
+class RootNormalise(Normalise):
+    """``x / sqrt(mean of squares + eps) * weight``: a row of ``count`` elements is not moved to mean 0."""
+
+    states = settled = 1
+    centred = False
+
+    def __init__(self, source, affine):
+        _Affine.__init__(self, source, affine, "element")
+        self.arrays = (source, source)
+        self.extras = [
+            *self.parameters(),
+            ("scale", pointer(self.scalar)),
+            ("eps", self.scalar),
+            ("count", self.scalar),
+        ]
+
+    def part(self, span):
+        return span.sums(lambda pointers, index, mask: [squared(span.load(pointers[0], index, mask))])
+
+    def combined(self, span):
+        return RowOperation.combined(self, span)
+
+    def settle(self, span, states):
+        builder = span.builder
+        eps, count = (builder.value(self.given[name], states[0].type) for name in ("eps", "count"))
+        scale = 1.0 / builder.unary("sqrt", states[0] / count + eps)
+        span.store_own(scale, self.given["scale"])
+        return [scale]
+
+
 class NormGradient(_Affine):
     """From the gradient (array 0) and the input (array 1) of Normalise the gradient of its input (array 2).
 
@@ -122,6 +154,7 @@ class NormGradient(_Affine):
     """
 
     states = settled = 2
+    centred = True
 
     def __init__(self, source, affine, per, through=True):
         super().__init__(source, affine, per)
@@ -175,6 +208,37 @@ class NormGradient(_Affine):
         span.each(body)
 
 
+class RootNormGradient(NormGradient):
+    """The same for RootNormalise."""
+
+    states = settled = 1
+    centred = False
+
+    def __init__(self, source, affine):
+        _Affine.__init__(self, source, affine, "element")
+        self.arrays = (source,) * 3
+        self.extras = [*self.parameters(), ("scale", pointer(self.scalar)), ("count", self.scalar)]
+
+    def part(self, span):
+        def terms(pointers, index, mask):
+            return [self._flow(span, pointers, index, mask) * span.load(pointers[1], index, mask)]
+
+        return span.sums(terms)
+
+    def settle(self, span, states):
+        scale = span.own(self.given["scale"])
+        return [states[0] * squared(scale) / span.builder.value(self.given["count"], scale.type)]
+
+    def write(self, span, settled):
+        slope, factor = span.spread(settled[0]), span.spread(span.own(self.given["scale"]))
+
+        def body(pointers, index, mask):
+            found = self._flow(span, pointers, index, mask) - span.load(pointers[1], index, mask) * slope
+            span.store(found * factor, pointers[2], index, mask)
+
+        span.each(body)
+
+
 class ChannelSums(RowOperation):
     """The gradients of group norm's weight and bias: rows are channels, stretches samples; arrays: gradient, input."""
 
@@ -205,16 +269,16 @@ class ChannelSums(RowOperation):
 
 def build_row_gradients(name, operation, lanes, single):
     """The Program of layer norm's gradients: NormGradient for the rows of each chunk, then, while they are in the cache,
-    the chunk's sums over its rows for weight and bias; and at last the sums of those."""
+    the chunk's sums over its rows for weight and bias; and at last the sums of those. Without a mean there is no bias."""
     source, scalar = pointer(operation.source), pointer(operation.scalar)
-    sizes = ("rows", "length", "chunk", "chunks", "blocks")
-    names = [("grad", source), ("x", source), ("out", source), *operation.extras, ("d_weight", source),
-             ("d_bias", source), ("work_weight", scalar), ("work_bias", scalar)]  # fmt: skip
+    sizes, parameters = ("rows", "length", "chunk", "chunks", "blocks"), ("weight", "bias")[: 1 + operation.centred]
+    names = [("grad", source), ("x", source), ("out", source), *operation.extras]
+    names += [(f"d_{each}", source) for each in parameters] + [(f"work_{each}", scalar) for each in parameters]
     builder = Builder(name, names + [(size, "i64") for size in sizes])
-    grad, x, out, *extras, d_weight, d_bias, work_weight, work_bias = builder.parameters[: -len(sizes)]
-    operation.given = dict(zip([extra for extra, _ in operation.extras], extras, strict=True))
-    mean, scale = operation.given["mean"], operation.given["scale"]
-    rows, length, chunk, chunks, blocks = builder.parameters[-len(sizes) :]
+    given = {value.name: value for value in builder.parameters}
+    operation.given = {extra: given[extra] for extra, _ in operation.extras}
+    rows, length, chunk, chunks, blocks = (given[size] for size in sizes)
+    results, works = ([given[kind + each] for each in parameters] for kind in ("d_", "work_"))
 
     def columns(block, pointers, count, finish):
         """Run ``finish`` on the span of a block of columns of ``count`` rows."""
@@ -229,31 +293,38 @@ def build_row_gradients(name, operation, lanes, single):
 
         builder.choose(left >= lanes, lambda: run(None), lambda: run(rest))
 
-    with builder.parallel(chunks) as number:
-        first = number * chunk
-        count = builder.minimum(chunk, rows - first)
+    def write_rows(first, count):
         with builder.loop(first, first + count) as loop:
-            pointers = [builder.offset(p, loop.index * length) for p in (grad, x, out)]
+            pointers = [builder.offset(given[array], loop.index * length) for array in ("grad", "x", "out")]
             span = RowSpan(builder, pointers, length, lanes, operation.scalar, single=single, place=loop.index)
             operation.write(span, operation.settle(span, operation.part(span)))
 
-        def sum_rows(span):
-            def terms(pointers, index, mask):
-                row = first + index
-                middle, factor = (span.builder.splat(builder.load(p, row), lanes) for p in (mean, scale))
-                flow = span.load(pointers[0], index, mask)
-                return [flow * ((span.load(pointers[1], index, mask) - middle) * factor), flow]
+    def sum_rows(span, first, number):
+        def terms(pointers, index, mask):
+            def own(array):
+                return span.builder.splat(builder.load(given[array], first + index), lanes)
 
-            for value, work in zip(span.sums(terms, 2), (work_weight, work_bias)):
-                span.store_own(value, builder.offset(work, number * length))
+            flow, moved = span.load(pointers[0], index, mask), span.load(pointers[1], index, mask)
+            moved = (moved - own("mean") if operation.centred else moved) * own("scale")
+            return [flow * moved, flow][: len(parameters)]
 
+        for value, work in zip(span.sums(terms, len(parameters)), works):
+            span.store_own(value, builder.offset(work, number * length))
+
+    with builder.parallel(chunks) as number:
+        first = number * chunk
+        count = builder.minimum(chunk, rows - first)
+        write_rows(first, count)
+        pointers = [builder.offset(given[array], first * length) for array in ("grad", "x")]
         with builder.loop(0, blocks) as loop:
-            columns(loop.index, [builder.offset(p, first * length) for p in (grad, x)], count, sum_rows)
+            columns(loop.index, pointers, count, lambda span: sum_rows(span, first, number))
 
     def sum_chunks(span):
-        found = span.sums(lambda pointers, index, mask: [span.load(p, index, mask) for p in pointers], 2)
-        for value, target in zip(found, (d_weight, d_bias)):
+        def terms(pointers, index, mask):
+            return [span.load(p, index, mask) for p in pointers]
+
+        for value, target in zip(span.sums(terms, len(parameters)), results):
             span.store_own(value, target)
 
-    chunked(builder, blocks, 1, lambda block: columns(block, [work_weight, work_bias], chunks, sum_chunks))
+    chunked(builder, blocks, 1, lambda block: columns(block, works, chunks, sum_chunks))
     return Program(name, [builder.function])

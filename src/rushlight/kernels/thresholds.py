@@ -33,7 +33,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     "cross_entropy": {"cross_entropy_parts": 512, "cross_entropy_gradient": 512},
     "norm": {
         **dict.fromkeys(("layer_norm_parts", "layer_norm_gradients", "batch_norm_parts", "batch_norm_gradients"), 512),
-        **dict.fromkeys(("group_norm_parts", "group_norm_gradients"), 512),
+        **dict.fromkeys(("group_norm_parts", "group_norm_gradients", "rms_norm_parts", "rms_norm_gradients"), 512),
     },
     # A step of a layer is a score of NumPy calls, 1 us each, or one phase of a program, 1 us for all (LSTM of 32 units, 8
     # samples, 20 steps: 32 us against 700).

@@ -176,20 +176,93 @@ def functional_layer_norm(input, normalized_shape, weight=None, bias=None, eps=1
     return functions.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
+# ---------------------------------------------------------------- root mean square norm
+
+
+def _rms_norm_formula(input, weight, normalized_shape, eps):
+    kind = input.dtype
+    wide = input.float() if kind.itemsize == 2 else input
+    scale = (wide.pow(2).mean(tuple(range(-len(normalized_shape), 0)), True) + eps).rsqrt()
+    found = wide * scale if weight is None else wide * scale * weight
+    return found.to(kind)
+
+
+def _node_of_rms_norm(input, *rest):
+    return "ToCopyBackward0" if input.dtype.itemsize == 2 else "MulBackward0"
+
+
+@op("rms_norm_parts(Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> Tensor[]",
+    names=(), node=_node_of_rms_norm)  # fmt: skip
+class rms_norm_parts:
+    """`rms_norm` with one over the root of each row's mean square."""
+
+    def forward(input, normalized_shape, weight, eps):
+        rows = _as_rows(widened(input), normalized_shape)
+        count = rows.dtype.type(max(rows.shape[1], 1))
+        found, scale = np.empty(rows.shape, rows.dtype), np.empty((rows.shape[0], 1), rows.dtype)
+        for part in row_slices(*rows.shape):
+            mean = np.einsum("ij,ij->i", rows[part], rows[part])[:, None] / count
+            scale[part] = 1 / np.sqrt(mean + rows.dtype.type(eps))
+            np.multiply(rows[part], scale[part], out=found[part])
+        if weight is not None:
+            np.multiply(found, widened(weight).reshape(-1), out=found)
+        lead = input.shape[: input.ndim - len(normalized_shape)] + (1,) * len(normalized_shape)
+        return found.reshape(input.shape).astype(input.dtype, copy=False), scale.reshape(lead)
+
+    def gradients(grads, input, normalized_shape, weight, eps, result1, needs):
+        return functions.rms_norm_gradients(grads[0], input, normalized_shape, weight, eps, result1)
+
+
+@op("rms_norm_gradients(Tensor grad, Tensor input, int[] normalized_shape, Tensor? weight, float eps, Tensor scale) -> Tensor[]",
+    names=(), node="RmsNormBackwardBackward0")  # fmt: skip
+class rms_norm_gradients:
+    """The gradients of a root mean square norm with respect to input and weight."""
+
+    def forward(grad, input, normalized_shape, weight, eps, scale):
+        rows, flowing = _as_rows(widened(input), normalized_shape), _as_rows(widened(grad), normalized_shape)
+        scale, count = scale.reshape(-1, 1), rows.dtype.type(max(rows.shape[1], 1))
+        factor = None if weight is None else widened(weight).reshape(-1)
+        found, d_weight = np.empty(rows.shape, rows.dtype), np.zeros(rows.shape[1], rows.dtype)
+        for part in row_slices(*rows.shape):
+            flow, normal, target = flowing[part], rows[part] * scale[part], found[part]
+            d_weight += np.einsum("ij,ij->j", flow, normal)
+            flow = flow if factor is None else flow * factor
+            np.multiply(normal, np.einsum("ij,ij->i", flow, normal)[:, None] / count, out=target)
+            np.subtract(flow, target, out=target)
+            target *= scale[part]
+        kind = input.dtype
+        return (
+            found.reshape(input.shape).astype(kind, copy=False),
+            d_weight.reshape(normalized_shape).astype(kind, copy=False),
+        )
+
+    def gradients(grads, grad, input, normalized_shape, weight, eps, scale, needs):
+        found = functions.differentiate_gradient(
+            lambda x, w: _rms_norm_formula(x, w, normalized_shape, eps), (input, weight), grad, grads
+        )
+        return *found, None
+
+
+_EPSILONS = {np.dtype(kind).itemsize: float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
+
+
 @composite(names=("torch", "nn.functional"))
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Each sample divided by the root of its mean square over its last dimensions, then ``* weight``.
 
     Follows "Root Mean Square Layer Normalization" (Zhang, Sennrich, 2019).
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.rms_norm(torch.tensor([[3.0, 4.0]]), (2,))
+    tensor([[0.8485, 1.1314]])
     """
     shape = _check_normalized(input, normalized_shape, weight, None, "")
     kind = input.dtype
-    wide = input.float() if kind.itemsize == 2 else input
     if eps is None:
-        eps = functions.finfo(wide.dtype).eps
-    scale = (wide.pow(2).mean(tuple(range(-len(shape), 0)), True) + eps).rsqrt()
-    found = wide * scale if weight is None else wide * scale * weight
-    return found.to(kind)
+        eps = _EPSILONS[8 if kind.itemsize == 16 else max(kind.itemsize, 4)] if kind.itemsize > 1 else 0.0
+    if kind.is_floating_point and (weight is None or weight.dtype is kind):
+        return functions.rms_norm_parts(input, shape, weight, eps)[0]
+    return _rms_norm_formula(input, weight, shape, eps)
 
 
 # ---------------------------------------------------------------- group norm

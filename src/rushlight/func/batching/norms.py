@@ -50,6 +50,30 @@ def layer_norm_gradients(call):
     return d_input, normal.to(image.dtype), grad
 
 
+@rule("rms_norm_parts")
+def rms_norm(call):
+    """As `layer_norm`."""
+    if not call.is_batched("weight"):
+        return call.run()
+    found, scale = call.run(input=call.batched("input"), weight=None)
+    shape = call.given("normalized_shape")
+    weight = call.batched("weight").reshape(call.size, *[1] * (found.dim() - 1 - len(shape)), *shape)
+    return found * weight, scale
+
+
+@rule("rms_norm_gradients")
+def rms_norm_gradients(call):
+    """As `layer_norm_gradients`."""
+    shape, weight = call.given("normalized_shape"), call.given("weight")
+    grad, image, scale = (call.batched(name) for name in ("grad", "input", "scale"))
+    lead = image.dim() - 1 - len(shape)
+    flow = grad if weight is None else grad * call.batched("weight").reshape(call.size, *[1] * lead, *shape)
+    d_input = call.run(grad=flow, input=image, weight=None, scale=scale)[0]
+    normal = grad * functions.rms_norm_parts(image, shape, None, call.given("eps"))[0]
+    dims = tuple(range(1, 1 + lead))
+    return d_input, (normal.sum(dims) if dims else normal).to(image.dtype)
+
+
 @rule("group_norm_parts")
 def group_norm(call):
     """The batch makes more samples."""
