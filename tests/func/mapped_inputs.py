@@ -43,6 +43,7 @@ THROUGH_GRADIENTS = frozenset(
         "ctc_loss_gradient",
         "cross_entropy_gradient",
         "layer_norm_gradients",
+        "rms_norm_gradients",
         "group_norm_gradients",
         "batch_norm_gradients",
         "max_pool_values_gradient",
