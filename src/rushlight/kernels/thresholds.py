@@ -30,6 +30,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
         **dict.fromkeys(("binary_cross_entropy_with_logits_pair", "mse_loss_gradient"), 2048),
         **dict.fromkeys(("smooth_l1_loss_gradient", "huber_loss_gradient"), 2048),
     },
+    "nll_loss": {"nll_loss_parts": 512, "nll_loss_gradient": 256},  # of the scores, of the targets
     "cross_entropy": {"cross_entropy_parts": 512, "cross_entropy_gradient": 512},
     "norm": {
         **dict.fromkeys(("layer_norm_parts", "layer_norm_gradients", "batch_norm_parts", "batch_norm_gradients"), 512),
