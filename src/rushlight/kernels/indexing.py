@@ -12,6 +12,7 @@ from ..ops import embedding as embedding_ops
 from ..ops import index as index_ops
 from ..ops.copy import dense_copy
 from . import indexing_programs as programs
+from . import selection
 from .host import lanes
 from .kernel import compiled
 from .routing import kernel_for
@@ -123,6 +124,9 @@ def _leading_rows(self, indices):
 
 @kernel_for("index")
 def index(self, indices):
+    found = selection.taken(self, indices) if len(indices) > 1 else None
+    if found is not None:
+        return found
     rows = _leading_rows(self, indices)
     if rows is None:
         return NotImplemented
@@ -132,10 +136,20 @@ def index(self, indices):
 
 @kernel_for("index_put_arrays_")
 def index_put_arrays_(self, indices, values, accumulate):
+    if accumulate and len(indices) > 1 and selection.added(self, indices, values):
+        return None
     rows = _leading_rows(self, indices) if accumulate else None
     if rows is None or values.shape != (*rows.shape, *self.shape[1:]):
         return NotImplemented
     return None if _added(self, 0, rows, np.ascontiguousarray(values)) else NotImplemented
+
+
+@kernel_for("index_put_arrays")
+def index_put_arrays(self, indices, values, accumulate):
+    if not accumulate:
+        return NotImplemented
+    result = dense_copy(self)
+    return NotImplemented if index_put_arrays_(result, indices, values, True) is NotImplemented else result
 
 
 @kernel_for("index_select")

@@ -87,6 +87,15 @@ def route_elementwise(op, evaluate, count, options):
     return thresholds.elementwise_elements(op), large
 
 
+def mask_positions(mask):
+    """``mask.nonzero()``: an int64 array for each dimension of a mask, with the positions of its True elements."""
+    if mask.size >= thresholds.ELEMENTS["nonzero_rows"] and host() is not None:
+        found = importlib.import_module(".selection", __package__).positions(mask)
+        if found is not None:
+            return tuple(found)
+    return mask.nonzero()
+
+
 def random_kernels():
     """The module of random numbers' kernels; None where generated kernels are off or missing."""
     return None if host() is None else importlib.import_module(".random_numbers", __package__).load()

@@ -10,6 +10,7 @@ from ..autograd.modes import PLAIN, state
 from ..autograd.views import View, check_inplace
 from ..base import dtypes
 from ..base.errors import hinted
+from ..kernels.routing import mask_positions
 from ..ops.copy import number_for, refuse_overlap, refuse_shared
 from ..ops.table import TABLE, functions
 from .base import Tensor, method, wrap
@@ -58,7 +59,7 @@ def _indices_of_tensor(self, index):
     if not index.ndim or not index.size or not array.size or not array.ndim:
         return None
     if index.dtype is dtypes.BOOL_ARRAY:
-        return index.nonzero() if index.shape == array.shape[: index.ndim] else None
+        return mask_positions(index) if index.shape == array.shape[: index.ndim] else None
     length = array.shape[0]
     if index.dtype is dtypes.INT64_ARRAY and index.min() >= -length and index.max() < length:
         return (index if self._edge is None else index.copy(),)
@@ -90,9 +91,24 @@ def _basic_part(self, key):
     return found if found.size else None  # empty parts keep their steps only in the general way
 
 
+def _is_plain_mask(self, key):
+    """Whether a key is a mask of the tensor's own shape, and no graph is to be recorded."""
+    return (
+        key.__class__ is Tensor
+        and key._array.dtype is dtypes.BOOL_ARRAY
+        and key._array.shape == self._array.shape
+        and self._edge is None
+        and self.__class__ in PLAIN_CLASSES
+        and not INTERPOSERS
+    )
+
+
 @method
 def __setitem__(self, key, value):
     if key is False:
+        return
+    if value.__class__ in (int, float) and _is_plain_mask(self, key) and self._array.dtype in dtypes.FLOATS:
+        functions.masked_fill_(self, key, value)
         return
     if key is True:
         view, indices = functions.unsqueeze(self, 0), None

@@ -1,0 +1,233 @@
+"""Kernels of masks: where elements are True, the elements there, and elements picked by a position for each dimension."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from .builder import Builder
+from .host import lanes
+from .kernel import compiled
+from .program import Program
+from .reduce import is_plain
+from .routing import kernel_for
+
+_CHUNK = 1 << 16  # elements of a mask
+_MOST_DIMENSIONS = 5
+_LONGEST = 1 << 52  # positions that double precision divides exactly
+_MOVED = {4: "u32", 8: "u64"}  # an element's size -> as what it is moved
+_ADDED = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
+_THREADED_FROM = 1 << 14
+_BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
+
+
+def _kept(builder, mask_pointer, index, width, mask):
+    """(which of the lanes are True, how many)."""
+    kept = builder.load(mask_pointer, index, width, mask)
+    if mask is not None:
+        kept = kept & mask
+    return kept, builder.convert(builder.reduce(builder.convert(kept, "i32")), "i64")
+
+
+def _over_chunks(builder, count, starts, width, body):
+    """``body(index, mask, at)`` for vectors of each chunk of a mask; it returns how many results it wrote at ``at``."""
+    with builder.parallel((count + (_CHUNK - 1)) // _CHUNK) as chunk:
+        first = chunk * _CHUNK
+        builder.for_lanes(
+            first,
+            builder.minimum(first + _CHUNK, count),
+            width,
+            lambda index, mask, carry: [carry[0] + body(index, mask, carry[0])],
+            [builder.load(starts, chunk)],
+        )
+
+
+def positions_program(dimensions, width):
+    """``(mask, starts, count, out0, ..., length1, ...)``: the coordinates of the True elements, in order.
+
+    ``starts`` says where the results of each chunk begin; the first dimension's length does not matter.
+    """
+    outs = [(f"out{i}", "i64*") for i in range(dimensions)]
+    lengths = [(f"length{i}", "i64") for i in range(1, dimensions)]
+    builder = Builder("positions", [("mask", "bool*"), ("starts", "i64*"), ("count", "i64"), *outs, *lengths])
+    mask_pointer, starts, count, *rest = builder.parameters
+    outs, lengths = rest[:dimensions], rest[dimensions:]
+    steps = builder.iota(f"i64x{width}")
+
+    def body(index, mask, at):
+        kept, found = _kept(builder, mask_pointer, index, width, mask)
+        written = builder.first_lanes(found, width)
+        places = builder.compress(steps + builder.splat(index, width), kept)
+        for out, length in zip(outs[:0:-1], lengths[::-1]):
+            length = builder.splat(length, width)
+            quotient = builder.convert(places, "f64") / builder.convert(length, "f64")
+            rows = builder.convert(builder.unary("trunc", quotient), "i64")
+            builder.store(places - rows * length, out, at, written)
+            places = rows
+        builder.store(places, outs[0], at, written)
+        return found
+
+    _over_chunks(builder, count, starts, width, body)
+    return Program("positions", [builder.function])
+
+
+def selected_program(scalar, width):
+    """``(mask, starts, count, x, out)``: the elements of x where the mask is True, in order."""
+    parameters = [("mask", "bool*"), ("starts", "i64*"), ("count", "i64"), ("x", scalar + "*"), ("out", scalar + "*")]
+    builder = Builder("selected", parameters)
+    mask_pointer, starts, count, x, out = builder.parameters
+
+    def body(index, mask, at):
+        kept, found = _kept(builder, mask_pointer, index, width, mask)
+        values = builder.compress(builder.load(x, index, width, mask), kept)
+        builder.store(values, out, at, builder.first_lanes(found, width))
+        return found
+
+    _over_chunks(builder, count, starts, width, body)
+    return Program("selected", [builder.function])
+
+
+@functools.cache
+def _kernel(name, *options):
+    return compiled((name, *options), lambda: globals()[name](*options))
+
+
+def _starts(mask):
+    """Where the results of each chunk of a mask begin, and how many there are."""
+    flat = mask.reshape(-1)
+    counts = [np.count_nonzero(flat[i : i + _CHUNK]) for i in range(0, flat.size, _CHUNK)]
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts, int(starts[-1])
+
+
+def _run(kernel, size):
+    return kernel.threaded if size >= _THREADED_FROM else kernel.alone
+
+
+def positions(mask):
+    """The coordinates of the True elements of a mask: an int64 array (dimensions, elements); None where NumPy finds them."""
+    if mask.dtype != _BOOL or not is_plain(mask) or not 1 <= mask.ndim <= _MOST_DIMENSIONS or mask.size >= _LONGEST:
+        return None
+    starts, total = _starts(mask)
+    found = np.empty((mask.ndim, total), np.int64)
+    _run(_kernel("positions_program", mask.ndim, lanes(8)), mask.size)(mask, starts, mask.size, *found, *mask.shape[1:])
+    return found
+
+
+@kernel_for("nonzero_rows")
+def nonzero_rows(self):
+    found = positions(self if self.dtype == _BOOL else self != 0)
+    return NotImplemented if found is None else found.T
+
+
+@kernel_for("masked_select")
+def masked_select(self, mask):
+    scalar = _MOVED.get(self.itemsize)
+    if scalar is None or mask.dtype != _BOOL or self.shape != mask.shape or not (is_plain(self) and is_plain(mask)):
+        return NotImplemented
+    starts, total = _starts(mask)
+    out = np.empty(total, self.dtype)
+    _run(_kernel("selected_program", scalar, lanes(self.itemsize)), self.size)(mask, starts, mask.size, self, out)
+    return out
+
+
+# ---------------------------------------------------------------- positions for every dimension
+
+
+def _flat_places(builder, numbers, lengths):
+    """(the places in memory that coordinates mean, negative ones counted from the end; whether all of them exist)."""
+    place, inside = None, None
+    for number, length in zip(numbers, lengths):
+        length = builder.value(length, number.type)
+        zero = builder.constant(0, number.type)
+        number = builder.select(number < zero, number + length, number)
+        exists = (number >= zero) & (number < length)
+        inside = exists if inside is None else inside & exists
+        place = number if place is None else place * length + number
+    return place, inside
+
+
+def taken_program(scalar, dimensions, width):
+    """``(x, out, outside, index0, ..., length0, ..., count, chunks)``: out[i] = x[index0[i], index1[i], ...].
+
+    ``outside`` gets for each chunk whether a position does not exist; such elements are not read.
+    """
+    indices = [(f"index{i}", "i64*") for i in range(dimensions)]
+    sizes = [(f"length{i}", "i64") for i in range(dimensions)] + [("count", "i64"), ("chunks", "i64")]
+    builder = Builder("taken", [("x", scalar + "*"), ("out", scalar + "*"), ("outside", "bool*"), *indices, *sizes])
+    x, out, outside, *rest = builder.parameters
+    indices, lengths, (count, chunks) = rest[:dimensions], rest[dimensions:-2], rest[-2:]
+    with builder.parallel(chunks) as chunk:
+
+        def body(index, mask, carry):
+            numbers = [builder.load(each, index, width, mask) for each in indices]
+            place, inside = _flat_places(builder, numbers, lengths)
+            wrong = ~inside
+            if mask is not None:
+                inside, wrong = inside & mask, wrong & mask
+            builder.store(builder.gather(x, place, inside), out, index, mask)
+            return [carry[0] | wrong]
+
+        none = builder.constant(False, f"boolx{width}")
+        first, end = chunk * count // chunks, (chunk + 1) * count // chunks
+        (wrong,) = builder.for_lanes(first, end, width, body, [none])
+        builder.store(builder.reduce(wrong, "or"), outside, chunk)
+    return Program("taken", [builder.function])
+
+
+def put_program(scalar, dimensions):
+    """``(target, values, index0, ..., length0, ..., count)``: target[index0[i], ...] += values[i], one after the other.
+
+    The caller has seen to it that all positions exist.
+    """
+    indices = [(f"index{i}", "i64*") for i in range(dimensions)]
+    lengths = [(f"length{i}", "i64") for i in range(dimensions)]
+    builder = Builder("put", [("target", scalar + "*"), ("values", scalar + "*"), *indices, *lengths, ("count", "i64")])
+    target, values, *rest = builder.parameters
+    with builder.parallel(1), builder.loop(0, rest[-1]) as loop:
+        numbers = [builder.load(each, loop.index) for each in rest[:dimensions]]
+        place, _ = _flat_places(builder, numbers, rest[dimensions:-1])
+        builder.store(builder.load(target, place) + builder.load(values, loop.index), target, place)
+    return Program("put", [builder.function])
+
+
+def _fit(array, indices):
+    """Whether there is an int64 array for each dimension of a contiguous array, all of one shape."""
+    return (
+        len(indices) == array.ndim <= _MOST_DIMENSIONS
+        and all(i is not None and i.dtype == _INT64 and i.shape == indices[0].shape for i in indices)
+        and is_plain(array)
+    )
+
+
+def taken(array, indices):
+    """``array[indices]`` where there are positions for every dimension; None where NumPy has to do it."""
+    scalar = _MOVED.get(array.itemsize)
+    if scalar is None or not array.size or not indices or not _fit(array, indices):
+        return None
+    shape, indices = indices[0].shape, [np.ascontiguousarray(index) for index in indices]
+    out, count = np.empty(shape, array.dtype), math.prod(shape)
+    chunks = max(1, min(64, count >> 12))
+    outside = np.empty(chunks, np.bool_)
+    kernel = _kernel("taken_program", scalar, array.ndim, lanes(array.itemsize))
+    _run(kernel, count)(array, out, outside, *indices, *array.shape, count, chunks)
+    return None if outside.any() else out
+
+
+def added(target, indices, values):
+    """Whether ``target[indices] += values`` was done, repeated positions added up; there are positions for all."""
+    scalar = _ADDED.get(target.dtype)
+    if scalar is None or not target.size or not indices or not _fit(target, indices):
+        return False
+    if values.dtype != target.dtype or values.shape != indices[0].shape:
+        return False
+    for index, length in zip(indices, target.shape):
+        if index.size and not (-length <= np.minimum.reduce(index, None) and np.maximum.reduce(index, None) < length):
+            return False
+    indices = [np.ascontiguousarray(index) for index in indices]
+    kernel = _kernel("put_program", scalar, target.ndim)
+    kernel.alone(target, np.ascontiguousarray(values), *indices, *target.shape, values.size)
+    return True

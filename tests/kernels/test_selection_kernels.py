@@ -1,0 +1,87 @@
+"""Kernels of masks and of positions for every dimension: the same elements as NumPy's."""
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+from rushlight.kernels import selection
+from rushlight.kernels.host import host
+from rushlight.kernels.interpret import interpret
+
+pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
+SHAPES = [(1,), (7,), (200_003,), (3, 5), (517, 333), (2, 3, 4), (40, 70, 33), (2, 3, 5, 7, 11), (70000, 1)]
+draw = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.5, 1.0])
+def test_positions_and_elements(shape, share):
+    mask = draw.random(shape) < share
+    found = selection.positions(mask)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, np.array(mask.nonzero()).reshape(found.shape))
+    for dtype in ("f4", "f8", "i8"):
+        x = (draw.standard_normal(shape) * 9).astype(dtype)
+        assert selection.masked_select(x, mask).tobytes() == x[mask].tobytes()
+        rows = selection.nonzero_rows(x)
+        np.testing.assert_array_equal(rows, np.array(x.nonzero()).T)
+        assert rows.strides == np.array(np.nonzero(x), np.int64).T.strides or not rows.size
+
+
+@pytest.mark.parametrize("shape", SHAPES[3:])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+def test_positions_for_every_dimension(shape, dtype):
+    x = (draw.standard_normal(shape) * 9).astype(dtype)
+    for picked in ((5,), (4, 3), (30_001,)):
+        indices = tuple(draw.integers(-n, n, picked) for n in shape)
+        assert selection.taken(x, indices).tobytes() == x[indices].tobytes()
+        if dtype == "i4":
+            assert not selection.added(x, indices, x[indices])
+            continue
+        values = draw.integers(-9, 9, picked).astype(dtype)  # sums are exact in any order
+        found, expected = np.zeros(shape, dtype), np.zeros(shape, dtype)
+        assert selection.added(found, indices, values)
+        np.add.at(expected, indices, values)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_what_is_declined():
+    x, mask = draw.standard_normal((8, 9)).astype("f4"), draw.random((8, 9)) < 0.5
+    assert selection.positions(mask.T) is None and selection.positions(mask.astype("u1")) is None
+    assert selection.masked_select(x.T, mask.T) is NotImplemented
+    assert selection.masked_select(x, mask[:1]) is NotImplemented
+    assert selection.masked_select(x.astype("f2"), mask) is NotImplemented
+    rows = np.array([0, 8])
+    assert selection.taken(x, (rows, rows)) is None  # row 8 does not exist: NumPy says so
+    assert selection.taken(x, (rows, None)) is None and selection.taken(x, (rows[:1], rows)) is None
+    assert not selection.added(x, (rows, rows), np.ones(2, "f4"))
+    assert not selection.added(x, (rows[:1], rows[:1]), np.ones(2, "f4"))
+
+
+def test_programs_agree_with_the_interpreter():
+    mask, x = draw.random((5, 7)) < 0.4, draw.standard_normal((5, 7)).astype("f4")
+    total = int(mask.sum())
+    out = [np.zeros(total, np.int64) for _ in range(2)]
+    interpret(selection.positions_program(2, 8), mask.reshape(-1), np.zeros(1, np.int64), 35, *out, 7)
+    np.testing.assert_array_equal(out, mask.nonzero())
+    values = np.zeros(total, np.uint32)
+    interpret(selection.selected_program("u32", 16), mask.reshape(-1), np.zeros(1, np.int64), 35,
+              x.reshape(-1).view(np.uint32), values)  # fmt: skip
+    np.testing.assert_array_equal(values.view("f4"), x[mask])
+
+
+def test_masks_as_keys():
+    x, mask = rl.randn(80, 90), rl.rand(80, 90) < 0.5
+    expected = x.numpy().copy()
+    np.testing.assert_array_equal(x[mask].numpy(), expected[mask.numpy()])
+    version = x._version
+    x[mask] = 2
+    expected[mask.numpy()] = 2
+    np.testing.assert_array_equal(x.numpy(), expected)
+    assert x._version == version + 1
+    tracked = rl.randn(80, 90, requires_grad=True)
+    tracked[mask].sum().backward()
+    np.testing.assert_array_equal(tracked.grad.numpy(), mask.numpy().astype("f4"))
+    whole = rl.zeros(80, 90, requires_grad=True) * 1
+    whole[mask] = 3.0
+    assert type(whole.grad_fn).__name__ == "IndexPutBackward0"
