@@ -172,3 +172,42 @@ def test_programs_of_all_widths(lanes):
     out = np.zeros((10, 7), np.float32)
     interpret(indexing_programs.pick("f32", "i64", lanes, True), flat, wide, out, outside, 10, 19, 1, 7, 3, 7)
     assert outside.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("index_dtype", ["i4", "i8"])
+@pytest.mark.parametrize(
+    "shape, dim", [((9,), 0), ((6, 5), 1), ((300, 7), 1), ((40, 3), 0), ((50, 130), 0), ((3, 8, 70), 1)]
+)
+def test_scatter(shape, dim, dtype, index_dtype):
+    for count in (1, 8, 60):
+        picked = (*shape[:dim], count, *shape[dim + 1 :])
+        index, target = positions(shape[dim], picked, index_dtype), numbers(shape, dtype)
+        source = np.rint(numbers(picked, dtype, 2))  # sums are exact in any order
+        target = np.rint(target)
+        same(
+            indexing.scatter_add(target, dim, index, source), gather_ops.scatter_add.forward(target, dim, index, source)
+        )
+        same(indexing.scatter_value(target, dim, index, 2.5), gather_ops.scatter_value.forward(target, dim, index, 2.5))
+        if count <= shape[dim]:
+            distinct = np.argsort(numbers(picked[:dim] + shape[dim:], "f4"), dim).astype(index_dtype)
+            distinct = np.ascontiguousarray(np.take(distinct, range(count), dim))
+            same(indexing.scatter_src(target, dim, distinct, source),
+                 gather_ops.scatter_src.forward(target, dim, distinct, source))  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(30, 40), (30, 1)])
+@pytest.mark.parametrize("wrong", [-1, 30])
+def test_scatter_refuses_positions_that_do_not_exist(shape, wrong):
+    index = positions(30, shape)
+    index[7, 0] = wrong
+    with pytest.raises(RuntimeError, match=f"^index {wrong} is out of bounds for dimension 0 with size 30"):
+        indexing.scatter_add(numbers(shape), 0, index, numbers(shape))
+
+
+def test_scatter_declines():
+    target, index = numbers((30, 40)), positions(30, (30, 40))
+    assert indexing.scatter_add(target, 0, index[:, :20], numbers((30, 20))) is NotImplemented
+    assert indexing.scatter_add(target.astype("i8"), 0, index, index) is NotImplemented
+    assert indexing.scatter_value_(target.astype("i8"), 0, index, 1.5) is NotImplemented
+    assert indexing.scatter_value_(target.T, 0, index, 1.5) is NotImplemented

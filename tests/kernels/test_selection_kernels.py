@@ -9,6 +9,13 @@ from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
+
+
+@pytest.fixture(autouse=True)
+def _few_positions_too(monkeypatch):
+    monkeypatch.setattr(selection, "_WORTHWHILE", 1)
+
+
 SHAPES = [(1,), (7,), (200_003,), (3, 5), (517, 333), (2, 3, 4), (40, 70, 33), (2, 3, 5, 7, 11), (70000, 1)]
 draw = np.random.default_rng(0)
 

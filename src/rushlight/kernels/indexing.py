@@ -13,6 +13,7 @@ from ..ops import index as index_ops
 from ..ops.copy import dense_copy
 from . import indexing_programs as programs
 from . import selection
+from .elementwise import copy
 from .host import lanes
 from .kernel import compiled
 from .routing import kernel_for
@@ -20,6 +21,7 @@ from .value_types import NUMPY
 
 _ALONE = 1 << 14  # elements up to which other threads are not called in
 _WORTHWHILE = 1 << 12  # elements of a result below which NumPy has copied them by the time that a kernel is called
+_LARGE_COPY = 1 << 18  # elements
 _MOVED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # an element's size -> as what it is moved
 _ADDED = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 _POSITIONS = {np.dtype(np.int32): "i32", np.dtype(np.int64): "i64"}
@@ -73,12 +75,24 @@ def _copied(source, axis, index, shape):
 
 
 def _pick(source, index, out, outer, length, width, count, step):
-    """Run the program ``pick``; whether all positions existed."""
+    """Run the program ``pick``, or ``pick_ones`` where it fits; whether all positions existed."""
+    if width == count == step == 1:
+        chunks = max(1, min(outer >> 10, _PICKING_CHUNKS))
+        outside = np.empty(chunks, np.bool_)
+        kernel = _kernel("pick_ones", _MOVED[source.itemsize], _POSITIONS[index.dtype])
+        _run(kernel, 4 * outer)(source, index, out, outside, outer, length, chunks)
+        return not outside.any()
     chunks = min(outer if width == 1 else outer * count, _PICKING_CHUNKS)
     outside = np.empty(chunks, np.bool_)
     kernel = _kernel("pick", _MOVED[source.itemsize], _POSITIONS[index.dtype], width == 1)
     _run(kernel, out.size)(source, index, out, outside, outer, length, width, count, chunks, step)
     return not outside.any()
+
+
+def _copy_of(array):
+    """A copy of an array to write into, by all threads where it is large."""
+    found = copy(array) if array.size >= _LARGE_COPY and _plain(array) else NotImplemented
+    return dense_copy(array) if found is NotImplemented else found
 
 
 def _added(target, axis, index, values, fresh=0, skipped=-1):
@@ -148,7 +162,7 @@ def index_put_arrays_(self, indices, values, accumulate):
 def index_put_arrays(self, indices, values, accumulate):
     if not accumulate:
         return NotImplemented
-    result = dense_copy(self)
+    result = _copy_of(self)
     return NotImplemented if index_put_arrays_(result, indices, values, True) is NotImplemented else result
 
 
@@ -171,7 +185,7 @@ def index_add_(self, dim, index, source, alpha):
 
 @kernel_for("index_add")
 def index_add(self, dim, index, source, alpha):
-    result = dense_copy(self)
+    result = _copy_of(self)
     return NotImplemented if index_add_(result, dim, index, source, alpha) is NotImplemented else result
 
 
@@ -191,3 +205,62 @@ def gather(self, dim, index, sparse_grad):
     if not _pick(self, index, out, outer, self.shape[axis], width, count, count if width == 1 else width):
         index_ops.refuse_outside(index, self.shape[axis], axis)
     return out
+
+
+# ---------------------------------------------------------------- scatter
+
+
+def _scattered(self, dim, index, source, mode):
+    """Write ``source`` (an array, for "fill" of one element) along ``dim``; whether that was done."""
+    scalar = _ADDED.get(self.dtype) if mode == "add" else _MOVED.get(self.itemsize)
+    position = _POSITIONS.get(index.dtype)
+    if scalar is None or self.itemsize < 4 or position is None or not index.size or source.dtype != self.dtype:
+        return False
+    if not self.ndim or self.ndim != index.ndim or (mode != "fill" and source.shape != index.shape):
+        return False
+    axis = wrap_dim(dim, self.ndim)
+    if self.shape[:axis] != index.shape[:axis] or self.shape[axis + 1 :] != index.shape[axis + 1 :]:
+        return False
+    if not _plain(self, index, source) or any(np.may_share_memory(self, other) for other in (index, source)):
+        return False
+    outer, width = _around(self.shape, axis)
+    kernel = _kernel("scatter_lines" if width > 1 else "scatter_numbers", scalar, position, mode)
+    outside = np.zeros(outer * math.ceil(width / lanes(self.itemsize)), np.bool_)
+    _run(kernel, index.size)(self, index, source, outside, outer, self.shape[axis], width, index.shape[axis])
+    if outside.any():
+        index_ops.refuse_outside(index, self.shape[axis], axis)
+    return True
+
+
+def _scatter_kernels(name, mode):
+    """The kernels of a scatter operation: the one in place, and that on a copy."""
+
+    def in_place(self, dim, index, source):
+        return None if _scattered(self, dim, index, source, mode) else NotImplemented
+
+    def copying(self, dim, index, source):
+        result = _copy_of(self)
+        return NotImplemented if in_place(result, dim, index, source) is NotImplemented else result
+
+    kernel_for(name + "_")(in_place)
+    return kernel_for(name)(copying)
+
+
+scatter_src, scatter_add = _scatter_kernels("scatter_src", "set"), _scatter_kernels("scatter_add", "add")
+
+
+def _fill_value(self, value):
+    """A number as an array of one element, or None where PyTorch has something to say about it."""
+    return np.full(1, value, self.dtype) if self.dtype.kind == "f" and value.__class__ in (int, float) else None
+
+
+@kernel_for("scatter_value_")
+def scatter_value_(self, dim, index, value):
+    value = _fill_value(self, value)
+    return None if value is not None and _scattered(self, dim, index, value, "fill") else NotImplemented
+
+
+@kernel_for("scatter_value")
+def scatter_value(self, dim, index, value):
+    result = _copy_of(self)
+    return NotImplemented if scatter_value_(result, dim, index, value) is NotImplemented else result

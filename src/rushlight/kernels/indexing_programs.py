@@ -120,3 +120,105 @@ def pick(scalar, index_scalar, lanes, along_lines):
             loop.carry = builder.for_lanes(0, line, lanes, picked, loop.carry)
         builder.store(builder.reduce(loop.results[0], "or"), outside, chunk)
     return Program("pick", [builder.function])
+
+
+def pick_ones(scalar, index_scalar, lanes):
+    """``(source, index, out, outside, outer, length, chunks)``: one element of each line: out[o] = source[o, index[o]].
+
+    ``outside`` as of ``pick``.
+    """
+    sizes = [(name, "i64") for name in ("outer", "length", "chunks")]
+    parameters = [("source", f"{scalar}*"), ("index", f"{index_scalar}*"), ("out", f"{scalar}*"), ("outside", "bool*")]
+    builder = Builder("entry", [*parameters, *sizes])
+    source, index, out, outside, outer, length, chunks = builder.parameters
+    none = builder.constant(False, f"boolx{lanes}")
+    with builder.parallel(chunks) as chunk:
+
+        def picked(at, mask, carry):
+            number = builder.convert(builder.load(index, at, lanes, mask), "i64")
+            inside = (number >= 0) & (number < builder.splat(length, lanes))
+            wrong = ~inside
+            if mask is not None:
+                inside, wrong = inside & mask, wrong & mask
+            line = builder.iota(number.type) + builder.splat(at, lanes)
+            place = line * builder.splat(length, lanes) + number
+            builder.store(builder.gather(source, place, inside), out, at, mask)
+            return [carry[0] | wrong]
+
+        first, end = chunk * outer // chunks, (chunk + 1) * outer // chunks
+        (wrong,) = builder.for_lanes(first, end, lanes, picked, [none])
+        builder.store(builder.reduce(wrong, "or"), outside, chunk)
+    return Program("pick_ones", [builder.function])
+
+
+def scatter_lines(scalar, index_scalar, lanes, mode):
+    """``(target, index, source, outside, outer, length, width, count)``: elements written by number along a dimension.
+
+    target[o, index[o, i, w], w] becomes source[o, i, w] ("set"), source[0] ("fill"), or grows by source[o, i, w]
+    ("add"): for each o and w one after the other. ``outside`` gets for each chunk, a strip of w of one o, whether a
+    number was out of bounds; nothing is written there.
+    """
+    sizes = [(name, "i64") for name in ("outer", "length", "width", "count")]
+    parameters = [
+        ("target", f"{scalar}*"),
+        ("index", f"{index_scalar}*"),
+        ("source", f"{scalar}*"),
+        ("outside", "bool*"),
+    ]
+    builder = Builder("entry", [*parameters, *sizes])
+    target, index, source, outside, outer, length, width, count = builder.parameters
+    strips = (width + (_STRIP * lanes - 1)) // (_STRIP * lanes)
+    none = builder.constant(False, f"boolx{lanes}")
+
+    def write(begin, numbers, values, at, mask):
+        """Write a vector of ``at`` and the next w; returns where the numbers were out of bounds."""
+        number = builder.convert(builder.load(numbers, at, lanes, mask), "i64")
+        inside = (number >= 0) & (number < builder.splat(length, lanes)) & mask
+        place = number * builder.splat(width, lanes) + builder.iota(number.type) + builder.splat(at, lanes)
+        if mode == "fill":
+            value = builder.splat(builder.load(source), lanes)
+        else:
+            value = builder.load(values, at, lanes, mask)
+        if mode == "add":
+            value = builder.gather(begin, place, inside) + value
+        builder.scatter(value, begin, place, inside)
+        return mask & ~inside
+
+    with builder.parallel(outer * strips) as chunk:
+        o, column = chunk // strips, chunk % strips * (_STRIP * lanes)
+        begin = builder.offset(target, o * length * width)
+        masks = [builder.first_lanes(width - column - i * lanes, lanes) for i in range(_STRIP)]
+        with builder.loop(0, count, 1, [none]) as loop:
+            line = (o * count + loop.index) * width
+            numbers = builder.offset(index, line)
+            values = source if mode == "fill" else builder.offset(source, line)
+            for i, mask in enumerate(masks):
+                loop.carry = [loop.carry[0] | write(begin, numbers, values, column + i * lanes, mask)]
+        builder.store(builder.reduce(loop.results[0], "or"), outside, chunk)
+    return Program("scatter_lines", [builder.function])
+
+
+def scatter_numbers(scalar, index_scalar, lanes, mode):
+    """As ``scatter_lines`` where the width is 1: number by number (not ``lanes`` at once), a chunk for each o."""
+    sizes = [(name, "i64") for name in ("outer", "length", "width", "count")]
+    parameters = [
+        ("target", f"{scalar}*"),
+        ("index", f"{index_scalar}*"),
+        ("source", f"{scalar}*"),
+        ("outside", "bool*"),
+    ]
+    builder = Builder("entry", [*parameters, *sizes])
+    target, index, source, outside, outer, length, _, count = builder.parameters
+    lines = builder.maximum(builder.constant(_COPIED // 8) // builder.maximum(count, 1), 1)
+    with builder.parallel((outer + lines - 1) // lines) as chunk:
+        first, end = chunk * lines, builder.minimum((chunk + 1) * lines, outer)
+        with builder.loop(first * count, end * count, 1, [builder.constant(False, "bool")]) as loop:
+            number = builder.convert(builder.load(index, loop.index), "i64")
+            inside = (number >= 0) & (number < length)
+            with builder.when(inside):
+                place = loop.index // count * length + number
+                value = builder.load(source) if mode == "fill" else builder.load(source, loop.index)
+                builder.store(builder.load(target, place) + value if mode == "add" else value, target, place)
+            loop.carry = [loop.carry[0] | ~inside]
+        builder.store(loop.results[0], outside, chunk)
+    return Program("scatter_numbers", [builder.function])

@@ -20,6 +20,7 @@ _LONGEST = 1 << 52  # positions that double precision divides exactly
 _MOVED = {4: "u32", 8: "u64"}  # an element's size -> as what it is moved
 _ADDED = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 _THREADED_FROM = 1 << 14
+_WORTHWHILE = 256  # positions: NumPy has picked fewer by the time that a kernel is called
 _BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
 
 
@@ -206,7 +207,7 @@ def _fit(array, indices):
 def taken(array, indices):
     """``array[indices]`` where there are positions for every dimension; None where NumPy has to do it."""
     scalar = _MOVED.get(array.itemsize)
-    if scalar is None or not array.size or not indices or not _fit(array, indices):
+    if scalar is None or not array.size or not indices or not _fit(array, indices) or indices[0].size < _WORTHWHILE:
         return None
     shape, indices = indices[0].shape, [np.ascontiguousarray(index) for index in indices]
     out, count = np.empty(shape, array.dtype), math.prod(shape)
@@ -222,7 +223,7 @@ def added(target, indices, values):
     scalar = _ADDED.get(target.dtype)
     if scalar is None or not target.size or not indices or not _fit(target, indices):
         return False
-    if values.dtype != target.dtype or values.shape != indices[0].shape:
+    if values.dtype != target.dtype or values.shape != indices[0].shape or values.size < _WORTHWHILE:
         return False
     for index, length in zip(indices, target.shape):
         if index.size and not (-length <= np.minimum.reduce(index, None) and np.maximum.reduce(index, None) < length):

@@ -11,19 +11,18 @@ import numpy as np
 from ..ops.table import FLOAT, UNARY
 
 OPERATIONS = {  # module of the kernels -> operation -> elements
-    # Kernels win from 16 elements on (a call: 1.3 to 2.9 us, NumPy: 2 to 16 us). What keeps the numbers up is the first
-    # call of a process, which loads this room (and LLVM, where a kernel is not on disk yet): programs of a few small
-    # tensors never do.
+    # Kernels win from 16 elements on (a call: 1.3 to 2.9 us, NumPy: 2 to 16 us). What keeps the numbers up, here and
+    # below, is the first call of a process, which loads this room (and LLVM, where a kernel is not on disk yet):
+    # programs of a few small tensors never do.
     "reduce": {
-        **dict.fromkeys(("sum", "mean"), 512),
-        **dict.fromkeys(("prod_all", "prod_dim", "amax", "amin", "max_all", "min_all"), 2048),
+        **dict.fromkeys(("sum", "mean", "prod_all", "prod_dim", "amax", "amin", "max_all", "min_all"), 512),
         **dict.fromkeys(
-            ("max_dim", "min_dim", "argmax", "argmin", "any", "all", "vector_norm_parts", "logsumexp"), 2048
+            ("max_dim", "min_dim", "argmax", "argmin", "any", "all", "vector_norm_parts", "logsumexp"), 512
         ),
-        **dict.fromkeys(("var_corrected", "std_corrected", "var_mean_corrected", "std_mean_corrected"), 2048),
+        **dict.fromkeys(("var_corrected", "std_corrected", "var_mean_corrected", "std_mean_corrected"), 512),
     },
     "softmax": dict.fromkeys(("softmax", "log_softmax", "softmax_gradient", "log_softmax_gradient"), 512),
-    "scan": {"cumsum": 2048, "cumprod": 2048},
+    "scan": {"cumsum": 512, "cumprod": 512},
     # 1,024 pairs: 3 us against 4 to 40; 100,000: 12 against 50 to 700.
     "losses": {
         **dict.fromkeys(("mse_loss_pair", "smooth_l1_loss_pair", "huber_loss_pair", "binary_cross_entropy_pair"), 2048),
@@ -45,10 +44,13 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     # 1,024 rows of 128 added up: 22 us against 445, 20,000 rows of 64: 0.8 ms against 40; rows copied: 5 to 10 % less
     # time than NumPy's on two cores, elements picked along a dimension: a third. Small results are declined.
     "indexing": {
-        **dict.fromkeys(("embedding", "embedding_gradient", "index_select", "index_add", "index_add_", "gather"), 4096),
-        **dict.fromkeys(("index", "index_put_arrays", "index_put_arrays_"), 4096),
+        **dict.fromkeys(("embedding", "embedding_gradient", "index_select"), 4096),
+        **dict.fromkeys(("index_add", "index_add_", "gather"), 512),
+        **dict.fromkeys(("index", "index_put_arrays", "index_put_arrays_"), 512),
+        **dict.fromkeys(("scatter_src", "scatter_src_", "scatter_value", "scatter_value_"), 512),
+        **dict.fromkeys(("scatter_add", "scatter_add_"), 512),
     },
-    "selection": {"nonzero_rows": 4096, "masked_select": 4096},  # 100,000 elements: 40 us against 900, 15 against 450
+    "selection": {"nonzero_rows": 4096, "masked_select": 512},  # 100,000 elements: 40 us against 900, 15 against 450
     # From 16 elements on kernels take 2 to 5 us, NumPy 9 to 50; the first call loads the room here too.
     "convolution": dict.fromkeys(("convolution", "convolution_input_gradient"), 512),
     "convolution_gradient": {"convolution_weight_gradient": 512},
