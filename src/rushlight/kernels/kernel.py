@@ -40,7 +40,7 @@ class Kernel:
         self.alone = launch.built_in(name, addresses["call_alone"])
         threaded = addresses.get("call_threaded")
         self.threaded = self.alone if threaded is None else launch.built_in(name, threaded)
-        self._launches = ctypes.c_int64.from_address(addresses["launches"])
+        self._launches = ctypes.c_int64.from_address(addresses["description"])
 
     @property
     def launches(self):
@@ -90,8 +90,12 @@ def _fingerprint():
 
 
 @functools.cache
-def _python_symbols():
-    return launch.python_symbols()
+def _shared():
+    """The addresses of what programs and their entry points call, and what keeps it in memory."""
+    code, _ = _code(("launch",), launch.launch_code)
+    imports = {**launch.python_symbols(), **pool().symbols}
+    addresses, loaded = host().load(code, ("launch_alone", "launch_threaded"), imports)
+    return {**addresses, **pool().symbols}, loaded
 
 
 def _code(key, text):
@@ -118,8 +122,8 @@ def machine_text(program):
 def _make(key, build):
     began = time.perf_counter()
     code, fresh = _code(key, lambda: machine_text(build()))
-    imports = {**_python_symbols(), **pool().symbols}
-    addresses, loaded = host().load(code, ("call_alone", "call_threaded", "launches"), imports)
+    imports, _ = _shared()
+    addresses, loaded = host().load(code, ("call_alone", "call_threaded", "description"), imports)
     if _LOG:
         took = (time.perf_counter() - began) * 1e3
         origin = "compiled" if fresh else "loaded"

@@ -56,111 +56,159 @@ def built_in(name, address):
 _definitions = []  # they must outlive the functions, which live as long as the process
 
 
-def _check_class(value, symbol, i, tag):
-    return f"""
-  %class{tag}{i} = getelementptr i8, ptr {value}, i64 {_CLASS}
-  %is{tag}{i} = load ptr, ptr %class{tag}{i}
-  %fits{tag}{i} = icmp eq ptr %is{tag}{i}, @{symbol}"""
+_KINDS = ("array", "list", "i64", "f64", "f32")  # of parameters; a kernel's description has their numbers
 
 
-def _unpack_array(i):
-    """An array's address; NULL for None."""
-    return f"""
-  %none{i} = icmp eq ptr %value{i}, @none
-  br i1 %none{i}, label %absent{i}, label %check{i}
-absent{i}:
-  store ptr null, ptr %slot{i}
-  br label %next{i}
-check{i}:{_check_class(f"%value{i}", "ndarray_type", i, "a")}
-  br i1 %fitsa{i}, label %array{i}, label %refuse
-array{i}:
-  %field{i} = getelementptr i8, ptr %value{i}, i64 {_HEADER}
-  %data{i} = load ptr, ptr %field{i}
-  store ptr %data{i}, ptr %slot{i}
-  br label %next{i}
-next{i}:"""
-
-
-def _unpack_list(i):
-    """A table of the addresses of a list's arrays, on the stack."""
-    return f"""{_check_class(f"%value{i}", "list_type", i, "l")}
-  br i1 %fitsl{i}, label %list{i}, label %refuse
-list{i}:
-  %size_at{i} = getelementptr i8, ptr %value{i}, i64 {_LIST_SIZE}
-  %items_at{i} = getelementptr i8, ptr %value{i}, i64 {_LIST_ITEMS}
-  %size{i} = load i64, ptr %size_at{i}
-  %items{i} = load ptr, ptr %items_at{i}
-  %table{i} = alloca ptr, i64 %size{i}
-  store ptr %table{i}, ptr %slot{i}
-  br label %head{i}
-head{i}:
-  %index{i} = phi i64 [0, %list{i}], [%following{i}, %element{i}]
-  %more{i} = icmp slt i64 %index{i}, %size{i}
-  br i1 %more{i}, label %body{i}, label %next{i}
-body{i}:
-  %item_at{i} = getelementptr ptr, ptr %items{i}, i64 %index{i}
-  %item{i} = load ptr, ptr %item_at{i}{_check_class(f"%item{i}", "ndarray_type", i, "e")}
-  br i1 %fitse{i}, label %element{i}, label %refuse
-element{i}:
-  %field{i} = getelementptr i8, ptr %item{i}, i64 {_HEADER}
-  %data{i} = load ptr, ptr %field{i}
-  %entry{i} = getelementptr ptr, ptr %table{i}, i64 %index{i}
-  store ptr %data{i}, ptr %entry{i}
-  %following{i} = add i64 %index{i}, 1
-  br label %head{i}
-next{i}:"""
-
-
-def _unpack_number(i, function, llvm, failed):
-    """An int or float; CPython's conversions answer -1 for an error."""
-    narrow = f"\n  %single{i} = fptrunc double %number{i} to float" if llvm == "float" else ""
-    result = "double" if function == "PyFloat_AsDouble" else "i64"
-    stored = f"float %single{i}" if narrow else f"{result} %number{i}"
-    return f"""
-  %number{i} = call {result} @{function}(ptr %value{i})
-  %suspect{i} = {failed} {result} %number{i}, {"-1.0" if result == "double" else "-1"}
-  br i1 %suspect{i}, label %doubt{i}, label %next{i}
-doubt{i}:
-  %error{i} = call ptr @PyErr_Occurred()
-  %clean{i} = icmp eq ptr %error{i}, null
-  br i1 %clean{i}, label %next{i}, label %fail
-next{i}:{narrow}
-  store {stored}, ptr %slot{i}"""
-
-
-def _unpack(i, type):
-    fetch = f"""
-  %value_at{i} = getelementptr ptr, ptr %arguments, i64 {i}
-  %value{i} = load ptr, ptr %value_at{i}
-  %slot{i} = getelementptr i64, ptr %context, i64 {i}"""
+def _kind(type):
     if type.is_pointer:
-        return fetch + (_unpack_list(i) if type.element.is_pointer else _unpack_array(i))
-    if type.scalar == "i64":
-        return fetch + _unpack_number(i, "PyLong_AsSsize_t", "i64", "icmp eq")
-    if type.scalar in ("f32", "f64"):
-        return fetch + _unpack_number(i, "PyFloat_AsDouble", "float" if type.scalar == "f32" else "double", "fcmp oeq")
-    raise TypeError(f"an entry point takes pointers, i64, f32 and f64, no {type}")
+        return "list" if type.element.is_pointer else "array"
+    if type.scalar not in _KINDS:
+        raise TypeError(f"an entry point takes pointers, i64, f32 and f64, no {type}")
+    return type.scalar
 
 
-def _entry_point(name, parameters, call):
-    count = len(parameters)
-    steps = "".join(_unpack(i, parameter.type) for i, parameter in enumerate(parameters))
-    counters = "\n".join(
-        f"  %counter{at} = getelementptr i8, ptr %launch, i64 {at}\n  store i64 0, ptr %counter{at}"
+def entry_points(program):
+    """IR of the built-in functions ``call_alone`` and, for parallel programs, ``call_threaded``.
+
+    The first computes on the calling thread and keeps the interpreter's lock; the second lets it go and calls the other
+    threads in. What they have in common with those of all other programs is `launch_code`'s: they hand it the
+    program's description, which begins with the count of its launches.
+    """
+    kinds = [_kind(parameter.type) for parameter in program.entry.parameters]
+    numbers = "".join(f"\\{_KINDS.index(kind):02x}" for kind in kinds)
+    described = f'i64 0, ptr @entry, i64 {len(kinds)}, [{len(kinds)} x i8] c"{numbers}"'
+    types = f"{{ i64, ptr, i64, [{len(kinds)} x i8] }}"
+    parts = [f"@description = global {types} {{ {described} }}"]
+    for way in ("alone", "threaded") if program.is_parallel else ("alone",):
+        parts.append(f"""declare ptr @launch_{way}(ptr, i64, ptr)
+define ptr @call_{way}(ptr %self, ptr %arguments, i64 %count) nounwind {{
+  %result = tail call ptr @launch_{way}(ptr %arguments, i64 %count, ptr @description)
+  ret ptr %result
+}}""")
+    return "\n".join(parts) + "\n"
+
+
+# ---- what all entry points share
+
+
+def _checked(value, symbol, tag, fits, otherwise="refuse"):
+    """Go on at ``fits`` if the object is of the class."""
+    return f"""
+  %class_{tag} = getelementptr i8, ptr {value}, i64 {_CLASS}
+  %is_{tag} = load ptr, ptr %class_{tag}
+  %fits_{tag} = icmp eq ptr %is_{tag}, @{symbol}
+  br i1 %fits_{tag}, label %{fits}, label %{otherwise}
+{fits}:"""
+
+
+_UNPACK_ARRAY = f"""
+an_array:  ; its address; NULL for None{_checked("%value", "ndarray_type", "array", "present", "absent")}
+  %data_at = getelementptr i8, ptr %value, i64 {_HEADER}
+  %data = load ptr, ptr %data_at
+  store ptr %data, ptr %slot
+  br label %following
+absent:
+  store ptr null, ptr %slot
+  %nothing = icmp eq ptr %value, @none
+  br i1 %nothing, label %following, label %refuse"""
+
+_UNPACK_LIST = f"""
+a_list:  ; a table of its arrays' addresses, on the stack{_checked("%value", "list_type", "list", "listed")}
+  %size_at = getelementptr i8, ptr %value, i64 {_LIST_SIZE}
+  %size = load i64, ptr %size_at
+  %items_at = getelementptr i8, ptr %value, i64 {_LIST_ITEMS}
+  %items = load ptr, ptr %items_at
+  %table = alloca ptr, i64 %size
+  store ptr %table, ptr %slot
+  br label %items_left
+items_left:
+  %k = phi i64 [0, %listed], [%next_k, %item_fits]
+  %another = icmp slt i64 %k, %size
+  br i1 %another, label %item, label %following
+item:
+  %item_at = getelementptr ptr, ptr %items, i64 %k
+  %element = load ptr, ptr %item_at{_checked("%element", "ndarray_type", "item", "item_fits")}
+  %element_at = getelementptr i8, ptr %element, i64 {_HEADER}
+  %address = load ptr, ptr %element_at
+  %entry_at = getelementptr ptr, ptr %table, i64 %k
+  store ptr %address, ptr %entry_at
+  %next_k = add i64 %k, 1
+  br label %items_left"""
+
+_UNPACK_NUMBERS = f"""
+an_integer:
+  %integer = call i64 @PyLong_AsSsize_t(ptr %value)
+  store i64 %integer, ptr %slot
+  %odd_integer = icmp eq i64 %integer, -1
+  br i1 %odd_integer, label %doubt, label %following
+a_real:
+  %real = call double @PyFloat_AsDouble(ptr %value)
+  %is_double = icmp eq i8 %kind, {_KINDS.index("f64")}
+  br i1 %is_double, label %double, label %single
+double:
+  store double %real, ptr %slot
+  br label %suspect
+single:
+  %narrow = fptrunc double %real to float
+  store float %narrow, ptr %slot
+  br label %suspect
+suspect:
+  %odd_real = fcmp oeq double %real, -1.0
+  br i1 %odd_real, label %doubt, label %following
+doubt:  ; -1 is how CPython's conversions answer an error, too
+  %error = call ptr @PyErr_Occurred()
+  %clean = icmp eq ptr %error, null
+  br i1 %clean, label %following, label %fail"""
+
+_RUNS = {
+    "alone": "  call void %entry(ptr %context, i64 0, ptr %launch)",
+    "threaded": """  %thread = call ptr @PyEval_SaveThread()
+  call void @run(ptr %entry, ptr %context, ptr %launch)
+  call void @PyEval_RestoreThread(ptr %thread)""",
+}
+
+
+def _launch(way):
+    counters = "".join(
+        f"\n  %counter{at} = getelementptr i8, ptr %launch, i64 {at}\n  store i64 0, ptr %counter{at}"
         for at in LAUNCH_COUNTERS
     )
     return f"""
-define ptr @{name}(ptr %self, ptr %arguments, i64 %count) {{
-  %context = alloca [{max(count, 1)} x i64], align 8
+define ptr @launch_{way}(ptr %arguments, i64 %count, ptr %kernel) nounwind {{
   %launch = alloca [128 x i8], align 64
-  %complete = icmp eq i64 %count, {count}
+  %expected_at = getelementptr i8, ptr %kernel, i64 16
+  %expected = load i64, ptr %expected_at
+  %complete = icmp eq i64 %count, %expected
   br i1 %complete, label %unpack, label %refuse
-unpack:{steps}
-{counters}
-  %before = load i64, ptr @launches
+unpack:
+  %context = alloca i64, i64 %count
+  %kinds = getelementptr i8, ptr %kernel, i64 24
+  br label %arguments_left
+arguments_left:
+  %i = phi i64 [0, %unpack], [%next_i, %following]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %argument, label %go
+argument:
+  %value_at = getelementptr ptr, ptr %arguments, i64 %i
+  %value = load ptr, ptr %value_at
+  %slot = getelementptr i64, ptr %context, i64 %i
+  %kind_at = getelementptr i8, ptr %kinds, i64 %i
+  %kind = load i8, ptr %kind_at
+  switch i8 %kind, label %a_real [
+    i8 {_KINDS.index("array")}, label %an_array
+    i8 {_KINDS.index("list")}, label %a_list
+    i8 {_KINDS.index("i64")}, label %an_integer
+  ]{_UNPACK_ARRAY}{_UNPACK_LIST}{_UNPACK_NUMBERS}
+following:
+  %next_i = add i64 %i, 1
+  br label %arguments_left
+go:{counters}
+  %before = load i64, ptr %kernel
   %after = add i64 %before, 1
-  store i64 %after, ptr @launches
-{call}
+  store i64 %after, ptr %kernel
+  %entry_at_kernel = getelementptr i8, ptr %kernel, i64 8
+  %entry = load ptr, ptr %entry_at_kernel
+{_RUNS[way]}
   call void @Py_IncRef(ptr @none)
   ret ptr @none
 refuse:
@@ -171,21 +219,10 @@ fail:
 }}"""
 
 
-def entry_points(program):
-    """IR of the built-in functions ``call_alone`` and, for parallel programs, ``call_threaded``.
-
-    The first computes on the calling thread and keeps the interpreter's lock; the second lets it go and calls the other
-    threads in. ``launches`` counts the calls of both.
-    """
-    parameters = program.entry.parameters
-    texts = [_entry_point("call_alone", parameters, "  call void @entry(ptr %context, i64 0, ptr %launch)")]
-    if program.is_parallel:
-        call = """  %thread = call ptr @PyEval_SaveThread()
-  call void @run(ptr @entry, ptr %context, ptr %launch)
-  call void @PyEval_RestoreThread(ptr %thread)"""
-        texts.append(_entry_point("call_threaded", parameters, call))
+def launch_code():
+    """IR of ``launch_alone`` and ``launch_threaded``: unpack a call's arguments as a program's description asks for,
+    run its entry, return None."""
     declarations = """
-@launches = global i64 0
 @none = external global i8
 @ndarray_type = external global i8
 @list_type = external global i8
@@ -198,4 +235,4 @@ declare void @PyEval_RestoreThread(ptr)
 declare void @Py_IncRef(ptr)
 declare void @run(ptr, ptr, ptr)
 """
-    return "\n".join(texts) + declarations
+    return _launch("alone") + _launch("threaded") + declarations
