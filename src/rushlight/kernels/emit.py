@@ -11,13 +11,9 @@ from itertools import count
 from .emit_conversions import Conversions
 from .instructions import COMPARISONS, OPCODES, TRANSCENDENTAL
 from .llvm_text import constant_text, llvm_type, memory_type, suffix
+from .tickets import FINISH_CHUNKS, TAKE_CHUNK
 
 _INTRINSICS = frozenset(("sqrt", "floor", "ceil", "trunc", "round", "copysign"))
-
-# Bytes: the tickets taken and the number of finished chunks, on cache lines of their own. The word of the tickets also
-# holds, in its lowest bits, how many of the present loop's were taken from the back.
-LAUNCH_COUNTERS = (0, 64)
-_BACK_BITS = 28
 
 # The configuration of the tile unit: palette 1, all eight tiles of 16 rows of 64 bytes.
 _TILE_BYTES = [1] + [0] * 15 + [64, 0] * 8 + [0] * 16 + [16] * 8 + [0] * 8
@@ -65,7 +61,6 @@ class FunctionEmitter(Conversions):
             self._load_parameters()
             if self._has_parallel():
                 self.lines.append("%tickets = alloca i64")  # of the loops before
-                self.lines.append("%done = alloca i64")  # chunks that this thread has finished in this loop
                 self.lines.append("store i64 0, ptr %tickets")
         else:
             parameters = ", ".join(self._parameter(p) for p in function.parameters)
@@ -411,80 +406,35 @@ class FunctionEmitter(Conversions):
             self.names[id(result)] = self.emit(f"phi {llvm_type(result.type)} {sources}")
 
     def emit_parallel(self, instruction, chunks):
-        """Take tickets until none of this loop's are left, then wait until all of them are finished.
-
-        Tickets are numbered through all parallel loops of a run, and every thread works out by itself which ones belong
-        to the loop that it is at: a thread may join late, or never, and none has to be waited for to begin. Even threads
-        take a loop's chunks from the front and odd ones from the back: what one finds in its own caches, from loop to
-        loop and from run to run, the other seldom has to fetch from there.
-        """
-        take, attempt, body, drained, add, look = self.labels("take", "attempt", "body", "drained", "add", "look")
+        """Take chunks until none are left, then wait until all of them are finished: see `tickets.share_code`."""
+        take, body, drained = self.labels("take", "body", "drained")
+        self.module.declare("take_chunk", "i64", "ptr", "i64", "i64", "i64")
+        self.module.declare("finish_chunks", "void", "ptr", "i64", "i64")
         first = self.emit("load i64, ptr %tickets")
         end = self.emit(f"add i64 {first}, {self.name(chunks)}")
-        finished = self.emit(f"getelementptr i8, ptr %launch, i64 {LAUNCH_COUNTERS[1]}")
-        self.lines.append("store i64 0, ptr %done")
+        before = self.label_name
         self.lines.append(f"br label %{take}")
         self.label(take)
-        word = self.emit("load atomic i64, ptr %launch monotonic, align 8")
-        taken = self.emit(f"lshr i64 {word}, {_BACK_BITS}")
-        left = self.emit(f"icmp slt i64 {taken}, {end}")
-        self.lines.append(f"br i1 {left}, label %{attempt}, label %{drained}")
-        self.label(attempt)
-        chunk, following = self._next_chunk(word, taken, first, chunks)
-        exchange = self.emit(f"cmpxchg ptr %launch, i64 {word}, i64 {following} acquire monotonic, align 8")
-        mine = self.emit(f"extractvalue {{ i64, i1 }} {exchange}, 1")
-        self.lines.append(f"br i1 {mine}, label %{body}, label %{take}")
+        done, more = self.fresh(), self.fresh()  # chunks that this thread has finished
+        place = len(self.lines)
+        self.lines.append(None)  # the phi, written when the block's end is known
+        chunk = self.emit(f"call {TAKE_CHUNK.format('%launch', first, self.name(chunks), '%worker')}")
+        left = self.emit(f"icmp sge i64 {chunk}, 0")
+        self.lines.append(f"br i1 {left}, label %{body}, label %{drained}")
         self.label(body)
         block = instruction.blocks[0]
         self.names[id(block.arguments[0])] = chunk
         streamed, self.module.streams = self.module.streams, False
         self.block(block)
-        done = self.emit("load i64, ptr %done")
-        more = self.emit(f"add i64 {done}, 1")
-        self.lines.append(f"store i64 {more}, ptr %done")
+        self.lines.append(f"{more} = add i64 {done}, 1")
         self.lines.append(f"br label %{take}")
+        self.lines[place] = f"{done} = phi i64 [0, %{before}], [{more}, %{self.label_name}]"
         self.label(drained)
-        all_mine = self.emit("load i64, ptr %done")
-        any_mine = self.emit(f"icmp ne i64 {all_mine}, 0")
-        self.lines.append(f"br i1 {any_mine}, label %{add}, label %{look}")
-        self.label(add)
-        if self.module.streams:  # streaming stores are not ordered by the atomic add
+        if self.module.streams:  # streaming stores are not ordered by the atomic add that finishes the chunks
             self.lines.append("fence seq_cst")
         self.module.streams |= streamed
-        self.emit(f"atomicrmw add ptr {finished}, i64 {all_mine} release, align 8")
-        self.lines.append(f"br label %{look}")
-        self.label(look)
-        self._await(finished, end)
+        self.lines.append(f"call {FINISH_CHUNKS.format('%launch', done, end)}")
         self.lines.append(f"store i64 {end}, ptr %tickets")
-
-    def _next_chunk(self, word, taken, first, chunks):
-        """The chunk that this thread would take next in the loop whose tickets begin with ``first``; the word after it."""
-        taken_here = self.emit(f"sub i64 {taken}, {first}")
-        untouched = self.emit(f"icmp eq i64 {taken_here}, 0")  # then the bits are those of the loop before
-        bits = self.emit(f"and i64 {word}, {(1 << _BACK_BITS) - 1}")
-        from_back = self.emit(f"select i1 {untouched}, i64 0, i64 {bits}")
-        from_front = self.emit(f"sub i64 {taken_here}, {from_back}")
-        last = self.emit(f"sub i64 {self.name(chunks)}, 1")
-        backmost = self.emit(f"sub i64 {last}, {from_back}")
-        odd = self.emit("and i64 %worker, 1")
-        is_odd = self.emit(f"icmp ne i64 {odd}, 0")
-        chunk = self.emit(f"select i1 {is_odd}, i64 {backmost}, i64 {from_front}")
-        more = self.emit(f"add i64 {taken}, 1")
-        high = self.emit(f"shl i64 {more}, {_BACK_BITS}")
-        low = self.emit(f"add i64 {from_back}, {odd}")
-        return chunk, self.emit(f"or i64 {high}, {low}")
-
-    def _await(self, counter, end):
-        """Wait until the counter has reached ``end``."""
-        wait, done = self.labels("wait", "done")
-        self.module.declare("await_count", "void", "ptr", "i64")
-        count = self.emit(f"load atomic i64, ptr {counter} acquire, align 8")
-        waiting = self.emit(f"icmp slt i64 {count}, {end}")
-        self.lines.append(f"br i1 {waiting}, label %{wait}, label %{done}")
-        self.label(wait)
-        self.lines.append(f"call void @await_count(ptr {counter}, i64 {end})")
-        self.lines.append(f"br label %{done}")
-        self.label(done)
 
 
 def emit(program):

@@ -11,7 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-from . import launch, threads
+from . import launch, threads, tickets
 from .cache import disk
 from .emit import emit
 from .expand import expand
@@ -92,10 +92,9 @@ def _fingerprint():
 @functools.cache
 def _shared():
     """The addresses of what programs and their entry points call, and what keeps it in memory."""
-    code, _ = _code(("launch",), launch.launch_code)
+    code, _ = _code(("shared",), lambda: launch.launch_code() + tickets.share_code())
     imports = {**launch.python_symbols(), **pool().symbols}
-    addresses, loaded = host().load(code, ("launch_alone", "launch_threaded"), imports)
-    return {**addresses, **pool().symbols}, loaded
+    return host().load(code, ("launch_alone", "launch_threaded", "take_chunk", "finish_chunks"), imports)
 
 
 def _code(key, text):

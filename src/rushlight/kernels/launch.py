@@ -11,7 +11,7 @@ import ctypes
 
 import numpy as np
 
-from .emit import LAUNCH_COUNTERS
+from .tickets import LAUNCH_COUNTERS
 
 _METH_FASTCALL = 0x0080
 _HEADER = object.__basicsize__  # bytes of a Python object before its own fields

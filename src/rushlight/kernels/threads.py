@@ -1,8 +1,8 @@
 """The worker threads, and the machine code by which they take part in a run.
 
 Workers are Python threads that call into generated code once and stay there, without the interpreter's lock, until the
-process ends. A run is announced by raising an epoch; whoever is awake joins, takes chunks (see ``FunctionEmitter.
-emit_parallel``) and signs off. The thread that began the run waits only for those that joined: a worker that sleeps, or
+process ends. A run is announced by raising an epoch; whoever is awake joins, takes chunks (see `tickets.share_code`)
+and signs off. The thread that began the run waits only for those that joined: a worker that sleeps, or
 whose core is busy with something else, costs nothing but its help. While one Python thread's run is on, another's runs
 on its own thread alone: the results are the same.
 """
