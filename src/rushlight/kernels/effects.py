@@ -22,36 +22,23 @@ class Effects:
         self.known = known
         self.origins = {p: frozenset({(i, 0)}) for i, p in enumerate(function.parameters) if p.type.is_pointer}
         instructions = [i for _, i in walk(function.body) if i.opcode in _CONCERNED]
-        while self._follow(instructions):
-            pass
+        self._follow([flow for instruction in instructions for flow in _flows(instruction)])
         self.reads = NONE.union(*map(self.read_by, instructions))
         self.writes = NONE.union(*map(self.written_by, instructions))
 
-    def _follow(self, instructions):
-        """One round of following pointers; whether anything new was found (a loop may carry pointers around)."""
-        changed = False
-        for instruction in instructions:
-            for value, places in self._flows(instruction):
-                if not places <= self.origins.get(value, NONE):
-                    self.origins[value] = self.origins.get(value, NONE) | places
+    def _follow(self, flows):
+        """Find where pointers point to; more than one round where a loop carries them around."""
+        origins, changed = self.origins, True
+        while changed:
+            changed = False
+            for target, source, deeper in flows:
+                places = origins.get(source, NONE)
+                if deeper:
+                    places = frozenset((parameter, depth + 1) for parameter, depth in places)
+                known = origins.get(target, NONE)
+                if not places <= known:
+                    origins[target] = known | places
                     changed = True
-        return changed
-
-    def _flows(self, instruction):
-        """``(pointer, places)`` for the pointers that an instruction defines."""
-        opcode, operands = instruction.opcode, instruction.operands
-        if opcode == "loop":
-            block = instruction.blocks[0]
-            pairs = [*zip(block.arguments[1:], operands[3:]), *zip(block.arguments[1:], block.yields)]
-            pairs += zip(instruction.results, block.arguments[1:])
-        elif opcode == "if":
-            pairs = [pair for block in instruction.blocks for pair in zip(instruction.results, block.yields)]
-        else:
-            pairs = [(r, operand) for r in instruction.results if r.type.is_pointer for operand in operands]
-        for target, source in pairs:
-            if target.type.is_pointer and source.type.is_pointer:
-                deeper = opcode == "load"
-                yield target, frozenset((p, depth + deeper) for p, depth in self.origins.get(source, NONE))
 
     def read_by(self, instruction):
         """The places that one instruction (without its blocks) reads."""
@@ -78,3 +65,17 @@ class Effects:
             if i < len(instruction.operands)
             for parameter, depth in self.origins.get(instruction.operands[i], NONE)
         )
+
+
+def _flows(instruction):
+    """``(pointer, where it comes from, whether by a load)`` for the pointers that an instruction defines."""
+    opcode, operands = instruction.opcode, instruction.operands
+    if opcode == "loop":
+        block = instruction.blocks[0]
+        pairs = [*zip(block.arguments[1:], operands[3:]), *zip(block.arguments[1:], block.yields)]
+        pairs += zip(instruction.results, block.arguments[1:])
+    elif opcode == "if":
+        pairs = [pair for block in instruction.blocks for pair in zip(instruction.results, block.yields)]
+    else:
+        pairs = [(result, operand) for result in instruction.results for operand in operands]
+    return [(to, source, opcode == "load") for to, source in pairs if to.type.is_pointer and source.type.is_pointer]

@@ -119,9 +119,9 @@ class FunctionEmitter(Conversions):
     def block(self, block):
         for instruction in block.instructions:
             opcode = instruction.opcode
-            method = getattr(self, "emit_" + opcode.replace("-", "_"), None)
+            method = _methods.get(opcode)
             if method is not None:
-                found = method(instruction, *instruction.operands)
+                found = method(self, instruction, *instruction.operands)
             else:
                 found = self.arithmetic(instruction, opcode)
             if found is not None:
@@ -435,6 +435,9 @@ class FunctionEmitter(Conversions):
         self.module.streams |= streamed
         self.lines.append(f"call {FINISH_CHUNKS.format('%launch', done, end)}")
         self.lines.append(f"store i64 {end}, ptr %tickets")
+
+
+_methods = {name[5:]: getattr(FunctionEmitter, name) for name in dir(FunctionEmitter) if name.startswith("emit_")}
 
 
 def emit(program):

@@ -12,12 +12,13 @@ _NAMES = frozenset(TRANSCENDENTAL)
 
 def expand(program):
     """The program with every transcendental instruction replaced by its expansion; itself if there is none."""
-    if not any(i.opcode in _NAMES for function in program.functions for _, i in walk(function.body)):
-        return program
-    return Program(program.name, [_expanded(function) for function in program.functions])
+    functions = [_expanded(function) for function in program.functions]
+    return program if functions == program.functions else Program(program.name, functions)
 
 
 def _expanded(function):
+    if not any(instruction.opcode in _NAMES for _, instruction in walk(function.body)):
+        return function
     builder = Builder(function.name, [])
     builder.function = result = Function(function.name, function.parameters)
     result.body = _block(builder, function.body, {})

@@ -74,9 +74,11 @@ class Opcode:
 
 
 def _same(types, attributes):
-    if any(t is not types[0] for t in types):
-        raise TypeError(f"operands of different types: {', '.join(map(str, types))}")
-    return types[0]
+    first = types[0]
+    for type in types:
+        if type is not first:
+            raise TypeError(f"operands of different types: {', '.join(map(str, types))}")
+    return first
 
 
 def _numbers(types, attributes):
@@ -308,13 +310,24 @@ _transcendental()
 
 def result_type(opcode, types, attributes):
     """The type of an arithmetic instruction's result; TypeError where the operands do not fit."""
-    found = OPCODES[opcode]
-    if len(types) != found.operands:
-        raise TypeError(f"{opcode} takes {found.operands} operands, got {len(types)}")
+    types = tuple(types)
+    key = (opcode, types, attributes.get("to") if attributes else None)
+    found = _result_types.get(key)
+    if found is None:
+        found = _result_types[key] = _ruled(OPCODES[opcode], types, attributes)
+    return found
+
+
+_result_types = {}  # programs ask for the same few again and again
+
+
+def _ruled(opcode, types, attributes):
+    if len(types) != opcode.operands:
+        raise TypeError(f"{opcode.name} takes {opcode.operands} operands, got {len(types)}")
     try:
-        return found.rule(types, attributes)
+        return opcode.rule(types, attributes)
     except TypeError as error:
-        raise TypeError(f"{opcode}: {error}") from None
+        raise TypeError(f"{opcode.name}: {error}") from None
 
 
 def mask_type(lanes):

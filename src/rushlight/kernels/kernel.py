@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import gc
 import hashlib
 import os
 import sys
@@ -103,9 +105,23 @@ def _code(key, text):
     found = disk().load(name)
     if found is not None:
         return found, False
-    found = host().compile(text())
+    with _collector_at_rest():
+        found = host().compile(text())
     disk().store(name, found)
     return found, True
+
+
+@contextlib.contextmanager
+def _collector_at_rest():
+    """Leave cycles of garbage for later: building a program makes so many objects that looking for them takes as long as
+    a pass over it, or, where it comes to all of the process's objects, as long as compiling a small one."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def lowered(program):

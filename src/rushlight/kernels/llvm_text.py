@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 
@@ -11,17 +12,20 @@ _LLVM = {"bool": "i1", "f16": "half", "bf16": "i16", "f32": "float", "f64": "dou
 _SUFFIX = {"float": "f32", "double": "f64", "half": "f16"}
 
 
+@functools.cache
 def llvm_type(type):
     """The LLVM type of a value; bool in memory is i8 (see ``memory_type``)."""
     scalar = _LLVM.get(type.scalar) or "i" + type.scalar[1:]
     return f"<{type.lanes} x {scalar}>" if type.lanes > 1 else scalar
 
 
+@functools.cache
 def memory_type(type):
     """As ``llvm_type``, for what lies in memory."""
     return llvm_type(type.with_scalar("u8")) if type.scalar == "bool" else llvm_type(type)
 
 
+@functools.cache
 def suffix(llvm):
     """``<16 x float>`` -> ``v16f32``: how intrinsics are named."""
     if not llvm.startswith("<"):

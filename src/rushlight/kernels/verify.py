@@ -103,7 +103,7 @@ def _element(type):
 
 
 def _types(values):
-    return tuple(v.type for v in values)
+    return tuple([v.type for v in values])
 
 
 def _listed(types):
@@ -171,7 +171,7 @@ class _Checker:
         self._use(operands)
         if opcode in OPCODES:
             try:
-                expected = result_type(opcode, [v.type for v in operands], instruction.attributes)
+                expected = result_type(opcode, _types(operands), instruction.attributes)
             except (TypeError, KeyError) as error:
                 raise _Broken(str(error)) from None
             self._results(instruction, expected)
@@ -179,8 +179,9 @@ class _Checker:
             check = getattr(self, f"_check_{opcode}", None)
             _require(check is not None, "there is no instruction '{}'", opcode)
             fewest, most = _OPERANDS[opcode]
-            expected = fewest if fewest == most else f"{fewest} or more" if most > 4 else f"{fewest} or {most}"
-            _require(fewest <= len(operands) <= most, "takes {} operands, not {}", expected, len(operands))
+            if not fewest <= len(operands) <= most:
+                expected = fewest if fewest == most else f"{fewest} or more" if most > 4 else f"{fewest} or {most}"
+                raise _Broken(f"takes {expected} operands, not {len(operands)}")
             for name in _ATTRIBUTES.get(opcode, ()):
                 _require(name in instruction.attributes, "lacks the attribute '{}'", name)
             check(instruction, *operands)
