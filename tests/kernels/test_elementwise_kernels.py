@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rushlight.kernels import elementwise, elementwise_programs
+from rushlight.kernels.compiler import lowered
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
-from rushlight.kernels.kernel import lowered
 from rushlight.kernels.trace import formula_of
 from rushlight.ops import table
 from rushlight.ops.numpy_math import numpy_math

@@ -11,9 +11,9 @@ from rushlight.base.arrays import address_of, owner_of
 from rushlight.base.device import contiguous_format
 from rushlight.base.dtypes import float16, float32, int64
 from rushlight.kernels import copies, elementwise, elementwise_plan, elementwise_programs
+from rushlight.kernels.compiler import lowered
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
-from rushlight.kernels.kernel import lowered
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")

@@ -5,9 +5,9 @@ import pytest
 
 import rushlight
 from rushlight.kernels import optimizer
+from rushlight.kernels.compiler import lowered
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
-from rushlight.kernels.kernel import lowered
 from rushlight.ops import optimize
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")

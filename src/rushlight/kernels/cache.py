@@ -13,9 +13,8 @@ import hashlib
 import os
 import stat
 import sys
-import tempfile
+import threading
 import warnings
-from pathlib import Path
 
 _MAGIC = b"rushlight kernel 1\n"
 _LARGEST = 256 << 20  # bytes; beyond it the files that were not used for longest go
@@ -27,20 +26,20 @@ def directory():
     """Where the files lie: RUSHLIGHT_CACHE, or ``rushlight/kernels`` in the user's cache folder."""
     chosen = os.environ.get("RUSHLIGHT_CACHE")
     if chosen:
-        return Path(chosen)
+        return chosen
     if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
+        base = os.path.expanduser("~/Library/Caches")
     else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "rushlight" / "kernels"
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "rushlight", "kernels")
 
 
 def _private(path):
     """Whether the directory is there (it is made if need be) and only its owner, this user, can write to it."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.makedirs(path, mode=0o700, exist_ok=True)
     if not hasattr(os, "getuid"):
         return True
-    status = path.lstat()
+    status = os.lstat(path)
     mine = status.st_uid == os.getuid() and stat.S_ISDIR(status.st_mode)
     if not mine or status.st_mode & 0o022:
         warnings.warn(
@@ -56,7 +55,7 @@ class Cache:
     """The files of one directory. ``load`` and ``store`` take the key's parts, joined and hashed, as the name."""
 
     def __init__(self, path=None):
-        self.path = Path(path) if path is not None else directory()
+        self.path = directory() if path is None else path
         self._usable = None
         self._stored = 0
 
@@ -70,7 +69,7 @@ class Cache:
         return self._usable
 
     def _file(self, key):
-        return self.path / (hashlib.sha256(key.encode()).hexdigest() + _SUFFIX)
+        return os.path.join(self.path, hashlib.sha256(key.encode()).hexdigest() + _SUFFIX)
 
     def load(self, key):
         """The machine code stored under a key; None if there is none, or it is damaged."""
@@ -78,14 +77,15 @@ class Cache:
             return None
         path = self._file(key)
         try:
-            content = path.read_bytes()
+            with open(path, "rb") as file:
+                content = file.read()
         except OSError:
             return None
         head = len(_MAGIC) + 32
         code = content[head:]
         if content[: len(_MAGIC)] != _MAGIC or hashlib.sha256(code).digest() != content[len(_MAGIC) : head]:
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(path)
             return None
         return code
 
@@ -94,13 +94,10 @@ class Cache:
         if not self.usable:
             return
         path = self._file(key)
+        temporary = f"{path}.{os.getpid()}-{threading.get_ident()}.part"  # no other thread writes a file of this name
         try:
-            descriptor, temporary = tempfile.mkstemp(dir=self.path, suffix=".part")
-        except OSError:
-            self._usable = False
-            return
-        try:
-            with os.fdopen(descriptor, "wb") as file:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
+            with open(descriptor, "wb") as file:
                 file.write(_MAGIC + hashlib.sha256(code).digest() + code)
             os.replace(temporary, path)
         except OSError:
@@ -115,10 +112,12 @@ class Cache:
     def _entries(self):
         """(last use, bytes, path) of each file, oldest first; files that vanish meanwhile are left out."""
         found = []
-        for path in self.path.glob("*" + _SUFFIX):
-            with contextlib.suppress(OSError):
-                status = path.stat()
-                found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
+        with contextlib.suppress(OSError), os.scandir(self.path) as files:
+            for file in files:
+                if file.name.endswith(_SUFFIX):
+                    with contextlib.suppress(OSError):
+                        status = file.stat()
+                        found.append((max(status.st_atime, status.st_mtime), status.st_size, file.path))
         return sorted(found)
 
     def _prune(self):
@@ -128,7 +127,7 @@ class Cache:
             if total <= _LARGEST:
                 return
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(path)
             total -= size
 
     def information(self):
@@ -141,7 +140,7 @@ class Cache:
         entries = self._entries()
         for _, _, path in entries:
             with contextlib.suppress(FileNotFoundError):
-                path.unlink()
+                os.unlink(path)
         return len(entries)
 
 

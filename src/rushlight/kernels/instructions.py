@@ -49,7 +49,6 @@ tile_multiply   attributes ``tile``, ``a``, ``b``: adds to the 16 x 16 float32 n
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 
@@ -157,13 +156,15 @@ def _fused_float64(a, b, c):
         return a * b + c
     if not math.isfinite(c):
         return c  # even where a * b alone would overflow
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:
+    ratios = [number.as_integer_ratio() for number in (a, b, c)]
+    (above_a, below_a), (above_b, below_b), (above_c, below_c) = ratios
+    above, below = above_a * above_b * below_c + above_c * below_a * below_b, below_a * below_b * below_c
+    if above == 0:
         return a * b + c  # nothing is rounded here, and the sign of the zero is right
     try:
-        return float(exact)
+        return above / below  # the quotient of two integers is rounded once
     except OverflowError:
-        return math.inf if exact > 0 else -math.inf
+        return math.inf if above > 0 else -math.inf
 
 
 def _divide(a, b):

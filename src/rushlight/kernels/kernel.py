@@ -1,26 +1,20 @@
-"""Kernels: loop programs made callable. From memory, from the disk, or built, expanded, emitted and compiled."""
+"""Kernels: loop programs made callable. From memory, from the disk, or built and compiled (see `compiler`)."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
-import gc
 import hashlib
+import importlib
 import os
 import sys
 import threading
 import time
-from pathlib import Path
 
 from . import launch, threads, tickets
 from .cache import disk
-from .emit import emit
-from .expand import expand
 from .host import host
 from .runtime import runtime_code
-from .simplify import simplify
-from .verify import verify
 
 _LOG = os.environ.get("RUSHLIGHT_LOG_KERNELS", "") not in ("", "0")
 _lock = threading.RLock()  # one thread compiles at a time
@@ -85,9 +79,11 @@ def pool():
 def _fingerprint():
     """A hash of what kernels are made by: this room's source files, the CPU, the versions."""
     found = hashlib.sha256(f"{host().description} {sys.version}".encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        status = path.stat()
-        found.update(f"{path.name} {status.st_size} {status.st_mtime_ns}\n".encode())
+    for folder, _, names in sorted(os.walk(os.path.dirname(__file__))):
+        for name in sorted(names):
+            if name.endswith(".py"):
+                status = os.stat(os.path.join(folder, name))
+                found.update(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode())
     return found.hexdigest()
 
 
@@ -99,44 +95,22 @@ def _shared():
     return host().load(code, ("launch_alone", "launch_threaded", "take_chunk", "finish_chunks"), imports)
 
 
-def _code(key, text):
-    """The machine code for a key, from the disk or of the IR that ``text()`` gives; and whether it was compiled now."""
+def _code(key, source):
+    """The machine code for a key, from the disk or of what ``source()`` gives: a Program, or the text of LLVM IR; and
+    whether it was compiled now."""
     name = f"{_fingerprint()} {key!r}"
     found = disk().load(name)
     if found is not None:
         return found, False
-    with _collector_at_rest():
-        found = host().compile(text())
+    # Imported where something has to be compiled: a process whose kernels are all on disk needs none of it.
+    found = importlib.import_module(".compiler", __package__).machine_code(source)
     disk().store(name, found)
     return found, True
 
 
-@contextlib.contextmanager
-def _collector_at_rest():
-    """Leave cycles of garbage for later: building a program makes so many objects that looking for them takes as long as
-    a pass over it, or, where it comes to all of the process's objects, as long as compiling a small one."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def lowered(program):
-    """The program as it is emitted: checked, and with its functions expanded to machine instructions."""
-    return simplify(expand(verify(program)))
-
-
-def machine_text(program):
-    """The LLVM IR of a program and its entry points."""
-    return emit(lowered(program)) + launch.entry_points(program)
-
-
 def _make(key, build):
     began = time.perf_counter()
-    code, fresh = _code(key, lambda: machine_text(build()))
+    code, fresh = _code(key, build)
     imports, _ = _shared()
     addresses, loaded = host().load(code, ("call_alone", "call_threaded", "description"), imports)
     if _LOG:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import json
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 from .cache import disk
 from .object_file import Image, can_place
 
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18  # x86-64 Linux's numbers
-_FACTS = ("description", "cpu", "vector_bytes", "has_tiles")  # what is stored about a CPU
 _LEVEL = 1  # of code generation: 0 is unusable, 2 and 3 take longer and gain nothing for explicit vectors
 
 
@@ -27,25 +24,23 @@ class Host:
     def __init__(self, version):
         key = _machine_key(version)
         stored = None if key is None else disk().load(key)
-        if stored is None:
-            facts = self._facts()
-            if key is not None:
-                disk().store(key, json.dumps(facts).encode())
-        else:
-            facts = json.loads(stored)
-        self.description, self.cpu, self.vector_bytes = facts["description"], facts["cpu"], facts["vector_bytes"]
-        self.has_tiles = facts["has_tiles"] and _may_use_tiles()
+        facts = self._facts() if stored is None else stored.decode()
+        if stored is None and key is not None:
+            disk().store(key, facts.encode())
+        self.description, self.cpu, vector_bytes, has_tiles = facts.split("\n")
+        self.vector_bytes = int(vector_bytes)
+        self.has_tiles = has_tiles == "tiles" and _may_use_tiles()
         self._libraries = 0
 
     def _facts(self):
-        """What LLVM says of the CPU."""
+        """What LLVM says of the CPU, as lines: description, name, bytes of a vector, whether it has tiles."""
         features = self._llvm.get_host_cpu_features().flatten()
         cpu, version = self._llvm.get_host_cpu_name(), self._llvm.llvm_version_info
         enabled = set(features.split(","))
         description = f"{self._target.triple} {cpu} {features} LLVM {version} level {_LEVEL}"
         vector_bytes = 64 if "+avx512f" in enabled else 32 if "+avx2" in enabled else 16
-        has_tiles = {"+amx-tile", "+amx-bf16", "+avx512f"} <= enabled
-        return dict(zip(_FACTS, (description, cpu, vector_bytes, has_tiles)))
+        tiles = "tiles" if {"+amx-tile", "+amx-bf16", "+avx512f"} <= enabled else "no tiles"
+        return "\n".join((description, cpu, str(vector_bytes), tiles))
 
     @functools.cached_property
     def _llvm(self):
@@ -135,11 +130,12 @@ _CPU_LINES = (
 def _machine_key(version):
     """What the facts about this CPU, as this version of LLVM sees it, are stored under; None where that cannot be told."""
     try:
-        text = Path("/proc/cpuinfo").read_text()
+        with open("/proc/cpuinfo") as file:
+            text = file.read()
     except OSError:
         return None
     first = text.partition("\n\n")[0].splitlines()
-    return f"host {_FACTS} level {_LEVEL} llvmlite {version} {sys.platform} " + " ".join(
+    return f"CPU, level {_LEVEL} llvmlite {version} {sys.platform} " + " ".join(
         line for line in first if line.startswith(_CPU_LINES)
     )
 

@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 from ..ops.table import TABLE
+from . import compiler
 from . import kernel as kernels
 from .host import host
 from .text import write
@@ -78,6 +79,6 @@ def formula(kernel):
 PRINTERS = {
     "formula": formula,
     "program": lambda kernel: write(kernel.program()),
-    "llvm": lambda kernel: kernels.machine_text(kernel.program()),
-    "assembly": lambda kernel: host().assembly(kernels.machine_text(kernel.program())),
+    "llvm": lambda kernel: compiler.machine_text(kernel.program()),
+    "assembly": lambda kernel: host().assembly(compiler.machine_text(kernel.program())),
 }
