@@ -92,7 +92,7 @@ def _shared():
     """The addresses of what programs and their entry points call, and what keeps it in memory."""
     code, _ = _code(("shared",), lambda: launch.launch_code() + tickets.share_code())
     imports = {**launch.python_symbols(), **pool().symbols}
-    return host().load(code, ("launch_alone", "launch_threaded", "take_chunk", "finish_chunks"), imports)
+    return host().load(code, ("launch", "take_chunk", "finish_chunks"), imports)
 
 
 def _code(key, source):

@@ -78,11 +78,11 @@ def entry_points(program):
     numbers = "".join(f"\\{_KINDS.index(kind):02x}" for kind in kinds)
     described = f'i64 0, ptr @entry, i64 {len(kinds)}, [{len(kinds)} x i8] c"{numbers}"'
     types = f"{{ i64, ptr, i64, [{len(kinds)} x i8] }}"
-    parts = [f"@description = global {types} {{ {described} }}"]
+    parts = [f"@description = global {types} {{ {described} }}\ndeclare ptr @launch(ptr, i64, ptr, i1)"]
     for way in ("alone", "threaded") if program.is_parallel else ("alone",):
-        parts.append(f"""declare ptr @launch_{way}(ptr, i64, ptr)
-define ptr @call_{way}(ptr %self, ptr %arguments, i64 %count) nounwind {{
-  %result = tail call ptr @launch_{way}(ptr %arguments, i64 %count, ptr @description)
+        threaded = "true" if way == "threaded" else "false"
+        parts.append(f"""define ptr @call_{way}(ptr %self, ptr %arguments, i64 %count) nounwind {{
+  %result = tail call ptr @launch(ptr %arguments, i64 %count, ptr @description, i1 {threaded})
   ret ptr %result
 }}""")
     return "\n".join(parts) + "\n"
@@ -160,21 +160,36 @@ doubt:  ; -1 is how CPython's conversions answer an error, too
   %clean = icmp eq ptr %error, null
   br i1 %clean, label %following, label %fail"""
 
-_RUNS = {
-    "alone": "  call void %entry(ptr %context, i64 0, ptr %launch)",
-    "threaded": """  %thread = call ptr @PyEval_SaveThread()
+
+_COUNTERS = "".join(
+    f"\n  %counter{at} = getelementptr i8, ptr %launch, i64 {at}\n  store i64 0, ptr %counter{at}"
+    for at in LAUNCH_COUNTERS
+)
+_RUN = f"""
+go:{_COUNTERS}
+  %before = load i64, ptr %kernel
+  %after = add i64 %before, 1
+  store i64 %after, ptr %kernel
+  %entry_at_kernel = getelementptr i8, ptr %kernel, i64 8
+  %entry = load ptr, ptr %entry_at_kernel
+  br i1 %threaded, label %together, label %alone
+together:
+  %thread = call ptr @PyEval_SaveThread()
   call void @run(ptr %entry, ptr %context, ptr %launch)
-  call void @PyEval_RestoreThread(ptr %thread)""",
-}
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %done
+alone:
+  call void %entry(ptr %context, i64 0, ptr %launch)
+  br label %done
+done:
+  call void @Py_IncRef(ptr @none)
+  ret ptr @none"""
 
 
-def _launch(way):
-    counters = "".join(
-        f"\n  %counter{at} = getelementptr i8, ptr %launch, i64 {at}\n  store i64 0, ptr %counter{at}"
-        for at in LAUNCH_COUNTERS
-    )
+def launch_code():
+    """IR of ``launch``: unpack a call's arguments as a program's description asks for, run its entry, return None."""
     return f"""
-define ptr @launch_{way}(ptr %arguments, i64 %count, ptr %kernel) nounwind {{
+define ptr @launch(ptr %arguments, i64 %count, ptr %kernel, i1 %threaded) nounwind {{
   %launch = alloca [128 x i8], align 64
   %expected_at = getelementptr i8, ptr %kernel, i64 16
   %expected = load i64, ptr %expected_at
@@ -201,28 +216,13 @@ argument:
   ]{_UNPACK_ARRAY}{_UNPACK_LIST}{_UNPACK_NUMBERS}
 following:
   %next_i = add i64 %i, 1
-  br label %arguments_left
-go:{counters}
-  %before = load i64, ptr %kernel
-  %after = add i64 %before, 1
-  store i64 %after, ptr %kernel
-  %entry_at_kernel = getelementptr i8, ptr %kernel, i64 8
-  %entry = load ptr, ptr %entry_at_kernel
-{_RUNS[way]}
-  call void @Py_IncRef(ptr @none)
-  ret ptr @none
+  br label %arguments_left{_RUN}
 refuse:
   %r = call i32 @PyErr_BadArgument()
   ret ptr null
 fail:
   ret ptr null
-}}"""
-
-
-def launch_code():
-    """IR of ``launch_alone`` and ``launch_threaded``: unpack a call's arguments as a program's description asks for,
-    run its entry, return None."""
-    declarations = """
+}}
 @none = external global i8
 @ndarray_type = external global i8
 @list_type = external global i8
@@ -235,4 +235,3 @@ declare void @PyEval_RestoreThread(ptr)
 declare void @Py_IncRef(ptr)
 declare void @run(ptr, ptr, ptr)
 """
-    return _launch("alone") + _launch("threaded") + declarations
