@@ -196,13 +196,68 @@ def test_declines_what_it_has_no_program_for():
     options = ((1, 1), (0, 0), (1, 1), 1)
     x, w = np.ones((1, 2, 5, 5), np.float32), np.ones((3, 2, 3, 3), np.float32)
     for a, b in [
-        (x.astype(np.float16), w.astype(np.float16)),
-        (x[..., ::-1], w),
         (x[:0], w),
         (x, w.astype(np.float64)),
+        (x.astype(np.complex64), w.astype(np.complex64)),
+        (x.astype(">f4"), w.astype(">f4")),
     ]:
         assert convolution(a, b, None, *options) is NotImplemented
-    assert convolution(x.astype(">f4"), w.astype(">f4"), None, *options) is NotImplemented
     grad = np.ones((1, 3, 3, 3), np.float32)
-    assert convolution_input_gradient(grad[:, ::-1], w, x.shape, *options) is NotImplemented
-    assert convolution_weight_gradient(grad, x.transpose(0, 1, 3, 2), w.shape, *options) is NotImplemented
+    assert convolution_input_gradient(grad, w, (1, 2, 0, 5), *options) is NotImplemented
+    assert convolution_weight_gradient(grad, x, (0, 2, 3, 3), *options) is NotImplemented
+
+
+def half_dtypes():
+    found = [np.dtype(np.float16)]
+    try:
+        import ml_dtypes
+    except ImportError:
+        return found
+    return [*found, np.dtype(ml_dtypes.bfloat16)]
+
+
+def deep(array):
+    """The same numbers with channels side by side."""
+    return np.moveaxis(np.moveaxis(array, 1, -1).copy(), -1, 1)
+
+
+@pytest.mark.parametrize("dtype", half_dtypes(), ids=str)
+@pytest.mark.parametrize("case", [CASES[i] for i in (0, 2, 6, 13)], ids=str)
+def test_half_precision(case, dtype):
+    """One rounding of what float32 gives."""
+    arrays, options = operands(case, np.float32)
+    input, weight, _, grad = (a.astype(dtype) for a in arrays)
+    wanted = reference(*(a.astype(np.float32) for a in (input, weight, grad)), *options)
+    found = (
+        convolution(input, weight, None, *options),
+        convolution_input_gradient(grad, weight, input.shape, *options),
+        convolution_weight_gradient(grad, input, weight.shape, *options),
+    )
+    place = 2.0**-8 if dtype.name == "bfloat16" else 2.0**-11
+    for got, right in zip(found, wanted):
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got.astype(np.float64), right, rtol=1.01 * place, atol=1e-4)
+
+
+@pytest.mark.parametrize("case", [CASES[i] for i in (0, 2, 5, 9, 15)], ids=str)
+def test_any_layout(case):
+    """Strided operands give the same numbers; channels_last ones give a result of that layout."""
+    (input, weight, bias, grad), options = operands(case, np.float32)
+
+    def all_three(*layouts):
+        x, w, g = (layout(a) for layout, a in zip(layouts, (input, weight, grad)))
+        return (
+            convolution(x, w, bias, *options),
+            convolution_input_gradient(g, w, input.shape, *options),
+            convolution_weight_gradient(g, x, weight.shape, *options),
+        )
+
+    def backwards(array):
+        return np.ascontiguousarray(array[..., ::-1])[..., ::-1]
+
+    wanted = all_three(*[np.asarray] * 3)
+    for layouts in itertools.product((np.asarray, deep, backwards), repeat=3):
+        for got, right, given in zip(all_three(*layouts), wanted, ((0, 1), (2, 1), (2, 0))):
+            np.testing.assert_allclose(got, right, rtol=2e-5, atol=2e-5 * np.abs(right).max())
+            in_order = deep(right) if deep in [layouts[i] for i in given] else right
+            assert got.strides == in_order.strides

@@ -4,83 +4,82 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight.kernels import convolution_tiles
+from rushlight.kernels.convolution import convolution
+from rushlight.kernels.convolution_axes import out_lengths
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
 from rushlight.kernels.text import read, write
-from rushlight.kernels.tiles import convolution, convolution_plan, convolution_weight
+from rushlight.kernels.tiles import convolution as tile_convolution
+from rushlight.kernels.tiles import convolution_plan, convolution_weight, convolution_weight_plan
+from rushlight.kernels.tiles.convolution import Form
+from rushlight.kernels.tiles.convolution_weight import WeightForm
 from rushlight.kernels.verify import verify
+
+from test_convolution_kernels import deep, half_dtypes, reference  # isort: skip
+
 
 needs_tiles = pytest.mark.skipif(host() is None or not host().has_tiles, reason="this machine has no tile unit")
 
-RNG = np.random.default_rng(0)
-SEED = RNG.bit_generator.state
-# batch, inputs, outputs, height, width, kernel size, padding, dilation
+# input, weight, stride, padding, dilation, groups
 CASES = [
-    (2, 32, 32, 8, 8, (3, 3), (0, 0), (1, 1)),
-    (2, 40, 50, 9, 11, (3, 5), (1, 2), (1, 1)),
-    (1, 64, 33, 20, 17, (5, 5), (2, 2), (1, 1)),
-    (2, 33, 31, 15, 15, (3, 3), (2, 1), (2, 1)),
-    (2, 16, 17, 20, 37, (1, 3), (0, 1), (1, 1)),
-    (1, 5, 3, 7, 6, (2, 2), (1, 1), (1, 2)),
-    (1, 1, 1, 1, 1, (1, 1), (0, 0), (1, 1)),
-    (2, 20, 18, 6, 5, (1, 1), (0, 0), (1, 1)),
-    (4, 3, 64, 5, 33, (5, 1), (4, 0), (1, 1)),
-    (2, 16, 20, 6, 7, (1, 2), (1, 3), (1, 1)),  # more padding than the kernel reaches
+    ((2, 32, 8, 8), (32, 32, 3, 3), (1, 1), (0, 0), (1, 1), 1),
+    ((2, 40, 9, 11), (50, 40, 3, 5), (1, 1), (1, 2), (1, 1), 1),
+    ((1, 64, 20, 17), (33, 64, 5, 5), (1, 1), (2, 2), (1, 1), 1),
+    ((2, 33, 15, 15), (31, 33, 3, 3), (1, 1), (2, 1), (2, 1), 1),
+    ((2, 16, 20, 37), (17, 16, 1, 3), (1, 1), (0, 1), (1, 1), 1),
+    ((1, 5, 7, 6), (3, 5, 2, 2), (1, 1), (1, 1), (1, 2), 1),
+    ((1, 1, 1, 1), (1, 1, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((3, 20, 6, 5), (18, 20, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((4, 3, 5, 33), (64, 3, 5, 1), (1, 1), (4, 0), (1, 1), 1),
+    ((2, 16, 6, 7), (20, 16, 1, 2), (1, 1), (1, 3), (1, 1), 1),  # more padding than the kernel reaches
+    ((3, 33, 17, 18), (40, 33, 3, 3), (2, 2), (1, 1), (1, 1), 1),
+    ((2, 24, 13, 14), (34, 24, 1, 1), (2, 2), (0, 0), (1, 1), 1),
+    ((2, 20, 23, 25), (34, 20, 5, 4), (3, 2), (2, 1), (2, 3), 1),
+    ((2, 64, 9, 10), (72, 32, 3, 3), (1, 1), (1, 1), (1, 1), 2),
+    ((2, 48, 70), (36, 24, 9), (2,), (4,), (1,), 2),
+    ((1, 24, 5, 6, 7), (33, 24, 3, 2, 3), (1, 2, 2), (1, 0, 1), (1, 1, 2), 1),
 ]
 
 
-def normal(*shape):
-    return RNG.standard_normal(shape).astype(np.float32)
+def operands(case, dtype=np.float32):
+    """x, w, bias, the output's gradient, and the options of a case."""
+    random = np.random.default_rng(0)
+    shape, kernel, *options = case
+    out = out_lengths(shape[2:], kernel[2:], *options[:3])
+    shapes = (shape, kernel, kernel[:1], (shape[0], kernel[0], *out))
+    return [random.standard_normal(s).astype(np.float32).astype(dtype) for s in shapes], tuple(options)
 
 
-def windows(x, size, padding, dilation):
-    """x padded and seen as (batch, channels, out height, out width, kernel height, kernel width)."""
-    x = np.pad(x, ((0, 0), (0, 0), *((p, p) for p in padding)))
-    reach = [d * (n - 1) + 1 for d, n in zip(dilation, size)]
-    seen = np.lib.stride_tricks.sliding_window_view(x, reach, (2, 3))
-    return seen[..., :: dilation[0], :: dilation[1]]
+def computed(x, w, bias, dy, options, result=False):
+    """The result and the gradients of input and weight; ``result``: channels_last ones."""
+    scalar = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}[x.dtype.name]
+    y = convolution_tiles.forward(x, w, bias, dy.shape[2:], scalar, result, options)
+    dx = convolution_tiles.input_gradient(dy, w, x.shape, scalar, result, options)
+    return y, dx, convolution_tiles.weight_gradient(dy, x, w.shape, scalar, options)
 
 
-def convolved(x, w, padding, dilation):
-    return np.einsum("nchwij,ocij->nohw", windows(x, w.shape[2:], padding, dilation), w, optimize=True)
-
-
-def weight_gradient(x, dy, size, padding, dilation):
-    return np.einsum("nchwij,nohw->ocij", windows(x, size, padding, dilation), dy, optimize=True)
-
-
-def input_gradient(dy, w, padding, dilation):
-    reach = [d * (n - 1) for d, n in zip(dilation, w.shape[2:])]
-    full = convolved(dy, w.swapaxes(0, 1)[..., ::-1, ::-1], reach, dilation)  # of the padded input
-    rows, columns = (slice(p, n - p) for p, n in zip(padding, full.shape[2:]))
-    return full[:, :, rows, columns]
-
-
-def close(got, function, *arrays_and_options):
-    """As the function of float64 arrays, within twice the error of float32 ones or one rounding of the largest terms."""
-    arrays = [a for a in arrays_and_options if isinstance(a, np.ndarray)]
-    options = arrays_and_options[len(arrays) :]
-    wanted = function(*(a.astype(np.float64) for a in arrays), *options)
-    single = np.abs(function(*arrays, *options) - wanted).max()
-    rounding = function(*map(np.abs, arrays), *options).max() * 2.0**-23
-    assert got.shape == wanted.shape
-    assert np.abs(got - wanted).max() <= max(2 * single, rounding)
-
-
-def arrays(batch, inputs, outputs, height, width, size, padding, dilation):
-    """x, w, bias and dy for a case."""
-    out = [n + 2 * p - d * (k - 1) for n, p, d, k in zip((height, width), padding, dilation, size)]
-    return (
-        normal(batch, inputs, height, width),
-        normal(outputs, inputs, *size),
-        normal(outputs),
-        normal(batch, outputs, *out),
-    )
+def check(case):
+    """Within twice the error of float32 arithmetic or one rounding of the largest terms."""
+    (x, w, bias, dy), options = operands(case)
+    column = bias.reshape(-1, *[1] * (x.ndim - 2))
+    exact = [a.astype(np.float64) for a in (x, w, dy)]
+    wanted, largest = reference(*exact, *options), reference(*map(np.abs, exact), *options)
+    for got, right, terms in zip(computed(x, w, None, dy, options), wanted, largest):
+        assert got.shape == right.shape
+        assert np.abs(got - right).max() <= terms.max() * 2.0**-22
+    y = computed(x, w, bias, dy, options)[0]
+    np.testing.assert_allclose(y - column, wanted[0], rtol=1e-4, atol=1e-3)
 
 
 @pytest.fixture(autouse=True)
-def same_numbers_in_every_test():
-    RNG.bit_generator.state = SEED
+def always_tiles(monkeypatch):
+    """Every convolution goes to the tile unit, whether it pays or not."""
+    monkeypatch.setattr(convolution_tiles, "pays", lambda plan, multiplications: True)
+    monkeypatch.setattr(convolution_tiles, "_FEWEST_CHANNELS", 1)
+    convolution_tiles._plans.clear()
+    yield
+    convolution_tiles._plans.clear()
 
 
 @pytest.fixture
@@ -90,34 +89,6 @@ def threads():
     rushlight.set_num_threads(before)
 
 
-@pytest.fixture
-def short_strips(monkeypatch):
-    """Images are cut into strips of few rows, as large ones are."""
-    monkeypatch.setattr(convolution_plan, "_STRIP_WORDS", 12_000)
-    monkeypatch.setattr(convolution_plan, "_LARGEST_WEIGHT_STRIP", 20_000)
-    yield from _forgetting()
-
-
-def _forgetting():
-    for cache in (convolution_plan._geometry, convolution_plan._table):
-        cache.cache_clear()
-    convolution_plan._prepared.clear()
-    yield
-    convolution_plan._geometry.cache_clear()
-    convolution_plan._prepared.clear()
-
-
-def check(case):
-    size, padding, dilation = case[5:]
-    x, w, bias, dy = arrays(*case)
-    close(convolution_plan.forward(x, w, None, padding, dilation), convolved, x, w, padding, dilation)
-    with_bias = convolution_plan.forward(x, w, bias, padding, dilation) - bias[:, None, None]
-    np.testing.assert_allclose(with_bias, convolved(x, w, padding, dilation), rtol=1e-4, atol=1e-3)
-    got = convolution_plan.input_gradient(dy, w, x.shape, padding, dilation)
-    close(got, input_gradient, dy, w, padding, dilation)
-    close(convolution_plan.weight_gradient(x, dy, size, padding, dilation), weight_gradient, x, dy, *case[5:])
-
-
 @needs_tiles
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_convolution_and_gradients(case):
@@ -125,98 +96,149 @@ def test_convolution_and_gradients(case):
 
 
 @needs_tiles
-@pytest.mark.parametrize("case", CASES[1:5], ids=str)
-def test_several_strips_of_an_image(case, short_strips):
+@pytest.mark.parametrize("few", [0, 1 << 40], ids=["strips by chunks", "strips before"])
+@pytest.mark.parametrize("case", CASES[1:5] + CASES[10:], ids=str)
+def test_several_strips_of_an_image(case, few, monkeypatch):
+    """Images are cut into strips of few rows, as large ones are."""
+    monkeypatch.setattr(convolution_plan, "_STRIP_WORDS", 12_000)
+    for module in (convolution_plan, convolution_weight_plan):
+        monkeypatch.setattr(module, "_FEW_WORDS", few)
+    monkeypatch.setattr(convolution_weight_plan, "_BLOCK_WORDS", few)
+    monkeypatch.setattr(convolution_weight_plan, "_STRIP_WORDS", 20_000)
     check(case)
 
 
 @needs_tiles
 def test_many_slots():
-    check((20, 8, 8, 6, 6, (3, 3), (1, 1), (1, 1)))
+    check(((37, 8, 6, 6), (8, 8, 3, 3), (1, 1), (1, 1), (1, 1), 1))
 
 
 @needs_tiles
-def test_nothing_is_written_outside(monkeypatch):
-    x, w, bias, _ = arrays(*CASES[1])
+@pytest.mark.parametrize("dtype", half_dtypes(), ids=str)
+@pytest.mark.parametrize("case", [CASES[i] for i in (1, 7, 10, 14)], ids=str)
+def test_half_precision(case, dtype):
+    """The operands' numbers are exact; the result is rounded once."""
+    (x, w, _, dy), options = operands(case, dtype)
+    wanted = reference(*(a.astype(np.float64) for a in (x, w, dy)), *options)
+    place = 2.0**-8 if dtype.name == "bfloat16" else 2.0**-11
+    for got, right in zip(computed(x, w, None, dy, options), wanted):
+        np.testing.assert_allclose(got.astype(np.float64), right, rtol=1.01 * place, atol=1e-4)
+
+
+@needs_tiles
+@pytest.mark.parametrize("case", [CASES[i] for i in (1, 7, 10, 12, 13, 15)], ids=str)
+def test_channels_last(case):
+    (x, w, bias, dy), options = operands(case)
+    wanted = computed(x, w, bias, dy, options)
+    for layouts in ((deep, deep, deep), (np.asarray, deep, np.asarray), (deep, np.asarray, np.asarray)):
+        for result in (False, True):
+            a, b, c = (layout(array) for layout, array in zip(layouts, (x, w, dy)))
+            for got, right in zip(computed(a, b, bias, c, options, result), wanted):
+                np.testing.assert_array_equal(got, right)
+
+
+@needs_tiles
+@pytest.mark.parametrize("case", [CASES[1], CASES[12], CASES[15]], ids=str)
+def test_nothing_is_written_outside(case, monkeypatch):
+    (x, w, bias, dy), options = operands(case)
     made = []
 
-    def guarded(shape, dtype):
+    def guarded(shape, dtype, is_deep=False):
         whole = np.full(int(np.prod(shape)) + 64, -77, dtype)
         made.append(whole)
         return whole[32:-32].reshape(shape)
 
-    monkeypatch.setattr(convolution_plan.np, "empty", guarded)
-    y = convolution_plan.forward(x, w, bias, *CASES[1][6:])
-    monkeypatch.undo()
-    (whole,) = (a for a in made if np.shares_memory(a, y))
-    assert (whole[:32] == -77).all() and (whole[-32:] == -77).all()
-    assert (y != -77).all()
+    monkeypatch.setattr(convolution_tiles, "empty", guarded)
+    for found in computed(x, w, bias, dy, options)[:2]:
+        whole = made.pop(0)
+        assert np.shares_memory(whole, found)
+        assert (whole[:32] == -77).all() and (whole[-32:] == -77).all()
+        assert (found != -77).all()
 
 
 @needs_tiles
-def test_thread_counts_change_nothing(threads):
-    x, w, bias, dy = arrays(9, 40, 50, 14, 13, (3, 3), (1, 1), (1, 1))
+@pytest.mark.parametrize("case", [CASES[1], CASES[10], CASES[13]], ids=str)
+def test_thread_counts_change_nothing(case, threads):
+    (x, w, bias, dy), options = operands(case)
     found = []
     for count in (1, 2, 3):
         threads(count)
-        y = convolution_plan.forward(x, w, bias, (1, 1), (1, 1))
-        dx = convolution_plan.input_gradient(dy, w, x.shape, (1, 1), (1, 1))
-        dw = convolution_plan.weight_gradient(x, dy, (3, 3), (1, 1), (1, 1))
-        found.append(y.tobytes() + dx.tobytes() + dw.tobytes())
+        found.append(b"".join(a.tobytes() for a in computed(x, w, bias, dy, options)))
     assert found[0] == found[1] == found[2]
 
 
 @needs_tiles
-@pytest.mark.parametrize("case", CASES[:5], ids=str)
+@pytest.mark.parametrize("case", [*CASES[:5], CASES[10]], ids=str)
 def test_infinities_nans_and_overflow(case):
-    """As in float32, for the result; padding adds nothing, not even an infinite weight times 0."""
-    padding, dilation = case[6:]
-    x, w, _, _ = arrays(*case)
+    """As in float32: the plain kernels compute what the tile unit cannot."""
+    (x, w, _, dy), options = operands(case)
     x[0, 1, 3, 3], x[-1, 0, 0, -1], x[0, 4, 2, 2] = np.inf, np.nan, np.finfo(np.float32).max
+    assert computed(x, w, None, dy, options)[0] is None
     with np.errstate(all="ignore"):
-        wanted = convolved(x, w, padding, dilation)
-        got = convolution_plan.forward(x, w, None, padding, dilation)
+        wanted = reference(x.astype(np.float32), w, dy, *options)[0]
+        got = convolution(x, w, None, *options)
     np.testing.assert_array_equal(np.isnan(got), np.isnan(wanted))
-    np.testing.assert_array_equal(np.isinf(got), np.isinf(wanted))
     calm = np.isfinite(wanted) & (np.abs(wanted) < 1e6)
     np.testing.assert_allclose(got[calm], wanted[calm], rtol=1e-4, atol=1e-3)
 
 
 @needs_tiles
-def test_what_pays():
-    assert convolution_plan.pays((64, 32, 26, 26), (64, 32, 3, 3), (64, 64, 24, 24))
-    assert not convolution_plan.pays((64, 3, 32, 32), (64, 3, 3, 3), (64, 64, 30, 30))
-    assert not convolution_plan.pays((1, 32, 4, 4), (32, 32, 3, 3), (1, 32, 2, 2))
+def test_what_pays(monkeypatch):
+    monkeypatch.setattr(convolution_tiles, "pays", convolution_plan.pays)
+    plane = (1, 1), (0, 0), (1, 1), 1
+    assert convolution_tiles._forward((64, 32, 26, 26), (64, 32, 3, 3), (24, 24), "f32", False, False, *plane)
+    assert not convolution_tiles._forward((64, 8, 32, 32), (8, 8, 3, 3), (30, 30), "f32", False, False, *plane)
 
 
-def test_the_interpreter_agrees():
-    """A tiny convolution and its weight's gradient, with scratch memory of exactly the size that is asked for."""
-    size, padding, dilation = (2, 3), (0, 1), (1, 1)
-    x, w, bias, dy = arrays(2, 18, 3, 3, 5, size, padding, dilation)
-    y, dw = np.empty_like(dy), np.empty_like(w)
-    table, shared, own, sizes = convolution_plan.prepare(x.shape, (108, 6, 1), 3, size, padding, dilation, 2, 5)
-    scratch = [np.zeros(n, np.int32) for n in (shared, 2 * own)]
-    interpret(convolution.build(), x, w, bias, y, table, *scratch, sizes, workers=2, order="reversed")
-    close(y - bias[:, None, None], convolved, x, w, padding, dilation)
-
-    sums, own, sizes = convolution_plan.prepare_weight(x.shape, dy.shape, size, padding, dilation)
-    scratch = np.zeros(sums, np.float32), np.zeros(2 * own, np.int32)
-    interpret(convolution_weight.build(), x, dy, dw, *scratch, sizes, workers=2, order="reversed")
-    close(dw, weight_gradient, x, dy, size, padding, dilation)
-
-    if host() is not None and host().has_tiles:
-        machine = convolution_plan.forward(x, w, bias, padding, dilation)
-        np.testing.assert_allclose(machine, y, rtol=1e-5, atol=1e-5)
-        machine = convolution_plan.weight_gradient(x, dy, size, padding, dilation)
-        np.testing.assert_allclose(machine, dw, rtol=1e-5, atol=1e-5)
+def interpreted(plan, program, arrays, result, *memory):
+    flags = np.zeros(plan.chunks, np.int32)
+    arguments = (*arrays, result, flags, *memory, *plan.tables())
+    interpret(program, *arguments, workers=2, order="reversed")
+    assert not flags.any()
+    return result
 
 
-@pytest.mark.parametrize("build", [convolution.build, convolution_weight.build])
+@pytest.mark.parametrize("few", [0, 1 << 40], ids=["strips by chunks", "strips before"])
+def test_the_interpreter_agrees(few, monkeypatch):
+    """A tiny convolution and its gradients, with scratch memory of exactly the size that is asked for."""
+    case = ((2, 18, 4, 5), (3, 18, 2, 3), (2, 1), (0, 1), (1, 1), 1)
+    for module in (convolution_plan, convolution_weight_plan):
+        monkeypatch.setattr(module, "_FEW_WORDS", few)
+    (x, w, bias, dy), options = operands(case)
+    wanted = reference(x, w, dy, *options)
+    shapes = x.shape, w.shape
+
+    def memory(plan):
+        return np.zeros(plan.shared, np.int32), np.zeros(2 * plan.own, np.int32)
+
+    plan = convolution_tiles._forward(*shapes, dy.shape[2:], "f32", False, False, *options)
+    y = interpreted(plan, tile_convolution.build(plan.form), (x, w, bias), np.empty_like(dy), *memory(plan))
+    np.testing.assert_allclose(y - bias[:, None, None], wanted[0], rtol=1e-4, atol=1e-4)
+    plan, _ = convolution_tiles._input_gradient(dy.shape, w.shape, x.shape, "f32", False, False, *options)
+    none = np.zeros(x.shape[1], np.float32)
+    dx = interpreted(plan, tile_convolution.build(plan.form), (dy, w, none), np.empty_like(x), *memory(plan))
+    np.testing.assert_allclose(dx, wanted[1], rtol=1e-4, atol=1e-4)
+    plan = convolution_tiles._weight_gradient(*shapes, dy.shape[2:], "f32", *options)
+    sums = np.zeros(plan.sums, np.float32)
+    dw = interpreted(plan, convolution_weight.build(plan.form), (x, dy), np.empty_like(w), sums, *memory(plan))
+    np.testing.assert_allclose(dw, wanted[2], rtol=1e-4, atol=1e-4)
+
+
+PROGRAMS = [
+    lambda: tile_convolution.build(Form("f32", False, False, "dense", False)),
+    lambda: tile_convolution.build(Form("f16", True, True, "deep", True)),
+    lambda: tile_convolution.build(Form("bf16", False, True, "scattered", True)),
+    lambda: convolution_weight.build(WeightForm("f32", False)),
+    lambda: convolution_weight.build(WeightForm("bf16", True)),
+]
+
+
+@pytest.mark.parametrize("build", PROGRAMS)
 def test_the_programs_are_well_formed(build):
     verify(build())
 
 
-@pytest.mark.parametrize("build", [convolution.build, convolution_weight.build])
+@pytest.mark.parametrize("build", PROGRAMS)
 def test_the_programs_can_be_written_and_read(build):
     text = write(build())
     assert write(read(text)) == text

@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import convolution_tiles
 from .builder import Builder
-from .convolution import fits_tiles, forward_axes, is_plain
+from .convolution_axes import forward_axes
+from .convolution_layouts import common_scalar, given, is_deep, plain
 from .correlation import THREADED_PRODUCTS, tiled
 from .host import host
 from .kernel import compiled, pool
@@ -22,7 +24,7 @@ from .matmul_packing import turning
 from .plans import Plans
 from .program import Program
 from .routing import kernel_for
-from .tiles import convolution_plan as tile_convolutions
+from .value_types import NUMPY
 from .window_staging import STAGE_NUMBERS, Numbers, stage_function, stage_numbers
 
 _ENOUGH_CHUNKS = 8
@@ -388,15 +390,17 @@ def _parts(channels, chunks, sums):
 
 @kernel_for("convolution_weight_gradient")
 def convolution_weight_gradient(grad, input, weight_size, stride, padding, dilation, groups):
-    """See ``ops.conv.convolution_weight_gradient``: float32 and float64, contiguous."""
-    if not is_plain(grad, input) or 0 in weight_size:
+    """See ``ops.conv.convolution_weight_gradient``; half precision is added up in float32."""
+    scalar = common_scalar(grad, input)
+    if scalar is None or 0 in weight_size:
         return NotImplemented
-    fits = fits_tiles(grad, weight_size, stride, groups)
-    if fits and tile_convolutions.pays(input.shape, tuple(weight_size), grad.shape):
-        return tile_convolutions.weight_gradient(input, grad, tuple(weight_size[2:]), padding, dilation)
-    arguments = (input.shape, tuple(weight_size), grad.shape[2:], grad.dtype)
-    arguments += (tuple(stride), tuple(padding), tuple(dilation), groups)
-    plan = _plans.remembered(arguments, WeightGradient)
-    found = np.empty(tuple(weight_size), grad.dtype)
-    plan(grad, input, found)
-    return found
+    weight_size = tuple(weight_size)
+    options = tuple(stride), tuple(padding), tuple(dilation), groups
+    found = convolution_tiles.weight_gradient(grad, input, weight_size, scalar, options)
+    if found is None:
+        dtype = NUMPY["f64" if scalar == "f64" else "f32"]
+        g, x = plain(grad, dtype), plain(input, dtype)
+        plan = _plans.remembered((x.shape, weight_size, g.shape[2:], dtype, *options), WeightGradient)
+        found = np.empty(weight_size, dtype)
+        plan(g, x, found)
+    return given(found, grad.dtype, is_deep(grad) or is_deep(input))

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .builder import Builder
-from .convolution import equal_windows, forward_axes, is_plain
+from .convolution_axes import equal_windows, forward_axes
+from .convolution_layouts import is_plain
 from .host import host
 from .kernel import compiled, pool
 from .plans import Plans

@@ -1,172 +1,272 @@
-"""Convolutions of stride 1 on the tile unit: how strips are cut, and whether it pays at all."""
+"""Convolutions on the tile unit: how an image is cut into strips, and whether it pays at all."""
 
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 
 from ..host import host
 from ..kernel import compiled, pool
-from ..plans import Plans
 from ..scratch import scratch
-from . import convolution, convolution_weight
-from .panels import BLOCK, LANES, PANEL, PARTS, STEP_WORDS
+from ..window_staging import Axis
+from .convolution import NUMBERS, PARTS, PRODUCTS, build
+from .panels import BLOCK, LANES, PANEL, TILE_WORDS
 
 _STRIP_WORDS = 250_000  # of an image's parts that a chunk keeps in the second cache
-_FEWEST_CHANNELS = 16
-_FEWEST_TERMS = 128  # of a sum; below, splitting and storing take longer than multiplying
-_FEWEST_MULTIPLICATIONS = 3_000_000
-_LEAST_USE = 0.4  # of the tiles' multiplications; where padding wastes more, vectors win
-_SLOTS = 16  # sums of their own in the gradient of the weight, whatever the number of threads
-_FEWEST_SLOTS, _SUM_ELEMENTS = 4, 2 << 20  # fewer slots where all their sums together are large
-_LARGEST_WEIGHT_STRIP = 300_000
-_FEW_STEPS = 2  # of 32 pixels that are multiplied for all taps while they are in the first-level cache
+_FEW_WORDS = 1 << 21  # of all strips, where they are split before
+_WANTED_CHUNKS = 8  # so that a few threads end at about the same time
+_SMALLEST_STRIP = 128  # windows that are worth their start
+_MOST_STEPS = 12  # that are added up one after the other
 
-_prepared = Plans()  # what a convolution of given shapes needs
-
-
-def pays(x_shape, w_shape, out_shape):
-    """Whether the tile unit is there and wins for a convolution of stride 1 without groups, or one of its gradients."""
-    machine = host()
-    if machine is None or not machine.has_tiles:
-        return False
-    outputs, inputs, *size = w_shape
-    if min(outputs, inputs) < _FEWEST_CHANNELS or min(outputs, inputs) * size[0] * size[1] < _FEWEST_TERMS:
-        return False
-    batch, _, rows, columns = out_shape
-    use = outputs * inputs / (_panels(outputs) * _panels(inputs) * PANEL**2) * columns / max(x_shape[3], columns)
-    work = batch * rows * columns * outputs * inputs * size[0] * size[1]
-    return use > _LEAST_USE and work > _FEWEST_MULTIPLICATIONS
+# Cycles, measured on an Intel Xeon (Emerald Rapids) at 3 GHz, for what a convolution is made of.
+_PRODUCT = 75  # one of the products of a step: 32 x 32 x 32 multiplications
+_BLOCK = {"dense": 550, "scattered": 1700, "deep": 400}  # 32 windows and 32 outputs besides their steps
+_LINE = 45  # 32 channels of a pixel split
+_WEIGHTS = 1200  # 32 x 32 weights split
+_PLAIN_PER_CYCLE = 25  # multiplications a cycle of the vector units
+_FEWEST_MULTIPLICATIONS = 2_000_000
 
 
-def _panels(extent):
-    return -(-extent // PANEL)
+class Phase(NamedTuple):
+    """The elements of a result that are computed alike.
+
+    Attributes:
+        axes: three, of the source's dimensions. places: for each tap, its number in the kernel.
+        start: the first of the elements in the result, from the image's first on.
+    """
+
+    axes: tuple
+    places: tuple
+    start: int
 
 
-def _odd_lines(count, line=LANES):
-    """Rounded up to an odd number of cache lines, so that planes do not fall on the same places in the cache."""
-    return (-(-count // line) | 1) * line
+class Layout(NamedTuple):
+    """Where an image lies: steps between samples, channels, depths, rows and columns, in elements; ``deep`` says that
+    channels lie side by side."""
+
+    sample: int
+    channel: int
+    depth: int
+    row: int
+    column: int
+
+    @property
+    def deep(self):
+        return self.channel == 1 and self.column != 1
 
 
-@functools.lru_cache(1024)
-def _geometry(inputs, width, left, out_height, out_width, row_reach):
-    """(pitch, rows of a strip, words of a plane) for a strip whose taps reach ``row_reach`` rows down."""
-    pitch = max(width + left, out_width)
-    room = _STRIP_WORDS // (PARTS * LANES * _panels(inputs))
-    strip = max(1, min(out_height, room // pitch - row_reach))
-    strip = -(-out_height // -(-out_height // strip))
-    return pitch, strip, _odd_lines((strip + row_reach) * pitch + convolution.SLACK)
+def dense(channels, lengths, deep):
+    """The Layout of contiguous images of ``channels`` (of all groups) and three lengths, or of channels_last ones."""
+    depth, height, width = lengths
+    pixels = depth * height * width
+    if deep:
+        return Layout(channels * pixels, 1, height * width * channels, width * channels, channels)
+    return Layout(channels * pixels, pixels, height * width, width, 1)
+
+
+class Windows:
+    """How the windows of all phases lie on the lines of a strip (see ``lines.py``).
+
+    Attributes:
+        rows, columns: of windows of a strip. pitch: lines of a staged row. staged_rows: of a slab.
+        slabs, residues: tables. lines: of a strip, with those behind the end that blocks of 32 windows read.
+    """
+
+    def __init__(self, phases, rows, columns):
+        depth, height, width = self.axes = [_united([p.axes[i] for p in phases]) for i in range(3)]
+        self.rows, self.columns = rows, columns
+        reach = max(width.taps) // width.stride
+        full = columns + reach
+        left, right = -width.start, full + width.start - width.length
+        share = max(0, min(left, right, reach)) if width.stride == 1 and columns == width.out else 0
+        self.pitch = full - share
+        self.staged_rows = rows + max(height.taps) // height.stride
+        self.slabs = list(dict.fromkeys((d, h % height.stride) for d in depth.taps for h in height.taps))
+        self.residues = sorted({w % width.stride for w in width.taps})
+        last = len(self.slabs) * len(self.residues) * self.staged_rows * self.pitch
+        blocks = -(-rows * self.pitch // PANEL)
+        read = max(max(self.taps(phase)) for phase in phases) + blocks * PANEL
+        self.slack = max(0, read - last)
+        self.lines = last + self.slack
+
+    def taps(self, phase):
+        """From which line on the windows of each tap of a phase begin."""
+        shifts = [axis.start - whole.start for axis, whole in zip(phase.axes, self.axes)]
+        (d_taps, h_taps, w_taps), (_, height, width) = (
+            [[tap + shift for tap in axis.taps] for axis, shift in zip(phase.axes, shifts)],
+            self.axes,
+        )
+        found = []
+        for d in d_taps:
+            for h in h_taps:
+                slab = self.slabs.index((d, h % height.stride))
+                for w in w_taps:
+                    part = slab * len(self.residues) + self.residues.index(w % width.stride)
+                    found.append((part * self.staged_rows + h // height.stride) * self.pitch + w // width.stride)
+        return found
+
+
+def _united(axes):
+    """An Axis with all windows and taps of axes of one length and stride."""
+    start = min(a.start for a in axes)
+    taps = sorted({tap + a.start - start for a in axes for tap in a.taps})
+    return Axis(axes[0].length, max(a.out for a in axes), axes[0].stride, start, tuple(taps))
+
+
+def cut(phases, images, words, most, pieces=1):
+    """The Windows of strips that stay in the cache, with no more than ``most`` words, and make enough chunks of
+    ``images`` images. ``words``: for each line; ``pieces``: of an image, at least, if there is more than a pixel."""
+    first = Windows(phases, 1, 1)
+    depth, height, width = (axis.out for axis in first.axes)
+    while True:
+        columns = -(-width // max(1, -(-pieces // height)))
+        windows = Windows(phases, -(-height // min(pieces, height)), columns)
+        size = windows.rows * windows.pitch
+        few = images * depth * pieces < _WANTED_CHUNKS and size >= 2 * _SMALLEST_STRIP
+        if (windows.rows == columns == 1) or not (few or windows.lines * words > most):
+            return windows
+        pieces += 1
+
+
+class Convolution:
+    """A convolution of given shapes, ready to run, or the gradient of its input.
+
+    Args:
+        samples, groups, inputs, outputs: how many; inputs and outputs (the result's channels) are those of one group.
+        phases: see Phase. source, result: Layouts. steps: those of the result from window to window: depth, row, column.
+        weights: steps of (group, output, input) in the weights, and the number of taps.
+        scalar, backward, storing: see Form.
+    """
+
+    def __init__(self, samples, groups, inputs, outputs, phases, source, result, steps, weights, form):
+        scalar = form.scalar
+        parts, channel_groups, out_blocks = PARTS[scalar], -(-inputs // PANEL), -(-outputs // PANEL)
+        *w_steps, taps = weights
+        windows = cut(phases, samples * groups, channel_groups * parts * LANES, _STRIP_WORDS)
+        depth, height, width = windows.axes
+        all_taps = sum(len(phase.places) for phase in phases)
+        row_strips, column_strips = -(-height.out // windows.rows), -(-width.out // windows.columns)
+        image_strips = depth.out * row_strips * column_strips
+        strips = samples * groups * image_strips
+        part_words = windows.lines * LANES
+        group_words = parts * part_words
+        strip_words = channel_groups * group_words
+        panel_words = all_taps * 2 * parts * TILE_WORDS
+        all_panels = groups * out_blocks * channel_groups * panel_words
+        few = strips * strip_words < min(all_panels, _FEW_WORDS) and groups * out_blocks > 1
+        head = (taps + 3) * BLOCK
+        own = head + (channel_groups * panel_words if few else strip_words)
+        self.own, self.shared = -(-own // LANES) * LANES, strips * strip_words if few else all_panels
+        self.chunks = groups * out_blocks if few else strips
+        values = {
+            "depth": depth.length, "height": height.length, "width": width.length, "depth_stride": depth.stride,
+            "row_stride": height.stride, "column_stride": width.stride, "depth_start": depth.start,
+            "row_start": height.start, "column_start": width.start, "x_channel": source.channel,
+            "x_depth": source.depth, "x_row": source.row, "x_column": source.column, "slabs": len(windows.slabs),
+            "residues": len(windows.residues), "rows": windows.staged_rows, "pitch": windows.pitch,
+            "part_words": part_words, "slack": windows.slack, "groups": groups, "inputs": inputs, "outputs": outputs,
+            "taps": taps, "all_taps": all_taps, "w_group": w_steps[0], "w_output": w_steps[1], "w_input": w_steps[2],
+            "phases": len(phases), "strips": strips, "image_strips": image_strips, "row_strips": row_strips,
+            "column_strips": column_strips, "tile_rows": windows.rows, "tile_columns": windows.columns,
+            "depth_out": depth.out, "x_sample": source.sample, "x_group": inputs * source.channel,
+            "y_sample": result.sample, "y_group": outputs * result.channel, "y_channel": result.channel,
+            "y_depth": steps[0], "y_row": steps[1], "y_column": steps[2], "group_words": group_words,
+            "panel_words": panel_words, "strip_words": strip_words, "scratch_words": self.own,
+        }  # fmt: skip
+        self.sizes = np.array([values[name] for name in NUMBERS], np.int64)
+        self.form = form._replace(few=few)
+        self._tables(phases, windows, steps[1:], channel_groups, group_words, panel_words)
+        self.cycles = self._estimate(phases, windows, parts, samples * groups, channel_groups, out_blocks)
+        self.kernel = None
+
+    def _tables(self, phases, windows, row_and_column, groups, group_words, panel_words):
+        self.taps = np.concatenate([phase.places for phase in phases]).astype(np.int64)
+        step_words = 2 * PARTS[self.form.scalar] * TILE_WORDS
+        steps, tables, numbers, first = [], [], [], 0
+        for phase in phases:
+            depth, height, width = (axis.out for axis in phase.axes)
+            table = _table(windows.rows, windows.pitch, min(width, windows.columns), self.form.storing, *row_and_column)
+            panel = (first + np.arange(len(phase.places))) * step_words
+            both = np.stack([np.array(windows.taps(phase)) * LANES, panel], 1)
+            numbers_of_groups = np.arange(groups)[:, None, None]
+            steps.append((both + numbers_of_groups * [group_words, panel_words]).reshape(-1, 2))
+            values = (
+                len(steps[-1]),
+                first * groups,
+                few_steps(len(steps[-1])),
+                depth,
+                height,
+                width,
+                phase.start,
+                sum(map(len, tables)),
+            )
+            numbers.append(values)
+            tables.append(table)
+            first += len(phase.places)
+        self.steps = np.concatenate(steps).astype(np.int64)
+        self.phases = np.array(numbers, np.int64)
+        self.table = np.concatenate(tables)
+        self.slabs = np.array(windows.slabs, np.int64)
+        self.residues = np.array(windows.residues, np.int64)
+
+    def _estimate(self, phases, windows, parts, images, channel_groups, out_blocks):
+        """Cycles of one core that it takes."""
+        depth, height, width = (axis.out for axis in windows.axes)
+        strips = images * depth * -(-height // windows.rows) * -(-width // windows.columns)
+        blocks = strips * out_blocks * -(-windows.rows * windows.pitch // PANEL)
+        steps = sum(len(phase.places) for phase in phases) * channel_groups
+        cycles = blocks * (steps * max(2, len(PRODUCTS[parts])) * _PRODUCT + len(phases) * _BLOCK[self.form.storing])
+        return cycles + strips * windows.lines * channel_groups * _LINE + out_blocks * steps * _WEIGHTS
+
+    def __call__(self, x, w, bias, y):
+        """Whether all blocks were finite: else the result must be computed in another way."""
+        if self.kernel is None:
+            self.kernel = compiled(("tile convolution", *self.form), lambda: build(self.form))
+        flags = np.zeros(self.chunks, np.int32)
+        shared = scratch("tiles.shared", self.shared, np.int32)
+        own = scratch("tiles.own", self.own * pool().scratch_areas, np.int32)
+        self.kernel.threaded(x, w, bias, y, flags, shared, own, *self.tables())
+        return PARTS[self.form.scalar] == 1 or not flags.any()
+
+    def tables(self):
+        """The program's last arguments."""
+        return self.table, self.taps, self.steps, self.phases, self.slabs, self.residues, self.sizes
+
+
+def few_steps(steps):
+    """How many steps are added up in tiles before they are added to the others."""
+    return -(-steps // -(-steps // _MOST_STEPS))
 
 
 @functools.lru_cache(256)
-def _table(strip, pitch, out_width):
-    """For each 16 pixels of a strip: where the first that counts goes, which count (as bits), and how many."""
-    pixels = np.arange(-(-strip * pitch // PANEL) * PANEL).reshape(-1, LANES)
-    counts = (pixels % pitch < out_width) & (pixels // pitch < strip)
-    first = pixels[:, 0] // pitch * out_width + np.minimum(pixels[:, 0] % pitch, out_width)
+def _table(rows, pitch, columns, storing, row_step, column_step):
+    """Where windows go: see ``store_windows``."""
+    windows = np.arange(-(-rows * pitch // PANEL) * PANEL)
+    row, column = windows // pitch, windows % pitch
+    counts = (column < columns) & (row < rows)
+    if storing != "dense":
+        return np.where(counts, row * row_step + column * column_step, -1).astype(np.int32)
+    counts, row, column = (a.reshape(-1, LANES) for a in (counts, row, column))
+    first = row[:, 0] * columns + np.minimum(column[:, 0], columns)
     bits = (counts.astype(np.int64) << np.arange(LANES)).sum(1)
-    return np.ascontiguousarray(np.stack([first, bits, counts.sum(1)], 1).astype(np.int32))
+    return np.ascontiguousarray(np.stack([first, bits, counts.sum(1)], 1).astype(np.int32)).reshape(-1)
 
 
-def _convolve(x, w, w_steps, outputs, size, bias, padding, dilation, out_height, out_width):
-    """The convolution of ``x`` with the weights at ``w``, of steps (output, input, tap)."""
-    key = ("forward", x.shape, outputs, *size, *padding, *dilation, *w_steps)
-    found = _prepared.get(key)
-    if found is None:
-        found = _remember(key, prepare(x.shape, w_steps, outputs, size, padding, dilation, out_height, out_width))
-    table, shared, own, sizes = found
-    if bias is None:
-        bias = _zeros(outputs)
-    y = np.empty((x.shape[0], outputs, out_height, out_width), np.float32)
-    panels = scratch("tiles.shared", shared, np.int32)
-    own = scratch("tiles.own", own * pool().scratch_areas, np.int32)
-    _forward_kernel().threaded(x, w, bias, y, table, panels, own, sizes)
-    return y
+def storing_of(result, steps, axes):
+    """The ``storing`` of a Form for a Layout of the result and steps from window to window."""
+    if result.deep:
+        return "deep"
+    return "dense" if steps[2] == 1 and (steps[1] == axes[2].out or axes[1].out == 1) else "scattered"
 
 
-def prepare(x_shape, w_steps, outputs, size, padding, dilation, out_height, out_width):
-    """The table, words of the weights' panels, words of a worker's scratch memory, and sizes."""
-    batch, inputs, height, width = x_shape
-    pitch, strip, plane = _geometry(inputs, width, padding[1], out_height, out_width, dilation[0] * (size[0] - 1))
-    own = BLOCK + PARTS * _panels(inputs) * LANES * plane
-    numbers = (
-        batch, inputs, outputs, height, width, *padding, out_height, out_width, *size, *dilation, *w_steps, pitch, strip,
-        plane, own,
-    )  # fmt: skip
-    shared = _panels(outputs) * _panels(inputs) * size[0] * size[1] * STEP_WORDS
-    return _table(strip, pitch, out_width), shared, own, np.array(numbers, np.int64)
+def pays(plan, multiplications):
+    """Whether the tile unit wins over the vector units, which take so many multiplications."""
+    plain = multiplications / _PLAIN_PER_CYCLE
+    return multiplications > _FEWEST_MULTIPLICATIONS and plan.cycles < plain
 
 
-def _remember(key, prepared):
-    _prepared[key] = prepared
-    return prepared
-
-
-@functools.lru_cache(64)
-def _zeros(count):
-    return np.zeros(count, np.float32)
-
-
-def forward(x, w, bias, padding, dilation):
-    """The convolution of stride 1 of contiguous float32 arrays: (N, C, H, W) with (O, C, h, w), zeros around."""
-    outputs, inputs, *size = w.shape
-    out = [x.shape[2 + i] + 2 * padding[i] - dilation[i] * (size[i] - 1) for i in range(2)]
-    taps = size[0] * size[1]
-    return _convolve(x, w, (inputs * taps, taps, 1), outputs, size, bias, padding, dilation, *out)
-
-
-def input_gradient(dy, w, x_shape, padding, dilation):
-    """The gradient of ``forward`` for ``x``: the convolution of ``dy`` with the weight turned around."""
-    inputs, *size = w.shape[1:]
-    taps = size[0] * size[1]
-    around = [dilation[i] * (size[i] - 1) - padding[i] for i in range(2)]
-    if min(around) < 0:  # the outermost results saw nothing but padding
-        rows, columns = (slice(max(0, -a), n - max(0, -a)) for a, n in zip(around, dy.shape[2:]))
-        dy, around = np.ascontiguousarray(dy[:, :, rows, columns]), [max(0, a) for a in around]
-    backwards = w.reshape(-1)[taps - 1 :]
-    return _convolve(dy, backwards, (taps, inputs * taps, -1), inputs, size, None, around, dilation, *x_shape[2:])
-
-
-def weight_gradient(x, dy, size, padding, dilation):
-    """The gradient of ``forward`` for ``w``."""
-    key = ("weight", x.shape, dy.shape, *size, *padding, *dilation)
-    found = _prepared.get(key) or _remember(key, prepare_weight(x.shape, dy.shape, size, padding, dilation))
-    sums, own, sizes = found
-    dw = np.empty((dy.shape[1], x.shape[1], *size), np.float32)
-    own = scratch("tiles.own", own * pool().scratch_areas, np.int32)
-    _weight_kernel().threaded(x, dy, dw, scratch("tiles.sums", sums, np.float32), own, sizes)
-    return dw
-
-
-def prepare_weight(x_shape, dy_shape, size, padding, dilation):
-    """Elements of all sums, words of a worker's scratch memory, and sizes."""
-    batch, inputs, height, width = x_shape
-    outputs, out_height, out_width = dy_shape[1:]
-    pitch = max(width + padding[1], out_width)
-    reach = dilation[0] * (size[0] - 1)
-    room = _LARGEST_WEIGHT_STRIP // (PANEL * (PARTS * (_panels(inputs) + _panels(outputs)) // 2 + 1))
-    strip = max(1, min(out_height, room // pitch))
-    strip = -(-out_height // -(-out_height // strip))
-    steps = _panels(strip * pitch)
-    longest = max((strip + reach) * pitch, steps * PANEL + reach * pitch + dilation[1] * (size[1] - 1))
-    plane = _odd_lines(longest, 2 * LANES)
-    sums = _panels(inputs) * _panels(outputs) * size[0] * size[1] * BLOCK
-    slots = min(_SLOTS, batch * -(-out_height // strip), max(_FEWEST_SLOTS, _SUM_ELEMENTS // sums))
-    own = BLOCK + PANEL * (plane + 2 * PANEL)
-    own += _panels(outputs) * steps * STEP_WORDS + PARTS * _panels(inputs) * PANEL * plane // 2
-    numbers = (
-        batch, inputs, outputs, height, width, *padding, out_height, out_width, *size, *dilation, pitch, strip, plane,
-        steps, _FEW_STEPS, slots, own,
-    )  # fmt: skip
-    return slots * sums, own, np.array(numbers, np.int64)
-
-
-@functools.cache
-def _forward_kernel():
-    return compiled(("tile convolution",), convolution.build)
-
-
-@functools.cache
-def _weight_kernel():
-    return compiled(("tile convolution weight",), convolution_weight.build)
+def is_there():
+    machine = host()
+    return machine is not None and machine.has_tiles

@@ -53,14 +53,17 @@ def store_parts(b, first, second, target, at, part_words=2 * TILE_WORDS):
         b.store(join(b, low, high), b.offset(start, part_words * part))
 
 
-def multiply_parts(b, load_left, load_right, meanwhile=None):
+PRODUCTS = ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0))  # of parts: small ones first, one operand stays in place
+
+
+def multiply_parts(b, load_left, load_right, meanwhile=None, products=PRODUCTS):
     """A step: 32 x 32 sums in tiles 0 to 3 grow by the six products of parts; tiles 4 to 7 hold what is multiplied.
 
     ``load_left(tile, part, half)`` loads one tile of A's part, ``load_right`` of B's. Small products come first, in an
     order in which one operand stays where it is. After each, ``meanwhile`` writes a piece of other work.
     """
     held = [None, None]
-    for parts in ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0)):
+    for parts in products:
         for side, load in enumerate((load_left, load_right)):
             if held[side] != parts[side]:
                 for half in range(2):
