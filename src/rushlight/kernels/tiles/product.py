@@ -120,12 +120,12 @@ class _Product:
         return Program("tile_product", [*self.functions.values(), b.function])
 
     def _scratch(self):
-        """This worker's scratch memory: its head, blocks, panel of the streamed operand and those of the shared one."""
+        """This worker's scratch memory: its head, blocks, panels of the streamed operand and of the shared one."""
         b = self.b
         head = b.offset(self.scratch, b.worker() * self.scratch_words)
         numbers = b.offset(b.reinterpret(head, "f32"), HEAD)
         panel = b.offset(head, HEAD + BLOCKS * BLOCK)
-        return head, [b.offset(numbers, i * BLOCK) for i in range(BLOCKS)], panel, self._panel(panel, 1)
+        return head, [b.offset(numbers, i * BLOCK) for i in range(BLOCKS)], panel, self._panel(panel, 2)
 
     def _panel(self, start, number):
         return self.b.offset(start, number * (self.block_steps * STEP_WORDS))
@@ -157,7 +157,7 @@ class _Product:
         A block of sums goes into the result while the next one is computed; where two blocks grow at once, in strips,
         while the one after the next is.
         """
-        b, (head, _, own, panels) = self.b, self._scratch()
+        b, (head, _, _, panels) = self.b, self._scratch()
         check = b.offset(b.reinterpret(head, "f32"), LANES)
         b.store(b.constant(0.0, "f32x16"), check)
         extent = b.minimum(self.streamed_extent - first, self.group * PANEL)
@@ -166,16 +166,20 @@ class _Product:
         call = self.functions
         with b.loop(0, count) as number:
             panel, other = number.index // stage.panels, number.index % stage.panels
-            splitting = self._start_panel(batch, first + panel * PANEL, stage, other.equals(0))
+            mine = self._own_panel(panel)
+            with b.when(other.equals(0)):
+                is_first = self._splits_itself(panel, other, stage)
+                self._start_panel(batch, first + panel * PANEL, stage, mine, is_first)
+            splitting = self._splitting(batch, first, stage, panel, other, count // stage.panels)
             jobs = *splitting, *self._finishing(batch, first, stage, number.index - self.late, check)
             with b.when(~strips):
                 theirs = self._panel(panels, other)
-                pair = b.select(left, own, theirs), b.select(left, theirs, own)
+                pair = b.select(left, mine, theirs), b.select(left, theirs, mine)
                 b.call(call["multiply_panels"], *pair, stage.steps, self._sums(number.index), *jobs)
             for name, wanted in (("multiply_strip_left", left), ("multiply_strip_right", ~left)):
                 with b.when(strips & wanted):
                     far = self.block_steps * STEP_WORDS
-                    b.call(call[name], own, panels, far, stage.steps, other, self._sums(panel * 2), *jobs)
+                    b.call(call[name], mine, panels, far, stage.steps, other, self._sums(panel * 2), *jobs)
         with b.loop(b.maximum(count - self.late, 0), count) as number:
             b.call(call["finish_rows"], *self._finishing(batch, first, stage, number.index, check), 0, FEWS)
         last = (stage.begin + stage.steps).equals(self.steps)
@@ -187,24 +191,53 @@ class _Product:
         b, (_, blocks, *_) = self.b, self._scratch()
         return b.offset(blocks[0], number % (2 * self.late) * BLOCK)
 
-    def _start_panel(self, batch, first, stage, is_new):
-        """What ``multiply_panels`` is to split of the panel at ``first``, if that is a new one.
-
-        Blocks with rows or columns that are not there are packed before, and so is the first step.
-        """
-        b, (_, blocks, own, _), operand = self.b, self._scratch(), self.own
-        start, left = operand.at(batch, first, stage.along), self.streamed_left > 0
+    def _panel_at(self, batch, first, stage):
+        """The streamed operand's panel at ``first``: where it begins, its extent and how many steps are whole."""
+        b = self.b
         extent = b.minimum(self.streamed_extent - first, PANEL)
         whole = b.select(extent.equals(PANEL), stage.depth // PANEL, b.constant(0))
-        advance = b.select(left, b.constant(PANEL), operand.stride * PANEL)
-        with b.when(is_new):
-            self._pack(operand, start, extent, b.minimum(whole, b.constant(1)) * PANEL, blocks[4], own)
-            tail = b.offset(start, whole * advance), extent, stage.depth - whole * PANEL
-            self._pack(operand, *tail, blocks[4], b.offset(own, whole * STEP_WORDS))
-        far = operand.stride * LANES
+        return self.own.at(batch, first, stage.along), extent, whole
+
+    def _start_panel(self, batch, first, stage, target, is_first):
+        """Pack what is not split while tiles are multiplied: the ``first`` step if nothing came before, and blocks with
+        rows or columns that are not there."""
+        b, (_, blocks, *_), operand = self.b, self._scratch(), self.own
+        start, extent, whole = self._panel_at(batch, first, stage)
+        with b.when(is_first):
+            self._pack(operand, start, extent, b.minimum(whole, b.constant(1)) * PANEL, blocks[4], target)
+        tail = b.offset(start, whole * self._advance()), extent, stage.depth - whole * PANEL
+        self._pack(operand, *tail, blocks[4], b.offset(target, whole * STEP_WORDS))
+
+    def _advance(self):
+        return self.b.select(self.streamed_left > 0, self.b.constant(PANEL), self.own.stride * PANEL)
+
+    def _splitting(self, batch, first, stage, panel, other, count):
+        """What is to be split while the block of results (panel, other) of a chunk grows.
+
+        That is the panel itself, a step ahead, where it could not be before: when it is the chunk's first one or each
+        is multiplied once, or needed in strips. Else it is the next panel, so many rows of each step as make it complete
+        with the last of this one's blocks: as slowly as can be, for it comes from far away.
+        """
+        b = self.b
+        itself = self._splits_itself(panel, other, stage)
+        shown = b.select(itself, panel, b.minimum(panel + 1, count - 1))
+        start, _, whole = self._panel_at(batch, first + shown * PANEL, stage)
+        shares = b.maximum(stage.panels - 1, 1)
+        rows = [
+            b.select(itself, b.constant(row), (other - late) * LANES // shares) for row, late in ((0, 1), (LANES, 0))
+        ]
+        nothing = ~itself & ((stage.panels < 2) | other.equals(0) | shown.equals(panel))
+        far, left = self.own.stride * LANES, self.streamed_left > 0
         half, pair = b.select(left, far, b.constant(LANES)), b.select(left, b.constant(LANES), far)
-        splits = b.select(is_new | (self.strips > 0), whole, b.constant(0))
-        return start, operand.stride, half, pair, advance, splits, own
+        splits, lead = b.select(nothing, b.constant(0), whole), b.select(itself, b.constant(1), b.constant(0))
+        return start, self.own.stride, half, pair, self._advance(), splits, lead, *rows, self._own_panel(shown)
+
+    def _splits_itself(self, panel, other, stage):
+        return (self.strips > 0) | (other.equals(0) & (panel.equals(0) | (stage.panels < 2)))
+
+    def _own_panel(self, number):
+        """Where a chunk's panel of the streamed operand with that number is: two take turns."""
+        return self._panel(self._scratch()[2], number % 2)
 
     def _places(self, first, stage, number):
         """Where the block of a chunk's results with that number begins along the streamed and the shared operand."""

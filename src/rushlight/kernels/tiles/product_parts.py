@@ -15,7 +15,7 @@ from .panels import BLOCK, LANES, PANEL, PARTS, STEP_WORDS, TILE_WORDS, multiply
 FEW_ROWS = 4  # that are split, or finished, between products of tiles
 FEWS = PANEL // FEW_ROWS  # in a block
 PLACES = 4  # of a strip's steps
-SPLIT_JOB = ("source", "stride", "half", "pair", "advance", "splits", "target")
+SPLIT_JOB = ("source", "stride", "half", "pair", "advance", "splits", "lead", "first_row", "last_row", "target")
 FINISH_JOB = (
     "sums",
     "result",
@@ -103,22 +103,25 @@ def _finish_few(b, finish_rows, job, step, steps):
 def multiply_panels(split_rows, finish_rows):
     """multiply_panels(left, right, steps, block, split job, finish job): the 32 x 32 sums over steps of two panels.
 
-    Meanwhile the steps of a panel from the second to the last of ``splits`` are split, each while the one before it is
-    multiplied; and the rows of an earlier block go into the result. Of the streamed panel, ``half`` is the way to the
-    second tile's numbers, ``pair`` from those of k to those of k + 16, ``advance`` to the next step's.
+    Meanwhile the rows from ``first_row`` to ``last_row`` of the two tiles of each of the steps below ``splits`` of some
+    panel are split, those of a step ``lead`` steps ahead of the one that is multiplied; and the rows of an earlier block
+    go into the result. Of what is split, ``half`` is the way to the second tile's numbers, ``pair`` from those of k to
+    those of k + 16, ``advance`` to the next step's.
     """
     given = [("left", "i32*"), ("right", "i32*"), ("steps", "i64"), ("block", "f32*")]
     b = Builder("multiply_panels", given + _parameters((*SPLIT_JOB, *FINISH_JOB)))
-    left, right, steps, block, source, stride, half, pair, advance, splits, target, *finish_job = b.parameters
+    left, right, steps, block, source, stride, half, pair, advance, splits, *rest = b.parameters
+    lead, first_row, last_row, target, *finish_job = rest
 
     def meanwhile(step):
-        following = step + 1
-        start, words = b.offset(source, following * advance), b.offset(target, following * STEP_WORDS)
+        coming = step + lead
+        start, words = b.offset(source, coming * advance), b.offset(target, coming * STEP_WORDS)
+        end_row = b.select(coming < splits, last_row, b.constant(0))
         for few in range(0, LANES, FEW_ROWS):
-            with b.when(following < splits):
-                b.call(split_rows, start, stride, pair, words, few, few + FEW_ROWS)
-                second = b.offset(start, half), stride, pair, b.offset(words, TILE_WORDS)
-                b.call(split_rows, *second, few, few + FEW_ROWS)
+            rows = b.maximum(first_row, few), b.minimum(end_row, few + FEW_ROWS)
+            with b.when(rows[0] < rows[1]):
+                b.call(split_rows, start, stride, pair, words, *rows)
+                b.call(split_rows, b.offset(start, half), stride, pair, b.offset(words, TILE_WORDS), *rows)
             yield
         _finish_few(b, finish_rows, finish_job, step, steps)
         yield
@@ -132,12 +135,13 @@ def multiply_strip(split_rows, finish_rows, left):
 
     They are those of 16 rows of A (the ``strip``, 0 or 1, of a streamed panel) and two panels of B that are ``far`` words
     apart, or of 16 columns of B and two panels of A; they go into a half of each of two blocks. A strip is split as
-    ``multiply_panels`` tells, but needed only once: so its steps take turns in a few places, which stay in the nearest
+    ``multiply_panels`` tells, one step ahead and all of its rows, but needed only once: so its steps take turns in a few places, which stay in the nearest
     cache, up to those from ``splits`` on, which are there already.
     """
     given = [("own", "i32*"), ("held", "i32*"), ("far", "i64"), ("steps", "i64"), ("strip", "i64"), ("block", "f32*")]
     b = Builder(f"multiply_strip_{'left' if left else 'right'}", given + _parameters((*SPLIT_JOB, *FINISH_JOB)))
-    own, held, far, steps, strip, block, source, stride, half, pair, advance, splits, _, *finish_job = b.parameters
+    own, held, far, steps, strip, block, source, stride, half, pair, advance, splits, *rest = b.parameters
+    finish_job = rest[4:]
     source, own = b.offset(source, strip * half), b.offset(own, strip * TILE_WORDS)
     for tile in range(4):
         b.tile_zero(tile)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...base import settings
 from ..host import host
 from ..kernel import compiled, pool
 from ..plans import Plans
@@ -25,7 +26,8 @@ _PLAIN_PER_CYCLE = 25  # multiplications a cycle of the vector units
 _HELD_STEPS = 180  # steps of the shared operand's panels that a worker holds in its second cache: 1.1 MB
 _FEWEST_STEPS = 16  # at once, where there are more: every stage reads and writes the result
 _MOST_STEPS = 32  # at once: longer sums in a row are less accurate
-_GROUP_CYCLES = 8_000  # of a chunk
+_GROUP_CYCLES = 8_000  # of a chunk, at least
+_GROUPS_OF_THREAD = 2  # few groups of the streamed operand's panels: the first of a group is split in a hurry
 _FEWEST_CYCLES = 30_000  # of work; less goes to the other kernels
 _THREADED_CYCLES = 50_000
 
@@ -49,8 +51,7 @@ class Way(NamedTuple):
 def plan(rows, columns, depth, batch, left_deep, right_deep):
     """The cheapest Way for a product.
 
-    ``left_deep`` and ``right_deep`` say whether the operand's k lie side by side. Threads have no say: they could
-    change results.
+    ``left_deep`` and ``right_deep`` say whether the operand's k lie side by side.
     """
     ways = (
         _way(rows, columns, depth, batch, left_deep, right_deep, turned, streamed_left)
@@ -78,7 +79,8 @@ def _way(rows, columns, depth, batch, left_deep, right_deep, turned, streamed_le
     packed = 2 * shared * (_PACK + _TURN * turns)
     split = streamed * -(-shared // block_panels) * (_SPLIT if streamed_left else _SPLIT + _FAR)
     cycles += PANEL * depth * (packed + split)
-    group = min(streamed, -(-_GROUP_CYCLES // (block_panels * block_steps * _STEP)))
+    wanted = streamed // (_GROUPS_OF_THREAD * settings.get_num_threads())  # this, and no more, is for threads to say
+    group = min(streamed, max(-(-_GROUP_CYCLES // (block_panels * block_steps * _STEP)), wanted))
     groups = -(-streamed // group)
     cycles *= batch * max(1, 2 / (groups * batch))
     return Way(cycles, turned, streamed_left, group, block_panels, block_steps, shared == 2)
@@ -112,7 +114,7 @@ class _Product:
             streamed, shared, extents, c_steps = left, right, (rows, columns), (c_row, c_column)
         else:
             streamed, shared, extents, c_steps = right, left, (columns, rows), (c_column, c_row)
-        held = (1 + way.block_panels) * way.block_steps * STEP_WORDS
+        held = (2 + way.block_panels) * way.block_steps * STEP_WORDS
         self.scratch_words = HEAD + BLOCKS * BLOCK + held
         batch, c_batch = (out.shape[0], out.strides[0] // 4) if out.ndim == 3 else (1, 0)
         sizes = {
