@@ -7,6 +7,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.autograd import engine
+from rushlight.tensor.base import quiet
 
 
 def in_threads(work, count=4):
@@ -80,6 +81,14 @@ def test_one_graph_is_walked_by_all_threads():
     in_threads(lambda number: parts[number].backward(retain_graph=True))
     expected = torch.full((1000,), 2.0 * 10) * torch.cos(torch.tensor(2.0))
     assert torch.allclose(leaf.grad, expected)
+
+
+def test_numpy_computes_large_operands_quietly_in_every_thread_at_once():
+    large = torch.full((300_000,), 1000.0)
+    found = []
+    work = threading.Thread(target=lambda: found.append((large.exp(), torch.nn.functional.softplus(large))))
+    quiet.run(lambda: [work.start(), work.join()])  # this thread is inside its quiet context all the while
+    assert found[0][0].isinf().all() and (found[0][1] == 1000).all()
 
 
 def test_gradients_are_returned_to_the_thread_that_asked():

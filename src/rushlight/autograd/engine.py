@@ -272,7 +272,7 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
         grad = run_tensor_hooks(variable._hooks, grad)
     # Unless it was made to require no grad since.
     if grad is not None and (variable._edge is LEAF or variable.requires_grad):
-        crowded = count_threads() > 1  # another thread may accumulate into the same leaf
+        crowded = count_threads()  # those beside the main one: one of them may accumulate into the same leaf
         if crowded:
             accumulating.acquire()
         try:

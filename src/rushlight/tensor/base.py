@@ -38,6 +38,10 @@ class _Quiet(threading.local):
         context.run(np.seterr, all="ignore")
         self.run = context.run
 
+    def later(self, function):
+        """``function`` for other threads too: it runs quietly, in the context of the thread that calls it."""
+        return lambda *args: self.run(function, *args)
+
 
 quiet = _Quiet()
 

@@ -9,7 +9,6 @@ warnings off.
 from __future__ import annotations
 
 import warnings
-from functools import partial
 
 import numpy as np
 
@@ -84,7 +83,7 @@ def unary(op):
         return slow
     tracked = tracked_unary(op)
     never_tracked = not op.differentiable
-    elements, large = _route(op, partial(quiet.run, compute), 1)
+    elements, large = _route(op, quiet.later(compute), 1)
 
     def call(input, *rest, **options):
         if input.__class__ in PLAIN_CLASSES and not rest and not options and not INTERPOSERS:
@@ -122,7 +121,7 @@ def elementwise(op):
     names = {argument.name: i for i, argument in enumerate(schema.arguments)}
     masked = rule == table.MASKED
     check = op.check
-    elements, large = _route(op, partial(quiet.run, evaluate), sum(kinds))
+    elements, large = _route(op, quiet.later(evaluate), sum(kinds))
 
     def call(*args, **kwargs):
         values = [*args, *defaults[len(args) :]]
@@ -174,7 +173,7 @@ def fused(op):
     """The function of a formula that runs at once on arrays of one dtype; recorded ones go the general way."""
     slow = general(op)
     element = array_function(op)
-    elements, large = _route(op, partial(quiet.run, element), sum(a.is_tensor for a in schema_of(op).arguments))
+    elements, large = _route(op, quiet.later(element), sum(a.is_tensor for a in schema_of(op).arguments))
 
     def call(*values):
         if not state.recording and not INTERPOSERS:
