@@ -96,6 +96,23 @@ def test_batches_with_any_step(rng, turned):
     check(product(many, wide), many, wide)
 
 
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False)], ids=["nn", "nt", "tn"])
+@pytest.mark.parametrize("shape", [(3, 3, 3), (1, 40, 50), (5, 33, 20), (30, 70, 1), (8, 16, 17)], ids=str)
+def test_large_batches_of_small_matrices(rng, shape, turned):
+    m, k, n = shape
+    for batch in (2, 67, 301):
+        a, b = matrix(rng, batch, m, k, turned=turned[0]), matrix(rng, batch, k, n, turned=turned[1])
+        check(product(a, b), a, b)
+        one = np.broadcast_to(b[:1], b.shape)
+        check(product(a, one), a, one)
+        out = np.full((batch, m + 1, n + 2), 7, np.float32)
+        check(product(a, b, out=out[:, :m, :n]), a, b)
+        assert (out[:, m] == 7).all() and (out[:, :, n:] == 7).all()
+    check(product(a, b, alpha=0.5), a, b, alpha=0.5)
+    bias = matrix(rng, n)
+    check(product(a, b, bias=bias, activation="relu"), a, b, bias, activation=lambda x: np.maximum(x, 0))
+
+
 @pytest.mark.parametrize("shape", [(40, 30, 70), (2, 64, 50), (20, 1300, 150)], ids=["blocks", "dots", "turned"])
 def test_epilogues(rng, shape):
     m, k, n = shape

@@ -18,6 +18,7 @@ from .value_types import NUMPY, scalar_of
 
 _ALONE = 1 << 18  # multiplications below which other threads are not called in: 1.5 us of work
 _SMALL = 1 << 16  # multiplications below which NumPy is as fast: it starts in 1 us, a kernel in 1.7
+_MANY = 16  # matrices in a batch, from which a kernel is as fast for small ones too
 
 _prepared = Plans()  # layouts and options -> _Product
 
@@ -148,17 +149,22 @@ def _fits_tiles(sizes, steps):
 
 def _prepare_dots(shape, storage, lanes, epilogue):
     """Kernel and numbers for sums along the rows of one operand, where the other is no more than a few vectors; or None."""
-    if shape.batch > 1 or shape.a_form != "rows" or epilogue.bias == "column":
+    if shape.a_form != "rows" or epilogue.bias == "column":
+        return None
+    if shape.batch > 1 and (shape.k < lanes):
         return None
     if shape.m <= FEW and shape.b_turned:
         matrix, numbers = "b", (shape.n, shape.ldb, shape.m, shape.lda, shape.k, shape.ldc)
+        steps = shape.batch_b, shape.batch_a, shape.batch_c
     elif shape.n == 1 and (shape.b_turned or shape.ldb == 1) and shape.ldc == 1 and not epilogue.bias:
         matrix, numbers = "a", (shape.m, shape.lda, 1, 0, shape.k, 0)
+        steps = shape.batch_a, shape.batch_b, shape.batch_c
     else:
         return None
     count = at_once(numbers[2])
     key = ("matmul_dots", storage, lanes, matrix, count, tuple(epilogue))
-    return compiled(key, lambda: dots_program(storage, lanes, matrix, epilogue, count)), dots_plan(*numbers)
+    kernel = compiled(key, lambda: dots_program(storage, lanes, matrix, epilogue, count))
+    return kernel, dots_plan(*numbers, shape.batch, steps)
 
 
 def _steps(array, size):
@@ -217,7 +223,9 @@ def transposed_mm(self, mat2):
 
 @kernel_for("bmm")
 def bmm(self, mat2):
-    if self.ndim != 3 or mat2.ndim != 3 or self.size * mat2.shape[2] < _SMALL:
+    if self.ndim != 3 or mat2.ndim != 3:
+        return NotImplemented
+    if len(self) < _MANY and self.size * mat2.shape[2] < _SMALL:
         return NotImplemented
     return product(self, mat2)
 

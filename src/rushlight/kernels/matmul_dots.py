@@ -20,6 +20,12 @@ SIZES = (
     "depth",
     "c_step",
     "chunk_rows",
+    "parts",  # of one matrix
+    "batch",
+    "matrix_batch",
+    "vectors_batch",
+    "c_batch",
+    "together",  # matrices in a chunk
     "chunks",
 )  # numbers the program reads
 FEW = 8  # vectors for which the matrix is read again from a cache
@@ -28,12 +34,18 @@ _BLOCK = 8  # rows that one chunk has a multiple of
 _LEAST = 1 << 14  # elements of the matrix that are worth a chunk
 
 
-def dots_plan(rows, step, vectors, vector_step, depth, c_step):
-    """The numbers for a (rows, depth) matrix and so many vectors; ``c_step`` between results of different vectors."""
+def dots_plan(rows, step, vectors, vector_step, depth, c_step, batch=1, batch_steps=(0, 0, 0)):
+    """The numbers for a (rows, depth) matrix and so many vectors; ``c_step`` between results of different vectors.
+
+    ``batch_steps`` are those between matrices, their vectors and their results.
+    """
     blocks = -(-rows // _BLOCK)
-    chunks = max(1, min(blocks, 32, rows * depth // _LEAST))
-    chunk_rows = -(-blocks // chunks) * _BLOCK
-    return (rows, step, vectors, vector_step, depth, c_step, chunk_rows, -(-rows // chunk_rows))
+    parts = max(1, min(blocks, 32, rows * depth // _LEAST))
+    chunk_rows = -(-blocks // parts) * _BLOCK
+    parts = -(-rows // chunk_rows)
+    together = min(batch, max(1, _LEAST // (rows * depth)))
+    chunks = -(-batch // together) * parts
+    return rows, step, vectors, vector_step, depth, c_step, chunk_rows, parts, batch, *batch_steps, together, chunks
 
 
 def at_once(vectors):
@@ -52,34 +64,49 @@ def dots_program(storage, lanes, matrix, epilogue, at_once):
     parameters += [("addend", f"{storage}*"), ("workspace", f"{storage}*"), ("sizes", "i64*"), ("alpha", storage)]
     builder = Builder("matmul_dots", [*parameters, ("resume", "i64")])
     a, b, c, bias, _, _, sizes, alpha, _ = builder.parameters
-    rows, step, vectors, vector_step, depth, c_step, chunk_rows, chunks = (
-        builder.load(sizes, i) for i in range(len(SIZES))
-    )
+    size = {name: builder.load(sizes, i) for i, name in enumerate(SIZES)}
     held, given = (a, b) if matrix == "a" else (b, a)
-    with builder.parallel(chunks) as chunk:
-        first = chunk * chunk_rows
-        last = builder.minimum(first + chunk_rows, rows)
-        with builder.loop(first, last, _ROWS[at_once]) as row, builder.loop(0, vectors, at_once) as v:
-            place = builder.offset(builder.offset(c, v.index * c_step), row.index)
-            left, right = builder.offset(held, row.index * step), builder.offset(given, v.index * vector_step)
-            counts = last - row.index, vectors - v.index
-            builder.call(block, left, step, right, vector_step, depth, place, c_step, *counts)
-        if epilogue != PLAIN:
-            with builder.loop(0, vectors) as v:
-                results = builder.offset(c, v.index * c_step)
-
-                def finish(index, mask, _):
-                    value = builder.load(results, index, lanes, mask)
-                    if epilogue.scaled:
-                        value = value * builder.splat(alpha, lanes)
-                    if epilogue.bias:
-                        value = value + builder.load(bias, index, lanes, mask)
-                    if epilogue.activation:
-                        value = ACTIVATIONS[epilogue.activation](builder, value)
-                    builder.store(value, results, index, mask)
-
-                builder.for_lanes(first, last, lanes, finish)
+    with builder.parallel(size["chunks"]) as chunk:
+        item, part = chunk // size["parts"] * size["together"], chunk % size["parts"]
+        first = part * size["chunk_rows"]
+        last = builder.minimum(first + size["chunk_rows"], size["rows"])
+        with builder.loop(item, builder.minimum(item + size["together"], size["batch"])) as one:
+            matrix_of, vectors_of, results = (
+                builder.offset(pointer, one.index * size[step])
+                for pointer, step in ((held, "matrix_batch"), (given, "vectors_batch"), (c, "c_batch"))
+            )
+            _multiply_rows(builder, size, block, at_once, matrix_of, vectors_of, results, first, last)
+            if epilogue != PLAIN:
+                _finish_rows(builder, size, lanes, epilogue, results, bias, alpha, first, last)
     return Program("matmul_dots", [block, builder.function])
+
+
+def _multiply_rows(builder, size, block, at_once, matrix, vectors, results, first, last):
+    """Rows ``first`` to ``last`` of one matrix times all its vectors."""
+    step, vector_step, c_step = (size[name] for name in ("step", "vector_step", "c_step"))
+    with builder.loop(first, last, _ROWS[at_once]) as row, builder.loop(0, size["vectors"], at_once) as v:
+        place = builder.offset(builder.offset(results, v.index * c_step), row.index)
+        left, right = builder.offset(matrix, row.index * step), builder.offset(vectors, v.index * vector_step)
+        counts = last - row.index, size["vectors"] - v.index
+        builder.call(block, left, step, right, vector_step, size["depth"], place, c_step, *counts)
+
+
+def _finish_rows(builder, size, lanes, epilogue, results, bias, alpha, first, last):
+    """The epilogue, in place, for rows ``first`` to ``last``."""
+    with builder.loop(0, size["vectors"]) as v:
+        row = builder.offset(results, v.index * size["c_step"])
+
+        def finish(index, mask, _):
+            value = builder.load(row, index, lanes, mask)
+            if epilogue.scaled:
+                value = value * builder.splat(alpha, lanes)
+            if epilogue.bias:
+                value = value + builder.load(bias, index, lanes, mask)
+            if epilogue.activation:
+                value = ACTIVATIONS[epilogue.activation](builder, value)
+            builder.store(value, row, index, mask)
+
+        builder.for_lanes(first, last, lanes, finish)
 
 
 def _block(storage, lanes, row_count, vector_count):

@@ -11,9 +11,9 @@ from .builder import Builder
 _PARAMETERS = [("step", "i64"), ("pitch", "i64"), ("depth", "i64"), ("width", "i64")]
 
 
-def copying(storage, compute, lanes, vectors, padded):
+def copying(storage, compute, lanes, vectors):
     """Function ``(source, target, step, pitch, depth, width)``: ``depth`` rows of ``width`` elements, ``step`` apart,
-    copied; ``width`` ends in the last of ``vectors`` vectors. With ``padded`` that is stored whole, zeros at its end.
+    copied; ``width`` ends in the last of ``vectors`` vectors, which is stored whole, zeros at its end.
     """
     builder = Builder(f"copy_strip{vectors}", [("source", f"{storage}*"), ("target", f"{compute}*"), *_PARAMETERS])
     source, target, step, pitch, depth, width = builder.parameters
@@ -22,8 +22,27 @@ def copying(storage, compute, lanes, vectors, padded):
         row, packed = k.carry
         for j, mask in enumerate(masks):
             values = builder.convert(builder.load(row, j * lanes, lanes, mask), compute)
-            builder.store(values, packed, j * lanes, None if padded else mask)
+            builder.store(values, packed, j * lanes)
         k.carry = [builder.offset(row, step), builder.offset(packed, pitch)]
+    return builder.function
+
+
+def tiling(storage, compute, lanes, rows):
+    """Function ``(source, target, step, depth, count)``: ``count`` tiles of ``rows`` rows each, whose elements for one k
+    lie side by side, ``step`` apart from those of the next: each tile is packed over ``depth`` values of k, one tile
+    after the other. All tiles move along k together, so that a line of the source is read once.
+    """
+    parameters = [("source", f"{storage}*"), ("target", f"{compute}*"), ("step", "i64"), ("depth", "i64")]
+    builder = Builder(f"copy_tiles{rows}", [*parameters, ("count", "i64")])
+    source, target, step, depth, count = builder.parameters
+    mask = builder.first_lanes(builder.constant(rows), lanes)
+    with builder.loop(0, depth, 1, [source, target]) as k:
+        row, packed = k.carry
+        with builder.loop(0, count, 1, [row, packed]) as tiles:
+            values, place = tiles.carry
+            builder.store(builder.convert(builder.load(values, 0, lanes, mask), compute), place, 0, mask)
+            tiles.carry = [builder.offset(values, rows), builder.offset(place, depth * rows)]
+        k.carry = [builder.offset(row, step), builder.offset(packed, rows)]
     return builder.function
 
 

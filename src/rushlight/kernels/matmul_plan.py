@@ -17,14 +17,16 @@ _TURNED_ROWS = 96  # of transposed sums that wait in the nearest cache
 _PACK_STEP = 2048  # bytes between B's rows from which a panel is copied together
 _PACK_TILES = 8  # that many tiles must use a packed panel to make up for the copying
 _WANTED_CHUNKS = 16  # per product, for two or more threads to end at about the same time
+_MOST_CHUNKS = 64  # that small parts, of which batches have many, are put together to
 _LEAST_CHUNK = 1 << 17  # multiplications that are worth being handed out: 0.7 us of work
 _COLUMNS_STEP = 2048  # bytes between A's columns from which tiles are copied together
+_FEW_ROWS = 192  # below that they are not cut into blocks for threads where B is packed
 _PACK_PANELS = 4  # more panels than that must use the packed tiles
 _BLOCK_BYTES = 3 << 18  # of A that stay in a second-level cache while panels of B pass by
 _A_TILES = 8  # tiles of A that are packed by one chunk
 
 SIZES = (
-    "n depth deepest panels wide_panels row_blocks tiles big_tiles chunks "
+    "n depth deepest panels wide_panels row_blocks tiles big_tiles parts parts_together chunks "
     "lda ldb ldc ld_addend batch_a batch_b batch_c batch_addend "
     "panels_at b_area b_chunks pieces a_area a_chunks a_groups local_at local_area"
 ).split()  # the numbers of a plan that the program reads, in order
@@ -84,8 +86,11 @@ def _cut(shape, lanes, wanted):
     most = 8 if shape.m <= TILE_ROWS[8] else 4
     vectors = -(-shape.n // lanes)
     panels = -(-vectors // most)
-    if 2 < panels < wanted and shape.batch == 1:
-        panels += panels % 2  # an even number of them for two threads
+    if shape.batch == 1:
+        if panels == 1 and shape.b_turned and shape.m < _FEW_ROWS and wanted > 1:
+            panels = min(2, vectors)  # so that two threads transpose B
+        elif 2 < panels < wanted:
+            panels += panels % 2  # an even number of them for two threads
     widths, wide_panels = _shared_out(vectors, panels, most)
     most_rows = TILE_ROWS[8 if widths[0] > 4 else widths[0]]
     tiles = -(-shape.m // most_rows)
@@ -117,8 +122,9 @@ def plan_product(shape, lanes, size, half, resumes):
     wanted = min(_WANTED_CHUNKS, shape.batch * shape.m * shape.n * shape.k // _LEAST_CHUNK)
     vectors, panels, widths, wide_panels, tiles, heights, big_tiles = _cut(shape, lanes, wanted)
     a_pack, b_pack = _packing(shape, size, half, panels, tiles)
-    chunks = shape.batch * panels
-    row_blocks = _blocks_of_rows(shape, size, wanted, chunks, tiles, heights[0], b_pack)
+    row_blocks = _blocks_of_rows(shape, size, wanted, shape.batch * panels, tiles, heights[0], b_pack)
+    parts = shape.batch * panels * row_blocks
+    together = max(1, parts // _MOST_CHUNKS)
     deepest = shape.k if half else _pieces(shape.k)
     pieces = -(-shape.k // deepest)
     b_shared = bool(b_pack) and row_blocks > 1
@@ -138,7 +144,9 @@ def plan_product(shape, lanes, size, half, resumes):
         "row_blocks": row_blocks,
         "tiles": tiles,
         "big_tiles": big_tiles,
-        "chunks": chunks * row_blocks,
+        "parts": parts,
+        "parts_together": together,
+        "chunks": -(-parts // together),
         "panels_at": a_area * batches_of_a,
         "b_area": b_area if shape.batch_b or not b_shared else 0,
         "b_chunks": batches_of_b * panels * pieces * PACK_PARTS,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from .builder import Builder
 from .matmul_micro import PLAIN, Epilogue, finisher, micro_kernel
-from .matmul_packing import copying, turning
+from .matmul_packing import copying, tiling, turning
 from .matmul_plan import PACK_PARTS, SIZES
 from .program import Program
 
@@ -60,22 +60,19 @@ class _Writer:
             with self.builder.parallel(self.size["b_chunks"]) as chunk:
                 self._pack_columns(chunk)
         with self.builder.parallel(self.size["chunks"]) as chunk:
-            self._chunk(chunk)
+            builder, count = self.builder, self.size["parts_together"]
+            last = builder.minimum((chunk + 1) * count, self.size["parts"])
+            with builder.loop(chunk * count, last) as part:
+                self._part(part.index)
         return Program("matmul", [*self.functions.values(), self.builder.function])
 
     # ---- the functions that are called
 
-    def _packer(self, kind, vectors, padded):
-        """The packing function for strips of A, or (``padded``) of B."""
-        name = f"{kind}_{'b' if padded else 'a'}{vectors}"
+    def _packer(self, name, make, *how):
+        """The packing function that ``make(storage, compute, lanes, *how)`` gives, under a name of its own."""
         if name not in self.functions:
-            storage, compute, lanes = self.options[:3]
-            if kind == "copied":
-                function = copying(storage, compute, lanes, vectors, padded)
-            else:
-                function = turning(storage, compute, lanes, padded)
+            function = self.functions[name] = make(*self.options[:3], *how)
             function.name = name
-            self.functions[name] = function
         return self.functions[name]
 
     def _micro(self, rows, vectors):
@@ -119,13 +116,15 @@ class _Writer:
 
     def _tiles(self, first, last, body):
         """``body(tile, rows)`` for the big tiles, then for the small ones, between two tile numbers."""
+        for start, end, rows in self._ranges(first, last):
+            with self.builder.loop(start, end) as loop:
+                body(loop.index, rows)
+
+    def _ranges(self, first, last):
+        """The ranges of big tiles and of small ones between two tile numbers: (first, last, rows of each)."""
         builder, (big, small) = self.builder, self.options.heights
         border = builder.minimum(builder.maximum(self.size["big_tiles"], first), last)
-        with builder.loop(first, border) as loop:
-            body(loop.index, big)
-        if small != big:
-            with builder.loop(border, last) as loop:
-                body(loop.index, small)
+        return [(first, border, big)] if small == big else [(first, border, big), (border, last, small)]
 
     # ---- phase 1: A in tiles
 
@@ -139,16 +138,23 @@ class _Writer:
             builder.offset(self.a, batch * size["batch_a"]),
             builder.offset(self.packed_a, batch * size["a_area"]),
         )
-        packer = self._packer(options.a_pack, 1, padded=False)
         with self._depths() as depths:
             length = self._length(depths.index)
 
-            def pack(tile, rows):
+            def places(tile):
                 row = self._tile_row(tile)
                 place = builder.offset(target, depths.index * self._rows() + row * length)
-                builder.call(packer, self._a_at(source, row, depths.index), place, size["lda"], rows, length, rows)
+                return self._a_at(source, row, depths.index), place, size["lda"]
 
-            self._tiles(first, last, pack)
+            def turn(tile, rows):
+                builder.call(self._packer("turned_a", turning, False), *places(tile), rows, length, rows)
+
+            if options.a_pack == "turned":
+                self._tiles(first, last, turn)
+            else:
+                for start, end, rows in self._ranges(first, last):
+                    tile_packer = self._packer(f"copied_a{rows}", tiling, rows)
+                    builder.call(tile_packer, *places(start), length, builder.maximum(end - start, 0))
 
     def _rows(self):
         """The rows of A."""
@@ -209,23 +215,24 @@ class _Writer:
         """Pack ``columns`` columns at b over a block of k."""
         builder, size, options = self.builder, self.size, self.options
         pitch, lanes = vectors * options.lanes, options.lanes
-        packer = self._packer(options.b_pack, vectors if options.b_pack == "copied" else 1, padded=True)
         if options.b_pack == "copied":
+            packer = self._packer(f"copied_b{vectors}", copying, vectors)
             builder.call(packer, builder.offset(b, k * size["ldb"]), target, size["ldb"], pitch, length, columns)
             return
+        packer = self._packer("turned_b", turning, True)
         with builder.loop(0, columns, lanes) as strips:
             strip = builder.offset(b, strips.index * size["ldb"] + k)
             place = builder.offset(target, strips.index)
             width = builder.minimum(columns - strips.index, lanes)
             builder.call(packer, strip, place, size["ldb"], pitch, length, width)
 
-    # ---- phase 3: C in chunks of one panel and a range of tiles
+    # ---- phase 3: C in parts of one panel and a range of tiles; small ones share a chunk
 
-    def _chunk(self, chunk):
+    def _part(self, part):
         """One panel's tiles of one block of rows: as long as the block is the same, its rows of A stay in the cache."""
         size = self.size
         per_batch = size["panels"] * size["row_blocks"]
-        batch, rest = chunk // per_batch, chunk % per_batch
+        batch, rest = part // per_batch, part % per_batch
         block, panel = rest // size["panels"], rest % size["panels"]
         first = block * size["tiles"] // size["row_blocks"]
         last = (block + 1) * size["tiles"] // size["row_blocks"]

@@ -288,6 +288,8 @@ def _batched(input, other):
                 f"the shapes {list(input.shape)} and {list(other.shape)} cannot be multiplied: inner lengths must be equal",
             )
         )
+    if a.ndim == b.ndim == 3 and a.shape[0] == b.shape[0] and not (a.requires_grad or b.requires_grad):
+        return functions.bmm(a, b)  # a graph shows the views that PyTorch has here; nothing else does
     batch = broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
     count = math.prod(batch)
     flat_a = a.expand((*batch, *a.shape[-2:])).reshape(count, *a.shape[-2:])
