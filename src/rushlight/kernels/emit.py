@@ -239,10 +239,14 @@ class FunctionEmitter(Conversions):
         return self.emit(f"{OPCODES[by].llvm[kind]} {llvm} {a}, {b}")
 
     def emit_compress(self, instruction, vector, mask):
-        llvm = llvm_type(vector.type)
-        name = f"llvm.experimental.vector.compress.{suffix(llvm)}"
-        self.module.declare(name, llvm, llvm, llvm_type(mask.type), llvm)
-        return self.emit(f"call {llvm} @{name}({self.typed(vector)}, {self.typed(mask)}, {llvm} zeroinitializer)")
+        result, value = llvm_type(vector.type), self.typed(vector)
+        bits = llvm_type(vector.type.with_scalar(f"i{8 * vector.type.size}")) if vector.type.is_float else result
+        if bits != result:  # LLVM has no code for floats where the CPU has no such instruction
+            value = f"{bits} {self.emit(f'bitcast {value} to {bits}')}"
+        name = f"llvm.experimental.vector.compress.{suffix(bits)}"
+        self.module.declare(name, bits, bits, llvm_type(mask.type), bits)
+        found = self.emit(f"call {bits} @{name}({value}, {self.typed(mask)}, {bits} zeroinitializer)")
+        return found if bits == result else self.emit(f"bitcast {bits} {found} to {result}")
 
     # ---- memory
 

@@ -11,8 +11,12 @@ MINIMUM_LLVMLITE = (0, 44)  # the first with LLJIT and opaque pointers
 
 @functools.cache
 def host():
-    """The `machine.Host`; None where llvmlite is missing or too old, or RUSHLIGHT_KERNELS=off leaves everything to NumPy."""
-    if os.environ.get("RUSHLIGHT_KERNELS", "").lower() in ("off", "0"):
+    """The `machine.Host`; None where llvmlite is missing or too old, or RUSHLIGHT_KERNELS=off leaves everything to NumPy.
+
+    RUSHLIGHT_KERNELS=avx2 does without this CPU's AVX-512 and tiles: the code that most CPUs run, for comparison.
+    """
+    wish = os.environ.get("RUSHLIGHT_KERNELS", "").lower()
+    if wish in ("off", "0"):
         return None
     try:
         import llvmlite
@@ -23,7 +27,7 @@ def host():
     # Not imported above: `import rushlight` asks for routes, not for machine code.
     machine = importlib.import_module(".machine", __package__)
     try:
-        return machine.Host(llvmlite.__version__)
+        return machine.Host(llvmlite.__version__, limited=wish == "avx2")
     except (ImportError, OSError):  # LLVM's library cannot be loaded
         return None
 

@@ -18,11 +18,13 @@ class Host:
     """The CPU, and LLVM to generate code for it; one for a process, made at first use (see ``host``).
 
     What is known about the CPU is kept beside the kernels, so that LLVM is loaded only where something must be compiled.
-    ``description`` is what machine code depends on besides the program: part of its key in the cache.
+    ``description`` is what machine code depends on besides the program: part of its key in the cache. A ``limited`` host
+    has no AVX-512 and no tiles.
     """
 
-    def __init__(self, version):
-        key = _machine_key(version)
+    def __init__(self, version, limited=False):
+        self._limited = limited
+        key = _machine_key(f"{version} limited" if limited else version)
         stored = None if key is None else disk().load(key)
         facts = self._facts() if stored is None else stored.decode()
         if stored is None and key is not None:
@@ -34,8 +36,8 @@ class Host:
 
     def _facts(self):
         """What LLVM says of the CPU, as lines: description, name, bytes of a vector, whether it has tiles."""
-        features = self._llvm.get_host_cpu_features().flatten()
-        cpu, version = self._llvm.get_host_cpu_name(), self._llvm.llvm_version_info
+        features, version = self._features, self._llvm.llvm_version_info
+        cpu = self._llvm.get_host_cpu_name()
         enabled = set(features.split(","))
         description = f"{self._target.triple} {cpu} {features} LLVM {version} level {_LEVEL}"
         vector_bytes = 64 if "+avx512f" in enabled else 32 if "+avx2" in enabled else 16
@@ -51,6 +53,14 @@ class Host:
         return llvm
 
     @functools.cached_property
+    def _features(self):
+        """LLVM's text of what the CPU can do (+) and cannot (-)."""
+        found = self._llvm.get_host_cpu_features()
+        if self._limited:
+            found.update((name, False) for name in found if name.startswith(("avx512", "avx10", "amx")))
+        return found.flatten()
+
+    @functools.cached_property
     def _target(self):
         return self._llvm.Target.from_default_triple()
 
@@ -59,8 +69,8 @@ class Host:
         return self._new_machine()
 
     def _new_machine(self):
-        cpu, features = self._llvm.get_host_cpu_name(), self._llvm.get_host_cpu_features().flatten()
-        return self._target.create_target_machine(cpu=cpu, features=features, opt=_LEVEL, jit=True)
+        cpu = self._llvm.get_host_cpu_name()
+        return self._target.create_target_machine(cpu=cpu, features=self._features, opt=_LEVEL, jit=True)
 
     @functools.cached_property
     def _linker(self):
