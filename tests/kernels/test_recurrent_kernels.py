@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from rushlight import set_num_threads
-from rushlight.kernels import recurrent, recurrent_programs, recurrent_rows, recurrent_tiles
+from rushlight.kernels import recurrent, recurrent_programs, recurrent_rows, recurrent_tiles, recurrent_vectors
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
-from rushlight.kernels.recurrent_programs import panel_vectors
+from rushlight.kernels.recurrent_vectors import panel_vectors
 from rushlight.ops import recurrent as ops
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
@@ -212,9 +212,10 @@ def interpreted(kind, steps, rows, width, program, last):
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 @pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
-def test_programs_of_all_widths(lanes, kind):
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_programs_of_all_widths(lanes, kind, by_rows):
     rows = 3
-    program = recurrent_programs.forward_program(kind, "f32", lanes, rows, ABSENT[kind])
+    program = recurrent_vectors.vector_program(kind, False, "f32", lanes, rows, by_rows, ABSENT[kind])
     found, expected = interpreted(kind, 2, rows, 5, program, (1, 4096))
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert panel_vectors(kind, False)[1] <= 4

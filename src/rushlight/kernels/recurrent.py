@@ -6,12 +6,14 @@ import functools
 
 import numpy as np
 
+from ..base import settings
 from . import host, recurrent_rows, reduce
 from .kernel import compiled, pool
 from .matmul import product
 from .recurrent_cells import CELLS
-from .recurrent_programs import backward_program, forward_program, panel_vectors, pointer_names, stride_names
+from .recurrent_programs import pointer_names, stride_names
 from .recurrent_tiles import blocks_of_scratch, packed_words, tile_program
+from .recurrent_vectors import panel_vectors, vector_program
 from .routing import kernel_for
 from .scratch import scratch
 from .tiles.panels import BLOCK, PANEL
@@ -22,6 +24,8 @@ _CHUNK_WORK = 1 << 18  # multiplications of a chunk from which it is worth handi
 _ALONE = 1 << 18  # multiplications of a step below which other threads are not called in
 _FULL = 0.75  # of the rows that the tile unit takes, how many there must be for it to win (24 of 32: by a tenth)
 _CACHE_BYTES = 1 << 20  # of packed weight that stays in a second-level cache beside what passes by
+_VECTOR_CACHE_BYTES = 3 << 18  # of weight in vectors that stays there
+_LEAST_ROWS = 4  # of a thread that takes rows through all steps
 _TILE_SIZE = 96  # hidden units from which it wins: below, vectors have the weight in the nearest cache
 
 
@@ -30,11 +34,11 @@ class _Plan:
 
     __slots__ = ("blocks", "packed", "pointers", "run", "scratch_size", "strides")
 
-    def __init__(self, kind, backward, scalar, rows, size, inputs, absent):
+    def __init__(self, kind, backward, scalar, rows, size, inputs, absent, threads):
         gates = CELLS[kind].gates
         work = rows * size * size * gates
         if not _tiles_pay(scalar, rows, size):
-            kernel = self._with_vectors(kind, backward, scalar, rows, size, absent)
+            kernel = self._with_vectors(kind, backward, scalar, rows, size, inputs, absent, threads)
         elif _fits_cache(gates, size, inputs):
             kernel = self._with_rows(kind, backward, size, inputs, absent)
         else:
@@ -59,19 +63,24 @@ class _Plan:
         key = f"{kind}_layer{'_backward' * backward}", "tiles", absent
         return compiled(key, lambda: tile_program(kind, backward, absent))
 
-    def _with_vectors(self, kind, backward, scalar, rows, size, absent):
-        lanes = host.lanes(NUMPY[scalar].itemsize)
+    def _with_vectors(self, kind, backward, scalar, rows, size, inputs, absent, threads):
+        lanes, gates = host.lanes(NUMPY[scalar].itemsize), CELLS[kind].gates
         unit_vectors, vectors = panel_vectors(kind, backward)
-        tile_rows = _tile_rows(rows, 24 // vectors)
         panels = -(-size // (unit_vectors * lanes))
-        work = rows * size * size * CELLS[kind].gates
-        self.blocks = max(1, min(rows // tile_rows, work // panels // _CHUNK_WORK))
-        rows_of_block = -(-(rows // tile_rows) // self.blocks) * tile_rows + tile_rows
-        self.scratch_size = rows_of_block * vectors * lanes
-        self.packed = panels * vectors * lanes * size
-        program = backward_program if backward else forward_program
-        key = (f"{kind}_layer{'_backward' * backward}", scalar, lanes, tile_rows, absent)
-        return compiled(key, lambda: program(kind, scalar, lanes, tile_rows, absent))
+        packed = panels * vectors * lanes * (size + inputs)
+        work = rows * size * size * gates
+        by_rows = _by_rows(gates, scalar, rows, size, inputs, threads)
+        if by_rows:
+            self.blocks = 1 if work < _ALONE else min(threads, rows)
+            tile_rows = _tile_rows(rows // self.blocks, 24 // vectors)
+            self.packed, self.scratch_size = 0, packed + -(-rows // self.blocks) * vectors * lanes
+        else:
+            tile_rows = _tile_rows(rows, 24 // vectors)
+            self.blocks = max(1, min(rows // tile_rows, work // panels // _CHUNK_WORK))
+            rows_of_block = -(-(rows // tile_rows) // self.blocks) * tile_rows + tile_rows
+            self.packed, self.scratch_size = packed, rows_of_block * vectors * lanes
+        key = (f"{kind}_layer{'_backward' * backward}", scalar, lanes, tile_rows, by_rows, absent)
+        return compiled(key, lambda: vector_program(kind, backward, scalar, lanes, tile_rows, by_rows, absent))
 
 
 def _tiles_pay(scalar, rows, size):
@@ -83,6 +92,12 @@ def _tiles_pay(scalar, rows, size):
 def _fits_cache(gates, size, inputs=0):
     """Whether the packed weights stay in a core's cache from step to step."""
     return gates * size * (size + inputs) * 6 <= _CACHE_BYTES
+
+
+def _by_rows(gates, scalar, rows, size, inputs, threads):
+    """Whether each thread takes some rows, since the weights stay in its cache and there are rows enough."""
+    fits = gates * size * (size + inputs) * NUMPY[scalar].itemsize <= _VECTOR_CACHE_BYTES
+    return fits and (rows >= _LEAST_ROWS * threads or rows * size * size * gates < _ALONE)
 
 
 def _tile_rows(rows, most):
@@ -99,7 +114,7 @@ def _run(kind, backward, given, steps, rows, size, reverse, inputs=0):
     """Run a layer; ``given`` has its arrays by name (None for absent ones)."""
     weight = given["weight"]
     absent = tuple([name for name, array in given.items() if array is None])
-    plan = _plan(kind, backward, scalar_of(weight.dtype), rows, size, inputs, absent)
+    plan = _plan(kind, backward, scalar_of(weight.dtype), rows, size, inputs, absent, settings.get_num_threads())
     work = scratch("recurrent", plan.packed + plan.scratch_size * pool().scratch_areas, weight.dtype)
     given["packed"], given["scratch"] = work, work[plan.packed :]
     pointers = [given[name] for name in plan.pointers]
@@ -205,7 +220,12 @@ def lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
     if not _fits(input, hidden, cell, w_ih, w_hh, *biases):
         return NotImplemented
     (steps, rows, inputs), size, dtype = input.shape, hidden.shape[1], input.dtype
-    if not (_tiles_pay(scalar_of(dtype), rows, size) and _fits_cache(4, size, inputs)):
+    scalar = scalar_of(dtype)
+    if _tiles_pay(scalar, rows, size):
+        fused = _fits_cache(4, size, inputs)
+    else:
+        fused = _by_rows(4, scalar, rows, size, inputs, settings.get_num_threads())
+    if not fused:
         return lstm_layer(_projected(input, _contiguous(w_ih), biases), hidden, cell, w_hh, reverse)
     given = {"input": _readable(input), "w_ih": _contiguous(w_ih), "weight": _contiguous(w_hh)}
     given |= {"bias": sum(biases[1:], biases[0]) if biases else None}

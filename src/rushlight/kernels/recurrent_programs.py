@@ -1,46 +1,14 @@
 """Loop programs of recurrent layers: all steps of a sequence in one run, forward and backward.
 
-A step is one parallel loop, whose chunks multiply some rows with some columns of the weight and then run the cell on what
-they found. The programs here multiply with vectors, those of ``recurrent_tiles`` on the tile unit.
+What all of them have in common. The programs of ``recurrent_vectors`` multiply with vectors, those of ``recurrent_tiles``
+and ``recurrent_rows`` on the tile unit.
 """
 
 from __future__ import annotations
 
 from .builder import Builder
-from .matmul_packing import turning
 from .program import Program
 from .recurrent_cells import CELLS
-
-
-def panel_vectors(kind, backward):
-    """How many vectors of hidden units a panel has, and how many vectors of sums that makes."""
-    gates = CELLS[kind].gates
-    units = 2 if backward else 4 // gates
-    return units, units if backward else units * gates
-
-
-def _product(scalar, lanes, rows, vectors):
-    """Function that multiplies ``rows`` rows with a panel: target[r, j] = sum of a[r, k] * b[k, j] over k < depth.
-
-    Target rows hold ``vectors`` whole vectors; of b only ``columns`` columns are read.
-    """
-    parameters = [("a", f"{scalar}*"), ("lda", "i64"), ("b", f"{scalar}*"), ("ldb", "i64"), ("target", f"{scalar}*")]
-    builder = Builder("product", [*parameters, ("depth", "i64"), ("columns", "i64")])
-    a, lda, b, ldb, target, depth, columns = builder.parameters
-    masks = [builder.first_lanes(columns - v * lanes, lanes) for v in range(vectors)]
-    a_rows = [builder.offset(a, lda * r) for r in range(rows)]
-    zero = builder.constant(0, f"{scalar}x{lanes}")
-    with builder.loop(0, depth, 1, [b] + [zero] * (rows * vectors)) as k:
-        panel, *sums = k.carry
-        right = [builder.load(panel, v * lanes, lanes, masks[v]) for v in range(vectors)]
-        for r, row in enumerate(a_rows):
-            left = builder.splat(builder.load(row, k.index), lanes)
-            for v in range(vectors):
-                sums[r * vectors + v] = builder.fma(left, right[v], sums[r * vectors + v])
-        k.carry = [builder.offset(panel, ldb), *sums]
-    for i, total in enumerate(k.results[1:]):
-        builder.store(total, target, i * lanes)
-    return builder.function
 
 
 class Units:
@@ -162,73 +130,6 @@ class Layer:
         self.step(self.steps, self.step_of("sums", given["first"]), self.depth, starts, finish)
 
 
-class _VectorLayer(Layer):
-    """A layer whose products are those of vectors.
-
-    A chunk of a step has some rows (samples) and one panel of columns (hidden units): it multiplies the rows' hidden
-    states with the panel's columns of the weight, for all gates, into scratch memory, and then runs the cell on what it
-    found. Forward, the weight is first packed so that a panel's columns of all gates lie side by side.
-    """
-
-    def __init__(self, kind, scalar, lanes, tile_rows, backward, absent):
-        super().__init__(kind, scalar, backward, absent)
-        self.lanes, self.tile_rows = lanes, tile_rows
-        self.unit_vectors, self.vectors = panel_vectors(kind, backward)
-        self.product = _product(scalar, lanes, tile_rows, self.vectors)
-        self.turn = turning(scalar, scalar, lanes, True)
-        self.product_functions = [self.product] if backward else [self.turn, self.product]
-        self.width = self.unit_vectors * lanes
-        self.panels = (self.size + (self.width - 1)) // self.width
-
-    def prepare(self):
-        if self.backward:
-            return
-        builder, size, gates, pitch = self.builder, self.size, self.cell.gates, self.vectors * self.lanes
-        with builder.parallel(self.panels) as panel:
-            with builder.loop(0, self.vectors) as vector:
-                unit = builder.minimum(panel * self.width + vector.index // gates * self.lanes, size - 1)
-                source = builder.offset(self.given["weight"], (vector.index % gates * size + unit) * size)
-                target = builder.offset(self.given["packed"], panel * size * pitch + vector.index * self.lanes)
-                builder.call(self.turn, source, target, size, pitch, size, builder.minimum(size - unit, self.lanes))
-
-    def _panel(self, panel):
-        """Where a panel of the weight begins, how far apart its rows are and how many of its columns may be read."""
-        if self.backward:
-            left = self.size - panel * self.width
-            return self.builder.offset(self.given["weight"], panel * self.width), self.size, left
-        pitch = self.vectors * self.lanes
-        return self.builder.offset(self.given["packed"], panel * self.size * pitch), pitch, pitch
-
-    def step(self, index, states, depth, starts, arithmetic):
-        builder, rows_at_once = self.builder, self.tile_rows
-        blocks, pitch = self.given["blocks"], self.vectors * self.lanes
-        with builder.parallel(blocks * self.panels) as chunk:
-            block, panel = chunk // self.panels, chunk % self.panels
-            tiles = self.rows // rows_at_once
-            first = block * tiles // blocks * rows_at_once
-            end = builder.select(block + 1 < blocks, (block + 1) * tiles // blocks * rows_at_once, self.rows)
-            scratch = self.scratch()
-            begin, ldb, columns = self._panel(panel)
-            with builder.loop(first, end, rows_at_once) as tile:
-                row = builder.minimum(tile.index, end - rows_at_once)  # the last tile may repeat rows
-                target = builder.offset(scratch, (row - first) * pitch)
-                builder.call(
-                    self.product, builder.offset(states, row * depth), depth, begin, ldb, target, depth, columns
-                )
-            with builder.loop(first, end) as row:
-                sums = builder.offset(scratch, (row.index - first) * pitch)
-                self._units_of_row(sums, row.index, panel * self.width, starts, arithmetic)
-
-    def _units_of_row(self, sums, row, column, starts, arithmetic):
-        builder, lanes = self.builder, self.lanes
-        gates = self.vectors // self.unit_vectors
-        with builder.loop(0, self.unit_vectors) as vector:
-            place = column + vector.index * lanes
-            mask = builder.first_lanes(self.size - place, lanes)
-            values = [builder.load(sums, (vector.index * gates + g) * lanes, lanes) for g in range(gates)]
-            arithmetic(builder, values, self.units(starts, row, place, lanes, mask))
-
-
 def _declared(kind, backward, absent):
     """The arrays of a cell by name."""
     cell = CELLS[kind]
@@ -248,14 +149,3 @@ def stride_names(kind, backward, absent):
     """The names of the strides that a program takes, in order: elements from step to step and from row to row."""
     names = [n for n, array in _declared(kind, backward, absent).items() if array.strided]
     return [f"{n}_{part}" for n in names for part in ("step", "row")]
-
-
-def forward_program(kind, scalar, lanes, tile_rows, absent=()):
-    """The program of a layer of the given kind of cell: "lstm", "gru", "tanh" or "relu"; ``absent`` names arrays that
-    are not given."""
-    return _VectorLayer(kind, scalar, lanes, tile_rows, False, absent).program()
-
-
-def backward_program(kind, scalar, lanes, tile_rows, absent=()):
-    """The program of a layer's gradients; ``absent`` names gradients and other arrays that are not given."""
-    return _VectorLayer(kind, scalar, lanes, tile_rows, True, absent).program()
