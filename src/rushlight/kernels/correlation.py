@@ -21,6 +21,8 @@ from .window_staging import STAGE_NUMBERS, Numbers, Staging, stage_function, sta
 _AREA_ELEMENTS = 1 << 18  # of a staged tile: it stays in the second-level cache
 _SPAN_ELEMENTS = 1 << 16  # of what all output channels go through together, where a tile is larger than its cache
 _ENOUGH_CHUNKS = 8
+_LINE_BYTES = 64  # that are fetched together
+_WORTH_FETCHING = 64  # terms that take as long as a line of the outputs may
 _SMALLEST_TILE = 192  # windows of a tile that is worth its start
 THREADED_PRODUCTS = 60_000  # multiplications that take longer than calling the other threads in
 
@@ -84,6 +86,8 @@ def micro_kernel(form, rows, vectors):
         starts = [zero] * (rows * vectors)
     source = builder.offset(source, first * lanes)
     out_rows = [builder.offset(out, out_step * r) for r in range(rows)]
+    with builder.when(depth >= _WORTH_FETCHING):
+        _fetch_outputs(builder, form, out_rows, first, vectors, tables)
     with builder.loop(0, depth, 1, [weight, *starts]) as term:
         weights, *sums = term.carry
         at = builder.offset(source, builder.load(tables[0], term.index))
@@ -98,6 +102,16 @@ def micro_kernel(form, rows, vectors):
         values = [sums[r * vectors + j] for r in range(rows)]
         _store(builder, form.storing, values, out_rows, first + j, masks[j], total, tables, lanes)
     return builder.function
+
+
+def _fetch_outputs(builder, form, out_rows, first, vectors, tables):
+    """Ask for the lines that the outputs go to: stores that wait for theirs would hold up the next block's sums."""
+    if form.storing == "scattered":
+        return
+    begin = first * form.lanes if form.storing == "dense" else builder.load(tables[2], first)
+    for row in out_rows:
+        for j in range(vectors + 1):
+            builder.prefetch(row, begin + j * form.lanes, write=True)
 
 
 def _store(builder, storing, values, out_rows, vector, mask, total, tables, lanes):
@@ -133,6 +147,8 @@ NUMBERS = (
     "groups",
     "channels",  # of one group of the source
     "channel_volume",
+    "source_elements",
+    "reach",  # of one channel's taps
     "terms",
     "out_channels",  # of one group
     "blocks",  # of output channels
@@ -161,7 +177,7 @@ def correlation_program(form):
     micros = {}
     row_counts = (form.rows, form.rows - 1) if form.uneven else (form.rows,)
     for rows in row_counts:
-        for vectors in {form.vectors, 1}:
+        for vectors in {form.vectors, form.vectors - 1, 1}:
             micros[rows, vectors] = micro_kernel(form, rows, vectors)
             functions.append(micros[rows, vectors])
     arrays = [(name, f"{scalar}*") for name in ("source", "weight", "bias", "out", "scratch", "packed")]
@@ -177,20 +193,20 @@ def correlation_program(form):
         group = image % n["groups"]
         row = tile * n["tile_rows"]
         rows = builder.minimum(n["tile_rows"], n["height_out"] - row)
-        begin = builder.offset(source, image * n["channels"] * n["channel_volume"])
+        columns = (rows - 1) * n["pitch"] + n["width_out"]
         if stage is None:
-            begin = builder.offset(begin, (depth * n["depth_stride"] * n["height"] + row) * n["width"])
+            begin, readable = _as_it_lies(builder, n, form, source, image, depth, row, columns)
         else:
             area = builder.offset(scratch, builder.worker() * n["area"])
+            begin = builder.offset(source, image * n["channels"] * n["channel_volume"])
             depth_start, row_start = depth * n["depth_stride"], row * n["row_stride"]
             builder.call(stage, begin, area, n["channels"], slab_table, numbers, depth_start, row_start)
-            begin = area
-        columns = (rows - 1) * n["pitch"] + n["width_out"]
+            begin, readable = area, (columns + (form.lanes - 1)) // form.lanes
         place = n["out_start"] + depth * n["out_depth_step"] + row * n["out_row_step"]
         target = builder.offset(out, place + image * n["out_channels"] * n["out_channel_step"])
         weights = builder.offset(packed, group * n["out_channels"] * n["terms"])
         biases = builder.offset(bias, group * n["out_channels"]) if form.biased else bias
-        tile_values = (begin, weights, biases, target, columns, rows * n["width_out"], tables)
+        tile_values = (begin, readable, weights, biases, target, columns, rows * n["width_out"], tables)
         first, end = part * n["blocks"] // n["parts"], (part + 1) * n["blocks"] // n["parts"]
         high_end, low_first = builder.minimum(end, n["high_blocks"]), builder.maximum(first, n["high_blocks"])
         vectors = (columns + (form.lanes - 1)) // form.lanes
@@ -202,6 +218,22 @@ def correlation_program(form):
                     builder, n, form, micros, form.rows - 1, n["high_blocks"], (low_first, end), vectors, tile_values
                 )
     return Program("correlation", [*functions, builder.function])
+
+
+def _as_it_lies(builder, n, form, source, image, depth, row, columns):
+    """(where a tile begins in the source, how many of its vectors may be read whole); the tile is fetched.
+
+    Nothing behind the source's end may be read. Elements come faster one after the other than in the order of the sums.
+    """
+    place = image * n["channels"] * n["channel_volume"] + (depth * n["depth_stride"] * n["height"] + row) * n["width"]
+    begin = builder.offset(source, place)
+    with builder.loop(0, n["channels"]) as channel:
+        plane = builder.offset(begin, channel.index * n["channel_volume"])
+        with builder.loop(0, n["reach"] + columns, _LINE_BYTES // (4 if form.scalar == "f32" else 8)) as line:
+            builder.prefetch(plane, line.index)
+    vectors = (columns + (form.lanes - 1)) // form.lanes
+    end = place + (n["channels"] - 1) * n["channel_volume"] + n["reach"] + vectors * form.lanes
+    return begin, builder.select(end <= n["source_elements"], vectors, columns // form.lanes)
 
 
 def _pack_weights(builder, n, form, weight, packed, weight_terms):
@@ -222,20 +254,33 @@ def _pack_weights(builder, n, form, weight, packed, weight_terms):
 
 def _blocks(builder, n, form, micros, rows, shift, blocks, vectors, tile_values):
     """A range of blocks of output channels, all of ``rows`` rows, on a range of vectors; ``shift`` blocks have one more."""
-    begin, weights, biases, target, columns, total, tables = tile_values
+    begin, readable, weights, biases, target, columns, total, tables = tile_values
     first, end = vectors
-    # where the source serves as it lies nothing behind its end may be read: blocks do without masks
-    readable = end if form.step_class is not None else builder.minimum(end, columns // form.lanes)
-    whole = first + builder.maximum(readable - first, 0) // form.vectors * form.vectors
+    wide, narrow = _shared_out(builder, builder.minimum(readable, end) - first, form.vectors)
+    wide_end = first + wide * form.vectors
+    narrow_end = wide_end + narrow * (form.vectors - 1)
     with builder.loop(*blocks) as block:
         channel = block.index * rows + shift
         weight = builder.offset(weights, channel * n["terms"])
         bias = builder.offset(biases, channel) if form.biased else biases
         out = builder.offset(target, channel * n["out_channel_step"])
-        for width, start, stop in ((form.vectors, first, whole), (1, whole, end)):
+        for width, start, stop in (
+            (form.vectors, first, wide_end), (form.vectors - 1, wide_end, narrow_end), (1, narrow_end, end)
+        ):  # fmt: skip
             with builder.loop(start, stop, width) as vector:
                 arguments = (begin, n["terms"], weight, bias, out, n["out_channel_step"], vector.index)
                 builder.call(micros[rows, width], *arguments, columns, total, *tables)
+
+
+def _shared_out(builder, count, most):
+    """How many blocks of ``most`` and of one vector less make up ``count``; where none do, there are single ones left."""
+    blocks = (count + (most - 1)) // most
+    narrow = blocks * most - count
+    possible = narrow <= blocks
+    return (
+        builder.maximum(builder.select(possible, blocks - narrow, count // most), 0),
+        builder.maximum(builder.select(possible, narrow, 0), 0),
+    )
 
 
 class Operands(NamedTuple):
@@ -285,11 +330,13 @@ class Correlation:
         self.area = (
             0 if staging.direct else -(-(o.channels * staging.channel_size + staging.share + 4 * lanes) // 16) * 16
         )
+        volume, taps = depth.length * height.length * width.length, staging.tap_offsets()
         values = {
             **dict(zip(STAGE_NUMBERS, stage_numbers(staging))),
             "depth_stride": depth.stride, "depth_out": depth.out, "height_out": height.out, "width_out": width.out,
             "tile_rows": staging.tile_rows, "tiles": tiles, "parts": parts, "groups": o.groups, "channels": o.channels,
-            "channel_volume": depth.length * height.length * width.length, "terms": len(o.weight_terms),
+            "channel_volume": volume, "source_elements": o.samples * o.groups * o.channels * volume,
+            "reach": taps.max(), "terms": len(o.weight_terms),
             "out_channels": o.out_channels, "blocks": blocks,
             "high_blocks": o.out_channels - blocks * (rows - 1), "row_step": o.row_step, "group_step": o.group_step,
             "area": self.area, "out_start": o.out_start, "out_channel_step": o.out_steps[0],
@@ -300,7 +347,7 @@ class Correlation:
         fitting = whole_vectors * _SPAN_ELEMENTS // elements
         values["span"] = whole_vectors if elements <= _AREA_ELEMENTS else max(1, fitting // vectors) * vectors
         self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
-        self.terms = (np.arange(o.channels)[:, None] * staging.channel_size + staging.tap_offsets()).reshape(-1)
+        self.terms = (np.arange(o.channels)[:, None] * staging.channel_size + taps).reshape(-1)
         self.weight_terms = o.weight_terms
         self.weights = o.groups * o.out_channels * len(o.weight_terms)
         self.valid, self.starts = staging.squeezing(lanes)

@@ -16,6 +16,8 @@ import numpy as np
 
 from .builder import Builder
 
+_AHEAD = 512  # elements that are fetched before they are copied
+
 
 class Axis(NamedTuple):
     """How windows lie along one dimension.
@@ -162,6 +164,7 @@ def stage_function(scalar, lanes, step_class, filling=0.0):
         inside = builder.offset(to_row, first)
 
         def piece(index, mask, _):
+            builder.prefetch(from_row, index + _AHEAD)
             left = None if mask is None else count - index
             values = stepped_load(builder, from_row, index, number["column_stride"], lanes, step_class, mask, left)
             if mask is not None and filling != 0:
