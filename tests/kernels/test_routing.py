@@ -83,6 +83,14 @@ def test_large_calls_run_kernels(name):
     np.testing.assert_allclose(found.numpy().astype(np.float64), wanted.astype(np.float64), **tolerance)
 
 
+@pytest.mark.parametrize("bounds", [(-0.5, 0.5), (None, 0.5), (0.0, None)])
+def test_bounds_of_large_clamps_have_gradients(bounds):
+    x = rl.linspace(-1, 1, 10_000).requires_grad_()
+    x.clamp(*bounds).sum().backward()
+    low, high = (limit if bound is None else bound for bound, limit in zip(bounds, (-2.0, 2.0)))
+    np.testing.assert_array_equal(x.grad.numpy(), ((x >= low) & (x <= high)).float().numpy())
+
+
 @needs_kernels
 def test_show_prints_all_parts(capsys):
     y = kernels.show(rl.exp, rl.zeros(100_000))

@@ -173,21 +173,22 @@ def fused(op):
     """The function of a formula that runs at once on arrays of one dtype; recorded ones go the general way."""
     slow = general(op)
     element = array_function(op)
-    elements, large = _route(op, quiet.later(element), sum(a.is_tensor for a in schema_of(op).arguments))
+    count = sum(a.is_tensor for a in schema_of(op).arguments)
+    elements, large = _route(op, quiet.later(element), count)
 
     def call(*values):
-        if not state.recording and not INTERPOSERS:
-            dtype = values[0]._array.dtype
-            arrays = []
-            for value in values:
-                if value.__class__ in PLAIN_CLASSES:
-                    value = value._array
-                    if value.dtype is not dtype:
-                        return slow(*values)
-                arrays.append(value)
-            if dtype in NATIVE_FLOATS:
-                return wrap(quiet.run(element, *arrays) if arrays[0].size < elements else large(*arrays))
-        return slow(*values)
+        if state.recording or INTERPOSERS or values[0]._array.dtype not in NATIVE_FLOATS:
+            return slow(*values)
+        dtype, arrays = values[0]._array.dtype, []
+        for value in values:
+            if value.__class__ in PLAIN_CLASSES:
+                value = value._array
+                if value.dtype is not dtype:
+                    return slow(*values)
+            elif len(arrays) < count and value is not None:
+                value = number_array(value, dtype)
+            arrays.append(value)
+        return wrap(quiet.run(element, *arrays) if arrays[0].size < elements else large(*arrays))
 
     return named(call, op)
 
