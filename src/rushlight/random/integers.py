@@ -1,4 +1,4 @@
-"""Random integers: ``random_``, ``randint``, ``randperm``."""
+"""Random integers: ``random_``, ``randint``, ``randperm``, ``fresh_seed``."""
 
 from __future__ import annotations
 
@@ -54,6 +54,14 @@ def random_(out, low=None, high=None, generator=None):
     elif is_narrow_float(dtype):
         numbers = numbers.astype(FLOAT32)
     return store(out, numbers, bounded=out.itemsize >= 4)
+
+
+def fresh_seed(generator=None):
+    """A 63-bit int to seed another generator with: the number that ``random_`` would draw into an int64."""
+    generator = resolve(generator)
+    with generator.lock:
+        high, low = generator.engine.take(2).tolist()
+    return (high << 32 | low) & _INT64_LIMIT - 1
 
 
 def _unbounded(count, dtype, generator):
@@ -252,7 +260,7 @@ def _check_permutation(n, dtype):
         if n > limit:
             kind = {"float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double"}[name_of(dtype)]
             raise RuntimeError(hinted(f"n cannot be greater than {limit} for {kind} type.", "use dtype=torch.int64"))
-    elif n > int(np.iinfo(dtype).max) + 1:
+    elif n > _limits(dtype)[1] + 1:
         raise RuntimeError(
             hinted(f"value cannot be converted to type {dtype.name}_t without overflow", f"{n - 1} needs a wider dtype")
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 
 from ...base.errors import hinted
+from ...random.integers import fresh_seed
 from .fetch import _DatasetKind
-from .sampler import fresh_seed
 
 
 class _BaseDataLoaderIter:

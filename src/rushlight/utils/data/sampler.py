@@ -10,15 +10,12 @@ from ...base import dtypes
 from ...base.errors import hinted
 from ...ops.table import functions
 from ...random import Generator
+from ...random import distributions as draw
+from ...random.integers import fresh_seed
 
 T_co = TypeVar("T_co", covariant=True)
 
 _DRAWS_AT_ONCE = 32  # how many indices PyTorch's RandomSampler draws in one call with replacement
-
-
-def fresh_seed(generator=None):
-    """A 63-bit seed drawn from ``generator`` (default: the default generator)."""
-    return functions.empty((), dtype=dtypes.int64).random_(generator=generator).item()
 
 
 def _is_count(value):
@@ -106,13 +103,13 @@ class RandomSampler(Sampler[int]):
         if self.replacement:
             for start in range(0, wanted, _DRAWS_AT_ONCE):
                 count = min(_DRAWS_AT_ONCE, wanted - start)
-                yield from functions.randint(size, (count,), dtype=dtypes.int64, generator=generator).tolist()
+                yield from draw.randint(0, size, count, generator=generator).tolist()
         else:
             for _ in range(wanted // size):
-                yield from functions.randperm(size, generator=generator).tolist()
+                yield from draw.randperm(size, generator=generator).tolist()
             if wanted % size or not own:
                 # PyTorch draws this one even if nothing of it is needed, and the user's generator must move as far.
-                yield from functions.randperm(size, generator=generator).tolist()[: wanted % size]
+                yield from draw.randperm(size, generator=generator).tolist()[: wanted % size]
 
     def __len__(self):
         return self.num_samples
@@ -131,7 +128,7 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self):
-        for position in functions.randperm(len(self.indices), generator=self.generator).tolist():
+        for position in draw.randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[position]
 
     def __len__(self):
