@@ -201,9 +201,10 @@ def test_narrower_vectors(rng, monkeypatch, lanes):
     monkeypatch.setattr(matmul.host, "lanes", lambda size: lanes)
     monkeypatch.setattr(matmul, "_prepared", {})
     for turned in ((False, False), (False, True), (True, False)):
-        for m, k, n in ((31, 20, 37), (2, 30, 11)):
+        for m, k, n in ((31, 20, 37), (2, 30, 11), (516, 5, 70)):
             a, b = matrix(rng, m, k, turned=turned[0]), matrix(rng, k, n, turned=turned[1])
             check(product(a, b), a, b)
+            check(product(a.astype(np.float16), b.astype(np.float16)), a.astype(np.float16), b.astype(np.float16))
 
 
 class Interpreted:

@@ -18,13 +18,13 @@ class Host:
     """The CPU, and LLVM to generate code for it; one for a process, made at first use (see ``host``).
 
     What is known about the CPU is kept beside the kernels, so that LLVM is loaded only where something must be compiled.
-    ``description`` is what machine code depends on besides the program: part of its key in the cache. A ``limited`` host
-    has no AVX-512 and no tiles.
+    ``description`` is what machine code depends on besides the program: part of its key in the cache. With ``most_bits``
+    (256 or 128) no longer vectors are used, nor the instructions of CPUs that have longer ones.
     """
 
-    def __init__(self, version, limited=False):
-        self._limited = limited
-        key = _machine_key(f"{version} limited" if limited else version)
+    def __init__(self, version, most_bits=None):
+        self._most_bits = most_bits
+        key = _machine_key(f"{version} {most_bits} bits" if most_bits else version)
         stored = None if key is None else disk().load(key)
         facts = self._facts() if stored is None else stored.decode()
         if stored is None and key is not None:
@@ -41,6 +41,9 @@ class Host:
         enabled = set(features.split(","))
         description = f"{self._target.triple} {cpu} {features} LLVM {version} level {_LEVEL}"
         vector_bytes = 64 if "+avx512f" in enabled else 32 if "+avx2" in enabled else 16
+        if self._most_bits:
+            vector_bytes = min(vector_bytes, self._most_bits // 8)
+            description += f" {vector_bytes} bytes"
         tiles = "tiles" if {"+amx-tile", "+amx-bf16", "+avx512f"} <= enabled else "no tiles"
         return "\n".join((description, cpu, str(vector_bytes), tiles))
 
@@ -56,7 +59,7 @@ class Host:
     def _features(self):
         """LLVM's text of what the CPU can do (+) and cannot (-)."""
         found = self._llvm.get_host_cpu_features()
-        if self._limited:
+        if self._most_bits:
             found.update((name, False) for name in found if name.startswith(("avx512", "avx10", "amx")))
         return found.flatten()
 

@@ -35,12 +35,14 @@ def tiling(storage, compute, lanes, rows):
     parameters = [("source", f"{storage}*"), ("target", f"{compute}*"), ("step", "i64"), ("depth", "i64")]
     builder = Builder(f"copy_tiles{rows}", [*parameters, ("count", "i64")])
     source, target, step, depth, count = builder.parameters
-    mask = builder.first_lanes(builder.constant(rows), lanes)
+    starts = range(0, rows, lanes)
+    masks = [builder.first_lanes(builder.constant(rows - start), lanes) for start in starts]
     with builder.loop(0, depth, 1, [source, target]) as k:
         row, packed = k.carry
         with builder.loop(0, count, 1, [row, packed]) as tiles:
             values, place = tiles.carry
-            builder.store(builder.convert(builder.load(values, 0, lanes, mask), compute), place, 0, mask)
+            for start, mask in zip(starts, masks):
+                builder.store(builder.convert(builder.load(values, start, lanes, mask), compute), place, start, mask)
             tiles.carry = [builder.offset(values, rows), builder.offset(place, depth * rows)]
         k.carry = [builder.offset(row, step), builder.offset(packed, rows)]
     return builder.function

@@ -147,7 +147,11 @@ class _Writer:
                 return self._a_at(source, row, depths.index), place, size["lda"]
 
             def turn(tile, rows):
-                builder.call(self._packer("turned_a", turning, False), *places(tile), rows, length, rows)
+                packer, lanes = self._packer("turned_a", turning, False), options.lanes
+                begin, place, step = places(tile)
+                for strip in range(0, rows, lanes):
+                    strip_begin, strip_place = builder.offset(begin, step * strip), builder.offset(place, strip)
+                    builder.call(packer, strip_begin, strip_place, step, rows, length, min(lanes, rows - strip))
 
             if options.a_pack == "turned":
                 self._tiles(first, last, turn)
