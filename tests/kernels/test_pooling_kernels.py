@@ -40,6 +40,8 @@ CASES = [
     ((2, 2, 5, 6, 7), 3, 1, 0, 1, 0),
     ((5, 2, 35), 3, 2, 1, 1, 0),
     ((3, 16, 6, 5), 2, 1, 0, 1, 0),
+    ((2, 2, 5, 150), 4, 4, 0, 1, 0),
+    ((2, 2, 11, 90), 5, 5, 2, 1, 0),
 ]
 
 
@@ -167,7 +169,7 @@ def plans(case, vector_bytes):
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
-@pytest.mark.parametrize("case", [((1, 2, 4, 6), 2, 2, 0, 1, 0), ((1, 2, 5, 4), 3, 2, 1, 1, 0), ((1, 2, 4, 7), 3, 1, 1, 1, 0)], ids=str)  # fmt: skip
+@pytest.mark.parametrize("case", [((1, 2, 4, 6), 2, 2, 0, 1, 0), ((1, 2, 5, 4), 3, 2, 1, 1, 0), ((1, 2, 4, 7), 3, 1, 1, 1, 0), ((1, 1, 6, 71), 2, 7, 0, 1, 0)], ids=str)  # fmt: skip
 def test_interpreter_agrees_and_stays_inside(case, vector_bytes):
     if vector_bytes > host().vector_bytes:
         pytest.skip("wider than the machine's")

@@ -15,7 +15,16 @@ from .kernel import compiled, pool
 from .plans import Plans
 from .program import Program
 from .routing import kernel_for
-from .window_staging import STAGE_NUMBERS, Numbers, Staging, is_inside, stage_function, stage_numbers, stepped_load
+from .window_staging import (
+    MOST_STEP,
+    STAGE_NUMBERS,
+    Numbers,
+    Staging,
+    is_inside,
+    stage_function,
+    stage_numbers,
+    stepped_load,
+)
 
 _CHUNK_ELEMENTS = 1 << 14  # staged at a time: about what the first-level cache holds
 THREADED_ELEMENTS = 20_000  # of the input: calling the other threads in takes about as long
@@ -23,14 +32,14 @@ _plans, _put_kernels = Plans(), Plans()
 
 
 class Form(NamedTuple):
-    """What a max-pooling program is specialised in: elements, lanes, the staging's step class (None for none),
-    whether windows two apart are read in place, row by row, the number of taps, whether every window is an output, and
-    what it does: "values", "places" (and values), "gradient"."""
+    """What a max-pooling program is specialised in: elements, lanes, the staging's step class (None for none), how far
+    apart the windows are that are read in place, row by row (0: they are not), the number of taps, whether every
+    window is an output, and what it does: "values", "places" (and values), "gradient"."""
 
     scalar: str
     lanes: int
     step_class: int | None
-    by_rows: bool
+    step: int
     taps: int
     dense: bool
     result: str
@@ -58,7 +67,7 @@ def window_plan(axes, planes, lanes):
     """The Staging of pooling and its plan's numbers: so many planes at a time as fill a cache."""
     depth, height, width = axes
     tile_rows = height.out
-    staging = Staging(axes, tile_rows, width.stride == 2 and all(map(is_inside, axes)))
+    staging = Staging(axes, tile_rows, 2 <= width.stride <= MOST_STEP and all(map(is_inside, axes)))
     while not staging.direct and staging.channel_size > 2 * _CHUNK_ELEMENTS and tile_rows > 1:
         tile_rows = -(-tile_rows // 2)
         staging = Staging(axes, tile_rows)
@@ -102,14 +111,14 @@ def over_vectors(builder, form, n, begin, rows, body):
     """``body(first, mask, load)`` for each vector of a tile's windows: its first one, which lanes there are (None: all),
     and the function that loads what lies under the tap at an offset."""
     lanes = form.lanes
-    if form.by_rows:
+    if form.step:
         with builder.loop(0, rows) as row:
             line = builder.offset(begin, row.index * n["row_stride"] * n["width"])
 
             def piece(index, mask, _):
                 def load(offset):
                     tap_line = builder.offset(line, offset)
-                    return stepped_load(builder, tap_line, index, 2, lanes, 2, mask, n["width_out"] - index)
+                    return stepped_load(builder, tap_line, index, None, lanes, form.step, mask, n["width_out"] - index)
 
                 body(row.index * n["width_out"] + index, mask, load)
 
@@ -232,7 +241,9 @@ class MaxPool:
         self.columns_of = (windows % staging.pitch * width.stride + width.start).astype(np.int32)
         scalar = "f32" if dtype.itemsize == 4 else "f64"
         step_class = None if staging.direct else staging.step_class
-        form = Form(scalar, lanes, step_class, staging.in_place, len(flat), staging.pitch == width.out, result)
+        form = Form(
+            scalar, lanes, step_class, staging.in_place and width.stride, len(flat), staging.pitch == width.out, result
+        )
         self.kernel = compiled(("max pool", *form), lambda: max_pool_program(form))
         self.run = self.kernel.threaded if math.prod(shape) > THREADED_ELEMENTS else self.kernel.alone
 

@@ -23,13 +23,13 @@ _CHUNK_ELEMENTS = 1 << 14
 
 
 class Form(NamedTuple):
-    """What a mean-pooling program is specialised in: elements, lanes, the staging's step class (None for none), whether
-    windows two apart are read in place, row by row, whether every window is an output."""
+    """What a mean-pooling program is specialised in: elements, lanes, the staging's step class (None for none), how far
+    apart the windows are that are read in place, row by row (0: they are not), whether every window is an output."""
 
     scalar: str
     lanes: int
     step_class: int | None
-    by_rows: bool
+    step: int
     dense: bool
 
 
@@ -98,7 +98,7 @@ class MeanPool:
         self.divisor = np.concatenate([lines.reshape(-1), np.ones(lanes, dtype)])
         scalar = "f32" if dtype.itemsize == 4 else "f64"
         step_class = None if staging.direct else staging.step_class
-        form = Form(scalar, lanes, step_class, staging.in_place, staging.pitch == axes[2].out)
+        form = Form(scalar, lanes, step_class, staging.in_place and axes[2].stride, staging.pitch == axes[2].out)
         self.kernel = compiled(("mean pool", *form), lambda: mean_pool_program(form))
         self.run = self.kernel.threaded if math.prod(shape) > THREADED_ELEMENTS else self.kernel.alone
 

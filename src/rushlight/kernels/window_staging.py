@@ -19,6 +19,9 @@ from .builder import Builder
 _AHEAD = 512  # elements that are fetched before they are copied
 
 
+MOST_STEP = 8  # elements so far apart are shuffled out of vectors; gathers take as long where they are farther
+
+
 class Axis(NamedTuple):
     """How windows lie along one dimension.
 
@@ -105,9 +108,9 @@ class Staging:
 
     @property
     def step_class(self):
-        """How a row is copied: 1 as it is, 2 every other element, 0 with gathers."""
+        """How a row is copied: every so many elements, 0 with gathers."""
         stride = self.axes[2].stride
-        return stride if stride <= 2 else 0
+        return stride if stride <= MOST_STEP else 0
 
 
 def is_inside(axis):
@@ -200,14 +203,23 @@ def stepped_load(builder, row, index, stride, lanes, step_class, mask, left):
     """``lanes`` elements, ``stride`` apart, from the row's element ``index * stride`` on; under a mask, ``left``."""
     if step_class == 1:
         return builder.load(row, index, lanes, mask)
-    if step_class == 2:
-        masks = (None, None)
-        if mask is not None:
-            within = left * 2 - 1
-            masks = builder.first_lanes(within, lanes), builder.first_lanes(within - (lanes - 1), lanes)
-        even = builder.load(row, index * 2, lanes, masks[0])
-        odd = builder.load(row, index * 2 + (lanes - 1), lanes, masks[1])  # a step further could leave the array
-        chosen = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
-        return builder.shuffle(even, odd, chosen)
+    if step_class:
+        return _every_so_many(builder, builder.offset(row, index * step_class), step_class, lanes, mask, left)
     places = builder.iota(f"i64x{lanes}") * builder.splat(stride, lanes)
     return builder.gather(builder.offset(row, index * stride), places, mask)
+
+
+def _every_so_many(builder, row, step, lanes, mask, left):
+    """``lanes`` elements, ``step`` apart: whole vectors, of which shuffles choose. The last one ends where they do."""
+    begins = [min(lane * step // lanes * lanes, (lanes - 1) * (step - 1)) for lane in range(lanes)]
+    found, places = None, [lane * step for lane in range(lanes)]
+    for begin in sorted(set(begins)):
+        within = None if mask is None else builder.first_lanes((left - 1) * step + 1 - begin, lanes)
+        part = builder.load(row, begin, lanes, within)
+        if found is None:
+            found = part
+            continue
+        here = [lanes + lane * step - begin if begins[lane] == begin else 0 for lane in range(lanes)]
+        earlier = [place if begins[lane] < begin else 0 for lane, place in enumerate(places)]
+        found, places = builder.shuffle(found, part, [max(pair) for pair in zip(here, earlier)]), range(lanes)
+    return found
