@@ -35,6 +35,12 @@ def _rows_together(array):
     return array if array.strides[-1] == array.itemsize or array.shape[-1] == 1 else np.ascontiguousarray(array)
 
 
+def _laid_like(array, shape):
+    """A new array of that shape, its dimensions in memory in the order of ``array``'s: what lies so needs no copy later."""
+    made = np.empty_like(array, shape=shape)
+    return made if made.strides[-1] == made.itemsize else np.empty(shape, array.dtype)
+
+
 def _mask_rows(mask, shape):
     """The mask broadcast to (batch, heads, queries, keys), its rows contiguous; None stays None."""
     if mask is None:
@@ -86,7 +92,7 @@ def attention(query, key, value, mask, is_causal, scale):
     batch, heads, queries, size = query.shape
     keys, value_size = value.shape[2:]
     mask = _mask_rows(mask, (batch, heads, queries, keys))
-    out = np.empty((batch, heads, queries, value_size), query.dtype)
+    out = _laid_like(query, (batch, heads, queries, value_size))
     logsumexp = np.empty((batch, heads, queries), query.dtype)
     width, key_block = layout.vectors * layout.lanes, min(keys, _KEY_BLOCK)
     area, blocks = forward_area(width, size, value_size, key_block, layout.mask), -(-queries // width)
@@ -114,11 +120,11 @@ def attention_backward(grad, query, key, value, out, logsumexp, mask, is_causal,
         value_vectors=_panel_vectors(value_size, lanes),
         even=size % lanes == value_size % lanes == 0,
     )
-    gradients = [np.empty(x.shape, query.dtype) for x in (query, key, value)]
+    gradients = [_laid_like(x, x.shape) for x in (query, key, value)]
     width, key_block = layout.vectors * layout.lanes, min(keys, _KEY_BLOCK)
     area = backward_area(width, size, value_size, key_block, layout.mask)
     numbers = [heads, kv_heads, heads // kv_heads, queries, keys, size, value_size, key_block, batch * kv_heads, area]
-    numbers += _steps(query, key, value, out, mask, grad)
+    numbers += _steps(query, key, value, out, mask, grad, *gradients)
     kernel = compiled(("attention_backward", *layout), lambda: backward_program(layout))
     work = batch * heads * queries * keys * (3 * size + 2 * value_size)
     _run(kernel, work, area, (grad, query, key, value, mask, out, logsumexp, *gradients), numbers, scale)

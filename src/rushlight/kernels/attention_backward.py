@@ -14,7 +14,7 @@ from .program import Program
 SIZES = (
     "heads kv_heads groups queries keys size value_size key_block chunks area "
     "q_batch q_head q_row k_batch k_head k_row v_batch v_head v_row o_batch o_head o_row m_batch m_head m_row "
-    "g_batch g_head g_row"
+    "g_batch g_head g_row dq_batch dq_head dq_row dk_batch dk_head dk_row dv_batch dv_head dv_row"
 ).split()  # the numbers that the program reads; g: the output's gradient
 
 
@@ -26,7 +26,7 @@ def backward_area(width, size, value_size, key_block, mask):
 def backward_program(layout):
     """Entry ``(grad, query, key, value, mask, out, logsumexp, d_query, d_key, d_value, scratch, sizes, scale)``.
 
-    logsumexp and the gradients (batch, heads, rows, elements) are contiguous.
+    logsumexp (batch, heads, rows) is contiguous.
     """
     return _Backward(layout).program()
 
@@ -46,30 +46,32 @@ class _Backward:
         builder, size = self.builder, self.size
         with builder.parallel(size["chunks"]) as chunk:
             batch, kv_head = chunk // size["kv_heads"], chunk % size["kv_heads"]
-            self._key_head(batch, kv_head, chunk)
+            self._key_head(batch, kv_head)
         return Program("attention_backward", [*self.parts.functions.values(), builder.function])
 
-    def _at(self, name, letter, batch, head):
+    def _at(self, name, letters, batch, head):
         size = self.size
-        return self.builder.offset(self.pointers[name], batch * size[f"{letter}_batch"] + head * size[f"{letter}_head"])
+        begin = batch * size[f"{letters}_batch"] + head * size[f"{letters}_head"]
+        return self.builder.offset(self.pointers[name], begin)
 
-    def _key_head(self, batch, kv_head, matrix):
+    def _key_head(self, batch, kv_head):
         """The gradients of one head of keys and values, and of all queries that look at it."""
         builder, size, parts = self.builder, self.size, self.parts
-        d_key = self._cleared("d_key", matrix, "size")
-        d_value = self._cleared("d_value", matrix, "value_size")
+        d_key = self._cleared("d_key", "dk", batch, kv_head, "size")
+        d_value = self._cleared("d_value", "dv", batch, kv_head, "value_size")
         keys, values = self._at("key", "k", batch, kv_head), self._at("value", "v", batch, kv_head)
         with builder.loop(0, size["groups"]) as group:
             head = kv_head * size["groups"] + group.index
             with builder.loop(0, size["queries"], parts.width) as block:
                 self._block(batch, head, block.index, keys, values, d_key, d_value)
 
-    def _cleared(self, name, matrix, columns):
+    def _cleared(self, name, letters, batch, head, columns):
         """One matrix of a gradient, filled with zeros."""
-        builder, lanes = self.builder, self.layout.lanes
-        count = self.size["keys"] * self.size[columns]
-        place = builder.offset(self.pointers[name], matrix * count)
-        builder.for_lanes(0, count, lanes, lambda i, mask, _: builder.store(self.parts.splat(0), place, i, mask))
+        builder, lanes, zeros = self.builder, self.layout.lanes, self.parts.splat(0)
+        place = self._at(name, letters, batch, head)
+        with builder.loop(0, self.size["keys"]) as loop:
+            row = builder.offset(place, loop.index * self.size[f"{letters}_row"])
+            builder.for_lanes(0, self.size[columns], lanes, lambda i, mask, _: builder.store(zeros, row, i, mask))
         return place
 
     def _areas(self):
@@ -117,10 +119,10 @@ class _Backward:
                 source = builder.offset(mask, start)
                 parts.query_panel(source, size["m_row"], first, queries, these, areas["mask"])
             pair = builder.offset(keys, start * size["k_row"]), builder.offset(values, start * size["v_row"])
-            gradients = builder.offset(d_key, start * size["size"]), builder.offset(d_value, start * size["value_size"])
+            gradients = builder.offset(d_key, start * size["dk_row"]), builder.offset(d_value, start * size["dv_row"])
             self._keys(areas, here, pair, gradients, first, start, these, count)
-        target = builder.offset(self.pointers["d_query"], row * size["size"])
-        parts.rows_out(areas["d_query"], target, size["size"], count, size["size"])
+        target = builder.offset(self._at("d_query", "dq", batch, head), first * size["dq_row"])
+        parts.rows_out(areas["d_query"], target, size["dq_row"], count, size["size"])
 
     def _dots(self, areas):
         """D: for each query the sum of grad * out."""
@@ -141,12 +143,12 @@ class _Backward:
             "rows", values, size["v_row"], areas["grad"], width, slopes, width, these, size["value_size"], *wide
         )
         self._weigh(areas, logsumexp, first, start, these, count)
-        for found, other, pitch, target, name, vectors in (
-            (scores, grad, size["g_row"], d_value, "value_size", layout.value_vectors),
-            (slopes, query, size["q_row"], d_key, "size", layout.size_vectors),
+        for found, other, pitch, target, step, columns, vectors in (
+            (scores, grad, size["g_row"], d_value, size["dv_row"], size["value_size"], layout.value_vectors),
+            (slopes, query, size["q_row"], d_key, size["dk_row"], size["size"], layout.size_vectors),
         ):
-            step = size[name]
-            parts.product("rows", found, width, other, pitch, target, step, these, count, step, vectors, 1, layout.even)
+            panels = columns, vectors, 1, layout.even
+            parts.product("rows", found, width, other, pitch, target, step, these, count, *panels)
         step = size["size"]
         parts.product("columns", keys, size["k_row"], slopes, width, areas["d_query"], width, step, these, *wide, start)
 

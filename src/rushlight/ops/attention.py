@@ -80,7 +80,8 @@ class attention:
         logsumexp = highest + np.log(total)
         logsumexp[blind] = np.inf
         found = weights @ _heads_repeated(value, query.shape[1])
-        return np.divide(found, total, out=found).astype(kind, copy=False), logsumexp[..., 0]
+        out = np.empty_like(query, kind, shape=found.shape)  # in memory, dimensions in the query's order
+        return np.divide(found, total, out=out, casting="same_kind"), logsumexp[..., 0]
 
     def gradients(grads, query, key, value, mask, is_causal, scale, result0, result1, needs):
         arguments = (grads[0], query, key, value, result0, result1, mask, is_causal, scale)

@@ -16,9 +16,10 @@ class view_shape:
     """The same elements under another shape, without copying."""
 
     def forward(self, size):
-        if self.flags.c_contiguous and min(size, default=0) >= -1:
+        # NumPy takes the same steps where no length is 1 or 0, whose steps mean nothing.
+        if min(size, default=0) >= -1 if self.flags.c_contiguous else min(*self.shape, *size, 2) > 1:
             try:
-                return self.reshape(size)
+                return self.reshape(size, copy=False)
             except ValueError:  # refused: the general way says why
                 pass
         shape = infer_view_shape(size, self.size)
