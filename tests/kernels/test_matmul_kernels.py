@@ -64,6 +64,14 @@ def test_long_sums_far_apart_rows_and_blocks_of_rows(rng, turned):
         check(product(a, b), a, b)
 
 
+def test_columns_that_share_a_caches_sets(rng):
+    for dtype, m, k, n in (("float32", 512, 1100, 37), ("float64", 256, 800, 70), ("float32", 1024, 400, 1)):
+        a, b = matrix(rng, m, k, dtype=dtype, turned=True), matrix(rng, k, n, dtype=dtype)
+        bias = matrix(rng, n, dtype=dtype)
+        check(product(a, b), a, b)
+        check(product(a, b, bias=bias, alpha=0.5), a, b, bias, 0.5)
+
+
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_half_precision_is_added_up_in_float32(rng, name):
     dtype = np.dtype("float16") if name == "float16" else np.dtype(pytest.importorskip("ml_dtypes").bfloat16)

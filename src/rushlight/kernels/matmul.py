@@ -117,7 +117,7 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend):
         found = _prepare_dots(shape, storage, lanes, epilogue)
         if found is not None:
             return _Product(shape, swapped, out_shape, *found, storage)
-        if not swapped and shape.b_turned and shape.a_form == "rows" and turns_out(shape.m, shape.n, shape.k):
+        if not swapped and turns_out(shape, a.itemsize):
             first, second, *rest = ((batch, column, row) for batch, row, column in steps)
             shape, swapped = _shape(sizes[0], shape.n, shape.m, shape.k, second, first, *rest, c_turned=True), True
     plan = plan_product(shape, lanes, a.itemsize, half, accumulate)

@@ -21,6 +21,7 @@ _MOST_CHUNKS = 64  # that small parts, of which batches have many, are put toget
 _LEAST_CHUNK = 1 << 17  # multiplications that are worth being handed out: 0.7 us of work
 _COLUMNS_STEP = 2048  # bytes between A's columns from which tiles are copied together
 _FEW_ROWS = 192  # below that they are not cut into blocks for threads where B is packed
+_FAR_BYTES = 3 << 19  # from the first to the last of A's columns: beyond a second-level cache
 _PACK_PANELS = 4  # more panels than that must use the packed tiles
 _BLOCK_BYTES = 3 << 18  # of A that stay in a second-level cache while panels of B pass by
 _A_TILES = 8  # tiles of A that are packed by one chunk
@@ -167,9 +168,13 @@ def _pieces(depth):
     return depth if count <= 1 else -(-depth // count)
 
 
-def turns_out(m, n, k):
-    """Whether to compute C^T = B^T A^T in blocks and transpose those, where A and B^T are contiguous over k.
+def turns_out(shape, size):
+    """Whether to compute C^T = B^T A^T in blocks and transpose those, so that A is packed in place of B.
 
-    Then A is packed in place of B: that pays where A is much the smaller one.
+    That pays where both are contiguous over k and A is much the smaller one, and where A's columns lie so far apart, and
+    are so many, that each tile would fetch them from beyond the second-level cache: they meet in few of its sets.
     """
-    return n * k > 2 * m * (n + k)
+    if shape.a_form == "rows":
+        return shape.b_turned and shape.n * shape.k > 2 * shape.m * (shape.n + shape.k)
+    step = shape.lda * size
+    return not shape.b_turned and step % _COLUMNS_STEP == 0 and step * shape.k >= _FAR_BYTES
