@@ -25,6 +25,7 @@ _ALONE = 1 << 18  # multiplications of a step below which other threads are not 
 _FULL = 0.75  # of the rows that the tile unit takes, how many there must be for it to win (24 of 32: by a tenth)
 _CACHE_BYTES = 1 << 20  # of packed weight that stays in a second-level cache beside what passes by
 _VECTOR_CACHE_BYTES = 3 << 18  # of weight in vectors that stays there
+_INPUT_ROWS = 16  # from which reading the input's weight again at every step is cheaper than writing and reading gates
 _LEAST_ROWS = 4  # of a thread that takes rows through all steps
 _TILE_SIZE = 96  # hidden units from which it wins: below, vectors have the weight in the nearest cache
 
@@ -220,12 +221,11 @@ def lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
     if not _fits(input, hidden, cell, w_ih, w_hh, *biases):
         return NotImplemented
     (steps, rows, inputs), size, dtype = input.shape, hidden.shape[1], input.dtype
-    scalar = scalar_of(dtype)
-    if _tiles_pay(scalar, rows, size):
-        fused = _fits_cache(4, size, inputs)
+    if _tiles_pay(scalar_of(dtype), rows, size):
+        at_once = _fits_cache(4, size, inputs)
     else:
-        fused = _by_rows(4, scalar, rows, size, inputs, settings.get_num_threads())
-    if not fused:
+        at_once = rows >= _INPUT_ROWS and inputs <= 2 * size
+    if not at_once:
         return lstm_layer(_projected(input, _contiguous(w_ih), biases), hidden, cell, w_hh, reverse)
     given = {"input": _readable(input), "w_ih": _contiguous(w_ih), "weight": _contiguous(w_hh)}
     given |= {"bias": sum(biases[1:], biases[0]) if biases else None}

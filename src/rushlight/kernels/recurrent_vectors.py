@@ -5,7 +5,8 @@ gates, into scratch memory, and then the cell runs on what was found. Forward, t
 columns of all gates lie side by side.
 
 Where the weight stays in a core's cache, each thread takes some rows through all steps, with a packed weight of its own, so
-that threads have nothing to wait for and nothing to tell each other. Where it does not, a step's panels are handed out.
+that threads have nothing to wait for and nothing to tell each other. Where it does not, a step's panels are handed out, so
+that each thread's cache has some of them.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class _ByPanels(_VectorLayer):
     def step(self, index, states, depth, starts, arithmetic):
         builder, rows_at_once, blocks = self.builder, self.tile_rows, self.given["blocks"]
         with builder.parallel(blocks * self.panels) as chunk:
-            block, panel = chunk // self.panels, chunk % self.panels
+            panel, block = chunk // blocks, chunk % blocks  # so that a thread has the same panels at every step
             tiles = self.rows // rows_at_once
             first = block * tiles // blocks * rows_at_once
             end = builder.select(block + 1 < blocks, (block + 1) * tiles // blocks * rows_at_once, self.rows)
