@@ -16,7 +16,7 @@ from .builder import Builder
 from .host import host
 from .kernel import compiled, pool
 from .program import Program
-from .window_staging import STAGE_NUMBERS, Numbers, Staging, stage_function, stage_numbers
+from .window_staging import STAGE_NUMBERS, Numbers, Staging, stage_function, stage_numbers, step_class, stepped_store
 
 _AREA_ELEMENTS = 1 << 18  # of a staged tile: it stays in the second-level cache
 _SPAN_ELEMENTS = 1 << 16  # of what all output channels go through together, where a tile is larger than its cache
@@ -34,8 +34,8 @@ class Form(NamedTuple):
         scalar, lanes: the type of elements and how many make a vector.
         rows: of a block; uneven: whether some blocks have one row less. vectors: of a block.
         step_class: of the staging, None for none.
-        storing: "dense" (all windows are outputs), "squeezed" (those at rows' ends are not) or "scattered" (outputs are
-            apart).
+        dense: whether all windows are outputs (else those at rows' ends are not).
+        spread: the class of the steps between outputs that do not lie side by side, None if they do.
         biased: whether a number is added to each output row.
     """
 
@@ -45,7 +45,8 @@ class Form(NamedTuple):
     uneven: bool
     vectors: int
     step_class: int | None
-    storing: str
+    dense: bool
+    spread: int | None
     biased: bool
 
 
@@ -58,7 +59,7 @@ def block_shape(out_channels, vector_bytes):
     return rows, out_channels % blocks != 0, min(8, many // rows)
 
 
-_TABLES = [("terms", "i64*"), ("valid", "bool*"), ("starts", "i64*"), ("places", "i32*")]
+_TABLES = [("terms", "i64*"), ("valid", "bool*"), ("starts", "i64*")]
 
 
 def micro_kernel(form, rows, vectors):
@@ -69,7 +70,7 @@ def micro_kernel(form, rows, vectors):
         weight: packed: for each term the rows' weights side by side.
         bias, out, out_step: the rows' biases and outputs, and from one output row to the next.
         first: the block's first vector in the tile; columns, total: how many windows, and outputs, the tile has.
-        valid, starts, places: see ``Staging.squeezing``; where each window's output goes.
+        valid, starts: see ``Staging.squeezing``.
     """
     scalar, lanes = form.scalar, form.lanes
     parameters = [("source", f"{scalar}*"), ("depth", "i64"), ("weight", f"{scalar}*")]
@@ -100,35 +101,27 @@ def micro_kernel(form, rows, vectors):
     sums = term.results[1:]
     for j in range(vectors):
         values = [sums[r * vectors + j] for r in range(rows)]
-        _store(builder, form.storing, values, out_rows, first + j, masks[j], total, tables, lanes)
+        _store(builder, form.dense, values, out_rows, first + j, masks[j], total, tables, lanes)
     return builder.function
 
 
 def _fetch_outputs(builder, form, out_rows, first, vectors, tables):
     """Ask for the lines that the outputs go to: stores that wait for theirs would hold up the next block's sums."""
-    if form.storing == "scattered":
-        return
-    begin = first * form.lanes if form.storing == "dense" else builder.load(tables[2], first)
+    begin = first * form.lanes if form.dense else builder.load(tables[2], first)
     for row in out_rows:
         for j in range(vectors + 1):
             builder.prefetch(row, begin + j * form.lanes, write=True)
 
 
-def _store(builder, storing, values, out_rows, vector, mask, total, tables, lanes):
+def _store(builder, dense, values, out_rows, vector, mask, total, tables, lanes):
     """One vector of each output row to where its windows' outputs go."""
-    _, valid, starts, places = tables
+    _, valid, starts = tables
     first = vector * lanes
-    if storing == "dense":
+    if dense:
         for value, row in zip(values, out_rows):
             builder.store(value, row, first, mask)
         return
     chosen = builder.load(valid, first, lanes)
-    if storing == "scattered":
-        chosen = chosen if mask is None else chosen & mask
-        where = builder.load(places, first, lanes)
-        for value, row in zip(values, out_rows):
-            builder.scatter(value, row, where, chosen)
-        return
     begin = builder.load(starts, vector)
     kept = builder.first_lanes(builder.minimum(builder.load(starts, vector + 1), total) - begin, lanes)
     for value, row in zip(values, out_rows):
@@ -160,20 +153,27 @@ NUMBERS = (
     "out_channel_step",
     "out_depth_step",
     "out_row_step",
+    "out_column_step",
+    "staged_area",
+    "tile_outputs",
     "chunks",
     "span",  # how many vectors all output channels take before the next ones
 )
 
 
 def correlation_program(form):
-    """The program ``(source, weight, bias, out, scratch, packed, weight_terms, slab_table, numbers, terms, valid, starts,
-    places)``: first the weights are packed, then the tiles computed."""
+    """The program ``(source, weight, bias, out, scratch, packed, weight_terms, slab_table, numbers, terms, valid, starts)``:
+    first the weights are packed, then the tiles computed."""
     scalar = form.scalar
     functions = []
     stage = None
     if form.step_class is not None:
         stage = stage_function(scalar, form.lanes, form.step_class)
         functions.append(stage)
+    spread = None
+    if form.spread is not None:
+        spread = spreading(form)
+        functions.append(spread)
     micros = {}
     row_counts = (form.rows, form.rows - 1) if form.uneven else (form.rows,)
     for rows in row_counts:
@@ -194,10 +194,10 @@ def correlation_program(form):
         row = tile * n["tile_rows"]
         rows = builder.minimum(n["tile_rows"], n["height_out"] - row)
         columns = (rows - 1) * n["pitch"] + n["width_out"]
+        area = builder.offset(scratch, builder.worker() * n["area"])
         if stage is None:
             begin, readable = _as_it_lies(builder, n, form, source, image, depth, row, columns)
         else:
-            area = builder.offset(scratch, builder.worker() * n["area"])
             begin = builder.offset(source, image * n["channels"] * n["channel_volume"])
             depth_start, row_start = depth * n["depth_stride"], row * n["row_stride"]
             builder.call(stage, begin, area, n["channels"], slab_table, numbers, depth_start, row_start)
@@ -206,7 +206,8 @@ def correlation_program(form):
         target = builder.offset(out, place + image * n["out_channels"] * n["out_channel_step"])
         weights = builder.offset(packed, group * n["out_channels"] * n["terms"])
         biases = builder.offset(bias, group * n["out_channels"]) if form.biased else bias
-        tile_values = (begin, readable, weights, biases, target, columns, rows * n["width_out"], tables)
+        together = None if spread is None else (builder.offset(area, n["staged_area"]), spread, rows, numbers)
+        tile_values = (begin, readable, weights, biases, target, together, columns, rows * n["width_out"], tables)
         first, end = part * n["blocks"] // n["parts"], (part + 1) * n["blocks"] // n["parts"]
         high_end, low_first = builder.minimum(end, n["high_blocks"]), builder.maximum(first, n["high_blocks"])
         vectors = (columns + (form.lanes - 1)) // form.lanes
@@ -218,6 +219,29 @@ def correlation_program(form):
                     builder, n, form, micros, form.rows - 1, n["high_blocks"], (low_first, end), vectors, tile_values
                 )
     return Program("correlation", [*functions, builder.function])
+
+
+def spreading(form):
+    """Function that lays a block's finished sums apart, a line of each output row after the other.
+
+    Its parameters:
+        source, target: where the sums are, and where the first one goes. channels, lines: how many rows, lines of each.
+    """
+    parameters = [("source", f"{form.scalar}*"), ("target", f"{form.scalar}*"), ("channels", "i64"), ("lines", "i64")]
+    builder = Builder("spread", [*parameters, ("numbers", "i64*")])
+    source, target, channels, lines, numbers = builder.parameters
+    n = Numbers(builder, numbers, NUMBERS)
+    width, step = n["width_out"], n["out_column_step"]
+    with builder.loop(0, channels) as channel, builder.loop(0, lines) as line:
+        near = builder.offset(source, channel.index * n["tile_outputs"] + line.index * width)
+        far = builder.offset(target, channel.index * n["out_channel_step"] + line.index * n["out_row_step"])
+
+        def piece(index, mask, _):
+            values = builder.load(near, index, form.lanes, mask)
+            stepped_store(builder, values, far, index, step, form.lanes, form.spread, mask, width - index)
+
+        builder.for_lanes(0, width, form.lanes, piece)
+    return builder.function
 
 
 def _as_it_lies(builder, n, form, source, image, depth, row, columns):
@@ -254,7 +278,7 @@ def _pack_weights(builder, n, form, weight, packed, weight_terms):
 
 def _blocks(builder, n, form, micros, rows, shift, blocks, vectors, tile_values):
     """A range of blocks of output channels, all of ``rows`` rows, on a range of vectors; ``shift`` blocks have one more."""
-    begin, readable, weights, biases, target, columns, total, tables = tile_values
+    begin, readable, weights, biases, target, together, columns, total, tables = tile_values
     first, end = vectors
     wide, narrow = _shared_out(builder, builder.minimum(readable, end) - first, form.vectors)
     wide_end = first + wide * form.vectors
@@ -263,13 +287,17 @@ def _blocks(builder, n, form, micros, rows, shift, blocks, vectors, tile_values)
         channel = block.index * rows + shift
         weight = builder.offset(weights, channel * n["terms"])
         bias = builder.offset(biases, channel) if form.biased else biases
-        out = builder.offset(target, channel * n["out_channel_step"])
+        out, out_step = builder.offset(target, channel * n["out_channel_step"]), n["out_channel_step"]
+        block_out = (out, out_step) if together is None else (together[0], n["tile_outputs"])
         for width, start, stop in (
             (form.vectors, first, wide_end), (form.vectors - 1, wide_end, narrow_end), (1, narrow_end, end)
         ):  # fmt: skip
             with builder.loop(start, stop, width) as vector:
-                arguments = (begin, n["terms"], weight, bias, out, n["out_channel_step"], vector.index)
+                arguments = (begin, n["terms"], weight, bias, *block_out, vector.index)
                 builder.call(micros[rows, width], *arguments, columns, total, *tables)
+        if together is not None:
+            sums, spread, lines, numbers = together
+            builder.call(spread, sums, out, rows, lines, numbers)
 
 
 def _shared_out(builder, count, most):
@@ -325,11 +353,10 @@ class Correlation:
         chunks = o.samples * o.groups * depth.out * tiles
         products = o.samples * o.groups * o.out_channels * len(o.weight_terms) * depth.out * height.out * width.out
         parts = min(blocks, -(-_ENOUGH_CHUNKS // chunks)) if products > 8 * THREADED_PRODUCTS else 1
-        scattered = o.out_steps[3] != 1 or (o.out_steps[2] != width.out and staging.tile_rows > 1)
-        storing = "scattered" if scattered else "dense" if staging.pitch == width.out else "squeezed"
-        self.area = (
-            0 if staging.direct else -(-(o.channels * staging.channel_size + staging.share + 4 * lanes) // 16) * 16
-        )
+        apart = o.out_steps[3] != 1 or (o.out_steps[2] != width.out and staging.tile_rows > 1)
+        staged = 0 if staging.direct else o.channels * staging.channel_size + staging.share + 4 * lanes
+        staged, outputs = -(-staged // 16) * 16, -(-staging.tile_rows * width.out // 16) * 16
+        self.area = staged + (rows * outputs if apart else 0)
         volume, taps = depth.length * height.length * width.length, staging.tap_offsets()
         values = {
             **dict(zip(STAGE_NUMBERS, stage_numbers(staging))),
@@ -340,23 +367,22 @@ class Correlation:
             "out_channels": o.out_channels, "blocks": blocks,
             "high_blocks": o.out_channels - blocks * (rows - 1), "row_step": o.row_step, "group_step": o.group_step,
             "area": self.area, "out_start": o.out_start, "out_channel_step": o.out_steps[0],
-            "out_depth_step": o.out_steps[1], "out_row_step": o.out_steps[2], "chunks": chunks * parts,
+            "out_depth_step": o.out_steps[1], "out_row_step": o.out_steps[2],
+            "out_column_step": o.out_steps[3], "staged_area": staged, "tile_outputs": outputs, "chunks": chunks * parts,
         }  # fmt: skip
         whole_vectors = -(-staging.tile_rows * staging.pitch // lanes)
         elements = source_elements(staging, o.channels)
         fitting = whole_vectors * _SPAN_ELEMENTS // elements
-        values["span"] = whole_vectors if elements <= _AREA_ELEMENTS else max(1, fitting // vectors) * vectors
+        values["span"] = whole_vectors if apart or elements <= _AREA_ELEMENTS else max(1, fitting // vectors) * vectors
         self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
         self.terms = (np.arange(o.channels)[:, None] * staging.channel_size + taps).reshape(-1)
         self.weight_terms = o.weight_terms
         self.weights = o.groups * o.out_channels * len(o.weight_terms)
         self.valid, self.starts = staging.squeezing(lanes)
-        windows = np.arange(len(self.valid))
-        self.places = (windows // staging.pitch * o.out_steps[2] + windows % staging.pitch * o.out_steps[3]).astype(
-            np.int32
-        )
-        step_class = None if staging.direct else staging.step_class
-        form = Form(scalar, lanes, rows, uneven, vectors, step_class, storing, biased)
+        stage_class = None if staging.direct else staging.step_class
+        spread = step_class(o.out_steps[3]) if apart else None
+        dense = staging.pitch == width.out
+        form = Form(scalar, lanes, rows, uneven, vectors, stage_class, dense, spread, biased)
         self.kernel = compiled(("correlation", *form), lambda: correlation_program(form))
         self.run = self.kernel.threaded if products > THREADED_PRODUCTS else self.kernel.alone
         self.dtype = dtype
@@ -368,7 +394,7 @@ class Correlation:
         """What the program takes."""
         scratch = np.empty(pool().scratch_areas * self.area, self.dtype) if self.area else None
         packed = np.empty(self.weights, self.dtype)
-        tables = (self.terms, self.valid, self.starts, self.places)
+        tables = (self.terms, self.valid, self.starts)
         tables = (self.weight_terms, self.staging.slabs, self.numbers, *tables)
         return (source, weight, bias, out, scratch, packed, *tables)
 

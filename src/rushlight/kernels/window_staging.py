@@ -108,9 +108,13 @@ class Staging:
 
     @property
     def step_class(self):
-        """How a row is copied: every so many elements, 0 with gathers."""
-        stride = self.axes[2].stride
-        return stride if stride <= MOST_STEP else 0
+        """The class of its rows' steps."""
+        return step_class(self.axes[2].stride)
+
+
+def step_class(stride):
+    """How elements so far apart are copied: the step, or 0 with gathers."""
+    return stride if stride <= MOST_STEP else 0
 
 
 def is_inside(axis):
@@ -223,3 +227,21 @@ def _every_so_many(builder, row, step, lanes, mask, left):
         earlier = [place if begins[lane] < begin else 0 for lane, place in enumerate(places)]
         found, places = builder.shuffle(found, part, [max(pair) for pair in zip(here, earlier)]), range(lanes)
     return found
+
+
+def stepped_store(builder, values, row, index, stride, lanes, step_class, mask, left):
+    """A vector to places ``stride`` apart, from the row's element ``index * stride`` on; under a mask, ``left``."""
+    if step_class == 1:
+        builder.store(values, row, index, mask)
+        return
+    start = builder.offset(row, index * stride)
+    if not step_class:
+        builder.scatter(values, start, builder.iota(f"i64x{lanes}") * builder.splat(stride, lanes), mask)
+        return
+    for begin in range(0, (lanes - 1) * step_class + 1, lanes):
+        owners = [divmod(begin + lane, step_class) for lane in range(lanes)]
+        owned = builder.constant(tuple(not rest for _, rest in owners), f"boolx{lanes}")
+        if mask is not None:
+            owned = owned & builder.first_lanes((left - 1) * step_class + 1 - begin, lanes)
+        spread = builder.shuffle(values, values, [0 if rest else lane for lane, rest in owners])
+        builder.store(spread, start, begin, owned)
