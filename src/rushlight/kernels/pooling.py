@@ -24,6 +24,7 @@ from .window_staging import (
     stage_function,
     stage_numbers,
     stepped_load,
+    stepped_store,
 )
 
 _CHUNK_ELEMENTS = 1 << 14  # staged at a time: about what the first-level cache holds
@@ -34,7 +35,8 @@ _plans, _put_kernels = Plans(), Plans()
 class Form(NamedTuple):
     """What a max-pooling program is specialised in: elements, lanes, the staging's step class (None for none), how far
     apart the windows are that are read in place, row by row (0: they are not), the number of taps, whether every
-    window is an output, and what it does: "values", "places" (and values), "gradient"."""
+    window is an output, and what it does: "values", "places" (and values), "gradient", or "gradient apart" (of windows
+    read in place that do not overlap)."""
 
     scalar: str
     lanes: int
@@ -108,26 +110,28 @@ def over_tiles(builder, n, source, scratch, slab_table, numbers, stage, one_plan
 
 
 def over_vectors(builder, form, n, begin, rows, body):
-    """``body(first, mask, load)`` for each vector of a tile's windows: its first one, which lanes there are (None: all),
-    and the function that loads what lies under the tap at an offset."""
+    """``body(first, mask, load, place)`` for each vector of a tile's windows: its first one, which lanes there are (None:
+    all), the function that loads what lies under the tap at an offset, and for windows read in place, where they are:
+    how far their row is from the tile's beginning, and the first one's number in the row."""
     lanes = form.lanes
     if form.step:
         with builder.loop(0, rows) as row:
-            line = builder.offset(begin, row.index * n["row_stride"] * n["width"])
+            above = row.index * n["row_stride"] * n["width"]
+            line = builder.offset(begin, above)
 
             def piece(index, mask, _):
                 def load(offset):
                     tap_line = builder.offset(line, offset)
                     return stepped_load(builder, tap_line, index, None, lanes, form.step, mask, n["width_out"] - index)
 
-                body(row.index * n["width_out"] + index, mask, load)
+                body(row.index * n["width_out"] + index, mask, load, (above, index))
 
             builder.for_lanes(0, n["width_out"], lanes, piece)
         return
 
     def whole(first, mask, _):
         here = builder.offset(begin, first)
-        body(first, mask, lambda offset: builder.load(here, offset, lanes, mask))
+        body(first, mask, lambda offset: builder.load(here, offset, lanes, mask), None)
 
     builder.for_lanes(0, (rows - 1) * n["pitch"] + n["width_out"], lanes, whole)
 
@@ -161,13 +165,19 @@ def max_pool_program(form):
 
     def one_plane(plane, begin, depth, row, rows):
         out_first = plane * out_volume + (depth * n["height_out"] + row) * n["width_out"]
+        above = (depth * n["depth_stride"] * n["height"] + row * n["row_stride"]) * n["width"]
+        tile_found = builder.offset(found, plane * n["volume"] + above)
         if with_gradient:  # the tile's places go to the worker's memory
             tile_places = builder.offset(places, builder.worker() * (n["tile_rows"] * n["width_out"] + lanes))
 
-        def vector(first, mask, load):
+        def vector(first, mask, load, at):
             start = (n["depth_first"] + depth * n["depth_stride"], n["row_first"] + row * n["row_stride"])
             geometry = (n["height"], n["width"], *start, rows_of, columns_of)
             values = _largest(builder, form, load, first, taps, geometry)
+            if form.result == "gradient apart":
+                flowing = builder.load(grad, out_first + first, lanes, mask)
+                _give_back(builder, form, n, tile_found, flowing, values, at, mask, taps)
+                return
             total = rows * n["width_out"]
             values, place, kept = squeezed(builder, form, first, mask, total, valid, starts, values)
             if form.result != "values":
@@ -186,18 +196,21 @@ def max_pool_program(form):
         begin = builder.offset(found, first * n["volume"])
         builder.for_lanes(0, count * n["volume"], lanes, lambda i, mask, _: builder.store(zero, begin, i, mask))
 
-    before = clear if with_gradient else None
+    before = clear if form.result.startswith("gradient") else None
     over_tiles(builder, n, source, scratch, slab_table, numbers, stage, one_plane, before)
     return Program("max_pool", [*([] if stage is None else [stage]), builder.function])
 
 
 def _largest(builder, form, load, first, taps, geometry):
-    """[largest element, its place in the plane] of a vector of windows; the first of equals, the last NaN."""
+    """[largest element, its place in the plane] of a vector of windows; the first of equals, the last NaN. Where windows
+    are apart, the number of its tap instead of the place."""
     lanes = form.lanes
     with_places = form.result != "values"
     best = builder.constant(-math.inf, f"{form.scalar}x{lanes}")
     carry = [best]
-    if with_places:
+    if form.result == "gradient apart":
+        carry.append(builder.constant(0, f"i32x{lanes}"))
+    elif with_places:
         height, width, depth_start, row_start, rows_of, columns_of = geometry
         row_place = builder.load(rows_of, first, lanes) + builder.convert(row_start, "i32")
         column = builder.load(columns_of, first, lanes)
@@ -210,10 +223,23 @@ def _largest(builder, form, load, first, taps, geometry):
         value = load(builder.load(taps, 2 * tap))
         better = (value > carry[0]) | value.differs(value)
         carry[0] = builder.select(better, value, carry[0])
-        if with_places:
+        if form.result == "gradient apart":
+            carry[1] = builder.select(better, builder.constant(tap, carry[1].type), carry[1])
+        elif with_places:
             here_place = begin_place + builder.convert(builder.load(taps, 2 * tap + 1), "i32")
             carry[1] = builder.select(better, here_place, carry[1])
     return carry
+
+
+def _give_back(builder, form, n, target, flowing, values, at, mask, taps):
+    """Store the gradient of a vector of windows that do not overlap: under each tap, where the largest is, else 0."""
+    above, index = at
+    line = builder.offset(target, above)
+    zero = builder.constant(0, flowing.type)
+    for tap in range(form.taps):
+        value = builder.select(values[1].equals(builder.constant(tap, values[1].type)), flowing, zero)
+        row = builder.offset(line, builder.load(taps, 2 * tap))
+        stepped_store(builder, value, row, index, form.step, form.lanes, form.step, mask, n["width_out"] - index)
 
 
 def add_at_places(builder, target, flowing, places, count):
@@ -232,6 +258,8 @@ class MaxPool:
         axes = forward_axes(shape[-count:], out, kernel, stride, padding, dilation)
         depth, height, width = axes
         self.staging, self.numbers, self.area = staging, *_ = window_plan(axes, math.prod(shape[:-count]), lanes)
+        if result == "gradient" and staging.in_place and all(max(a.taps) < a.stride or a.out == 1 for a in axes):
+            result = "gradient apart"
         flat = [(d * height.length + h) * width.length + w for d in depth.taps for h in height.taps for w in width.taps]
         self.taps = np.stack([staging.tap_offsets(), np.array(flat, np.int64)], 1)
         self.tile_places = staging.tile_rows * width.out + lanes if result == "gradient" else 0

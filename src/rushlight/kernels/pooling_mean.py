@@ -65,7 +65,7 @@ def mean_pool_program(form):
         line = depth * n["height_out"] + row
         out_first = plane * out_volume + line * n["width_out"]
 
-        def vector(first, mask, load):
+        def vector(first, mask, load, _):
             with builder.loop(0, tap_count, 1, [builder.constant(0, f"{scalar}x{lanes}")]) as tap:
                 value = load(builder.load(taps, tap.index))
                 tap.carry = [tap.carry[0] + value]
