@@ -1,4 +1,5 @@
-"""How many processors this process may use: affinity, sibling threads of one core, a container's quota, the environment."""
+"""How many processors this process may use (affinity, sibling threads of one core, a container's quota, the environment),
+and the cache that they share."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import math
 import os
 
 _QUOTA = "/sys/fs/cgroup/cpu.max"
+_CACHE = "/sys/devices/system/cpu/cpu0/cache/index3/size"
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 VARIABLES = ("RUSHLIGHT_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -28,6 +30,12 @@ def usable_cores():
     if quota.isdigit() and period.isdigit() and int(period):
         return max(1, min(len(cores), math.ceil(int(quota) / int(period))))
     return len(cores)
+
+
+def shared_cache_bytes():
+    """The size of the third-level cache; 32 MB where the system does not tell."""
+    text = _read(_CACHE) or ""
+    return int(text[:-1]) << 10 if text[:-1].isdigit() and text.endswith("K") else 32 << 20
 
 
 def _read(path):

@@ -79,6 +79,28 @@ def masked_fill_(self, mask, value):
     return NotImplemented if found is NotImplemented else None
 
 
+@kernel_for("tril")
+def tril(self, diagonal):
+    return _triangle(self, diagonal, "le")
+
+
+@kernel_for("triu")
+def triu(self, diagonal):
+    return _triangle(self, diagonal, "ge")
+
+
+def _triangle(array, diagonal, comparison):
+    if array.ndim < 2:
+        return NotImplemented
+    rows, columns = (np.arange(length, dtype=np.int32) for length in array.shape[-2:])
+    limit = np.iinfo(np.int32).max
+    rows += min(max(diagonal, -limit), limit - len(rows))
+    inside = run(TABLE[comparison], [columns, rows[:, None]])
+    if inside is NotImplemented:
+        return NotImplemented
+    return run(TABLE["where_select"], [inside, array, np.zeros((), array.dtype)], dtype=array.dtype)
+
+
 @kernel_for("reshape_copy")
 def reshape_copy(self, size):
     found = copy(self, out=np.empty(self.shape, self.dtype))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .elementwise_programs import DENSE, FIXED, SPACED
+from .elementwise_programs import DENSE, FIXED, REVERSED, SPACED
 
+_KINDS = {0: FIXED, 1: DENSE, -1: REVERSED}  # of strides along the columns
 _TILE = 16384  # elements of a tile that goes row by row
 _SPACED_ROWS, _SPACED_COLUMNS = 64, 256  # of a tile with gathers: its cache lines stay in the first-level cache
 _CHUNK = 16384  # elements of a chunk, if tiles are smaller
@@ -91,9 +92,11 @@ def make(arrays, out=None):
     if any(s is None for s in strides):
         return None
     dimensions = _collapsed(plan.shape, strides) or [(1, [0] * len(strides))]
-    kinds = [FIXED if step == 0 else DENSE if step == 1 else SPACED for step in dimensions[-1][1]]
+    kinds = [_KINDS.get(step, SPACED) for step in dimensions[-1][1]]
     if kinds[-1] == FIXED:
         kinds[-1] = DENSE  # one column
+    elif kinds[-1] == REVERSED:
+        kinds[-1] = SPACED
     dimensions = _rows_of(dimensions, kinds)
     if len(dimensions) == 1:
         dimensions.insert(0, (1, [0] * len(strides)))

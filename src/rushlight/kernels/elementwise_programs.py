@@ -8,7 +8,7 @@ from .trace import Emission
 from .value_types import vector
 
 # How a strided operand lies along the columns (see `strided`).
-FIXED, DENSE, SPACED = "fixed", "dense", "spaced"
+FIXED, DENSE, REVERSED, SPACED = "fixed", "dense", "reversed", "spaced"
 
 
 class Signature:
@@ -139,7 +139,7 @@ def strided(signature, kinds, lanes):
 
     It works in tiles of ``row_block`` by ``column_block``, ``share`` tiles a chunk. ``layout`` (i64*) holds the lengths
     of the ``outer`` dimensions, then for each array and for the result its strides in elements: along the outer
-    dimensions, rows and columns. ``kinds`` says for each of them whether its stride along the columns is 0, 1 or any;
+    dimensions, rows and columns. ``kinds`` says for each of them whether its stride along the columns is 0, 1, -1 or any;
     where the result's is neither 0 nor 1, ``lanes`` must be 1.
 
     A tile goes row by row, unless an operand is spaced: then it goes by columns of one vector's width, so that the
@@ -223,6 +223,9 @@ class _Tile:
     def _fixed(self, place):
         return self.builder.splat(self.builder.load(place), self.lanes)
 
+    def _turned(self, vector):
+        return self.builder.shuffle(vector, vector, range(self.lanes - 1, -1, -1))
+
     def _vector(self, places, column, mask, fixed):
         """One vector of results at ``column`` of a row."""
         builder, lanes, loaded = self.builder, self.lanes, {}
@@ -234,6 +237,9 @@ class _Tile:
                 value = builder.load(places[k], column, lanes, mask)
             elif lanes == 1:
                 value = builder.load(places[k], column * self.column_strides[k])
+            elif kind == REVERSED:
+                turned = None if mask is None else self._turned(mask)
+                value = self._turned(builder.load(places[k], 1 - lanes - column, lanes, turned))
             else:
                 steps = self.steps[k]
                 if mask is not None:  # lanes beyond the end read the first lane's element

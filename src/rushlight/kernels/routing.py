@@ -11,6 +11,9 @@ from __future__ import annotations
 import functools
 import importlib
 
+import numpy as np
+
+from ..ops import moving
 from . import thresholds
 from .host import host
 
@@ -85,6 +88,23 @@ def route_elementwise(op, evaluate, count, options):
         return evaluate(*values) if found is NotImplemented else found
 
     return thresholds.elementwise_elements(op), large
+
+
+def _copy(source, target):
+    if host() is None:
+        return NotImplemented
+    return importlib.import_module(".elementwise", __package__).copy(source, out=target)
+
+
+def _progression(out, base, step, first, direction, computed):
+    if host() is None or np.dtype(computed).kind == "c":
+        return NotImplemented
+    return importlib.import_module(".progressions", __package__).fill(out, base, step, first, direction, computed)
+
+
+moving.kernels["copy"] = thresholds.ELEMENTS["copy_from"], _copy
+moving.kernels["fill"] = thresholds.ELEMENTS["fill_number"], _copy
+moving.kernels["progression"] = thresholds.PROGRESSIONS, _progression
 
 
 def mask_positions(mask):

@@ -7,6 +7,7 @@ import numpy as np
 from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .conv import output_lengths, repeated, taps
+from .moving import copied
 from .pool import surrounded
 from .table import composite, functions, op, widened
 
@@ -129,7 +130,7 @@ class pixel_shuffle:
                 f"but input.size(-3)={channels} is not divisible by {r * r}"
             )
         found = self.reshape(math.prod(lead), channels // (r * r), r, r, height, width).transpose(0, 1, 4, 2, 5, 3)
-        found = np.array(found, order="C").reshape(*lead, channels // (r * r), height * r, width * r)
+        found = copied(found).reshape(*lead, channels // (r * r), height * r, width * r)
         return laid_out_as(found, self)
 
     def d_self(grad, upscale_factor):
@@ -151,7 +152,7 @@ class pixel_unshuffle:
                     f"not divisible by {r}"
                 )
         found = self.reshape(math.prod(lead), channels, height // r, r, width // r, r).transpose(0, 1, 3, 5, 2, 4)
-        found = np.array(found, order="C").reshape(*lead, channels * r * r, height // r, width // r)
+        found = copied(found).reshape(*lead, channels * r * r, height // r, width // r)
         return laid_out_as(found, self)
 
     def d_self(grad, downscale_factor):
@@ -178,7 +179,7 @@ class channel_shuffle:
                 f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
             )
         found = self.reshape(samples, groups, channels // groups, *lengths).swapaxes(1, 2)
-        return np.array(found, order="C").reshape(self.shape)
+        return copied(found).reshape(self.shape)
 
     def d_self(grad, shape, groups):
         return functions.channel_shuffle(grad, shape[1] // groups)

@@ -8,6 +8,7 @@ from ..base.arrays import address_of
 from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes, sizes_argument
+from .moving import copied
 from .table import INPLACE, composite, functions, op
 
 
@@ -49,14 +50,14 @@ def laid_out(array, memory_format):
     if memory_format is None or memory_format is preserve_format:
         return dense_copy(array)
     if memory_format is contiguous_format:
-        return np.array(array, order="C", copy=True)
+        return copied(array)
     rank = {channels_last: 4, channels_last_3d: 5}[memory_format]
     if array.ndim != rank:
         name = "channels_last" if rank == 4 else "channels_last_3d"
         raise RuntimeError(
             hinted(f"required rank {rank} tensor to use {name} format", f"this one has {array.ndim} dimensions")
         )
-    return np.moveaxis(np.array(np.moveaxis(array, 1, -1), order="C", copy=True), -1, 1)
+    return np.moveaxis(copied(np.moveaxis(array, 1, -1)), -1, 1)
 
 
 @op("clone(Tensor self, *, any memory_format=None) -> Tensor")

@@ -9,6 +9,7 @@ from ..base.arrays import strided_view
 from ..base.device import channels_last, check_device, contiguous_format, preserve_format
 from ..base.errors import hinted
 from ..base.shapes import sizes_argument
+from .moving import filled, progression
 from .table import CREATE, composite, functions, op
 
 
@@ -43,7 +44,7 @@ class zeros:
     """
 
     def forward(size, dtype):
-        return np.zeros(checked_shape(size, "zeros"), default_kind(dtype))
+        return filled(checked_shape(size, "zeros"), 0, default_kind(dtype))
 
 
 @op("ones(int[]* size, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -51,7 +52,7 @@ class ones:
     """A tensor of ones."""
 
     def forward(size, dtype):
-        return np.ones(checked_shape(size), default_kind(dtype))
+        return filled(checked_shape(size), 1, default_kind(dtype))
 
 
 @op("empty(int[]* size, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -68,7 +69,7 @@ class full:
 
     def forward(size, fill_value, dtype):
         kind = dtypes.of_scalar(fill_value) if dtype is None else dtype
-        return np.full(checked_shape(size), fill_value, kind.numpy)
+        return filled(checked_shape(size), fill_value, kind.numpy)
 
 
 @op("empty_strided(int[] size, int[] stride, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -173,14 +174,14 @@ class arange_values:
             )
         if dtype is dtypes.int64:
             start, step, end = int(start), int(step), int(end)
-            return start + step * np.arange(-(-(end - start) // step))
+            return progression(-(-(end - start) // step), start, step, np.int64)
         if integral:  # smaller integers are counted before they are cut
             count = math.ceil((end - start) / step)
-            return (int(start) + int(step) * np.arange(count)).astype(dtype.numpy)
+            return progression(count, int(start), int(step), np.int64, dtype.numpy)
         count = math.ceil((end - start) / step)
         if count >= 1 << 62:
             raise RuntimeError(hinted("invalid size, possible overflow?", f"the range has {count:.3g} numbers"))
-        return (start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy)
+        return progression(count, start, step, np.float64, dtype.numpy)
 
 
 @op(
@@ -250,12 +251,12 @@ class linspace:
         wide = np.float32 if dtype.itemsize == 2 else kind
         first, last = np.array(start, wide), np.array(end, wide)
         step = (last - first) / np.array(max(steps - 1, 1), wide)
-        index = np.arange(steps).astype(wide)
-        below = np.arange(steps) < steps // 2
-        found = np.where(below, first + step * index, last - step * (np.array(steps - 1).astype(wide) - index))
         if steps == 1:
-            found = np.full(1, start, wide)
-        return found.astype(kind)
+            return np.full(1, start, wide).astype(kind)
+        half = steps // 2
+        below = progression(half, first, step, wide, kind)
+        above = progression(steps - half, last, -step, wide, kind, first=steps - 1 - half, direction=-1)
+        return np.concatenate([below, above])
 
 
 @op(

@@ -1,5 +1,7 @@
 """Joining and repeating: cat, stack, tile, roll, flip."""
 
+import itertools
+
 import numpy as np
 
 from ..base import dtypes
@@ -8,6 +10,7 @@ from ..base.device import contiguous_format
 from ..base.errors import hinted
 from ..base.shapes import sizes_argument, wrap_dim, wrap_dims
 from .copy import dense_copy
+from .moving import copied, write
 from .table import composite, functions, op
 
 
@@ -102,9 +105,13 @@ class stack:
                         "cat() joins tensors whose lengths differ in one dimension",
                     )
                 )
-        return np.stack(
-            tensors, axis=wrap_dim(dim, first.ndim + 1), dtype=common_array_dtype(tensors), casting="unsafe"
-        )
+        dim = wrap_dim(dim, first.ndim + 1)
+        shape = first.shape[:dim] + (len(tensors),) + first.shape[dim:]
+        found = np.empty(shape, common_array_dtype(tensors))
+        parts = np.moveaxis(found, dim, 0)
+        for place, array in enumerate(tensors):
+            write(parts[place, ...], array)
+        return found
 
     def d_tensors(grad, dim):
         return list(grad.unbind(dim))
@@ -166,7 +173,11 @@ class repeat:
                     f"repeats are 0 or more, not {list(repeats)}",
                 )
             )
-        return np.ascontiguousarray(np.tile(self, repeats)) if self.ndim or repeats else self.copy()
+        inner = (1,) * (len(repeats) - self.ndim) + self.shape
+        found = np.empty([r * n for r, n in zip(repeats, inner)], self.dtype)
+        spread = found.reshape([n for pair in zip(repeats, inner) for n in pair])
+        write(spread, self.reshape([n for length in inner for n in (1, length)]))
+        return found
 
     def d_self(grad, self, repeats):
         shape = tuple(self.shape)
@@ -253,6 +264,23 @@ def _check_output_size(output_size, length):
         )
 
 
+def _rolled(array, shifts, axes):
+    """The array in windows that keep together: along each axis what stays and what comes in at the other end."""
+    moves = dict.fromkeys(axes, 0)
+    for shift, axis in zip(shifts, axes):
+        moves[axis] += shift
+    windows = []
+    for axis, length in enumerate(array.shape):
+        cut = moves.get(axis, 0) % length if length else 0
+        stays = slice(0, length - cut), slice(cut, length)
+        windows.append([stays, (slice(length - cut, length), slice(0, cut))] if cut else [stays])
+    found = np.empty(array.shape, array.dtype)
+    for pairs in itertools.product(*windows):
+        sources, targets = zip(*pairs)
+        write(found[targets], array[sources])
+    return found
+
+
 @op("roll(Tensor self, int[] shifts, int[] dims=()) -> Tensor")
 class roll:
     """Elements moved along dimensions by ``shifts``; what leaves at one end comes in at the other."""
@@ -267,9 +295,9 @@ class roll:
             )
         if not self.ndim:
             return self.copy()
-        return np.ascontiguousarray(
-            np.roll(self, shifts, wrap_dims(dims, self.ndim)) if dims else np.roll(self, shifts[0])
-        )
+        if not dims:
+            return _rolled(self.reshape(-1), shifts, (0,)).reshape(self.shape)
+        return _rolled(self, shifts, [wrap_dim(d, self.ndim) for d in dims])
 
     def d_self(grad, shifts, dims):
         return grad.roll([-s for s in shifts], dims)
@@ -280,7 +308,7 @@ class flip:
     """The order of elements reversed along ``dims``, as a copy."""
 
     def forward(self, dims):
-        return np.flip(self, wrap_dims(dims, self.ndim)).copy(order="C")
+        return copied(np.flip(self, wrap_dims(dims, self.ndim)))
 
     def d_self(grad, dims):
         return grad.flip(dims)
@@ -339,10 +367,10 @@ class rot90:
                 )
         k %= 4
         if k == 2:
-            return np.flip(self, dims).copy(order="C")
+            return copied(np.flip(self, dims))
         if k == 0:
             return dense_copy(self)
-        return np.flip(self, second if k == 1 else first).copy(order="C").swapaxes(first, second)
+        return copied(np.flip(self, second if k == 1 else first)).swapaxes(first, second)
 
     def d_self(grad, k, dims):
         return grad.rot90(-k, dims)

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..base.arrays import laid_out_as
 from ..base.errors import hinted
+from .moving import write
 from .table import composite, functions, op, widened
 
 
@@ -28,10 +29,10 @@ class constant_pad_nd:
                     f"the padding {list(pad)} cuts more than the shape {list(self.shape)} has",
                 )
             )
-        found = np.full(shape, value, self.dtype)
+        found = write(np.empty(shape, self.dtype), np.full((), value, self.dtype))
         source = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(self.shape, sides))
         target = tuple(slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, sides))
-        found[target] = self[source]
+        write(found[target], self[source])
         return laid_out_as(found, self)
 
     def d_self(grad, pad):
@@ -58,6 +59,23 @@ def _places(length, before, after, mode):
     return np.where(places >= length, period - places, places)
 
 
+def _taken(array, places, axis):
+    """``np.take``, copied in stretches of places that are equally far apart."""
+    lead = (slice(None),) * axis
+    found = np.empty((*array.shape[:axis], len(places), *array.shape[axis + 1 :]), array.dtype)
+    bounds = [0, *(np.flatnonzero(np.diff(places, 2)) + 2).tolist(), len(places)]
+    for first, end in zip(bounds, bounds[1:]):
+        start, last = int(places[first]), int(places[end - 1])
+        step = (last - start) // max(end - first - 1, 1)
+        if step == 0:
+            source = slice(start, start + 1)
+        else:
+            stop = last + step
+            source = slice(start, stop if stop >= 0 else None, step)
+        write(found[(*lead, slice(first, end))], array[(*lead, source)])
+    return found
+
+
 def _node_name(self, pad, mode):
     if mode == "circular":
         return "CopySlices"  # PyTorch fills a circle by writing into slices
@@ -72,8 +90,8 @@ class pad_by_places:
         found = self
         for axis, (before, after) in enumerate(_sides(pad, self.ndim)):
             if before or after:
-                found = np.take(found, _places(self.shape[axis], before, after, mode), axis)
-        return np.array(found, order="C")
+                found = _taken(found, _places(self.shape[axis], before, after, mode), axis)
+        return found.copy() if found is self else found
 
     def d_self(grad, shape, pad, mode):
         return functions.pad_by_places_gradient(grad, shape, pad, mode)

@@ -48,16 +48,16 @@ def elementwise_result(op, schema, values, out=None):
     half = op.wide_numbers and common.itemsize == 2 and common.is_floating_point
     if half and any(value is not None and not hasattr(value, "_edge") for value in operands[1:]):
         common = dtypes.float32
-    found = _large_result(op, operands, tuple(rest.values()), common, result, out)
-    if found is not NotImplemented:
-        return found
-    arrays = [as_operand(value, common) for value in operands]
-    if masked:
-        arrays[0] = operands[0]._array
     try:
+        found = _large_result(op, operands, tuple(rest.values()), common, result, out)
+        if found is not NotImplemented:
+            return found
+        arrays = [as_operand(value, common) for value in operands]
+        if masked:
+            arrays[0] = operands[0]._array
         found = _evaluate(op, arrays, rest)
     except ValueError:
-        broadcast_shapes(*[a.shape for a in arrays if a.__class__ is ndarray])  # raises PyTorch's message
+        broadcast_shapes(*[value._array.shape for value in operands if hasattr(value, "_edge")])  # PyTorch's message
         raise
     if found.__class__ is not ndarray:
         found = np.asarray(found)
@@ -77,12 +77,12 @@ def _large_result(op, operands, options, common, result, out):
             value = scalar_array(value, common or dtypes.of_scalar(value))
         arrays.append(value if value is None or value.__class__ is ndarray else value._array)
     dtype = None if common is None else common.numpy
-    if out is not None and (result is None or result.numpy != out.dtype or not _fills(out, arrays)):
+    if out is not None and (result is None or result.numpy != out.dtype or not fills(out, arrays)):
         out = None
     return run_elementwise(op, tuple(arrays), options, dtype, None if result is None else result.numpy, out)
 
 
-def _fills(out, arrays):
+def fills(out, arrays):
     """Whether operands of these shapes give a result of the shape of ``out``."""
     try:
         return np.broadcast_shapes(*[a.shape for a in arrays if a is not None]) == out.shape

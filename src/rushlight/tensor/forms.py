@@ -25,6 +25,7 @@ from .base import quiet, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
 from .dispatch import named
+from .elementwise import fills
 from .interposers import INTERPOSERS, innermost
 from .writes import bump, run_inplace, write_result
 
@@ -52,7 +53,7 @@ def inplace_form(op):
                     try:
                         if (
                             x.size < elements
-                            or x.shape != y.shape
+                            or (x.shape != y.shape and not fills(x, (x, y)))
                             or large(op, (x, y), options, out=x) is NotImplemented
                         ):
                             quiet.run(ufunc, x, y, out=x)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from functools import partial
 
-import numpy as np
-
 from ..autograd.hints import NOTED_WRITES
 from ..autograd.modes import state
 from ..autograd.names import described
@@ -20,6 +18,7 @@ from ..base.shapes import broadcast_shapes
 from ..base.user_code import user_place
 from ..ops import table
 from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared
+from ..ops.moving import write
 from ..ops.outputs import DTYPE_FROM_OUT, UNSHARED, check_out_dtype
 from ..ops.table import functions
 from .base import quiet, wrap
@@ -139,12 +138,7 @@ def write_array(target, found, name):
                     f"{name}() writes into a tensor of {goal!r}; convert it first, or use the out-of-place form",
                 )
             )
-    quiet.run(copy_unsafe, target, found)
-
-
-def copy_unsafe(target, source):
-    """Copy between arrays, converting as C does: floats are cut to integers, complex numbers lose their imaginary part."""
-    np.copyto(target, source, casting="unsafe")
+    quiet.run(write, target, found)
 
 
 def write_out(op, schema, values, out):
@@ -153,8 +147,16 @@ def write_out(op, schema, values, out):
     targets = (out,) if hasattr(out, "_edge") else tuple(out)
     if schema.name in DTYPE_FROM_OUT and values[-1] is None:
         values[-1] = out.dtype
-    found = compute(op, schema, values)
     casting = op.kind in ELEMENTWISE_KINDS
+    if casting:
+        refuse_overlap(out._array)
+        _refuse_shared_operands(out._array, schema, values)
+        found = quiet.run(elementwise_result, op, schema, values, out._array)
+        if found is out._array:
+            bump(out, schema.name)
+            return out
+    else:
+        found = compute(op, schema, values)
     for target, array in zip(targets, found if found.__class__ is tuple else (found,)):
         if casting or schema.name in UNSHARED:
             _refuse_shared_operands(target._array, schema, values)
@@ -216,5 +218,5 @@ def write_result(target, array, name, casting):
     if target._array.shape != array.shape:
         _resize(target, array.shape)
     refuse_overlap(target._array)
-    quiet.run(copy_unsafe, target._array, array)
+    quiet.run(write, target._array, array)
     bump(target, name)

@@ -1,0 +1,45 @@
+"""Arrays filled and copied, which many operations come down to; large ones by generated kernels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+# What computes from how many elements on: (elements, function that may return NotImplemented). `kernels.routing`, which
+# lies above this room, puts its own here.
+kernels = {}
+_NONE = 1 << 62, None
+
+
+def write(target, source, use="copy"):
+    """Copy an array into another one, to whose shape it is broadcast, converting as C does; returns the target."""
+    elements, kernel = kernels.get(use, _NONE)
+    if target.size < elements or kernel(source, target) is NotImplemented:
+        with np.errstate(all="ignore"):
+            np.copyto(target, source, casting="unsafe")
+    return target
+
+
+def copied(view):
+    """A copy of an array, row by row."""
+    return write(np.empty(view.shape, view.dtype), view)
+
+
+def filled(shape, value, dtype):
+    """A new array with one value everywhere."""
+    if math.prod(shape) >= kernels.get("fill", _NONE)[0]:
+        return write(np.empty(shape, dtype), np.full((), value, dtype), "fill")
+    return np.zeros(shape, dtype) if value.__class__ is int and not value else np.full(shape, value, dtype)
+
+
+def progression(count, base, step, computed, dtype=None, first=0, direction=1):
+    """``base + step * (first + direction * i)`` for i below ``count``: computed in one dtype, as an array of another."""
+    dtype = computed if dtype is None else dtype
+    elements, kernel = kernels.get("progression", _NONE)
+    if count >= elements:
+        found = np.empty(count, dtype)
+        if kernel(found, base, step, first, direction, computed) is not NotImplemented:
+            return found
+    places = np.arange(first, first + direction * count, direction).astype(computed, copy=False)
+    return (base + step * places).astype(dtype, copy=False)

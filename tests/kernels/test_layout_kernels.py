@@ -1,0 +1,107 @@
+"""Operations that move elements, large enough for kernels: against NumPy, for many dtypes and layouts; ranges; in place."""
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+from rushlight.kernels.host import host
+from rushlight.ops.moving import copied, filled, progression
+
+pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
+F = rl.nn.functional
+DTYPES = ["f4", "f8", "f2", "i8", "i2", "u1", "?", "c8"]
+
+
+def block(dtype, shape=(3, 20, 30, 25)):
+    return (np.random.default_rng(0).standard_normal(shape) * 50).astype(dtype)
+
+
+VIEWS = {
+    "rows": lambda x: x[:, :, ::-1],
+    "columns": lambda x: x[..., ::-1],
+    "all": lambda x: x[::-1, ::-1, ::-1, ::-1],
+    "a part of columns": lambda x: x[..., 22:3:-1],
+    "every other": lambda x: x[..., ::-2],
+    "transposed": lambda x: x.transpose(3, 0, 2, 1)[:, ::-1, :, ::-1],
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", VIEWS)
+def test_reversed_copies(name, dtype):
+    view = VIEWS[name](block(dtype))
+    np.testing.assert_array_equal(copied(view), view)
+
+
+MOVES = {
+    "flip": (lambda x: x.flip(1, 3), lambda x: np.flip(x, (1, 3))),
+    "rot90": (lambda x: x.rot90(1, (2, 3)), lambda x: np.rot90(x, 1, (2, 3))),
+    "roll": (lambda x: x.roll((2, -3), (1, 3)), lambda x: np.roll(x, (2, -3), (1, 3))),
+    "roll one dimension twice": (lambda x: x.roll((2, 3), (3, 3)), lambda x: np.roll(x, 5, 3)),
+    "roll flat": (lambda x: x.roll(-1000), lambda x: np.roll(x, -1000)),
+    "repeat": (lambda x: x.repeat(2, 1, 3, 2), lambda x: np.tile(x, (2, 1, 3, 2))),
+    "repeat into more dimensions": (lambda x: x[0].repeat(2, 1, 1, 2), lambda x: np.tile(x[0], (2, 1, 1, 2))),
+    "stack": (lambda x: rl.stack([x, x], -1), lambda x: np.stack([x, x], -1)),
+    "constant": (lambda x: F.pad(x, (1, 2, -1, 3)), lambda x: np.pad(x[:, :, 1:], ((0, 0), (0, 0), (0, 3), (1, 2)))),
+    "reflect": (lambda x: F.pad(x, (3, 4, 2, 1), "reflect"), lambda x: np.pad(x, ((0, 0), (0, 0), (2, 1), (3, 4)), "reflect")),
+    "replicate": (lambda x: F.pad(x, (3, 4, 2, 1), "replicate"), lambda x: np.pad(x, ((0, 0), (0, 0), (2, 1), (3, 4)), "edge")),
+    "circular": (lambda x: F.pad(x, (3, 4, 2, 1), "circular"), lambda x: np.pad(x, ((0, 0), (0, 0), (2, 1), (3, 4)), "wrap")),
+    "lower triangle": (lambda x: x.tril(-2), lambda x: np.tril(x, -2)),
+    "upper triangle": (lambda x: x.triu(3), lambda x: np.triu(x, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i8", "?"])
+@pytest.mark.parametrize("name", MOVES)
+def test_moves(name, dtype):
+    move, wanted = MOVES[name]
+    x = block(dtype)
+    np.testing.assert_array_equal(move(rl.from_numpy(x)).numpy(), wanted(x))
+
+
+@pytest.mark.parametrize("count", [65_536, 100_001])
+@pytest.mark.parametrize("kind", ["f4", "f8", "i8"])
+def test_progressions(count, kind):
+    for base, step, first, direction in ((0, 1, 0, 1), (-3, 7, count - 1, -1)):
+        places = np.arange(first, first + direction * count, direction)
+        wanted = np.array(base, kind) + np.array(step, kind) * places.astype(kind)
+        np.testing.assert_array_equal(progression(count, base, step, np.dtype(kind), None, first, direction), wanted)
+
+
+def test_ranges():
+    np.testing.assert_array_equal(rl.arange(5, 300_000, 3).numpy(), np.arange(5, 300_000, 3))
+    np.testing.assert_array_equal(rl.arange(300_000, dtype=rl.float32).numpy(), np.arange(300_000, dtype=np.float32))
+    line = rl.linspace(-3, 7, 200_001, dtype=rl.float64).numpy()
+    np.testing.assert_allclose(line, np.linspace(-3, 7, 200_001), rtol=1e-12, atol=1e-12)
+    assert line[0] == -3 and line[-1] == 7
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_filled(dtype):
+    for value in (0, 1):
+        found = filled((3, 100_000), value, np.dtype(dtype))
+        assert found.dtype == dtype and (found == value).all()
+
+
+def test_operands_broadcast_in_place():
+    x, column = block("f4", (200, 300)), block("f4", (200, 1))
+    np.testing.assert_array_equal(rl.from_numpy(x.copy()).mul_(rl.from_numpy(column)).numpy(), x * column)
+    with pytest.raises(RuntimeError, match="must match the size"):
+        rl.from_numpy(x).mul_(rl.ones(100, 1))
+
+
+def test_out_is_written_where_it_lies():
+    x = rl.from_numpy(block("f4", (200, 300)))
+    out = rl.empty(300, 200).T
+    assert rl.add(x, x, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), x.numpy() * 2)
+
+
+def test_results_past_the_caches(monkeypatch):
+    from rushlight.kernels import elementwise
+
+    monkeypatch.setattr(elementwise, "_STREAM_BYTES", 1 << 16)
+    monkeypatch.setattr(elementwise, "_entries", {})
+    x = rl.from_numpy(block("f4", (100_003,)))
+    np.testing.assert_array_equal((x + x).numpy(), x.numpy() * 2)
+    np.testing.assert_array_equal(x.clone().add_(x).numpy(), x.numpy() * 2)
