@@ -151,74 +151,70 @@ def pick_ones(scalar, index_scalar, lanes):
     return Program("pick_ones", [builder.function])
 
 
+def _checked(builder, numbers, at, length):
+    """The number at ``at``, 0 where it is out of bounds, and whether it is inside."""
+    number = builder.convert(builder.load(numbers, at), "i64")
+    inside = (number >= 0) & (number < length)
+    return builder.select(inside, number, 0), inside
+
+
+def _scatter_parameters(scalar, index_scalar):
+    arrays = [("target", scalar), ("index", index_scalar), ("source", scalar), ("outside", "bool")]
+    sizes = [(name, "i64") for name in ("outer", "length", "width", "count")]
+    return [*((name, kind + "*") for name, kind in arrays), *sizes]
+
+
+def _scatter(builder, mode, begin, place, inside, value):
+    """Write or add a value at a place, where it is inside."""
+    with builder.when(inside):
+        builder.store(builder.load(begin, place) + value if mode == "add" else value, begin, place)
+
+
 def scatter_lines(scalar, index_scalar, lanes, mode):
     """``(target, index, source, outside, outer, length, width, count)``: elements written by number along a dimension.
 
     target[o, index[o, i, w], w] becomes source[o, i, w] ("set"), source[0] ("fill"), or grows by source[o, i, w]
     ("add"): for each o and w one after the other. ``outside`` gets for each chunk, a strip of w of one o, whether a
-    number was out of bounds; nothing is written there.
+    number was out of bounds; nothing is written there. A strip is as wide as a vector, a cache line at most: threads
+    keep out of each other's.
     """
-    sizes = [(name, "i64") for name in ("outer", "length", "width", "count")]
-    parameters = [
-        ("target", f"{scalar}*"),
-        ("index", f"{index_scalar}*"),
-        ("source", f"{scalar}*"),
-        ("outside", "bool*"),
-    ]
-    builder = Builder("entry", [*parameters, *sizes])
+    builder = Builder("entry", _scatter_parameters(scalar, index_scalar))
     target, index, source, outside, outer, length, width, count = builder.parameters
-    strips = (width + (_STRIP * lanes - 1)) // (_STRIP * lanes)
-    none = builder.constant(False, f"boolx{lanes}")
-
-    def write(begin, numbers, values, at, mask):
-        """Write a vector of ``at`` and the next w; returns where the numbers were out of bounds."""
-        number = builder.convert(builder.load(numbers, at, lanes, mask), "i64")
-        inside = (number >= 0) & (number < builder.splat(length, lanes)) & mask
-        place = number * builder.splat(width, lanes) + builder.iota(number.type) + builder.splat(at, lanes)
-        if mode == "fill":
-            value = builder.splat(builder.load(source), lanes)
-        else:
-            value = builder.load(values, at, lanes, mask)
-        if mode == "add":
-            value = builder.gather(begin, place, inside) + value
-        builder.scatter(value, begin, place, inside)
-        return mask & ~inside
-
+    strips = (width + (lanes - 1)) // lanes
     with builder.parallel(outer * strips) as chunk:
-        o, column = chunk // strips, chunk % strips * (_STRIP * lanes)
+        o, column = chunk // strips, chunk % strips * lanes
         begin = builder.offset(target, o * length * width)
-        masks = [builder.first_lanes(width - column - i * lanes, lanes) for i in range(_STRIP)]
-        with builder.loop(0, count, 1, [none]) as loop:
+        end = builder.minimum(column + lanes, width)
+        with builder.loop(0, count, 1, [builder.constant(False, "bool")]) as loop:
             line = (o * count + loop.index) * width
             numbers = builder.offset(index, line)
             values = source if mode == "fill" else builder.offset(source, line)
-            for i, mask in enumerate(masks):
-                loop.carry = [loop.carry[0] | write(begin, numbers, values, column + i * lanes, mask)]
-        builder.store(builder.reduce(loop.results[0], "or"), outside, chunk)
+            with builder.loop(column, end, 1, loop.carry) as strip:
+                number, inside = _checked(builder, numbers, strip.index, length)
+                value = builder.load(values, 0 if mode == "fill" else strip.index)
+                _scatter(builder, mode, begin, number * width + strip.index, inside, value)
+                strip.carry = [strip.carry[0] | ~inside]
+            loop.carry = strip.results
+        builder.store(loop.results[0], outside, chunk)
     return Program("scatter_lines", [builder.function])
 
 
 def scatter_numbers(scalar, index_scalar, lanes, mode):
-    """As ``scatter_lines`` where the width is 1: number by number (not ``lanes`` at once), a chunk for each o."""
-    sizes = [(name, "i64") for name in ("outer", "length", "width", "count")]
-    parameters = [
-        ("target", f"{scalar}*"),
-        ("index", f"{index_scalar}*"),
-        ("source", f"{scalar}*"),
-        ("outside", "bool*"),
-    ]
-    builder = Builder("entry", [*parameters, *sizes])
+    """As ``scatter_lines`` where the width is 1: a chunk for some o."""
+    builder = Builder("entry", _scatter_parameters(scalar, index_scalar))
     target, index, source, outside, outer, length, _, count = builder.parameters
     lines = builder.maximum(builder.constant(_COPIED // 8) // builder.maximum(count, 1), 1)
     with builder.parallel((outer + lines - 1) // lines) as chunk:
         first, end = chunk * lines, builder.minimum((chunk + 1) * lines, outer)
-        with builder.loop(first * count, end * count, 1, [builder.constant(False, "bool")]) as loop:
-            number = builder.convert(builder.load(index, loop.index), "i64")
-            inside = (number >= 0) & (number < length)
-            with builder.when(inside):
-                place = loop.index // count * length + number
-                value = builder.load(source) if mode == "fill" else builder.load(source, loop.index)
-                builder.store(builder.load(target, place) + value if mode == "add" else value, target, place)
-            loop.carry = [loop.carry[0] | ~inside]
+        with builder.loop(first, end, 1, [builder.constant(False, "bool")]) as loop:
+            begin = builder.offset(target, loop.index * length)
+            numbers = builder.offset(index, loop.index * count)
+            values = source if mode == "fill" else builder.offset(source, loop.index * count)
+            with builder.loop(0, count, 1, loop.carry) as line:
+                number, inside = _checked(builder, numbers, line.index, length)
+                value = builder.load(values, 0 if mode == "fill" else line.index)
+                _scatter(builder, mode, begin, number, inside, value)
+                line.carry = [line.carry[0] | ~inside]
+            loop.carry = line.results
         builder.store(loop.results[0], outside, chunk)
     return Program("scatter_numbers", [builder.function])
