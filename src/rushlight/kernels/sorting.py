@@ -1,0 +1,62 @@
+"""Sorting by kernels: see `sorting_programs`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.shapes import wrap_dim
+from ..ops.moving import copied
+from . import sorting_programs as programs
+from .kernel import compiled
+from .routing import kernel_for
+from .scratch import scratch
+from .value_types import scalar_of
+
+_SHORT = 64  # elements: of shorter rows, counting digits takes longer than comparing elements
+_LONG = 1 << 17  # elements of a row that threads share, its parts' counts being small beside it
+_CHUNKS = 16
+_ALONE = 1 << 12  # elements that are sorted before another thread has come to help
+
+
+@kernel_for("sort_pair")
+def sort_pair(self, dim, descending, stable):
+    if not self.ndim or scalar_of(self.dtype) in (None, "f16", "bf16") or not self.dtype.isnative:
+        return NotImplemented
+    axis = wrap_dim(dim, self.ndim)
+    length = self.shape[axis]
+    if length < _SHORT or length >= 1 << 32 or not self.size:
+        return NotImplemented
+    rows = np.moveaxis(self, axis, -1)
+    values, places = in_order(rows if rows.flags.c_contiguous else copied(rows), descending)
+    if axis == self.ndim - 1:
+        return values, places
+    return tuple([copied(np.moveaxis(found, -1, axis)) for found in (values, places)])
+
+
+def in_order(array, descending=False):
+    """(the elements of each row of a C-contiguous array in order, equal ones in their order; where they were)."""
+    source = array.view(np.uint8) if array.dtype.kind == "b" else array
+    base, passes = 0, source.itemsize
+    if source.dtype.kind in "iu":
+        base, top = int(source.min()), int(source.max())
+        passes = max(1, -(-(top - base).bit_length() // 8))
+    flip = (1 << 8 * passes) - 1 if descending else 0
+    base, flip = (number - (1 << 64) if number >= 1 << 63 else number for number in (base, flip))
+    length = source.shape[-1]
+    rows = source.size // length
+    values, places = np.empty_like(source), np.empty(source.shape, np.int64)
+    key = np.uint32 if passes <= 4 else np.uint64
+    chunks = 1 if length >= _LONG else min(rows, _CHUNKS)
+    kinds = {"keys": key, "other keys": key, "order": np.uint32, "other order": np.uint32}
+    scratched = [scratch(f"sort {name}", chunks * length, kind) for name, kind in kinds.items()]
+    counts = scratch("sort counts", programs.PARTS * programs.DIGITS, np.int64)
+    build = programs.sort_long if length >= _LONG else programs.sort_rows
+    scalar = scalar_of(source.dtype)
+    kernel = compiled((build.__name__, scalar, passes), lambda: build(scalar, passes))
+    if length < _LONG:
+        run = kernel.alone if source.size < _ALONE else kernel.threaded
+        run(source, values, places, counts, *scratched, rows, length, chunks, base, flip)
+    else:
+        for row in zip(*(part.reshape(rows, length) for part in (source, values, places))):
+            kernel.threaded(*row, counts, *scratched, length, base, flip)
+    return values.view(array.dtype), places
