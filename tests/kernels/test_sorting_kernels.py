@@ -1,10 +1,10 @@
-"""Sorting kernels: against NumPy's stable sort, for every dtype, ties, zeros of both signs, NaN, rows and dimensions."""
+"""Sorting and searching kernels: against NumPy's stable sort, for every dtype, ties, zeros of both signs, NaN, rows and dimensions."""
 
 import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight.kernels import sorting, watching
+from rushlight.kernels import searching, sorting, watching
 from rushlight.kernels.host import host
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
@@ -62,3 +62,37 @@ def test_few_different_integers_take_few_passes():
 
 def test_short_rows_are_declined():
     assert sorting.sort_pair(np.zeros((1000, 8)), 1, False, False) is NotImplemented
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_unique(dtype):
+    x = numbers((40, 170), dtype)
+    x = np.where(x != x, 3, x).astype(dtype)
+    for found, wanted in zip(
+        sorting.unique_parts(x, None, False), np.unique(x, return_inverse=True, return_counts=True)
+    ):
+        np.testing.assert_array_equal(found, wanted)
+    nan = rl.tensor([np.nan, 1.0] * 5000)
+    assert nan.unique().shape == (5001,)
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
+@pytest.mark.parametrize("length", [1, 2, 3, 31, 32, 33, 1000])
+def test_search(length, dtype, right):
+    random = np.random.default_rng(length)
+    sequence = np.sort(random.integers(-300, 300, length)).astype(dtype)
+    values = random.integers(-310, 310, 5000).astype(dtype)
+    wanted = np.searchsorted(sequence, values, "right" if right else "left")
+    found = searching.search_positions(sequence, values, False, right)
+    np.testing.assert_array_equal(found, wanted)
+    assert searching.search_positions(sequence, values, True, right).dtype == np.int32
+    rows, several = np.stack([sequence, sequence + 5]), np.stack([values, values])
+    found = searching.search_positions(rows, several, False, right)
+    np.testing.assert_array_equal(found[0], wanted)
+    np.testing.assert_array_equal(found[1], np.searchsorted(rows[1], values, "right" if right else "left"))
+
+
+def test_nan_is_behind_all_elements():
+    x = rl.tensor([np.nan, 1.0] * 1000)
+    assert rl.searchsorted(rl.tensor([0.0, 1.0, 2.0]), x)[:2].tolist() == [3, 1]

@@ -33,6 +33,23 @@ def sort_pair(self, dim, descending, stable):
     return tuple([copied(np.moveaxis(found, -1, axis)) for found in (values, places)])
 
 
+@kernel_for("unique_parts")
+def unique_parts(self, dim, consecutive):
+    if dim is not None or consecutive or scalar_of(self.dtype) in (None, "f16", "bf16") or not self.dtype.isnative:
+        return NotImplemented
+    if not self.size:
+        return NotImplemented
+    values, places = in_order(np.ascontiguousarray(self).reshape(-1))
+    is_first = np.empty(values.size, np.bool_)
+    is_first[0] = True
+    np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    starts = np.flatnonzero(is_first)
+    counts = np.diff(starts, append=values.size)
+    inverse = np.empty(values.size, np.int64)
+    inverse[places] = np.repeat(np.arange(starts.size), counts)
+    return values[starts], inverse.reshape(self.shape), counts
+
+
 def in_order(array, descending=False):
     """(the elements of each row of a C-contiguous array in order, equal ones in their order; where they were)."""
     source = array.view(np.uint8) if array.dtype.kind == "b" else array
