@@ -122,6 +122,17 @@ def test_only_small_parameters_of_one_dtype_are_bundled():
     assert len(made.rest) == 6
 
 
+def test_nothing_is_bundled_beside_parameters_that_a_kernel_updates():
+    params = [rl.ones(3), rl.ones(4), rl.ones(10_000)]
+    for param in params:
+        param.requires_grad_().grad = rl.ones_like(param)
+    optimizer = rl.optim.Adam(params)
+    optimizer.step()
+    (made,) = optimizer._bundles.values()
+    assert not made.params
+    assert len(made.rest) == 3
+
+
 def test_parameters_that_share_memory_are_not_bundled():
     memory = rl.ones(4)
     params = [memory[:3].requires_grad_(), memory[1:].requires_grad_(), rl.ones(3, requires_grad=True)]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..autograd.node import VersionCounter
-from ..kernels.routing import prepared_step
+from ..kernels.routing import elements_of, prepared_step
 from ..ops.optimize import COMPUTED
 from ..ops.table import functions
 from ..tensor import Tensor
@@ -140,7 +140,13 @@ class Bundle:
 
 
 def _members(listed, state, scalar_names, names):
-    """The parameters that can be bundled: small, of the same dtype, memory of their own, most of them at the same step."""
+    """The parameters that can be bundled: small, of the same dtype, memory of their own, most of them at the same step.
+
+    Not one where the others are enough for a kernel: that takes all in one launch, as they are.
+    """
+    large = [param._array.size for param in listed if param._grad is not None and param._array.size > SMALL]
+    if sum(large) >= elements_of("optimizer_step_"):
+        return []
     kinds, bounds = {}, []
     for param in listed:
         array, values = param._array, state.get(param)
