@@ -8,6 +8,10 @@ import sys
 _IDLE_SPINS = 50_000  # pauses before a worker goes to sleep: about half a millisecond
 _WAIT_SPINS = 15_000  # pauses before a waiting thread lets others use its core
 _NAP_MICROSECONDS = 20
+# Every so many pauses a waiting thread offers its core to whoever else wants it (0.2 us where nobody does). One that only
+# spins uses up its share of a core that it has with a neighbour, and is put aside when it has work at last, with a chunk
+# in hand for which all others wait: some milliseconds.
+_YIELD_SPINS = 64
 MAXIMUM_THREADS = 256
 
 # The state's fields, bytes from its start, each on cache lines of its own.
@@ -58,14 +62,25 @@ define internal void @wake(ptr %address) nounwind {{
 
 
 _WAITING = f"""
-define internal void @linger(i32 %rounds) nounwind {{  ; one step of waiting: a pause at first, naps after many rounds
+define internal void @pause(i32 %rounds) nounwind {{  ; one step of waiting: now and then another thread's turn
+  %part = and i32 %rounds, {_YIELD_SPINS - 1}
+  %all = icmp eq i32 %part, {_YIELD_SPINS - 1}
+  br i1 %all, label %give, label %spin
+give:
+  %r = call i32 @sched_yield()
+  ret void
+spin:
+  call void @spin()
+  ret void
+}}
+define internal void @linger(i32 %rounds) nounwind {{  ; a pause at first, naps after many rounds
   %long = icmp ugt i32 %rounds, {_WAIT_SPINS}
   br i1 %long, label %nap, label %spin
 nap:
   %r = call i32 @usleep(i32 {_NAP_MICROSECONDS})
   ret void
 spin:
-  call void @pause()
+  call void @pause(i32 %rounds)
   ret void
 }}
 define void @await_count(ptr %counter, i64 %end) nounwind {{  ; until the counter has reached end
@@ -189,7 +204,7 @@ idle:
   %tired = icmp ugt i32 %rounds, {_IDLE_SPINS}
   br i1 %tired, label %rest, label %again
 again:
-  call void @pause()
+  call void @pause(i32 %rounds)
   %next = add i32 %rounds, 1
   br label %look
 rest:
@@ -240,8 +255,9 @@ def runtime_code(machine=None):
     head = f"""
 @state = internal global [{_STATE_BYTES} x i8] zeroinitializer, align 128
 declare i32 @usleep(i32)
+declare i32 @sched_yield()
 {declaration}
-define internal void @pause() nounwind {{
+define internal void @spin() nounwind {{
   {pause}
   ret void
 }}

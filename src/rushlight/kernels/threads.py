@@ -30,7 +30,7 @@ class Pool:
     def __init__(self, machine_code):
         libc = ctypes.CDLL(None)
         imports = {}
-        for name in ("usleep", "syscall"):
+        for name in ("usleep", "sched_yield", "syscall"):
             if hasattr(libc, name):
                 imports[name] = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value
         self.symbols, self._loaded = host().load(machine_code, self._EXPORTS, imports)
