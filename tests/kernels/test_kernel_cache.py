@@ -71,6 +71,34 @@ def test_full_disk(kept, monkeypatch):
     assert kept.load("a") is None and not list(kept.path.iterdir())
 
 
+def test_what_is_there_is_read_where_nothing_can_be_written(kept, monkeypatch):
+    kept.store("a", b"code")
+    later = Cache(kept.path)
+
+    def refused(*args, **kwargs):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(cache.os, "open", refused)
+    later.store("b", b"code")
+    assert later.load("a") == b"code" and later.load("b") is None
+
+
+def test_clearing_beside_a_writer(kept):
+    kept.store("a", b"code")
+    os.rename(kept.path, f"{kept.path} away")
+    kept.store("b", b"code")
+    os.rename(f"{kept.path} away", kept.path)
+    kept.store("c", b"code")
+    assert [kept.load(key) for key in "abc"] == [b"code", None, b"code"]
+
+
+def test_what_a_killed_process_left_goes_too(kept):
+    kept.store("a", b"code")
+    (kept.path / "0123.kernel.77-88.part").write_bytes(b"half")
+    assert kept.information()[0] == 2
+    assert kept.clear() == 2 and not list(kept.path.iterdir())
+
+
 def test_concurrent_writers(kept):
     code = bytes(range(256)) * 400
 

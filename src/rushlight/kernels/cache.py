@@ -19,7 +19,7 @@ import warnings
 _MAGIC = b"rushlight kernel 1\n"
 _LARGEST = 256 << 20  # bytes; beyond it the files that were not used for longest go
 _PRUNING = 256  # a process looks at the size of the whole at its first and then at every 256th file
-_SUFFIX = ".kernel"
+_SUFFIX, _UNFINISHED = ".kernel", ".part"
 
 
 def directory():
@@ -44,7 +44,7 @@ def _private(path):
     if not mine or status.st_mode & 0o022:
         warnings.warn(
             f"rushlight: the kernel cache {path} is not used, because others may write to it; "
-            f"make it private with: chmod 700 {path}",
+            f"make it private with: chmod 700 {path}, or choose another with RUSHLIGHT_CACHE",
             stacklevel=2,
         )
         return False
@@ -57,6 +57,7 @@ class Cache:
     def __init__(self, path=None):
         self.path = directory() if path is None else path
         self._usable = None
+        self._writable = True
         self._stored = 0
 
     @property
@@ -91,17 +92,21 @@ class Cache:
 
     def store(self, key, code):
         """Keep machine code under a key, if the disk lets us."""
-        if not self.usable:
+        if not (self.usable and self._writable):
             return
         path = self._file(key)
-        temporary = f"{path}.{os.getpid()}-{threading.get_ident()}.part"  # no other thread writes a file of this name
+        temporary = (
+            f"{path}.{os.getpid()}-{threading.get_ident()}{_UNFINISHED}"  # no other thread writes a file of this name
+        )
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
             with open(descriptor, "wb") as file:
                 file.write(_MAGIC + hashlib.sha256(code).digest() + code)
             os.replace(temporary, path)
+        except FileNotFoundError:
+            return  # someone is clearing the directory
         except OSError:
-            self._usable = False
+            self._writable = False  # what is there can still be read
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             return
@@ -110,11 +115,14 @@ class Cache:
         self._stored += 1
 
     def _entries(self):
-        """(last use, bytes, path) of each file, oldest first; files that vanish meanwhile are left out."""
+        """(last use, bytes, path) of each file, oldest first; files that vanish meanwhile are left out.
+
+        Unfinished ones are among them: a process that was killed leaves some.
+        """
         found = []
         with contextlib.suppress(OSError), os.scandir(self.path) as files:
             for file in files:
-                if file.name.endswith(_SUFFIX):
+                if file.name.endswith((_SUFFIX, _UNFINISHED)):
                     with contextlib.suppress(OSError):
                         status = file.stat()
                         found.append((max(status.st_atime, status.st_mtime), status.st_size, file.path))
@@ -137,11 +145,12 @@ class Cache:
 
     def clear(self):
         """Remove all files; how many there were."""
-        entries = self._entries()
-        for _, _, path in entries:
-            with contextlib.suppress(FileNotFoundError):
+        removed = 0
+        for _, _, path in self._entries():
+            with contextlib.suppress(OSError):
                 os.unlink(path)
-        return len(entries)
+                removed += 1
+        return removed
 
 
 @functools.cache
