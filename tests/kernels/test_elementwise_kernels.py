@@ -1,6 +1,8 @@
 """Elementwise kernels: every formula against the interpreter and NumPy; layouts, dtypes, casts, copies, threads."""
 
+import contextlib
 import functools
+import importlib
 
 import numpy as np
 import pytest
@@ -30,6 +32,7 @@ SPECIAL = [
     np.nan,
     1e-40,
     -1e-40,
+    3e-6,
     3e38,
     20.0,
     -20.0,
@@ -56,11 +59,12 @@ OPTIONS = {
 
 def operations():
     """The names of the operations whose formula is for real floating-point elements."""
-    return sorted(
-        name
-        for name, op in table.TABLE.items()
-        if op.kind in KINDS and formula_of(op) is not None and op.dtype_rule != table.INTEGRAL
-    )
+    return [name for name in every_formula() if table.TABLE[name].dtype_rule != table.INTEGRAL]
+
+
+def every_formula():
+    """The names of all operations of elements that have a formula."""
+    return sorted(name for name, op in table.TABLE.items() if op.kind in KINDS and formula_of(op) is not None)
 
 
 @functools.cache
@@ -75,7 +79,7 @@ def op_arguments(name):
     return operands, options
 
 
-def operands_of(name, dtype, count=None):
+def operands_of(name, dtype):
     """Random and special values; all pairs of special values where there are two operands."""
     operands, _ = op_arguments(name)
     random = np.random.default_rng(len(name))
@@ -87,7 +91,7 @@ def operands_of(name, dtype, count=None):
         found.append(np.concatenate([spread.astype(dtype), (first, second, first[::-1])[i % 3]]))
     if table.TABLE[name].dtype_rule == table.MASKED:
         found[0] = found[0] > 0
-    return found if count is None else [array[-count:].copy() for array in found]
+    return found
 
 
 def on_numpy(name, arrays):
@@ -127,19 +131,56 @@ def test_formula_agrees_with_numpy(name):
     assert_close(got, on_numpy(name, arrays), on_numpy(name, wide))
 
 
-@pytest.mark.parametrize("name", operations())
-def test_formula_agrees_with_interpreter(name):
-    arrays = operands_of(name, np.float32, count=45)
+def inputs_of(name, dtype):
+    """Every seventh of ``operands_of`` in a dtype; for integers, small ones and the extremes."""
+    if dtype in FLOATS:
+        found = [array[::7] for array in operands_of(name, np.float32)]
+        return [array.copy() if array.dtype == bool else array.astype(dtype) for array in found]
+    random = np.random.default_rng(len(name))
+    least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    special = np.array([0, 1, most, least, most, 1], dtype)
+    found = []
+    for i in range(op_arguments(name)[0]):
+        few = random.integers(max(least, -9), min(most, 9), 39, endpoint=True).astype(dtype)
+        found.append(np.concatenate([few, np.roll(special, i)]))
+    if table.TABLE[name].dtype_rule == table.MASKED:
+        found[0] = found[0] != 0
+    return found
+
+
+def assert_same_bits(got, wanted):
+    """Equal to the bit, zeros' signs too; any NaN equals any other."""
+    nan = got != got
+    np.testing.assert_array_equal(nan, wanted != wanted)
+    bits = f"u{got.itemsize}"
+    np.testing.assert_array_equal(got[~nan].view(bits), wanted[~nan].view(bits))
+
+
+FLOATS = [np.dtype(t) for t in (np.float32, np.float64, np.float16)]
+with contextlib.suppress(ImportError):
+    FLOATS.append(np.dtype(importlib.import_module("ml_dtypes").bfloat16))
+INTEGERS = [np.dtype(t) for t in (np.int64, np.int32, np.int16, np.uint8, np.bool_)]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=str)
+@pytest.mark.parametrize("name", every_formula())
+def test_formula_agrees_with_interpreter(name, dtype):
+    rule, arrays = table.TABLE[name].dtype_rule, inputs_of(name, dtype)
     elementwise._entries.clear()  # what other tests asked for
-    got = run(name, arrays)
-    key = (table.TABLE[name], None, None)
-    (entry,) = {e for k, e in elementwise._entries.items() if k[:3] == key and e.signature.operands[-1][0] != "number"}
-    for lanes in (4, 8, 16):
+    computed = np.dtype(np.float32) if rule == table.FLOAT and dtype in INTEGERS else None
+    got = run(name, arrays, dtype=computed)
+    if got is NotImplemented:
+        assert dtype not in FLOATS[:2] or rule == table.INTEGRAL
+        return
+    (entry,) = elementwise._entries.values()
+    for lanes in (4, 16) if dtype == np.float32 else (8,):
         program = lowered(elementwise_programs.flat(entry.signature, lanes))
-        out = np.full(45 + lanes, 77, got.dtype)
-        interpret(program, *arrays, out, 45, 32, 0, *entry.numbers)
-        np.testing.assert_array_equal(out[:45], got)
-        assert (out[45:] == np.array(77).astype(got.dtype)).all()
+        out = np.full(got.size + lanes, 1, got.dtype)
+        with np.errstate(all="ignore"):
+            interpret(program, *arrays, out, got.size, 32, 0, *entry.numbers)
+        assert_same_bits(out[: got.size], got)
+        assert (out[got.size :] == np.ones((), got.dtype)).all()
 
 
 @pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"])
