@@ -13,7 +13,7 @@ from .routing import kernel_for
 from .scratch import scratch
 from .value_types import scalar_of
 
-_WIDEST = 4  # vectors of queries in a block
+_WIDEST = {32: 4, 16: 2}  # number of registers -> vectors of queries in a block
 _KEY_BLOCK = 96  # keys at a time: their scores stay in the nearest cache
 _ALONE = 1 << 18  # multiplications below which other threads are not called in
 
@@ -21,13 +21,13 @@ _ALONE = 1 << 18  # multiplications below which other threads are not called in
 def _vectors(count, lanes):
     """How many vectors wide the blocks are into which ``count`` columns are cut: as even as can be."""
     whole = max(1, -(-count // lanes))
-    return -(-whole // -(-whole // _WIDEST))
+    return -(-whole // -(-whole // _WIDEST[host.vector_registers()]))
 
 
 def _panel_vectors(size, lanes):
     """How many vectors wide the panels of a gradient are: all of one width, so a divisor of their number."""
     whole = -(-size // lanes)
-    return next(v for v in range(_WIDEST, 0, -1) if whole % v == 0)
+    return next(v for v in range(_WIDEST[host.vector_registers()], 0, -1) if whole % v == 0)
 
 
 def _rows_together(array):

@@ -36,3 +36,8 @@ def host():
 def lanes(scalar_size):
     """How many elements of so many bytes a vector of this machine holds."""
     return host().vector_bytes // scalar_size
+
+
+def vector_registers():
+    """How many vectors the registers of this machine hold."""
+    return host().vector_registers

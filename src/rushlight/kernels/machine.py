@@ -31,6 +31,8 @@ class Host:
             disk().store(key, facts.encode())
         self.description, self.cpu, vector_bytes, has_tiles = facts.split("\n")
         self.vector_bytes = int(vector_bytes)
+        many = self.vector_bytes == 64 or self.description.startswith(("aarch64", "arm64"))
+        self.vector_registers = 32 if many else 16
         self.has_tiles = has_tiles == "tiles" and _may_use_tiles()
         self._libraries = 0
 

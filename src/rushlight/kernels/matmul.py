@@ -120,7 +120,7 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend):
         if not swapped and turns_out(shape, a.itemsize):
             first, second, *rest = ((batch, column, row) for batch, row, column in steps)
             shape, swapped = _shape(sizes[0], shape.n, shape.m, shape.k, second, first, *rest, c_turned=True), True
-    plan = plan_product(shape, lanes, a.itemsize, half, accumulate)
+    plan = plan_product(shape, lanes, host.vector_registers(), a.itemsize, half, accumulate)
     options = Options(
         storage,
         compute,
@@ -161,9 +161,9 @@ def _prepare_dots(shape, storage, lanes, epilogue):
         steps = shape.batch_a, shape.batch_b, shape.batch_c
     else:
         return None
-    count = at_once(numbers[2])
-    key = ("matmul_dots", storage, lanes, matrix, count, tuple(epilogue))
-    kernel = compiled(key, lambda: dots_program(storage, lanes, matrix, epilogue, count))
+    count, registers = at_once(numbers[2]), host.vector_registers()
+    key = ("matmul_dots", storage, lanes, registers, matrix, count, tuple(epilogue))
+    kernel = compiled(key, lambda: dots_program(storage, lanes, registers, matrix, epilogue, count))
     return kernel, dots_plan(*numbers, shape.batch, steps)
 
 

@@ -29,7 +29,8 @@ SIZES = (
     "chunks",
 )  # numbers the program reads
 FEW = 8  # vectors for which the matrix is read again from a cache
-_ROWS = {1: 8, 2: 8, 4: 4}  # that are multiplied at once with so many vectors: enough sums to keep the multipliers busy
+# Number of registers -> vectors -> rows that are multiplied at once with them: enough sums to keep the multipliers busy.
+_ROWS = {32: {1: 8, 2: 8, 4: 4}, 16: {1: 8, 2: 4, 4: 2}}
 _BLOCK = 8  # rows that one chunk has a multiple of
 _LEAST = 1 << 14  # elements of the matrix that are worth a chunk
 
@@ -50,16 +51,17 @@ def dots_plan(rows, step, vectors, vector_step, depth, c_step, batch=1, batch_st
 
 def at_once(vectors):
     """How many vectors are multiplied at once where there are so many."""
-    return max(count for count in _ROWS if count <= vectors)
+    return max(count for count in (1, 2, 4) if count <= vectors)
 
 
-def dots_program(storage, lanes, matrix, epilogue, at_once):
+def dots_program(storage, lanes, registers, matrix, epilogue, at_once):
     """As ``matmul_program`` for float32 and float64, with A or B^T (``matrix`` "a" or "b") as the matrix.
 
     The results for one vector lie side by side in C; there may be more vectors than are multiplied ``at_once``. There is
     no addend, and ``resume`` must be 0.
     """
-    block = _block(storage, lanes, _ROWS[at_once], at_once)
+    rows_at_once = _ROWS[registers][at_once]
+    block = _block(storage, lanes, rows_at_once, at_once)
     parameters = [("a", f"{storage}*"), ("b", f"{storage}*"), ("c", f"{storage}*"), ("bias", f"{storage}*")]
     parameters += [("addend", f"{storage}*"), ("workspace", f"{storage}*"), ("sizes", "i64*"), ("alpha", storage)]
     builder = Builder("matmul_dots", [*parameters, ("resume", "i64")])
@@ -75,16 +77,16 @@ def dots_program(storage, lanes, matrix, epilogue, at_once):
                 builder.offset(pointer, one.index * size[step])
                 for pointer, step in ((held, "matrix_batch"), (given, "vectors_batch"), (c, "c_batch"))
             )
-            _multiply_rows(builder, size, block, at_once, matrix_of, vectors_of, results, first, last)
+            _multiply_rows(builder, size, block, (rows_at_once, at_once), matrix_of, vectors_of, results, first, last)
             if epilogue != PLAIN:
                 _finish_rows(builder, size, lanes, epilogue, results, bias, alpha, first, last)
     return Program("matmul_dots", [block, builder.function])
 
 
 def _multiply_rows(builder, size, block, at_once, matrix, vectors, results, first, last):
-    """Rows ``first`` to ``last`` of one matrix times all its vectors."""
+    """Rows ``first`` to ``last`` of one matrix times all its vectors, so many rows and vectors ``at_once``."""
     step, vector_step, c_step = (size[name] for name in ("step", "vector_step", "c_step"))
-    with builder.loop(first, last, _ROWS[at_once]) as row, builder.loop(0, size["vectors"], at_once) as v:
+    with builder.loop(first, last, at_once[0]) as row, builder.loop(0, size["vectors"], at_once[1]) as v:
         place = builder.offset(builder.offset(results, v.index * c_step), row.index)
         left, right = builder.offset(matrix, row.index * step), builder.offset(vectors, v.index * vector_step)
         counts = last - row.index, size["vectors"] - v.index

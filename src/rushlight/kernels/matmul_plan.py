@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-TILE_ROWS = {1: 10, 2: 8, 3: 8, 4: 6, 8: 3}  # of the blocks so many vectors wide that fill the registers
+# Number of registers -> vectors in a panel -> rows of the tiles that leave registers for a panel's row and a number of A.
+TILE_ROWS = {32: {1: 10, 2: 8, 3: 8, 4: 6, 8: 3}, 16: {1: 10, 2: 6, 3: 4}}
+PANEL_VECTORS = {32: (4, 8), 16: (2, 3)}  # vectors in a panel at most, and where one low tile has all rows
 
 DEEPEST = 1024  # k at once: a panel of B that deep stays in the second-level cache
 PACK_PARTS = 4  # chunks into which the packing of a shared panel is cut
@@ -82,9 +84,11 @@ def _shared_out(total, parts, most):
     return (small + 1, small), large_count
 
 
-def _cut(shape, lanes, wanted):
+def _cut(shape, lanes, registers, wanted):
     """How C is cut up: (vectors, panels, widths, wide panels, tiles, heights, big tiles)."""
-    most = 8 if shape.m <= TILE_ROWS[8] else 4
+    rows_of, (most, widest) = TILE_ROWS[registers], PANEL_VECTORS[registers]
+    if shape.m <= rows_of[widest]:
+        most = widest
     vectors = -(-shape.n // lanes)
     panels = -(-vectors // most)
     if shape.batch == 1:
@@ -93,7 +97,7 @@ def _cut(shape, lanes, wanted):
         elif 2 < panels < wanted:
             panels += panels % 2  # an even number of them for two threads
     widths, wide_panels = _shared_out(vectors, panels, most)
-    most_rows = TILE_ROWS[8 if widths[0] > 4 else widths[0]]
+    most_rows = next(rows for width, rows in rows_of.items() if width >= widths[0])
     tiles = -(-shape.m // most_rows)
     return vectors, panels, widths, wide_panels, tiles, *_shared_out(shape.m, tiles, most_rows)
 
@@ -118,10 +122,13 @@ def _blocks_of_rows(shape, size, wanted, chunks, tiles, height, b_pack):
     return max(blocks, -(-tiles * height // _TURNED_ROWS)) if shape.c_turned else blocks
 
 
-def plan_product(shape, lanes, size, half, resumes):
-    """The Plan for a Shape, ``lanes`` in a vector, ``size`` bytes in an element; ``half``: storage must be converted."""
+def plan_product(shape, lanes, registers, size, half, resumes):
+    """The Plan for a Shape: ``lanes`` in a vector, so many registers of vectors, ``size`` bytes in an element.
+
+    ``half``: storage must be converted.
+    """
     wanted = min(_WANTED_CHUNKS, shape.batch * shape.m * shape.n * shape.k // _LEAST_CHUNK)
-    vectors, panels, widths, wide_panels, tiles, heights, big_tiles = _cut(shape, lanes, wanted)
+    vectors, panels, widths, wide_panels, tiles, heights, big_tiles = _cut(shape, lanes, registers, wanted)
     a_pack, b_pack = _packing(shape, size, half, panels, tiles)
     row_blocks = _blocks_of_rows(shape, size, wanted, shape.batch * panels, tiles, heights[0], b_pack)
     parts = shape.batch * panels * row_blocks
