@@ -16,20 +16,23 @@ from .plans import Plans
 from .pooling import NUMBERS, THREADED_ELEMENTS, over_tiles, over_vectors, squeezed, window_plan
 from .program import Program
 from .routing import kernel_for
-from .window_staging import Numbers, stage_function
+from .window_staging import Numbers, stage_function, step_class, stepped_load, stepped_store
 
 _plans, _gradient_plans = Plans(), Plans()
 _CHUNK_ELEMENTS = 1 << 14
+_FEW_TAPS = 4  # they are added up window by window in less time than row by row
 
 
 class Form(NamedTuple):
     """What a mean-pooling program is specialised in: elements, lanes, the staging's step class (None for none), how far
-    apart the windows are that are read in place, row by row (0: they are not), whether every window is an output."""
+    apart the windows are that are read in place, row by row (0: they are not), whether rows are added up first, and
+    whether every window is an output."""
 
     scalar: str
     lanes: int
     step_class: int | None
     step: int
+    by_lines: bool
     dense: bool
 
 
@@ -58,7 +61,7 @@ def mean_pool_program(form):
     parameters += [("slab_table", "i64*"), ("numbers", "i64*"), ("taps", "i64*"), ("tap_count", "i64")]
     builder = Builder("mean_pool", [*parameters, ("valid", "bool*"), ("starts", "i64*")])
     source, found, divisor, scratch, slab_table, numbers, taps, tap_count, valid, starts = builder.parameters
-    n = Numbers(builder, numbers, NUMBERS)
+    n = Numbers(builder, numbers, (*NUMBERS, "column_taps"))
     out_volume = n["depth_out"] * n["height_out"] * n["width_out"]
 
     def one_plane(plane, begin, depth, row, rows):
@@ -74,10 +77,40 @@ def mean_pool_program(form):
             (mean,), place, kept = squeezed(builder, form, first, mask, total, valid, starts, [mean])
             builder.store(mean, found, out_first + place, kept)
 
-        over_vectors(builder, form, n, begin, rows, vector)
+        if form.by_lines:
+            area = builder.offset(scratch, builder.worker() * n["area"])
+            shares, target = builder.offset(divisor, line * n["pitch"]), builder.offset(found, out_first)
+            _mean_lines(builder, form, n, begin, rows, (taps, tap_count), area, shares, target)
+        else:
+            over_vectors(builder, form, n, begin, rows, vector)
 
     over_tiles(builder, n, source, scratch, slab_table, numbers, stage, one_plane)
     return Program("mean_pool", [*([] if stage is None else [stage]), builder.function])
+
+
+def _mean_lines(builder, form, n, begin, rows, taps, sums, shares, target):
+    """Means of windows read in place: of each line of them, sums of the rows first, then of columns of that sum."""
+    lanes, zero = form.lanes, builder.constant(0, f"{form.scalar}x{form.lanes}")
+    row_taps, row_count = taps
+    with builder.loop(0, rows) as row:
+        top = builder.offset(begin, row.index * n["row_stride"] * n["width"])
+        first = row.index * n["width_out"]
+
+        def column_sums(index, mask, _):
+            with builder.loop(0, row_count, 1, [zero]) as tap:
+                place = builder.offset(top, builder.load(row_taps, tap.index))
+                tap.carry = [tap.carry[0] + builder.load(place, index, lanes, mask)]
+            builder.store(tap.results[0], sums, index)
+
+        def window_sums(index, mask, _):
+            left = n["width_out"] - index
+            with builder.loop(0, n["column_taps"], 1, [zero]) as tap:
+                near = builder.offset(sums, tap.index)
+                tap.carry = [tap.carry[0] + stepped_load(builder, near, index, None, lanes, form.step, mask, left)]
+            builder.store(tap.results[0] / builder.load(shares, first + index, lanes), target, first + index, mask)
+
+        builder.for_lanes(0, n["width"], lanes, column_sums)
+        builder.for_lanes(0, n["width_out"], lanes, window_sums)
 
 
 class MeanPool:
@@ -91,6 +124,12 @@ class MeanPool:
         axes = forward_axes(shape[-count:], out, kernel, stride, padding, (1,) * count)
         self.staging, self.numbers, self.area = staging, *_ = window_plan(axes, math.prod(shape[:-count]), lanes)
         self.taps = staging.tap_offsets()
+        numbers = dict(zip(NUMBERS, self.numbers.tolist()), column_taps=len(axes[2].taps))
+        by_lines = staging.in_place and len(self.taps) > _FEW_TAPS
+        if by_lines:
+            self.taps = self.taps[:: len(axes[2].taps)].copy()  # of rows
+            self.area = numbers["area"] = axes[2].length + 2 * lanes
+        self.numbers = np.array(list(numbers.values()), np.int64)
         self.valid, self.starts = staging.squeezing(lanes)
         counts = divisors(axes, count_include_pad, divisor_override)
         lines = np.ones((*counts.shape[:2], staging.pitch), dtype)
@@ -98,7 +137,9 @@ class MeanPool:
         self.divisor = np.concatenate([lines.reshape(-1), np.ones(lanes, dtype)])
         scalar = "f32" if dtype.itemsize == 4 else "f64"
         step_class = None if staging.direct else staging.step_class
-        form = Form(scalar, lanes, step_class, staging.in_place and axes[2].stride, staging.pitch == axes[2].out)
+        form = Form(
+            scalar, lanes, step_class, staging.in_place and axes[2].stride, by_lines, staging.pitch == axes[2].out
+        )
         self.kernel = compiled(("mean pool", *form), lambda: mean_pool_program(form))
         self.run = self.kernel.threaded if math.prod(shape) > THREADED_ELEMENTS else self.kernel.alone
 
@@ -146,50 +187,61 @@ def adaptive_avg_pool(self, out):
 
 # ---------------------------------------------------------------- the gradient
 
-_GRADIENT_NUMBERS = ("planes", "planes_at_once", "volume", "lines", "columns", "tap_count", "step")
+_GRADIENT_NUMBERS = ("planes", "planes_at_once", "volume", "lines", "columns", "tap_count", "step", "width", "area")
 
 
-def mean_pool_gradient_program(scalar, lanes, contiguous):
-    """The program ``(grad, found, divisor, numbers, line_taps, row_places, first_columns, tap_columns)``.
+def mean_pool_gradient_program(scalar, lanes, step, apart):
+    """The program ``(grad, found, divisor, scratch, numbers, line_taps, row_places, first_columns, tap_columns)``.
 
     For each line of windows (a row of outputs) the taps' rows inside the source are listed: ``line_taps`` counts them
     from the start, ``row_places`` says where each begins. Along the row, tap ``t`` of the windows from
-    ``first_columns[t]`` to ``first_columns[taps + t]`` falls inside, from ``tap_columns[t]`` on.
+    ``first_columns[t]`` to ``first_columns[taps + t]`` falls inside, from ``tap_columns[t]`` on. What a line gives to
+    each column is the same for all its rows. ``step`` is the class of the steps from window to window; ``apart``: those of a line share no
+    columns.
     """
-    parameters = [("grad", f"{scalar}*"), ("found", f"{scalar}*"), ("divisor", f"{scalar}*"), ("numbers", "i64*")]
-    parameters += [(name, "i64*") for name in ("line_taps", "row_places", "first_columns", "tap_columns")]
-    builder = Builder("mean_pool_gradient", parameters)
-    grad, found, divisor, numbers, line_taps, row_places, first_columns, tap_columns = builder.parameters
+    arrays = [(name, f"{scalar}*") for name in ("grad", "found", "divisor", "scratch")]
+    tables = [(name, "i64*") for name in ("numbers", "line_taps", "row_places", "first_columns", "tap_columns")]
+    builder = Builder("mean_pool_gradient", [*arrays, *tables])
+    grad, found, divisor, scratch, numbers, line_taps, row_places, first_columns, tap_columns = builder.parameters
     n = Numbers(builder, numbers, _GRADIENT_NUMBERS)
     zero = builder.constant(0, f"{scalar}x{lanes}")
-    steps = None if contiguous else builder.iota(f"i64x{lanes}") * builder.splat(n["step"], lanes)
 
-    def one_line(target, flowing, share, ends):
+    def clear(target, size):
+        builder.for_lanes(0, size, lanes, lambda i, mask, _: builder.store(zero, target, i, mask))
+
+    def one_line(target, flowing, share, ends, sums):
+        clear(sums, n["width"])
+        with builder.loop(0, n["tap_count"]) as tap:
+            end = builder.load(first_columns, n["tap_count"] + tap.index)
+            to = builder.offset(sums, builder.load(tap_columns, tap.index))
+
+            def piece(index, mask, _):
+                value = builder.load(flowing, index, lanes, mask) / builder.load(share, index, lanes)
+                place = (to, index, n["step"], lanes, step, mask, end - index)
+                stepped_store(builder, value if apart else stepped_load(builder, *place) + value, *place)
+
+            builder.for_lanes(builder.load(first_columns, tap.index), end, lanes, piece)
+
+        def add(row):
+            def piece(index, mask, _):
+                value = builder.load(row, index, lanes, mask) + builder.load(sums, index, lanes, mask)
+                builder.store(value, row, index, mask)
+
+            builder.for_lanes(0, n["width"], lanes, piece)
+
         with builder.loop(builder.load(ends, 0), builder.load(ends, 1)) as row:
-            row_target = builder.offset(target, builder.load(row_places, row.index))
-            with builder.loop(0, n["tap_count"]) as tap:
-                end = builder.load(first_columns, n["tap_count"] + tap.index)
-                to = builder.offset(row_target, builder.load(tap_columns, tap.index))
-
-                def piece(index, mask, _):
-                    value = builder.load(flowing, index, lanes, mask) / builder.load(share, index, lanes)
-                    place = builder.offset(to, index * n["step"])
-                    if contiguous:
-                        builder.store(builder.load(place, 0, lanes, mask) + value, place, 0, mask)
-                    else:
-                        builder.scatter(builder.gather(place, steps, mask) + value, place, steps, mask)
-
-                builder.for_lanes(builder.load(first_columns, tap.index), end, lanes, piece)
+            add(builder.offset(target, builder.load(row_places, row.index)))
 
     with builder.parallel((n["planes"] + (n["planes_at_once"] - 1)) // n["planes_at_once"]) as chunk:
         first = chunk * n["planes_at_once"]
+        sums = builder.offset(scratch, builder.worker() * n["area"])
         with builder.loop(first, builder.minimum(first + n["planes_at_once"], n["planes"])) as plane:
             target = builder.offset(found, plane.index * n["volume"])
-            builder.for_lanes(0, n["volume"], lanes, lambda i, mask, _: builder.store(zero, target, i, mask))
+            clear(target, n["volume"])
             with builder.loop(0, n["lines"]) as line:
                 flowing = builder.offset(grad, (plane.index * n["lines"] + line.index) * n["columns"])
                 share = builder.offset(divisor, line.index * n["columns"])
-                one_line(target, flowing, share, builder.offset(line_taps, line.index))
+                one_line(target, flowing, share, builder.offset(line_taps, line.index), sums)
     return Program("mean_pool_gradient", [builder.function])
 
 
@@ -218,9 +270,16 @@ class MeanPoolGradient:
         self.first_columns, self.tap_columns = np.concatenate([first, end]), taps
         self.planes, volume = math.prod(shape[:-count]), math.prod(lengths)
         at_once = max(1, min(self.planes // 8, _CHUNK_ELEMENTS // volume))
+        self.area = width.length + lanes
         numbers = (self.planes, at_once, volume, depth.out * height.out, width.out, len(taps), width.stride)
+        numbers = (*numbers, width.length, self.area)
         self.numbers = np.array(numbers, np.int64)
-        form = ("f32" if dtype.itemsize == 4 else "f64", lanes, width.stride == 1)
+        form = (
+            "f32" if dtype.itemsize == 4 else "f64",
+            lanes,
+            step_class(width.stride),
+            max(width.taps) < width.stride,
+        )
         self.kernel = compiled(("mean pool gradient", *form), lambda: mean_pool_gradient_program(*form))
         self.run = self.kernel.threaded if self.planes * volume > THREADED_ELEMENTS else self.kernel.alone
 
@@ -230,7 +289,8 @@ class MeanPoolGradient:
     def arguments(self, grad, found):
         """What the program takes."""
         tables = (self.line_taps, self.row_places, self.first_columns, self.tap_columns)
-        return (grad, found, self.divisor, self.numbers, *tables)
+        scratch = np.empty(pool().scratch_areas * self.area, grad.dtype)
+        return (grad, found, self.divisor, scratch, self.numbers, *tables)
 
 
 def _inside(axis, window):
