@@ -9,6 +9,8 @@ import numpy as np
 from ..base import dtypes
 from ..base.shapes import reduced_shape
 from ..ops.reduce import axes_of
+from ..ops.table import TABLE
+from . import elementwise
 from .host import host
 from .kernel import compiled
 from .plans import Plans
@@ -100,6 +102,19 @@ def _accumulated(name, array, dim, keepdim, dtype):
 @kernel_for("sum")
 def sum(self, dim, keepdim, dtype):
     return _accumulated("sum", self, dim, keepdim, dtype)
+
+
+@kernel_for("nansum")
+def nansum(self, dim, keepdim, dtype):
+    return _accumulated("nansum" if scalar_of(self.dtype) in _FLOATS else "sum", self, dim, keepdim, dtype)
+
+
+@kernel_for("count_nonzero")
+def count_nonzero(self, dim):
+    unequal = elementwise.run(TABLE["ne"], [self, np.zeros((), self.dtype)])
+    if unequal is NotImplemented:
+        return NotImplemented
+    return _accumulated("sum", unequal, dim or None, False, None)
 
 
 @kernel_for("mean")

@@ -90,7 +90,7 @@ def squared(x):
 
 
 class Sum(Reduction):
-    """``sum``, ``mean``, ``norm1`` (sum of sizes) and ``norm2`` (root of the sum of squares)."""
+    """``sum``, ``nansum`` (NaN counts as 0), ``mean``, ``norm1`` (sum of sizes), ``norm2`` (root of the sum of squares)."""
 
     identity = 0
 
@@ -99,6 +99,8 @@ class Sum(Reduction):
         self.divides = name == "mean"
 
     def taken(self, span, x, index):
+        if self.name == "nansum":
+            return [span.builder.select(x.differs(x), span.builder.constant(0, x.type), x)]
         return [abs(x) if self.name == "norm1" else x * x if self.name == "norm2" else x]
 
     merge = staticmethod(add_each)
@@ -285,7 +287,7 @@ def finite(builder, x):
 
 
 _CLASSES = {
-    **dict.fromkeys(("sum", "mean", "norm1", "norm2"), Sum),
+    **dict.fromkeys(("sum", "nansum", "mean", "norm1", "norm2"), Sum),
     "prod": Product,
     **dict.fromkeys(("max", "min", "norm_max"), Extreme),
     **dict.fromkeys(("max_at", "min_at"), Position),

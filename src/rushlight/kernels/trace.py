@@ -306,6 +306,15 @@ class Emission(SymbolicMath):
 
 # ---------------------------------------------------------------- operations without a formula of their own
 
+
+def _length(m, a, b):
+    """``sqrt(a**2 + b**2)`` of sizes, the larger one kept out of the squares; infinite where one is, beside NaN too."""
+    larger, smaller = m.maximum(a, b), m.minimum(a, b)
+    ratio = m.where(larger == 0, 0.0, smaller / larger)
+    found = larger * m.sqrt(1 + ratio * ratio)
+    return m.where(a == math.inf, a, m.where(b == math.inf, b, found))
+
+
 _FORMULAS = {  # by the ufunc that computes an operation on arrays
     np.multiply: lambda m, a, b: a * b,
     np.negative: lambda m, x: -x,
@@ -325,6 +334,7 @@ _FORMULAS = {  # by the ufunc that computes an operation on arrays
     np.reciprocal: lambda m, x: 1 / x,
     np.arctan2: lambda m, a, b: m.arctan2(a, b),
     np.copysign: lambda m, a, b: m.copysign(a, b),
+    np.hypot: lambda m, a, b: _length(m, abs(a), abs(b)),
     np.fmax: lambda m, a, b: m.where(a >= b, a, m.where(m.isnan(b), a, b)),
     np.fmin: lambda m, a, b: m.where(a <= b, a, m.where(m.isnan(b), a, b)),
     **{getattr(np, name): _function(name, 1) for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p")},

@@ -454,7 +454,7 @@ class glu:
     """The first half along ``dim`` times the sigmoid of the second half (Dauphin et al., 2016)."""
 
     def forward(self, dim):
-        first, second = _halves(self, dim)
+        first, second = halves(self, dim)
         if is_half(self.dtype):
             first, second = first.astype(np.float32), second.astype(np.float32)
         gate = np.exp(-second)
@@ -464,10 +464,10 @@ class glu:
     def d_self(grad, self, dim):
         first, second = self.chunk(2, dim)
         gate = second.sigmoid()
-        return functions.cat([grad * gate, grad * first * functions.sigmoid_backward(gate * 0 + 1, gate)], dim)
+        return functions.cat([grad * gate, functions.sigmoid_backward(grad * first, gate)], dim)
 
 
-def _halves(array, dim):
+def halves(array, dim):
     if array.ndim == 0:
         raise RuntimeError(
             hinted(

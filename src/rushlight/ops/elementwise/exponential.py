@@ -144,6 +144,12 @@ class logaddexp:
 
     numpy = _log_sum
 
+    def element(m, self, other):
+        larger, smaller = m.maximum(self, other), m.minimum(self, other)
+        # Equal operands may be infinite: their difference would be NaN.
+        distance = m.where(self == other, 0.0, smaller - larger)
+        return larger + m.log1p(m.exp(distance))
+
     def d_self(grad, self, other):
         return grad / conj(1 + functions.exp(other - self))
 
