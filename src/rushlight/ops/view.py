@@ -16,8 +16,7 @@ class view_shape:
     """The same elements under another shape, without copying."""
 
     def forward(self, size):
-        # NumPy takes the same steps where no length is 1 or 0, whose steps mean nothing.
-        if min(size, default=0) >= -1 if self.flags.c_contiguous else min(*self.shape, *size, 2) > 1:
+        if min(size, default=0) >= -1 if self.flags.c_contiguous else _has_plain_steps(self, size):
             try:
                 return self.reshape(size, copy=False)
             except ValueError:  # refused: the general way says why
@@ -37,6 +36,22 @@ class view_shape:
 
     def d_self(grad, shape):
         return grad.reshape(shape)
+
+
+def _has_plain_steps(array, shape):
+    """Whether a view of that shape has NumPy's steps: no length is 1 or 0, whose steps mean nothing, or to be inferred."""
+    return min(*array.shape, *shape, 2) > 1
+
+
+def _has_view(array, shape):
+    """Whether there is a view of that shape, in which all lengths are known."""
+    if not _has_plain_steps(array, shape):
+        return view_strides(array.shape, element_strides(array), shape) is not None
+    try:
+        array.reshape(shape, copy=False)
+    except ValueError:
+        return False
+    return True
 
 
 @op("reshape_alias(Tensor self, int[] size) -> Tensor", kind=VIEW, names=(), node="ReshapeAliasBackward0")
@@ -135,7 +150,7 @@ def reshape(input, *shape):
         else:
             return functions.view_shape(input, given)
     shape = infer_view_shape(_lengths(shape, "reshape"), array.size)
-    if view_strides(array.shape, element_strides(array), shape) is not None:
+    if _has_view(array, shape):
         return functions.view_shape(input, shape) if array.flags.c_contiguous else functions.reshape_alias(input, shape)
     if input.requires_grad:
         return functions.unsafe_view(input.clone(memory_format=contiguous_format), shape)

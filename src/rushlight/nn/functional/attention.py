@@ -74,14 +74,14 @@ def _added_mask(mask, dtype):
 
 def _is_one_operation(query, key, value, mask, grouped):
     """Whether the operation takes these: batches of heads that match, and a mask that needs no gradient."""
-    shape, of_key, of_value = query.shape, key.shape, value.shape
+    shape, of_key, of_value = tuple(query.shape), tuple(key.shape), tuple(value.shape)
     if not len(shape) == len(of_key) == len(of_value) == 4 or not query.is_floating_point():
         return False
     if mask is not None and mask.requires_grad:
         return False
     fit = of_key[1] > 0 and shape[1] % of_key[1] == 0 if grouped else shape[1] == of_key[1]
     same = shape[0] == of_key[0] and shape[3] == of_key[3] and of_key[:3] == of_value[:3]
-    return fit and same and query.numel() * key.numel() * value.numel() > 0
+    return fit and same and 0 not in shape + of_key + of_value
 
 
 def _check_attention(query, key, value, attn_mask, is_causal):
@@ -321,11 +321,11 @@ def _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads):
     if dims not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor")
     kind = "batched (3-D)" if dims == 3 else "unbatched (2-D)"
-    _require(
-        key.dim() == dims and value.dim() == dims,
-        f"For {kind} `query`, expected `key` and `value` to be {dims}-D "
-        f"but found {key.dim()}-D and {value.dim()}-D tensors respectively",
-    )
+    if not key.dim() == value.dim() == dims:
+        raise AssertionError(
+            f"For {kind} `query`, expected `key` and `value` to be {dims}-D "
+            f"but found {key.dim()}-D and {value.dim()}-D tensors respectively"
+        )
     if key_padding_mask is not None:
         _require(
             key_padding_mask.dim() == dims - 1,
@@ -348,15 +348,15 @@ def _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads):
 
 
 def _check_embedding(query, key, value, embed_dim, num_heads, separate):
-    _require(query.shape[2] == embed_dim, f"was expecting embedding dimension of {embed_dim}, but got {query.shape[2]}")
-    _require(embed_dim % num_heads == 0, f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
-    if separate:
-        _require(
-            key.shape[:2] == value.shape[:2],
-            f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}",
-        )
-    else:
-        _require(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
+    present, of_key, of_value = query.shape[2], key.shape, value.shape
+    if present != embed_dim:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {present}")
+    if embed_dim % num_heads:
+        raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
+    if separate and of_key[:2] != of_value[:2]:
+        raise AssertionError(f"key's sequence and batch dims {of_key[:2]} do not match value's {of_value[:2]}")
+    if not separate and of_key != of_value:
+        raise AssertionError(f"key shape {of_key} does not match value shape {of_value}")
 
 
 def _check_separate_weights(weights, query, key, value):
