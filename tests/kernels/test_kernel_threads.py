@@ -17,6 +17,7 @@ from rushlight.kernels.program import Program
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 CHUNK = 64
+F = rl.nn.functional
 
 
 def sums_program():
@@ -85,6 +86,87 @@ def test_several_python_threads_at_once(kernel):
     for caller in callers:
         caller.join()
     assert not wrong
+
+
+def gradients(function, *shapes):
+    """What a call gives for random operands of these shapes, and the gradients of it."""
+    operands = [rl.randn(shape, requires_grad=True) for shape in shapes]
+    found = function(*operands)
+    return [found, *rl.autograd.grad(found, operands, rl.randn_like(found))]
+
+
+def adam_steps():
+    parameters = [rl.nn.Parameter(rl.randn(shape)) for shape in ((300, 500), (7,))]
+    optimizer = rl.optim.Adam(parameters)
+    for _ in range(3):
+        for parameter in parameters:
+            parameter.grad = parameter.detach() ** 2
+        optimizer.step()
+    return parameters
+
+
+def recurrent(kind):
+    layer, x = getattr(rl.nn, kind)(40, 48), rl.randn(9, 33, 40, requires_grad=True)
+    found, _ = layer(x)
+    found.backward(rl.randn_like(found))
+    return [found, x.grad, *(parameter.grad for parameter in layer.parameters())]
+
+
+def embedding():
+    rows = rl.randint(0, 50, (3000,))
+    return gradients(lambda weight: F.embedding(rows, weight), (50, 64))
+
+
+def cross_entropy():
+    classes = rl.randint(0, 300, (257,))
+    return gradients(lambda x: F.cross_entropy(x, classes), (257, 300))
+
+
+CALLS = {
+    "formula": lambda: gradients(F.gelu, (300, 1000)),
+    "broadcast": lambda: gradients(lambda x, y: x * y, (300, 1000), (1000,)),
+    "strided": lambda: gradients(lambda x, y: x.T + y, (301, 507), (507, 301)),
+    "sum": lambda: [rl.randn(1001, 407).sum(dim) for dim in (None, 0, 1)],
+    "var": lambda: gradients(lambda x: x.var(1), (301, 1003)),
+    "argmax": lambda: [rl.randn(1001, 407).argmax(dim) for dim in (None, 0, 1)],
+    "cumsum": lambda: [rl.randn(301, 1003).cumsum(dim) for dim in (0, 1)],
+    "softmax": lambda: gradients(lambda x: x.softmax(-1), (301, 1003)),
+    "layer_norm": lambda: gradients(lambda x, w, b: F.layer_norm(x, (503,), w, b), (501, 503), (503,), (503,)),
+    "batch_norm": lambda: gradients(
+        lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), (9, 33, 21, 20), (33,), (33,)
+    ),
+    "cross_entropy": cross_entropy,
+    "loss": lambda: gradients(F.mse_loss, (301, 1003), (301, 1003)),
+    "embedding": embedding,
+    "product": lambda: gradients(rl.matmul, (203, 457), (457, 311)),
+    "long product": lambda: gradients(rl.matmul, (5, 9001), (9001, 7)),
+    "batched product": lambda: gradients(rl.bmm, (33, 65, 47), (33, 47, 31)),
+    "linear": lambda: gradients(F.linear, (65, 784), (301, 784), (301,)),
+    "vector": lambda: gradients(rl.mv, (1003, 501), (501,)),
+    "convolution": lambda: gradients(lambda x, w, b: F.conv2d(x, w, b, 1, 1), (9, 17, 27, 29), (33, 17, 3, 3), (33,)),
+    "strided convolution": lambda: gradients(lambda x, w: F.conv2d(x, w, None, 2, 1), (5, 16, 31, 31), (24, 16, 3, 3)),
+    "depthwise": lambda: gradients(lambda x, w: F.conv2d(x, w, padding=1, groups=32), (4, 32, 28, 28), (32, 1, 3, 3)),
+    "max_pool": lambda: gradients(lambda x: F.max_pool2d(x, 3, 2), (9, 33, 29, 29)),
+    "avg_pool": lambda: gradients(lambda x: F.avg_pool2d(x, 2), (9, 33, 28, 28)),
+    "attention": lambda: gradients(F.scaled_dot_product_attention, *[(3, 5, 131, 40)] * 3),
+    "lstm": lambda: recurrent("LSTM"),
+    "gru": lambda: recurrent("GRU"),
+    "adam": adam_steps,
+    "random numbers": lambda: [rl.rand(100_001), rl.randn(100_001), F.dropout(rl.ones(100_001))],
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_bit_depends_on_the_number_of_threads(name):
+    before, found = rl.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3, 4):
+            rl.set_num_threads(threads)
+            rl.manual_seed(3)
+            found.append([each.detach().numpy().tobytes() for each in CALLS[name]()])
+    finally:
+        rl.set_num_threads(before)
+    assert all(each == found[0] for each in found)
 
 
 SCRIPT = """
