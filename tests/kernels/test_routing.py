@@ -98,6 +98,11 @@ def test_show_prints_all_parts(capsys):
     printed = capsys.readouterr().out
     for part in ("---- program", "parallel", "---- llvm", "define void @entry", "---- assembly", "launched once"):
         assert part in printed
+    kernels.show(
+        lambda: (F.gelu(rl.zeros(100_000)), F.mse_loss(rl.zeros(100_000), rl.ones(100_000))), parts=["formula"]
+    )
+    printed = capsys.readouterr().out
+    assert printed.count("---- formula") == 2 and "def element(m, self, approximate" in printed
     kernels.show(lambda: rl.ones(2) + 1)
     assert "no kernel ran" in capsys.readouterr().out
     with pytest.raises(ValueError, match="parts are of formula"):

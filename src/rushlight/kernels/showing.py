@@ -70,8 +70,8 @@ def _print(kernel, launches, parts, file):
 
 
 def formula(kernel):
-    """The source of the formulas that a kernel was traced from; empty for templates."""
-    operations = [TABLE[part] for part in kernel.key[1:] if isinstance(part, str) and part in TABLE]
+    """The source of the formulas that a kernel was traced from; empty for templates and NumPy's own functions."""
+    operations = [TABLE[part] for part in kernel.key if isinstance(part, str) and part in TABLE]
     sources = [inspect.getsource(op.element) for op in operations if op.element is not None]
     return "\n".join(textwrap.dedent(source) for source in sources)
 
