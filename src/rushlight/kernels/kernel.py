@@ -109,9 +109,9 @@ def _code(key, source):
 
 
 def _make(key, build):
+    imports, _ = _shared()
     began = time.perf_counter()
     code, fresh = _code(key, build)
-    imports, _ = _shared()
     addresses, loaded = host().load(code, ("call_alone", "call_threaded", "description"), imports)
     if _LOG:
         took = (time.perf_counter() - began) * 1e3
