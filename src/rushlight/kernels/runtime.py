@@ -8,10 +8,10 @@ import sys
 _IDLE_SPINS = 50_000  # pauses before a worker goes to sleep: about half a millisecond
 _WAIT_SPINS = 15_000  # pauses before a waiting thread lets others use its core
 _NAP_MICROSECONDS = 20
-# Every so many pauses a waiting thread offers its core to whoever else wants it (0.2 us where nobody does). One that only
-# spins uses up its share of a core that it has with a neighbour, and is put aside when it has work at last, with a chunk
-# in hand for which all others wait: some milliseconds.
-_YIELD_SPINS = 64
+# Every so many pauses a waiting thread offers its core to whoever else wants it: a third of a microsecond where nobody does.
+# One that only spins uses up its share of a core that it has with a neighbour, and is put aside when it has work at last,
+# with a chunk in hand for which all others wait: some milliseconds.
+_YIELD_SPINS = 1024
 MAXIMUM_THREADS = 256
 
 # The state's fields, bytes from its start, each on cache lines of its own.
