@@ -68,7 +68,7 @@ class _Plan:
         lanes, gates = host.lanes(NUMPY[scalar].itemsize), CELLS[kind].gates
         unit_vectors, vectors = panel_vectors(kind, backward)
         panels = -(-size // (unit_vectors * lanes))
-        packed = panels * vectors * lanes * (size + inputs)
+        packed = panels * vectors * lanes * (size * (gates if backward else 1) + inputs)
         work = rows * size * size * gates
         by_rows = _by_rows(gates, scalar, rows, size, inputs, threads)
         if by_rows:

@@ -74,6 +74,23 @@ class _VectorLayer(Layer):
 
     def pack_panel(self, panel, packed):
         """Lay the columns of the weights that make a panel side by side."""
+        if self.backward:
+            self._copy_panel(panel, packed)
+        else:
+            self._turn_panel(panel, packed)
+
+    def _copy_panel(self, panel, packed):
+        builder, column = self.builder, panel * self.width
+        source = builder.offset(self.given["weight"], column)
+        target = builder.offset(packed, panel * self.depth * self.pitch)
+        places = range(0, self.pitch, self.lanes)
+        masks = [builder.first_lanes(self.size - column - place, self.lanes) for place in places]
+        with builder.loop(0, self.depth) as k:
+            for place, mask in zip(places, masks):
+                values = builder.load(source, k.index * self.size + place, self.lanes, mask)
+                builder.store(values, target, k.index * self.pitch + place)
+
+    def _turn_panel(self, panel, packed):
         builder, size, gates = self.builder, self.size, self.cell.gates
         with builder.loop(0, self.vectors) as vector:
             unit = builder.minimum(panel * self.width + vector.index // gates * self.lanes, size - 1)
@@ -85,14 +102,14 @@ class _VectorLayer(Layer):
                 place = place + depth * self.pitch
 
     def run_panel(self, panel, first, end, packed, states, depth, starts, arithmetic):
-        """The rows from ``first`` to ``end`` and one panel: the products, then the cell."""
+        """The rows from ``first`` to ``end`` and one panel of the packed weight, or of that itself: products, then the cell."""
         builder, rows_at_once, pitch = self.builder, self.tile_rows, self.pitch
         sums = self.scratch()
-        if self.backward:
+        if packed is None:
             column = panel * self.width
             weight = builder.offset(self.given["weight"], column), self.size, self.size - column
         else:
-            weight = builder.offset(packed, panel * (self.size + self.inputs) * pitch), pitch, pitch
+            weight = builder.offset(packed, panel * (self.depth + self.inputs) * pitch), pitch, pitch
         input, stride = starts["input"] if self.has_input else (states, 0)
         with builder.loop(first, end, rows_at_once) as tile:
             row = builder.minimum(tile.index, end - rows_at_once)  # the last tile may repeat rows
@@ -117,9 +134,8 @@ class _ByPanels(_VectorLayer):
     """A step is a parallel loop, over some blocks of rows and all panels."""
 
     def prepare(self):
-        if not self.backward:
-            with self.builder.parallel(self.panels) as panel:
-                self.pack_panel(panel, self.given["packed"])
+        with self.builder.parallel(self.panels) as panel:
+            self.pack_panel(panel, self.given["packed"])
 
     def step(self, index, states, depth, starts, arithmetic):
         builder, rows_at_once, blocks = self.builder, self.tile_rows, self.given["blocks"]
@@ -132,7 +148,7 @@ class _ByPanels(_VectorLayer):
 
 
 class _ByRows(_VectorLayer):
-    """A chunk is a block of rows through all steps; it packs the weight for itself, behind its worker's sums."""
+    """A chunk is a block of rows through all steps; forward, it packs the weight for itself, behind its worker's sums."""
 
     def _steps_forward(self):
         with self.builder.parallel(self.given["blocks"]) as block:
@@ -144,6 +160,7 @@ class _ByRows(_VectorLayer):
     def _steps_backward(self):
         with self.builder.parallel(self.given["blocks"]) as block:
             self._begin(block)
+            self.packed = None  # its rows lie close enough to stay in the cache
             super()._steps_backward()
 
     def _begin(self, block):
