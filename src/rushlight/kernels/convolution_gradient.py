@@ -28,6 +28,7 @@ from .value_types import NUMPY
 from .window_staging import STAGE_NUMBERS, Numbers, stage_function, stage_numbers
 
 _ENOUGH_CHUNKS = 8
+_COMBINED_TERMS = 64  # that are added up and laid down together
 _PARTIAL_ELEMENTS = 1 << 21  # of all blocks' sums together
 _SUM_ELEMENTS = 1 << 18  # of the sums that one chunk goes through for every tile: they stay in the second-level cache
 _FEW_CHANNELS = 7
@@ -154,7 +155,8 @@ def gradient_program(form):
     stage = None if form.step_class is None else stage_function(scalar, form.lanes, form.step_class)
     turn = None if form.few else turning(scalar, scalar, form.lanes, True)
     micros = {rows: micro_kernel(form, rows) for rows in ((form.rows, form.rows - 1) if form.uneven else (form.rows,))}
-    functions = [f for f in (stage, turn, *micros.values()) if f is not None]
+    lay = turning(scalar, scalar, form.lanes, False, name="lay_terms")
+    functions = [f for f in (stage, turn, lay, *micros.values()) if f is not None]
     arrays = [(name, f"{scalar}*") for name in ("grad", "source", "found", "partial", "scratch")]
     builder = Builder("weight_gradient", [*arrays, ("slab_table", "i64*"), ("numbers", "i64*"), ("offsets", "i64*")])
     grad, source, found, partial, scratch, slab_table, numbers, offsets = builder.parameters
@@ -200,7 +202,7 @@ def gradient_program(form):
         _over_tiles(builder, n, sample, one_tile)
         if form.few:
             _add_lanes(builder, form, sums, target, terms, n["out_channels"])
-    _combine(builder, form, n, partial, found)
+    _combine(builder, form, n, lay, partial, found)
     return Program("weight_gradient", [*functions, builder.function])
 
 
@@ -285,26 +287,30 @@ def _add_lanes(builder, form, sums, target, terms, out_channels):
         builder.store(total, target, place.index)
 
 
-def _combine(builder, form, n, partial, found):
-    """Add up the blocks and lay the terms of each output channel side by side."""
+def _combine(builder, form, n, lay, partial, found):
+    """Add up the blocks of samples, and lay the terms of each output channel side by side."""
     lanes = form.lanes
-    all_terms = n["channels"] * n["taps"]
-    with builder.parallel(n["groups"] * n["channels"]) as chunk:
-        group, first = chunk // n["channels"], chunk % n["channels"] * n["taps"]
-        with builder.loop(0, n["taps"]) as tap:
-            term = first + tap.index
-            place = builder.offset(partial, (group * all_terms + term) * n["padded_channels"])
-            target = builder.offset(found, group * n["out_channels"] * all_terms + term)
+    all_terms, padded = n["channels"] * n["taps"], n["padded_channels"]
+    chunks = (all_terms + (_COMBINED_TERMS - 1)) // _COMBINED_TERMS
+    with builder.parallel(n["groups"] * chunks) as chunk:
+        group, first = chunk // chunks, chunk % chunks * _COMBINED_TERMS
+        end = builder.minimum(first + _COMBINED_TERMS, all_terms)
+        begin = builder.offset(partial, group * all_terms * padded)
+        sums = builder.offset(begin, first * padded)
 
-            def piece(index, mask, _):
-                start = builder.constant(0, f"{form.scalar}x{lanes}")
-                with builder.loop(0, n["blocks"], 1, [start]) as block:
-                    value = builder.load(place, block.index * n["block_step"] + index, lanes, mask)
-                    block.carry = [block.carry[0] + value]
-                where = builder.iota(f"i64x{lanes}") * builder.splat(all_terms, lanes)
-                builder.scatter(block.results[0], builder.offset(target, index * all_terms), where, mask)
+        def piece(index, mask, _):
+            with builder.loop(1, n["blocks"], 1, [builder.load(sums, index, lanes, mask)]) as block:
+                value = builder.load(sums, block.index * n["block_step"] + index, lanes, mask)
+                block.carry = [block.carry[0] + value]
+            builder.store(block.results[0], sums, index, mask)
 
-            builder.for_lanes(0, n["out_channels"], lanes, piece)
+        with builder.when(n["blocks"] > 1):
+            builder.for_lanes(0, (end - first) * padded, lanes, piece)
+        with builder.loop(first, end, lanes) as term:
+            to = builder.offset(found, group * n["out_channels"] * all_terms + term.index)
+            width = builder.minimum(end - term.index, lanes)
+            source = builder.offset(begin, term.index * padded)
+            builder.call(lay, source, to, padded, all_terms, n["out_channels"], width)
 
 
 def _micro_shape(terms, out_channels, lanes, registers):

@@ -48,7 +48,7 @@ def tiling(storage, compute, lanes, rows):
     return builder.function
 
 
-def turning(storage, compute, lanes, padded, extra=(), finish=None):
+def turning(storage, compute, lanes, padded, extra=(), finish=None, name="turn_strip"):
     """Function ``(source, target, step, pitch, depth, width)``: a strip of at most ``lanes`` rows that lie ``step``
     apart, each contiguous over k, transposed.
 
@@ -57,7 +57,7 @@ def turning(storage, compute, lanes, padded, extra=(), finish=None):
 
     ``finish(builder, values, mask, extra)`` may change what is stored; ``extra`` are more parameters, for that.
     """
-    builder = Builder("turn_strip", [("source", f"{storage}*"), ("target", f"{compute}*"), *_PARAMETERS, *extra])
+    builder = Builder(name, [("source", f"{storage}*"), ("target", f"{compute}*"), *_PARAMETERS, *extra])
     source, target, step, pitch, depth, width, *more = builder.parameters
     group = 2 if compute == "f64" else 4
     last = width - 1
