@@ -141,3 +141,8 @@ def test_glu(dim):
     gate = 1 / (1 + np.exp(-second))
     wanted = np.concatenate([gate, first * gate * (1 - gate)], dim)
     np.testing.assert_allclose(given.grad.numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_outer_products():
+    x, y = block("f4", (300,)), block("f4", (200,))
+    np.testing.assert_array_equal(rl.outer(rl.from_numpy(x), rl.from_numpy(y)).numpy(), x[:, None] * y)

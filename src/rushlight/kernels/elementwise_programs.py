@@ -212,10 +212,16 @@ class _Tile:
 
             builder.for_lanes(0, width, lanes, by_columns)
             return
+        whole = width // lanes * lanes  # rows may be short: what they have in common is found once
+        mask = builder.first_lanes(width - whole, lanes) if lanes > 1 else None
         with builder.loop(0, height) as row:
             places = self._row(places, row.index)
             fixed = {k: self._fixed(places[k]) for k, kind in enumerate(self.kinds[:-1]) if kind == FIXED}
-            builder.for_lanes(0, width, lanes, lambda column, mask, carry: self._vector(places, column, mask, fixed))
+            with builder.loop(0, whole, lanes) as loop:
+                self._vector(places, loop.index, None, fixed)
+            if mask is not None:
+                with builder.when(whole < width):
+                    self._vector(places, whole, mask, fixed)
 
     def _row(self, places, row):
         return [self.builder.offset(place, row * stride) for place, stride in zip(places, self.row_strides)]

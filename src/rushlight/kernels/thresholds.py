@@ -52,7 +52,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
         **dict.fromkeys(("scatter_add", "scatter_add_"), 512),
     },
     "searching": {"search_positions": 1024},  # 1,000,000 values among 1,000: 2 ms against 40
-    "activations": {"glu": 2048},
+    "compositions": {"glu": 2048, "outer_product": 128},
     "sorting": {
         "sort_pair": 2048,
         "unique_parts": 4096,

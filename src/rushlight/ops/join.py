@@ -10,7 +10,7 @@ from ..base.device import contiguous_format
 from ..base.errors import hinted
 from ..base.shapes import sizes_argument, wrap_dim, wrap_dims
 from .copy import dense_copy
-from .moving import copied, write
+from .moving import PLAIN_COPY, copied, write
 from .table import composite, functions, op
 
 
@@ -106,6 +106,8 @@ class stack:
                     )
                 )
         dim = wrap_dim(dim, first.ndim + 1)
+        if first.nbytes < PLAIN_COPY:
+            return np.stack(tensors, axis=dim, dtype=common_array_dtype(tensors), casting="unsafe")
         shape = first.shape[:dim] + (len(tensors),) + first.shape[dim:]
         found = np.empty(shape, common_array_dtype(tensors))
         parts = np.moveaxis(found, dim, 0)

@@ -10,15 +10,23 @@ import numpy as np
 # lies above this room, puts its own here.
 kernels = {}
 _NONE = 1 << 62, None
+PLAIN_COPY = 1 << 20  # bytes of contiguous memory that one thread of NumPy copies as fast as several
 
 
 def write(target, source, use="copy"):
     """Copy an array into another one, to whose shape it is broadcast, converting as C does; returns the target."""
     elements, kernel = kernels.get(use, _NONE)
-    if target.size < elements or kernel(source, target) is NotImplemented:
+    if target.size < elements or _is_plain(target, source) or kernel(source, target) is NotImplemented:
         with np.errstate(all="ignore"):
             np.copyto(target, source, casting="unsafe")
     return target
+
+
+def _is_plain(target, source):
+    """Whether this is a copy of little contiguous memory."""
+    if target.nbytes >= PLAIN_COPY or source.dtype is not target.dtype or source.shape != target.shape:
+        return False
+    return source.flags.c_contiguous and target.flags.c_contiguous
 
 
 def copied(view):
