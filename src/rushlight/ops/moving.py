@@ -16,7 +16,11 @@ PLAIN_COPY = 1 << 20  # bytes of contiguous memory that one thread of NumPy copi
 def write(target, source, use="copy"):
     """Copy an array into another one, to whose shape it is broadcast, converting as C does; returns the target."""
     elements, kernel = kernels.get(use, _NONE)
-    if target.size < elements or _is_plain(target, source) or kernel(source, target) is NotImplemented:
+    if target.size >= elements and not _is_plain(target, source) and kernel(source, target) is not NotImplemented:
+        return target
+    if target.dtype is source.dtype:
+        np.copyto(target, source)
+    else:
         with np.errstate(all="ignore"):
             np.copyto(target, source, casting="unsafe")
     return target
