@@ -16,11 +16,14 @@ class view_shape:
     """The same elements under another shape, without copying."""
 
     def forward(self, size):
-        if min(size, default=0) >= -1 if self.flags.c_contiguous else _has_plain_steps(self, size):
-            try:
-                return self.reshape(size, copy=False)
-            except ValueError:  # refused: the general way says why
-                pass
+        try:
+            if not self.flags.c_contiguous:
+                if _has_plain_steps(self, size):
+                    return self.reshape(size, copy=False)
+            elif min(size, default=0) >= -1:
+                return self.reshape(size)
+        except ValueError:  # refused: the general way says why
+            pass
         shape = infer_view_shape(size, self.size)
         strides = view_strides(self.shape, element_strides(self), shape)
         if strides is None:
