@@ -3,7 +3,7 @@
 A program is a list of functions. The last one is its entry: run by all threads at once, its parameters are pointers to
 buffers and numbers. A function's body is a block: straight-line instructions in static single assignment form, some of
 which (``loop``, ``if``, ``parallel``) hold blocks of their own. ``instructions.py`` says what each instruction means,
-``text.py`` writes a program and reads it back, ``verify.py`` checks it, ``interpret.py`` runs it slowly and defines it,
+``text/`` writes a program and reads it back, ``verify.py`` checks it, ``interpret.py`` runs it slowly and defines it,
 ``emit.py`` turns it into LLVM IR.
 
 Threads: the code outside of ``parallel`` is run by every thread that takes part, and so may not write memory, nor read
@@ -132,8 +132,8 @@ class Block:
 class Function:
     """A named block with parameters. ``yields`` of its body are what it returns: nothing, or one value.
 
-    A function that is ``shared`` stays one piece of machine code, called from many places; its callers pay a call and
-    save its size. Functions may call only functions before them in the program.
+    A function stays one piece of machine code, however many places call it: they pay a call and save its size. Functions
+    may call only functions before them in the program.
     """
 
     def __init__(self, name, parameters):
