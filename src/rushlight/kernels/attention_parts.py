@@ -14,7 +14,7 @@ from .matmul_packing import turning
 from .value_types import vector
 from .vector_math.exponential import scaled_exp
 
-HEIGHTS = (6, 4, 1)  # rows of the micro-kernels: any number of rows is so many sixes, then fours, then ones
+HEIGHT = 4  # rows of a micro-kernel: what is left of any number of rows goes one by one. Six are no faster
 
 _LEAST = {"f32": -87.0, "f64": -708.0}  # e to these is just above the smallest normal number
 
@@ -77,19 +77,11 @@ class Parts:
 
     def tiles(self, rows, body):
         """``body(first row, height)`` until all rows are done."""
-        builder = self.builder
-        tall, middle, single = HEIGHTS
-        whole = rows // tall * tall
-        rest = rows - whole
-        # 8 rows are better done as 4 + 4 than as 6 + 1 + 1.
-        whole = builder.select((rest > 1) & (rest < middle) & (whole > 0), whole - tall, whole)
-        with builder.loop(0, whole, tall) as loop:
-            body(loop.index, tall)
-        border = whole + (rows - whole) // middle * middle
-        with builder.loop(whole, border, middle) as loop:
-            body(loop.index, middle)
-        with builder.loop(border, rows) as loop:
-            body(loop.index, single)
+        whole = rows // HEIGHT * HEIGHT
+        with self.builder.loop(0, whole, HEIGHT) as loop:
+            body(loop.index, HEIGHT)
+        with self.builder.loop(whole, rows) as loop:
+            body(loop.index, 1)
 
     def turn(self, source, step, target, pitch, depth, width, padded):
         """Transpose up to ``lanes`` rows of ``depth`` elements: see ``matmul_packing.turning``."""
