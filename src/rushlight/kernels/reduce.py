@@ -70,7 +70,10 @@ def run(name, array, dim, keepdim, outputs, scalar=None, correction=0):
     if found is None:
         found = _calls[key] = _prepared(name, array, dim, keepdim, outputs, scalar)
     if found is False or not is_plain(array):
-        return NotImplemented
+        if array.ndim != 2 or not array.flags.f_contiguous or dim is None or len(dim) != 1:
+            return NotImplemented
+        turned = run(name, array.T, (1 - dim[0] % 2,), keepdim, outputs, scalar, correction)
+        return turned if turned is NotImplemented else [each.T for each in turned]
     call, shape, kinds, works, sizes, count = found
     given = [np.empty(shape, kind) for kind in kinds]
     outs = given.copy()
