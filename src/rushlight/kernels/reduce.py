@@ -69,8 +69,11 @@ def run(name, array, dim, keepdim, outputs, scalar=None, correction=0):
     found = _calls.get(key)
     if found is None:
         found = _calls[key] = _prepared(name, array, dim, keepdim, outputs, scalar)
-    if found is False or not is_plain(array):
-        if array.ndim != 2 or not array.flags.f_contiguous or dim is None or len(dim) != 1:
+    if found is False:
+        return NotImplemented
+    if not is_plain(array):
+        flags = array.flags
+        if array.ndim != 2 or flags.c_contiguous or not flags.f_contiguous or dim is None or len(dim) != 1:
             return NotImplemented
         turned = run(name, array.T, (1 - dim[0] % 2,), keepdim, outputs, scalar, correction)
         return turned if turned is NotImplemented else [each.T for each in turned]
