@@ -83,14 +83,11 @@ class Parts:
         with self.builder.loop(whole, rows) as loop:
             body(loop.index, 1)
 
-    def turn(self, source, step, target, pitch, depth, width, padded):
+    def turn(self, source, step, target, pitch, depth, width, stored):
         """Transpose up to ``lanes`` rows of ``depth`` elements: see ``matmul_packing.turning``."""
-        key = ("turn", padded)
-        if key not in self.functions:
-            scalar, lanes = self.layout.scalar, self.layout.lanes
-            self.functions[key] = turning(scalar, scalar, lanes, padded)
-            self.functions[key].name = "turn_panel" if padded else "turn_out"
-        self.builder.call(self.functions[key], source, target, step, pitch, depth, width)
+        if "turn" not in self.functions:
+            self.functions["turn"] = turning(self.layout.scalar, self.layout.scalar, self.layout.lanes, None)
+        self.builder.call(self.functions["turn"], source, target, step, pitch, depth, width, stored)
 
     def query_panel(self, source, step, first, count, size, panel):
         """The block's rows of a (queries, size) matrix as a panel (size, width); beyond the last, the last row again."""
@@ -99,7 +96,7 @@ class Parts:
             row = builder.minimum(first + strip.index, count - 1)
             width = builder.minimum(count - row, lanes)
             place = builder.offset(panel, strip.index)
-            self.turn(builder.offset(source, row * step), step, place, self.width, size, width, True)
+            self.turn(builder.offset(source, row * step), step, place, self.width, size, width, lanes)
 
     def rows_out(self, panel, target, step, queries, size):
         """A panel (size, width) written as rows of a (queries, size) matrix."""
@@ -107,7 +104,7 @@ class Parts:
         with builder.loop(0, size, lanes) as strip:
             width = builder.minimum(size - strip.index, lanes)
             source = builder.offset(panel, strip.index * self.width)
-            self.turn(source, self.width, builder.offset(target, strip.index), step, queries, width, False)
+            self.turn(source, self.width, builder.offset(target, strip.index), step, queries, width, width)
 
     def each_vector(self, pointer):
         """The block's vectors at a pointer."""

@@ -53,16 +53,19 @@ def turning(storage, compute, lanes, padded, extra=(), finish=None, name="turn_s
     apart, each contiguous over k, transposed.
 
     Four values of k (two in float64) are taken at once: 16 bytes of each row, laid into vectors so that a transposition
-    inside of 16-byte lanes is all that is left. With ``padded`` whole vectors are stored: the last row repeats.
+    inside of 16-byte lanes is all that is left. With ``padded`` whole vectors are stored: the last row repeats. Where that
+    is None, one more parameter, ``stored``, says how many lanes are.
 
     ``finish(builder, values, mask, extra)`` may change what is stored; ``extra`` are more parameters, for that.
     """
-    builder = Builder(name, [("source", f"{storage}*"), ("target", f"{compute}*"), *_PARAMETERS, *extra])
+    parameters = [("source", f"{storage}*"), ("target", f"{compute}*"), *_PARAMETERS, *extra]
+    builder = Builder(name, [*parameters, ("stored", "i64")] if padded is None else parameters)
     source, target, step, pitch, depth, width, *more = builder.parameters
+    stored = more.pop() if padded is None else width
     group = 2 if compute == "f64" else 4
     last = width - 1
     rows = [builder.offset(source, builder.minimum(last, i) * step) for i in range(lanes)]
-    mask = None if padded else builder.first_lanes(width, lanes)
+    mask = None if padded else builder.first_lanes(stored, lanes)
     whole = depth // group * group
     wide = "f64" if storage == "f64" else "f32"
 
