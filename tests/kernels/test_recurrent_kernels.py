@@ -227,3 +227,46 @@ def test_programs_of_the_tile_unit(kind, make):
     program = make(kind, False, ABSENT[kind])
     found, expected = interpreted(kind, 2, 2, 32, program, (0, 8192))
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+class Interpreted:
+    """A kernel that is interpreted."""
+
+    def __init__(self, key, build):
+        program = build()
+
+        def run(*arguments):
+            flat = [None if a is None else a if not isinstance(a, np.ndarray) else a.reshape(-1) for a in arguments]
+            interpret(program, *flat, workers=2)
+
+        self.alone = self.threaded = run
+
+
+@pytest.mark.parametrize("fits_cache", [True, False], ids=["rows", "tiles"])
+@pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
+def test_layers_on_the_tile_unit_of_other_machines(kind, fits_cache, monkeypatch):
+    """What a machine with a tile unit runs, forward and backward, by the interpreter."""
+    monkeypatch.setattr(recurrent, "_tiles_pay", lambda scalar, rows, size: True)
+    monkeypatch.setattr(recurrent, "_fits_cache", lambda *sizes: fits_cache)
+    monkeypatch.setattr(recurrent, "_plan", recurrent._Plan)
+    monkeypatch.setattr(recurrent, "compiled", Interpreted)
+    steps, rows, width, gates = 2, 18, 32, recurrent.CELLS[kind].gates
+    sums, weight = numbers(steps, rows, gates * width), numbers(gates * width, width) / width**0.5
+    hidden, grad = numbers(rows, width), numbers(steps, rows, width, seed=2)
+    if kind == "lstm":
+        given = sums, hidden, numbers(rows, width, seed=1), weight, False
+        results = compare(recurrent.lstm_layer, ops.lstm_layer, given, "f4")
+        given = grad, None, None, *given[1:4], *results, False
+        compare(recurrent.lstm_layer_backward, ops.lstm_layer_backward, given, "f4")
+        w_ih = numbers(gates * width, 20) / 5
+        given = numbers(steps, rows, 20), hidden, numbers(rows, width, seed=1), w_ih, weight, None, None, False
+        compare(recurrent.lstm_sequence, ops.lstm_sequence, given, "f4")
+    elif kind == "gru":
+        results = compare(recurrent.gru_layer, ops.gru_layer, (sums, hidden, weight, None, False), "f4")
+        given = grad, None, None, hidden, weight, *results, False
+        compare(recurrent.gru_layer_backward, ops.gru_layer_backward, given, "f4")
+    else:
+        outputs = compare(recurrent.rnn_layer, ops.rnn_layer, (sums, hidden, weight, False, False), "f4")
+        compare(
+            recurrent.rnn_layer_backward, ops.rnn_layer_backward, (grad, hidden, weight, outputs, False, False), "f4"
+        )
