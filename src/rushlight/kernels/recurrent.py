@@ -27,6 +27,7 @@ _CACHE_BYTES = 1 << 20  # of packed weight that stays in a second-level cache be
 _VECTOR_CACHE_BYTES = 3 << 18  # of weight in vectors that stays there
 _INPUT_ROWS = 16  # from which reading the input's weight again at every step is cheaper than writing and reading gates
 _LEAST_ROWS = 4  # of a thread that takes rows through all steps
+_SUMS = 24  # vectors of sums that are added up at once; beside them, registers hold a row of the panel and an element
 _TILE_SIZE = 96  # hidden units from which it wins: below, vectors have the weight in the nearest cache
 
 
@@ -71,12 +72,13 @@ class _Plan:
         packed = panels * vectors * lanes * (size * (gates if backward else 1) + inputs)
         work = rows * size * size * gates
         by_rows = _by_rows(gates, scalar, rows, size, inputs, threads)
+        most = max(1, min(_SUMS, host.vector_registers() - vectors - 1) // vectors)
         if by_rows:
             self.blocks = 1 if work < _ALONE else min(threads, rows)
-            tile_rows = _tile_rows(rows // self.blocks, 24 // vectors)
+            tile_rows = _tile_rows(rows // self.blocks, most)
             self.packed, self.scratch_size = 0, packed + -(-rows // self.blocks) * vectors * lanes
         else:
-            tile_rows = _tile_rows(rows, 24 // vectors)
+            tile_rows = _tile_rows(rows, most)
             self.blocks = max(1, min(rows // tile_rows, work // panels // _CHUNK_WORK))
             rows_of_block = -(-(rows // tile_rows) // self.blocks) * tile_rows + tile_rows
             self.packed, self.scratch_size = packed, rows_of_block * vectors * lanes

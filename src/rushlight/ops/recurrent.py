@@ -25,7 +25,10 @@ _TENSORS = SimpleNamespace(
 
 def _recorded(*tensors):
     """Whether what is now computed from ``tensors``, outputs and gradients that a rule was given, enters the graph."""
-    return any(tensor is not None and tensor.unsqueeze(0)._is_tracked() for tensor in tensors)
+    for tensor in tensors:
+        if tensor is not None and tensor._is_tracked() and tensor.unsqueeze(0)._is_tracked():
+            return True
+    return False
 
 
 def _conjugates(gradients):

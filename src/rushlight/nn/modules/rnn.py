@@ -361,8 +361,8 @@ class LSTM(RNNBase):
         return output, self.permute_hidden((hidden, cell), unsorted_indices)
 
     def _zero_states(self, input, batch_sizes):
-        hidden = self._zero_state(input, batch_sizes, self.proj_size or self.hidden_size)
-        return hidden, self._zero_state(input, batch_sizes, self.hidden_size)
+        cell = self._zero_state(input, batch_sizes, self.hidden_size)
+        return self._zero_state(input, batch_sizes, self.proj_size) if self.proj_size else cell, cell
 
     @staticmethod
     def _check_ranks(hx, batched):
