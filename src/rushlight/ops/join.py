@@ -106,13 +106,14 @@ class stack:
                     )
                 )
         dim = wrap_dim(dim, first.ndim + 1)
-        if first.nbytes < PLAIN_COPY:
-            return np.stack(tensors, axis=dim, dtype=common_array_dtype(tensors), casting="unsafe")
-        shape = first.shape[:dim] + (len(tensors),) + first.shape[dim:]
+        before, shape = (slice(None),) * dim, (*first.shape[:dim], len(tensors), *first.shape[dim:])
         found = np.empty(shape, common_array_dtype(tensors))
-        parts = np.moveaxis(found, dim, 0)
-        for place, array in enumerate(tensors):
-            write(parts[place, ...], array)
+        if first.nbytes < PLAIN_COPY:
+            for place, array in enumerate(tensors):
+                found[(*before, place)] = array
+        else:
+            for place, array in enumerate(tensors):
+                write(found[(*before, place, ...)], array)
         return found
 
     def d_tensors(grad, dim):
