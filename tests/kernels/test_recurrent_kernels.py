@@ -79,7 +79,8 @@ def test_lstm_from_its_input_on(size, dtype, reverse, inputs, biases):
     arguments = (input, *states, w_ih, w_hh, *given, reverse)
     results = compare(recurrent.lstm_sequence, ops.lstm_sequence, arguments, dtype)
     arguments = (numbers(steps, rows, width, seed=2), None, None, *states, w_hh, *results, reverse, input)
-    compare(recurrent.lstm_sequence_backward, ops.lstm_sequence_backward, arguments, dtype)
+    for states in (True, False):
+        compare(recurrent.lstm_sequence_backward, ops.lstm_sequence_backward, (*arguments, states), dtype)
 
 
 def test_infinite_input_stays_in_its_row():
@@ -186,7 +187,7 @@ def test_threads_change_nothing(width):
         gradients = recurrent.lstm_layer_backward(*known)
         input = gates[:, :, :40]
         more = recurrent.lstm_sequence(input, hidden, hidden, gates[0, :40].T.copy(), weight, None, None, False)
-        more += recurrent.lstm_sequence_backward(*known, input)
+        more += recurrent.lstm_sequence_backward(*known, input, True)
         found.append(b"".join(array.tobytes() for array in (*results, *gradients, *more)))
     assert found[0] == found[1]
 

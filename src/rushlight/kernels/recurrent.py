@@ -194,17 +194,25 @@ def _weight_gradient(sums, outputs, hidden, reverse):
 
 
 @kernel_for("lstm_layer_backward")
-def lstm_layer_backward(d_outputs, d_cells, d_values, hidden, cell, weight, outputs, cells, values, reverse):
+def lstm_layer_backward(*arguments):
+    found = _run_lstm_backward(*arguments, True)
+    return found if found is NotImplemented else (found[0], *found[2:], found[1])
+
+
+def _run_lstm_backward(d_outputs, d_cells, d_values, hidden, cell, weight, outputs, cells, values, reverse, states):
+    """The gradients of the gates' sums, of the weight and, if wanted, of both states; NotImplemented without a program."""
     if d_values is not None or not _fits(values, d_outputs, d_cells, hidden, cell, weight):
         return NotImplemented
     steps, rows, size = outputs.shape
     hidden, weight, outputs = _contiguous(hidden), _contiguous(weight), _contiguous(outputs)
-    sums, d_hidden, d_cell = np.empty(values.shape, values.dtype), np.empty_like(hidden), np.zeros_like(hidden)
+    sums, d_cell = np.empty(values.shape, values.dtype), np.zeros_like(hidden)
+    d_hidden = np.empty_like(hidden) if states else None
     given = {"d_outputs": _readable(d_outputs), "d_cells": _readable(d_cells), "hidden": hidden, "weight": weight}
     given |= {"cell": _contiguous(cell), "cells": _contiguous(cells), "values": _contiguous(values)}
     given |= {"sums": sums, "carry": d_cell, "d_hidden": d_hidden}
     _run("lstm", True, given, steps, rows, size, reverse)
-    return sums, d_hidden, d_cell, _weight_gradient(sums, outputs, hidden, reverse)
+    d_states = (d_hidden, d_cell) if states else ()
+    return sums, _weight_gradient(sums, outputs, hidden, reverse), *d_states
 
 
 def _projected(input, weight, biases):
@@ -246,13 +254,14 @@ def _run_lstm(kind, given, hidden, cell, steps, rows, size, reverse, inputs=0):
 
 @kernel_for("lstm_sequence_backward")
 def lstm_sequence_backward(*arguments):
-    *known, input = arguments
-    found = lstm_layer_backward(*known)
-    if found is NotImplemented or input.dtype != found[0].dtype or not input.size:
+    *known, input, states = arguments
+    found = _run_lstm_backward(*known, states) if _fits(input, known[-2]) else NotImplemented
+    if found is NotImplemented:
         return NotImplemented
-    rows = found[0].reshape(-1, found[0].shape[2])
+    sums, d_w_hh, *d_states = found
+    rows = sums.reshape(-1, sums.shape[2])
     d_w_ih = product(rows.T, np.ascontiguousarray(input).reshape(-1, input.shape[2]))
-    return *found, d_w_ih, _column_sums(rows)
+    return sums, d_w_ih, d_w_hh, _column_sums(rows), *d_states
 
 
 def _column_sums(rows):

@@ -120,6 +120,8 @@ class Layer:
             depth = builder.select(s.index > 0, self.depth, 0)  # nothing flows into the last state
             states = self.step_of("sums", step + self.direction)
             self.step(s.index, states, depth, starts, lambda b, sums, units: self.cell.backward(b, *sums, units))
+        if "d_hidden" not in given:
+            return
         starts = {"d_hidden": (given["d_hidden"], self.size)}
         if self.cell.carries_hidden:
             starts["carry"] = given["carry"], self.size
@@ -142,7 +144,9 @@ def pointer_names(kind, backward, absent):
     arrays = _declared(kind, backward, absent)
     names = [n for n, array in arrays.items() if not array.source]
     names += [array.initial for array in arrays.values() if array.source and array.initial != "hidden"]
-    return ["weight", "scratch", "hidden", "packed", *(["d_hidden"] if backward else []), *names]
+    if backward and "d_hidden" not in absent:
+        names.append("d_hidden")
+    return ["weight", "scratch", "hidden", "packed", *names]
 
 
 def stride_names(kind, backward, absent):

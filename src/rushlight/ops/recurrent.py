@@ -25,10 +25,7 @@ _TENSORS = SimpleNamespace(
 
 def _recorded(*tensors):
     """Whether what is now computed from ``tensors``, outputs and gradients that a rule was given, enters the graph."""
-    for tensor in tensors:
-        if tensor is not None and tensor._is_tracked() and tensor.unsqueeze(0)._is_tracked():
-            return True
-    return False
+    return any(tensor is not None and tensor._is_tracked() and tensor.unsqueeze(0)._is_tracked() for tensor in tensors)
 
 
 def _conjugates(gradients):
@@ -194,10 +191,11 @@ class lstm_sequence:
         known = (hidden, cell, w_hh, result0, result1, result2, reverse)
         grads = _conjugates(grads)
         if _recorded(result0, *grads):
-            d_gates, *d_states, d_w_hh = _lstm_gradients(_TENSORS, *grads, *known)
-            d_w_ih, d_bias = _projection_gradients(d_gates, input)
+            found = _lstm_sequence_gradients(_TENSORS, *grads, *known, input, True)
         else:
-            d_gates, *d_states, d_w_hh, d_w_ih, d_bias = functions.lstm_sequence_backward(*grads, *known, input)
+            found = functions.lstm_sequence_backward(*grads, *known, input, needs[1] or needs[2])
+        d_gates, d_w_ih, d_w_hh, d_bias, *d_states = found
+        d_states = d_states or (None, None)
         d_input = d_gates @ w_ih if needs[0] else None
         d_biases = d_bias if needs[5] else None, d_bias if needs[6] else None
         return _conjugates((d_input, *d_states, d_w_ih, d_w_hh, *d_biases))
@@ -216,18 +214,20 @@ def _projection_gradients(d_gates, input):
 
 
 def _lstm_sequence_gradients(m, *arguments):
-    d_gates, *others = _lstm_gradients(m, *arguments[:-1])
-    return d_gates, *others, *_projection_gradients(d_gates, arguments[-1])
+    *arguments, input, states = arguments
+    d_gates, *d_states, d_w_hh = _lstm_gradients(m, *arguments)
+    d_w_ih, d_bias = _projection_gradients(d_gates, input)
+    return d_gates, d_w_ih, d_w_hh, d_bias, *(d_states if states else ())
 
 
 @op(
     "lstm_sequence_backward(Tensor? grad_outputs, Tensor? grad_cells, Tensor? grad_values, Tensor hidden, Tensor cell, "
-    "Tensor w_hh, Tensor outputs, Tensor cells, Tensor values, bool reverse, Tensor input) "
+    "Tensor w_hh, Tensor outputs, Tensor cells, Tensor values, bool reverse, Tensor input, bool states) "
     "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     names=(),
 )
 class lstm_sequence_backward:
-    """The gradients of the gates' sums, the states, the two weights (the hidden state's first) and a bias."""
+    """The gradients of the gates' sums, the two weights (the input's first), a bias and, if wanted, both ``states``."""
 
     def forward(*arguments):
         return _on_arrays(_lstm_sequence_gradients, *arguments)

@@ -193,19 +193,17 @@ def _run_layer(block, input, batch_sizes, state, weights, reverse):
 
 def _belong_together(input, w_ih, w_hh, *biases):
     """Whether a padded input and a layer's parameters have one dtype and fitting sizes."""
-    tensors = [input, w_ih, w_hh, *(bias for bias in biases if bias is not None)]
-    gates = 4 * w_hh.shape[-1]
-    return (
-        input.dim() == 3
-        and all(tensor.dtype is input.dtype for tensor in tensors)
-        and w_ih.shape == (gates, input.shape[2])
-        and w_hh.shape == (gates, gates // 4)
-        and all(bias.shape == (gates,) for bias in tensors[3:])
-    )
+    shape, dtype, gates = input.shape, input.dtype, 4 * w_hh.shape[-1]
+    expected = (gates, shape[-1]), (gates, gates // 4), (gates,), (gates,)
+    for tensor, fitting in zip((w_ih, w_hh, *biases), expected):
+        if tensor is not None and not (tensor.dtype is dtype and tensor.shape == fitting):
+            return False
+    return len(shape) == 3
 
 
 def _check_state(state, gates, batch, w_hh):
     """RuntimeError where a state has not the batch, size and dtype of the rest; the step loop relies on them."""
+    dtype = gates.dtype
     for part in state:
         if part.shape[0] != batch:
             raise RuntimeError(
@@ -215,11 +213,10 @@ def _check_state(state, gates, batch, w_hh):
                     f"the initial state is for {part.shape[0]} sequences, the input holds {batch}",
                 )
             )
-        if part.dtype is not gates.dtype:
+        if part.dtype is not dtype:
             raise RuntimeError(
                 hinted(
-                    f"mat1 and mat2 must have the same dtype, but got {part.dtype.legacy_name} "
-                    f"and {gates.dtype.legacy_name}",
+                    f"mat1 and mat2 must have the same dtype, but got {part.dtype.legacy_name} and {dtype.legacy_name}",
                     "the initial state and the input must have the weights' dtype",
                 )
             )
