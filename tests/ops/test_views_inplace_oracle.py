@@ -95,3 +95,17 @@ def test_programs_with_gradients(program):
 @given(programs("view", "view", "write", "no_grad view", "no_grad write"))
 def test_programs_without_gradients(program):
     assert run(rl, False, program) == run(torch, False, program)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "float32", "float64"])
+@pytest.mark.parametrize("number", [3, -(2**63), 1.5, True])
+def test_numbers_written_in_place(dtype, number):
+    def found(m):
+        try:
+            x = m.arange(4).to(getattr(m, dtype))
+            x[1:3].add_(number).mul_(2)
+            return x.tolist(), x._version
+        except (RuntimeError, OverflowError) as error:
+            return type(error).__name__, first_line(error)
+
+    assert found(rl) == found(torch)

@@ -134,11 +134,11 @@ def functional_batch_norm(
 ):
     """`torch.batch_norm` with the running statistics first; more than one value per channel is needed in training."""
     if training:
-        size = input.shape
-        if math.prod((size[0], *size[2:])) == 1:
+        samples, *rest = input.shape
+        if samples * math.prod(rest[1:]) == 1:
             raise ValueError(
                 hinted(
-                    f"Expected more than 1 value per channel when training, got input size {size}",
+                    f"Expected more than 1 value per channel when training, got input size {input.shape}",
                     "one value has no variance: use a larger batch, or eval()",
                 )
             )

@@ -42,9 +42,12 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\."
 NUMPY_REFUSES = (ValueError, RuntimeWarning, FloatingPointError)
 
 # Operations that hardly ever make NumPy warn: they call it directly, the others with its warnings off.
-_CALM = frozenset(
+CALM = frozenset(
     (np.add, np.subtract, np.multiply, np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 )
+
+# The classes of Python numbers that tensors of a dtype take whatever their value.
+WITH_NUMBERS = {np.dtype(np.float32): (int, float), np.dtype(np.float64): (int, float), np.dtype(np.int64): (int,)}
 
 _scalars = {}
 
@@ -217,7 +220,7 @@ def _operate(op, slow, compute, ready, may_track):
     ready_for_number = ready & NATIVE_FLOATS
     with_number = op.with_number
     pair, number = binary_recorders(op)
-    if compute not in _CALM:
+    if compute not in CALM:
         ufunc = compute
 
         def compute(x, y):

@@ -26,6 +26,7 @@ from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
 from .dispatch import named
 from .elementwise import fills
+from .fast import CALM, WITH_NUMBERS, number_array
 from .interposers import INTERPOSERS, innermost
 from .writes import bump, run_inplace, write_result
 
@@ -39,9 +40,10 @@ def inplace_form(op):
     ufunc = ufunc if isinstance(ufunc, np.ufunc) and not op.refuse else None
     elements, large = elementwise_elements(op), run_elementwise
     options = None if ufunc is None else tuple(a.default for a in schema_of(op).arguments[2:])
+    numbered = WITH_NUMBERS if ufunc in CALM and not op.with_number else {}
 
     def call(self, *args, **kwargs):
-        # The common small case: a ufunc, same dtype, nothing recorded.
+        # The common small cases: a ufunc, one dtype or a number, nothing recorded.
         if ufunc is not None and self._edge is None and len(args) == 1 and not kwargs and not INTERPOSERS:
             other = args[0]
             if other.__class__ in PLAIN_CLASSES and (other._edge is None or not state.recording):
@@ -61,6 +63,16 @@ def inplace_form(op):
                         return run_inplace(op, schema_of(op), schema_of(op).bind((self, *args), kwargs), name)
                     bump(self, name)
                     return self
+            x = self._array
+            if other.__class__ in numbered.get(x.dtype, ()) and x.size < elements and self.__class__ in PLAIN_CLASSES:
+                if x.base is not None:
+                    refuse_overlap(x)
+                try:
+                    quiet.run(ufunc, x, number_array(other, x.dtype), out=x)
+                except OverflowError:  # beyond 64 bits: the general path wraps it or says so
+                    return run_inplace(op, schema_of(op), schema_of(op).bind((self, *args), kwargs), name)
+                bump(self, name)
+                return self
         schema = op.__dict__.get("parsed") or schema_of(op)
         return run_inplace(op, schema, schema.bind((self, *args), kwargs), name)
 

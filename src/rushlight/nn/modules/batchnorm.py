@@ -100,10 +100,10 @@ class _BatchNorm(_NormBase):
         momentum = self.momentum
         training = self.training
         running_mean, running_var = self.running_mean, self.running_var
-        if training and self.track_running_stats and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
+        if training and self.track_running_stats and (tracked := self.num_batches_tracked) is not None:
+            tracked.add_(1)
             if momentum is None:
-                momentum = 1.0 / float(self.num_batches_tracked)
+                momentum = 1.0 / float(tracked)
         elif momentum is None:
             momentum = 0.0
         by_batch = training or (running_mean is None and running_var is None)
