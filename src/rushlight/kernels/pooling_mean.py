@@ -190,26 +190,43 @@ def adaptive_avg_pool(self, out):
 _GRADIENT_NUMBERS = ("planes", "planes_at_once", "volume", "lines", "columns", "tap_count", "step", "width", "area")
 
 
-def mean_pool_gradient_program(scalar, lanes, step, apart):
-    """The program ``(grad, found, divisor, scratch, numbers, line_taps, row_places, first_columns, tap_columns)``.
+def mean_pool_gradient_program(scalar, lanes, step, apart, once):
+    """The program ``(grad, found, divisor, scratch, numbers, line_taps, row_places, first_columns, tap_columns,
+    column_windows)``.
 
     For each line of windows (a row of outputs) the taps' rows inside the source are listed: ``line_taps`` counts them
     from the start, ``row_places`` says where each begins. Along the row, tap ``t`` of the windows from
     ``first_columns[t]`` to ``first_columns[taps + t]`` falls inside, from ``tap_columns[t]`` on. What a line gives to
-    each column is the same for all its rows. ``step`` is the class of the steps from window to window; ``apart``: those of a line share no
-    columns.
+    each column is the same for all its rows. ``step`` is the class of the steps from window to window; ``apart``: those
+    of a line share no columns, and ``column_windows`` says in which of them each column lies. ``once``: every row
+    belongs to one line.
     """
     arrays = [(name, f"{scalar}*") for name in ("grad", "found", "divisor", "scratch")]
-    tables = [(name, "i64*") for name in ("numbers", "line_taps", "row_places", "first_columns", "tap_columns")]
-    builder = Builder("mean_pool_gradient", [*arrays, *tables])
-    grad, found, divisor, scratch, numbers, line_taps, row_places, first_columns, tap_columns = builder.parameters
+    tables = ("numbers", "line_taps", "row_places", "first_columns", "tap_columns", "column_windows")
+    builder = Builder("mean_pool_gradient", [*arrays, *[(name, "i64*") for name in tables]])
+    grad, found, divisor, scratch, numbers, line_taps, row_places, *column_tables = builder.parameters
+    first_columns, tap_columns, column_windows = column_tables
     n = Numbers(builder, numbers, _GRADIENT_NUMBERS)
     zero = builder.constant(0, f"{scalar}x{lanes}")
 
     def clear(target, size):
         builder.for_lanes(0, size, lanes, lambda i, mask, _: builder.store(zero, target, i, mask))
 
-    def one_line(target, flowing, share, ends, sums):
+    def share_out(flowing, share, sums):
+        shares = builder.offset(sums, n["width"] + lanes)
+
+        def window(index, mask, _):
+            builder.store(builder.load(flowing, index, lanes, mask) / builder.load(share, index, lanes), shares, index)
+
+        def column(index, mask, _):
+            windows = builder.load(column_windows, index, lanes)
+            builder.store(builder.gather(shares, windows), sums, index)
+
+        builder.for_lanes(0, n["columns"], lanes, window)
+        builder.store(0, shares, n["columns"])  # of columns in no window
+        builder.for_lanes(0, n["width"], lanes, column)
+
+    def add_up(flowing, share, sums):
         clear(sums, n["width"])
         with builder.loop(0, n["tap_count"]) as tap:
             end = builder.load(first_columns, n["tap_count"] + tap.index)
@@ -218,26 +235,30 @@ def mean_pool_gradient_program(scalar, lanes, step, apart):
             def piece(index, mask, _):
                 value = builder.load(flowing, index, lanes, mask) / builder.load(share, index, lanes)
                 place = (to, index, n["step"], lanes, step, mask, end - index)
-                stepped_store(builder, value if apart else stepped_load(builder, *place) + value, *place)
+                stepped_store(builder, stepped_load(builder, *place) + value, *place)
 
             builder.for_lanes(builder.load(first_columns, tap.index), end, lanes, piece)
 
-        def add(row):
+    def one_line(target, flowing, share, ends, sums):
+        (share_out if apart else add_up)(flowing, share, sums)
+
+        def give(row):
             def piece(index, mask, _):
-                value = builder.load(row, index, lanes, mask) + builder.load(sums, index, lanes, mask)
-                builder.store(value, row, index, mask)
+                value = builder.load(sums, index, lanes, mask)
+                builder.store(value if once else builder.load(row, index, lanes, mask) + value, row, index, mask)
 
             builder.for_lanes(0, n["width"], lanes, piece)
 
         with builder.loop(builder.load(ends, 0), builder.load(ends, 1)) as row:
-            add(builder.offset(target, builder.load(row_places, row.index)))
+            give(builder.offset(target, builder.load(row_places, row.index)))
 
     with builder.parallel((n["planes"] + (n["planes_at_once"] - 1)) // n["planes_at_once"]) as chunk:
         first = chunk * n["planes_at_once"]
         sums = builder.offset(scratch, builder.worker() * n["area"])
         with builder.loop(first, builder.minimum(first + n["planes_at_once"], n["planes"])) as plane:
             target = builder.offset(found, plane.index * n["volume"])
-            clear(target, n["volume"])
+            if not once:
+                clear(target, n["volume"])
             with builder.loop(0, n["lines"]) as line:
                 flowing = builder.offset(grad, (plane.index * n["lines"] + line.index) * n["columns"])
                 share = builder.offset(divisor, line.index * n["columns"])
@@ -268,9 +289,13 @@ class MeanPoolGradient:
         first = np.maximum(0, -(taps // width.stride))
         end = np.maximum(np.minimum(-(-(width.length - taps) // width.stride), width.out), first)
         self.first_columns, self.tap_columns = np.concatenate([first, end]), taps
+        apart, self.column_windows = max(width.taps) < width.stride, np.full(width.length + lanes, width.out, np.int64)
+        for tap, *windows in zip(taps, first, end):
+            windows = np.arange(*windows)
+            self.column_windows[tap + windows * width.stride] = windows
         self.planes, volume = math.prod(shape[:-count]), math.prod(lengths)
         at_once = max(1, min(self.planes // 8, _CHUNK_ELEMENTS // volume))
-        self.area = width.length + lanes
+        self.area = width.length + width.out + 3 * lanes
         numbers = (self.planes, at_once, volume, depth.out * height.out, width.out, len(taps), width.stride)
         numbers = (*numbers, width.length, self.area)
         self.numbers = np.array(numbers, np.int64)
@@ -278,7 +303,8 @@ class MeanPoolGradient:
             "f32" if dtype.itemsize == 4 else "f64",
             lanes,
             step_class(width.stride),
-            max(width.taps) < width.stride,
+            apart,
+            sorted(places) == [row * width.length for row in range(depth.length * height.length)],
         )
         self.kernel = compiled(("mean pool gradient", *form), lambda: mean_pool_gradient_program(*form))
         self.run = self.kernel.threaded if self.planes * volume > THREADED_ELEMENTS else self.kernel.alone
@@ -288,7 +314,7 @@ class MeanPoolGradient:
 
     def arguments(self, grad, found):
         """What the program takes."""
-        tables = (self.line_taps, self.row_places, self.first_columns, self.tap_columns)
+        tables = (self.line_taps, self.row_places, self.first_columns, self.tap_columns, self.column_windows)
         scratch = np.empty(pool().scratch_areas * self.area, grad.dtype)
         return (grad, found, self.divisor, scratch, self.numbers, *tables)
 
