@@ -107,3 +107,37 @@ def test_show_prints_all_parts(capsys):
     assert "no kernel ran" in capsys.readouterr().out
     with pytest.raises(ValueError, match="parts are of formula"):
         kernels.show(rl.exp, rl.zeros(2), parts=["ptx"])
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda column, row: column * row,
+        lambda column, row: row - column,
+        lambda column, row: rl.where(column > 0, row, column),
+        lambda column, row: column.double() / row,
+    ],
+)
+def test_small_operands_of_large_results(call, monkeypatch):
+    """The result's size decides, and small results of many pairs stay with NumPy."""
+    from rushlight.kernels import elementwise
+
+    sizes, run = [], elementwise.run
+
+    def counted(op, arrays, *rest):
+        sizes.append(np.broadcast(*arrays).size)
+        return run(op, arrays, *rest)
+
+    monkeypatch.setattr(elementwise, "run", counted)
+    routing._elementwise.cache_clear()
+    try:
+        column, row = rl.randn(300, 1), rl.randn(200)
+        found = call(column, row)
+        assert sizes == [60_000]
+        assert rl.equal(found, call(column.expand(300, 200).clone(), row.expand(300, 200).clone()))
+        sizes.clear()
+        call(row, row)
+        assert sizes == []
+    finally:
+        routing._elementwise.cache_clear()

@@ -69,7 +69,11 @@ def elementwise_result(op, schema, values, out=None):
 def _large_result(op, operands, options, common, result, out):
     """What the generated kernel gives, converting operands on their way in; NotImplemented for small ones or without."""
     elements = elementwise_elements(op)
-    if not any(hasattr(value, "_edge") and value._array.size >= elements for value in operands):
+    size = 1
+    for value in operands:
+        if hasattr(value, "_edge"):
+            size *= value._array.size
+    if size < elements or broadcast_size(*[v._array for v in operands if hasattr(v, "_edge")]) < elements:
         return NotImplemented
     arrays = []
     for value in operands:
@@ -80,6 +84,15 @@ def _large_result(op, operands, options, common, result, out):
     if out is not None and (result is None or result.numpy != out.dtype or not fills(out, arrays)):
         out = None
     return run_elementwise(op, tuple(arrays), options, dtype, None if result is None else result.numpy, out)
+
+
+def broadcast_size(first, *others):
+    """How many elements arrays are broadcast to; ValueError where they are not."""
+    shape = first.shape
+    for array in others:
+        if array.shape != shape[len(shape) - array.ndim :]:
+            return np.broadcast(first, *others).size
+    return first.size
 
 
 def fills(out, arrays):

@@ -23,7 +23,7 @@ from .base import new_tensor, quiet, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
 from .dispatch import general, named, record_result, short
-from .elementwise import array_function
+from .elementwise import array_function, broadcast_size
 from .fast_nodes import Placeholder, binary_recorders, tracked_unary
 from .interposers import INTERPOSERS
 
@@ -139,7 +139,7 @@ def elementwise(op):
         dtype = first._array.dtype
         if dtype not in ready:
             return slow(*args, **kwargs)
-        arrays, tracked = [], False
+        arrays, tracked, size = [], False, 1
         for value, is_operand in zip(values, kinds):
             kind = value.__class__
             if kind in PLAIN_CLASSES:
@@ -147,6 +147,7 @@ def elementwise(op):
                 if array.dtype is not dtype and not (masked and not arrays and array.dtype is BOOL):
                     return slow(*args, **kwargs)
                 tracked = tracked or value._edge is not None
+                size *= array.size
                 arrays.append(array)
             elif kind is float or kind is int:
                 if is_operand:
@@ -161,7 +162,9 @@ def elementwise(op):
         if check is not None:
             check(*values)
         try:
-            found = quiet.run(evaluate, *arrays) if first._array.size < elements else large(*arrays)
+            if size >= elements > first._array.size:
+                size = broadcast_size(*[array for array in arrays if array.__class__ is ndarray])
+            found = quiet.run(evaluate, *arrays) if size < elements else large(*arrays)
         except ValueError:
             return slow(*args, **kwargs)
         result = wrap(found)
@@ -240,7 +243,10 @@ def _operate(op, slow, compute, ready, may_track):
             if y.dtype is not dtype or dtype not in ready:
                 return slow(input, other)
             try:
-                found = compute(x, y) if x.size < elements else large(x, y)
+                size = x.size
+                if size < elements and size * y.size >= elements and x.shape != y.shape:
+                    size = broadcast_size(x, y)
+                found = compute(x, y) if size < elements else large(x, y)
             except NUMPY_REFUSES:
                 return slow(input, other)
             edge, other_edge = input._edge, other._edge
