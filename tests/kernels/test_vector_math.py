@@ -26,6 +26,7 @@ ERRORS = {
     "asin": (1.4, 1.7), "acos": (1.2, 1.3), "atan": (1.4, 1.6), "atan2": (1.6, 1.8), "sinh": (1.7, 1.7),
     "cosh": (1.6, 1.6), "tanh": (1.4, 1.3), "asinh": (0.51, 2.3), "acosh": (0.51, 2.5), "atanh": (0.51, 2.4),
     "pow": (0.6, 1.5), "sigmoid": (2.4, 2.4), "erf": (1.7, 1.5), "erfc": (0.51, 4.5), "rsqrt": (1.5, 1.5),
+    "fmod": (0, 0),
 }  # fmt: skip
 
 NUMPY_NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "pow": "power"}
@@ -46,7 +47,7 @@ def true_value(name, *operands):
 
 
 def operands_of(name):
-    return 2 if name in ("pow", "atan2") else 1
+    return 2 if name in ("pow", "atan2", "fmod") else 1
 
 
 def program(name, scalar, lanes):
@@ -167,7 +168,7 @@ def test_edges(name, scalar):
 
 
 @pytest.mark.parametrize("scalar", SCALARS)
-@pytest.mark.parametrize("name", ["pow", "atan2"])
+@pytest.mark.parametrize("name", ["pow", "atan2", "fmod"])
 def test_edges_of_two_operands(name, scalar):
     """All pairs of numbers where C's functions do something of their own."""
     limits = np.finfo(NUMPY[scalar])

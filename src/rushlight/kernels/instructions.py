@@ -276,6 +276,7 @@ def _transcendental():
         ("acos", 1, np.arccos),
         ("atan", 1, np.arctan),
         ("atan2", 2, np.arctan2),
+        ("fmod", 2, np.fmod),
         ("sinh", 1, np.sinh),
         ("cosh", 1, np.cosh),
         ("tanh", 1, np.tanh),

@@ -160,11 +160,11 @@ def _function(opcode, operands):
 
 
 for _name in TRANSCENDENTAL + ["abs", "sqrt", "floor", "ceil", "trunc", "round"]:
-    if _name not in ("pow", "atan2"):
+    if _name not in ("pow", "atan2", "fmod"):
         setattr(SymbolicMath, _name, _function(_name, 1))
 for _name in ("sin", "cos", "tan"):
     setattr(SymbolicMath, "arc" + _name, _function("a" + _name, 1))
-for _name, _opcode in (("arctan2", "atan2"), ("copysign", "copysign")):
+for _name, _opcode in (("arctan2", "atan2"), ("copysign", "copysign"), ("fmod", "fmod")):
     setattr(SymbolicMath, _name, _function(_opcode, 2))
 
 

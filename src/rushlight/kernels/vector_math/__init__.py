@@ -13,6 +13,7 @@ from .hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
 from .inverse_trigonometry import acos, asin, atan, atan2
 from .logarithm import log, log1p, log2, log10
 from .power import power, rsqrt
+from .remainders import fmod
 from .trigonometry import cos, sin, tan
 
 
@@ -20,5 +21,5 @@ EXPANSIONS = {
     function.__name__: function
     for function in (exp, exp2, expm1, sigmoid, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, atan2)
     + (sinh, cosh, tanh, asinh, acosh, atanh)
-    + (erf, erfc, rsqrt)
+    + (erf, erfc, rsqrt, fmod)
 } | {"pow": power}

@@ -159,6 +159,21 @@ def floor_quotient(self, other):
     return np.floor_divide(self, other)
 
 
+def _floor_quotient_element(m, self, other):
+    """The floored quotient of floats by way of the remainder: rounded first, it might be the next integer already."""
+    if self.dtype.kind != "f":
+        return NotImplemented
+    exact = self / other
+    rest = m.fmod(self, other)
+    is_overflow = m.isinf(exact) & m.isfinite(self)
+    found = m.where(is_overflow, self, self - rest) / other
+    found = m.where((rest != 0) & ((other < 0) ^ (rest < 0)), found - 1, found)
+    floored = m.floor(found)
+    floored = m.where(found - floored > 0.5, floored + 1, floored)
+    floored = m.where(found == 0, m.copysign(0.0, exact), floored)
+    return m.where(other == 0, exact, floored)
+
+
 def truncated_quotient(self, other):
     """The quotient rounded toward zero."""
     if self.dtype.kind == "u":
@@ -217,7 +232,7 @@ class div:
 
     def element(m, self, other, rounding_mode=None):
         if rounding_mode == "floor":
-            return NotImplemented  # the quotient rounded to a float may already be the next integer
+            return _floor_quotient_element(m, self, other)
         return self / other if rounding_mode is None else m.trunc(self / other)
 
     def d_self(grad, other, rounding_mode):
@@ -257,6 +272,9 @@ class floor_divide:
     def numpy(self, other):
         return floor_quotient(self, other)
 
+    def element(m, self, other):
+        return _floor_quotient_element(m, self, other)
+
     d_self = d_other = no_derivative("floor_divide")
 
 
@@ -272,7 +290,15 @@ class remainder:
     def numpy(self, other):
         if self.dtype.kind in "iu":
             refuse_zero_divisor(other)
-        return np.remainder(self, other)
+            return np.remainder(self, other)
+        found = np.remainder(self, other)
+        return np.where(found == 0, np.copysign(found, self), found)  # NumPy's zeros have the sign of the divisor
+
+    def element(m, self, other):
+        if self.dtype.kind != "f":
+            return NotImplemented
+        rest = m.fmod(self, other)
+        return m.where((rest != 0) & ((other < 0) ^ (rest < 0)), rest + other, rest)
 
     def d_self(grad):
         return grad
@@ -290,6 +316,9 @@ class fmod:
         if self.dtype.kind in "iu":
             refuse_zero_divisor(other)
         return np.fmod(widened(self), widened(other)).astype(self.dtype, copy=False)
+
+    def element(m, self, other):
+        return m.fmod(self, other) if self.dtype.kind == "f" else NotImplemented
 
     def d_self(grad):
         return grad

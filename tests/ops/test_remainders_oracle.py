@@ -1,0 +1,63 @@
+"""Remainders and floored quotients of many numbers, bit for bit as PyTorch's."""
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+
+torch = pytest.importorskip("torch")
+
+CALLS = {
+    "fmod": lambda t, a, b: t.fmod(a, b),
+    "remainder": lambda t, a, b: a % b,
+    "floor_divide": lambda t, a, b: a // b,
+    "div_floor": lambda t, a, b: t.div(a, b, rounding_mode="floor"),
+    "div_trunc": lambda t, a, b: t.div(a, b, rounding_mode="trunc"),
+    "in place": lambda t, a, b: a.clone().remainder_(b),
+    "number": lambda t, a, b: a % 0.75,
+}
+
+
+@np.errstate(all="ignore")
+def pairs(dtype, count=8000):
+    """All pairs of special numbers, ordinary ones, exact quotients, great ones, any bits."""
+    random, limits = np.random.default_rng(0), np.finfo(dtype)
+    special = [
+        0.0,
+        1,
+        2,
+        0.5,
+        7,
+        1e-3,
+        1e10,
+        2.0**23,
+        np.inf,
+        np.nan,
+        limits.tiny,
+        limits.smallest_subnormal,
+        limits.max,
+    ]
+    special = np.array([*special, *(-x for x in special)])
+    kinds = [(np.repeat(special, special.size), np.tile(special, special.size))]
+    kinds.append(random.standard_normal((2, count)))
+    kinds.append((random.integers(-1000, 1000, count), random.integers(-20, 20, count)))
+    kinds.append((random.integers(-1000, 1000, count) * 0.1, np.full(count, 0.1)))
+    kinds.append((random.standard_normal(count) * 1e9, random.standard_normal(count)))
+    patterns = random.integers(0, 256, (2, count, np.dtype(dtype).itemsize), np.uint8).view(dtype)[..., 0]
+    return [
+        np.concatenate(parts) for parts in zip(*[np.asarray(k, dtype) for k in [*map(list, kinds), list(patterns)]])
+    ]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", CALLS)
+def test_floats(name, dtype):
+    a, b = pairs(dtype)
+    wanted = CALLS[name](torch, torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    for size in (a.size, 700):  # by a kernel, by NumPy
+        found = CALLS[name](rl, rl.tensor(a[:size]), rl.tensor(b[:size])).numpy()
+        kind = f"i{a.itemsize}"
+        same = (found.view(kind) == wanted[:size].view(kind)) | (np.isnan(found) & np.isnan(wanted[:size]))
+        with np.errstate(all="ignore"):  # PyTorch has no remainder where the quotient overflows; C's fmod has
+            lost = np.isnan(wanted[:size]) & np.isinf(a[:size] / (0.75 if name == "number" else b[:size]))
+        assert (same | lost).all(), (a[:size][~same & ~lost][:3], b[:size][~same & ~lost][:3])
