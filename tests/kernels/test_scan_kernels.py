@@ -47,6 +47,35 @@ def test_integers(shape, dim, dtype):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int16, np.int64, *TOLERANCES])
+@pytest.mark.parametrize(("shape", "dim"), SHAPES)
+@pytest.mark.parametrize("name", ["cummax_pair", "cummin_pair"])
+def test_extremes(name, shape, dim, dtype):
+    array = np.random.default_rng(0).integers(0, 2 if dtype == np.bool_ else 100, shape).astype(dtype)
+    if array.dtype.kind == "f":
+        flat = array.reshape(-1)
+        flat[flat.size // 2 :: 17] = np.nan
+        flat[flat.size // 3 :: 13] = -0.0
+        flat[0] = np.inf if name == "cummin_pair" else -np.inf
+    for found, expected in zip(getattr(scan, name)(array, dim), TABLE[name].forward(array, dim)):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize(("shape", "dim"), SHAPES)
+def test_logarithms_of_sums(shape, dim, dtype):
+    array = (np.random.default_rng(0).standard_normal(shape) * 5).astype(dtype)
+    flat = array.reshape(-1)
+    flat[0] = -np.inf
+    flat[flat.size // 2 :: 50] = np.nan
+    flat[flat.size // 3 :: 60] = np.inf
+    found = scan.logcumsumexp(array, dim)
+    with np.errstate(all="ignore"):
+        expected = TABLE["logcumsumexp"].forward(array.astype(np.float64), dim)
+    np.testing.assert_allclose(found.astype(float), expected, rtol=TOLERANCES[dtype], atol=TOLERANCES[dtype])
+
+
 def test_special_values():
     array = np.array([[1, np.inf, 2, -np.inf, 3], [0, np.nan, 1, 2, 3]], np.float32)
     with np.errstate(all="ignore"):

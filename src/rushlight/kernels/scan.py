@@ -1,4 +1,8 @@
-"""Kernels of running sums and products along any dimension; float32 is added up in float64, as PyTorch does."""
+"""Kernels of running sums, products and extrema along any dimension.
+
+Sums of float32 are added up in float64, as PyTorch does. Running extrema come with their positions: where an element
+equals the extremum that has been reached, which makes running maxima of places.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +28,30 @@ _INT64 = np.dtype(np.int64)
 _calls = Plans()
 
 
-def _combined(name, a, b):
-    return a + b if name == "cumsum" else a * b
+_IDENTITIES = {"cumsum": 0, "cumprod": 1, "logcumsumexp": -math.inf}
+
+
+def _combined(builder, name, before, x):
+    if name == "cumsum":
+        return before + x
+    if name == "cumprod":
+        return before * x
+    if name == "logcumsumexp":
+        larger = builder.maximum(before, x)
+        rest = builder.math("log1p", builder.math("exp", builder.minimum(before, x) - larger))
+        found = builder.select(abs(larger).equals(math.inf), larger, larger + rest)
+    else:  # of equal elements the latter
+        found = builder.maximum(before, x) if name == "cummax" else builder.minimum(before, x)
+    return builder.select(before.differs(before), before, found) if x.type.is_float else found
+
+
+def _identity(name, scalar):
+    if name in _IDENTITIES:
+        return _IDENTITIES[name]
+    kind = np.dtype(NUMPY[scalar])
+    if kind.kind == "f":
+        return -math.inf if name == "cummax" else math.inf
+    return getattr(np.iinfo(kind), "min" if name == "cummax" else "max")
 
 
 def _prefixes(builder, name, x, identity):
@@ -33,7 +59,7 @@ def _prefixes(builder, name, x, identity):
     lanes, distance = x.type.lanes, 1
     while distance < lanes:
         back = [lane - distance if lane >= distance else lanes + lane for lane in range(lanes)]
-        x = _combined(name, x, builder.shuffle(x, identity, back))
+        x = _combined(builder, name, builder.shuffle(x, identity, back), x)
         distance *= 2
     return x
 
@@ -49,7 +75,7 @@ def build_rows(name, source, result, scalar, lanes):
     ]
     builder = Builder(name, parameters)
     x, out, rows, length, chunk = builder.parameters
-    identity = builder.constant(int(name == "cumprod"), vector(scalar, lanes))
+    identity = builder.constant(_identity(name, scalar), vector(scalar, lanes))
 
     def row(index):
         start = index * length
@@ -57,7 +83,8 @@ def build_rows(name, source, result, scalar, lanes):
 
         def body(index, mask, carry):
             values = builder.convert(builder.load(source_row, index, lanes, mask), scalar)
-            running = _combined(name, _prefixes(builder, name, values, identity), builder.splat(carry[0], lanes))
+            before = builder.splat(carry[0], lanes)
+            running = _combined(builder, name, before, _prefixes(builder, name, values, identity))
             builder.store(builder.convert(running, result), result_row, index, mask)
             return [builder.extract(running, lanes - 1)]
 
@@ -72,7 +99,7 @@ def build_columns(name, source, result, scalar, lanes):
     sizes = ("outer", "length", "inner", "blocks", "chunk")
     builder = Builder(name, [("x", pointer(source)), ("out", pointer(result)), *((size, "i64") for size in sizes)])
     x, out, outer, length, inner, blocks, chunk = builder.parameters
-    identity = builder.constant(int(name == "cumprod"), vector(scalar, lanes))
+    identity = builder.constant(_identity(name, scalar), vector(scalar, lanes))
 
     def column(task):
         block = task % blocks
@@ -81,41 +108,117 @@ def build_columns(name, source, result, scalar, lanes):
         with builder.loop(0, length, 1, [identity]) as loop:
             place = start + loop.index * inner
             values = builder.convert(builder.load(x, place, lanes, mask), scalar)
-            loop.carry = [_combined(name, loop.carry[0], values)]
+            loop.carry = [_combined(builder, name, loop.carry[0], values)]
             builder.store(builder.convert(loop.carry[0], result), out, place, mask)
 
     chunked(builder, outer * blocks, chunk, column)
     return Program(name, [builder.function])
 
 
+def _reached(builder, values, running):
+    """Where an element is the extremum so far."""
+    hit = values.equals(running)
+    return hit | (values.differs(values) & running.differs(running)) if values.type.is_float else hit
+
+
+def build_extreme_rows(name, source, scalar, place, lanes):
+    """The Program of running extrema and their positions along rows of (rows, length)."""
+    kinds = [("x", pointer(source)), ("out", pointer(source)), ("places", pointer("i64"))]
+    builder = Builder(name, [*kinds, ("rows", "i64"), ("length", "i64"), ("chunk", "i64")])
+    x, out, places, rows, length, chunk = builder.parameters
+    identity = builder.constant(_identity(name, scalar), vector(scalar, lanes))
+    steps, zeros = builder.iota(vector(place, lanes)), builder.constant(0, vector(place, lanes))
+
+    def row(index):
+        source_row, result_row, place_row = (builder.offset(start, index * length) for start in (x, out, places))
+
+        def body(index, mask, carry):
+            before, place_before = (builder.splat(value, lanes) for value in carry)
+            values = builder.convert(builder.load(source_row, index, lanes, mask), scalar)
+            running = _combined(builder, name, before, _prefixes(builder, name, values, identity))
+            here = steps + builder.splat(builder.convert(index, place), lanes)
+            reached = builder.select(_reached(builder, values, running), here, place_before)
+            reached = _prefixes(builder, "cummax", reached, zeros)
+            builder.store(builder.convert(running, source), result_row, index, mask)
+            builder.store(builder.convert(reached, "i64"), place_row, index, mask)
+            return [builder.extract(running, lanes - 1), builder.extract(reached, lanes - 1)]
+
+        builder.for_lanes(0, length, lanes, body, [builder.extract(identity, 0), builder.extract(zeros, 0)])
+
+    chunked(builder, rows, chunk, row)
+    return Program(name, [builder.function])
+
+
+def build_extreme_columns(name, source, scalar, place, lanes):
+    """The same along the middle of (outer, length, inner): each lane runs down a column of its own."""
+    kinds = [("x", pointer(source)), ("out", pointer(source)), ("places", pointer("i64"))]
+    sizes = ("outer", "length", "inner", "blocks", "chunk")
+    builder = Builder(name, [*kinds, *((size, "i64") for size in sizes)])
+    x, out, places, outer, length, inner, blocks, chunk = builder.parameters
+    identity = builder.constant(_identity(name, scalar), vector(scalar, lanes))
+    zeros = builder.constant(0, vector(place, lanes))
+
+    def column(task):
+        block = task % blocks
+        start = task // blocks * (length * inner) + block * lanes
+        mask = builder.first_lanes(builder.minimum(inner - block * lanes, lanes), lanes)
+        with builder.loop(0, length, 1, [identity, zeros]) as loop:
+            at = start + loop.index * inner
+            values = builder.convert(builder.load(x, at, lanes, mask), scalar)
+            running = _combined(builder, name, loop.carry[0], values)
+            here = builder.splat(builder.convert(loop.index, place), lanes)
+            reached = builder.select(_reached(builder, values, running), here, loop.carry[1])
+            loop.carry = [running, reached]
+            builder.store(builder.convert(running, source), out, at, mask)
+            builder.store(builder.convert(reached, "i64"), places, at, mask)
+
+    chunked(builder, outer * blocks, chunk, column)
+    return Program(name, [builder.function])
+
+
+_ACCUMULATED = {"f16": "f32", "bf16": "f32", "f32": "f64"}
+_COMPARED = {"f16": "f32", "bf16": "f32", "i8": "i32", "u8": "i32", "i16": "i32", "u16": "i32", "u32": "i64"}
+
+
 def _prepared(name, array, dim, kind):
+    """(kernel's call, sizes) for arrays of this shape, or False where no program fits."""
     source, result = scalar_of(array.dtype), scalar_of(kind)
     if source is None or not array.ndim or not array.size or not array.dtype.isnative:
         return False
     axis = wrap_dim(dim, array.ndim)
     outer, length, inner = math.prod(array.shape[:axis]), array.shape[axis], math.prod(array.shape[axis + 1 :])
-    scalar = {"f16": "f32", "bf16": "f32", "f32": "f64"}.get(result, result)
+    is_extreme = name in ("cummax", "cummin")
+    scalar = (_COMPARED if is_extreme else _ACCUMULATED).get(result, result)
+    if is_extreme and length >= 1 << 31:
+        return False
     lanes = host().vector_bytes // NUMPY[scalar].itemsize
     if inner == 1:
-        build, sizes = build_rows, (outer, length, max(1, PART // length))
+        build, sizes = build_extreme_rows if is_extreme else build_rows, (outer, length, max(1, PART // length))
     else:
         lanes *= 1 if inner <= lanes else 2
         blocks = ceiling(inner, lanes)
-        build, sizes = build_columns, (outer, length, inner, blocks, max(1, PART // (length * lanes)))
-    options = (name, source, result, scalar, lanes)
+        build = build_extreme_columns if is_extreme else build_columns
+        sizes = (outer, length, inner, blocks, max(1, PART // (length * lanes)))
+    place = f"i{8 * NUMPY[scalar].itemsize}"
+    options = (name, source, scalar, place, lanes) if is_extreme else (name, source, result, scalar, lanes)
     kernel = compiled((build.__name__ + " of scans", *options), lambda: build(*options))
     return kernel.threaded if array.size >= _THREADED_FROM else kernel.alone, sizes
+
+
+def _call_for(name, array, dim, kind):
+    key = (name, array.shape, array.dtype, dim)
+    found = _calls.get(key)
+    if found is None:
+        found = _calls[key] = _prepared(name, array, dim, kind)
+    return found if is_plain(array) else False
 
 
 def _scan(name, array, dim, dtype):
     kind = _INT64 if array.dtype.kind in "biu" else array.dtype
     if dtype is not None and dtype is not dtypes.from_numpy(kind):
         return NotImplemented
-    key = (name, array.shape, array.dtype, dim)
-    found = _calls.get(key)
-    if found is None:
-        found = _calls[key] = _prepared(name, array, dim, kind)
-    if found is False or not is_plain(array):
+    found = _call_for(name, array, dim, kind)
+    if found is False:
         return NotImplemented
     run, sizes = found
     out = np.empty(array.shape, kind)
@@ -131,3 +234,29 @@ def cumsum(self, dim, dtype):
 @kernel_for("cumprod")
 def cumprod(self, dim, dtype):
     return _scan("cumprod", self, dim, dtype)
+
+
+@kernel_for("logcumsumexp")
+def logcumsumexp(self, dim):
+    return NotImplemented if self.dtype.kind in "biu" else _scan("logcumsumexp", self, dim, None)
+
+
+def _extremes(name, array, dim):
+    source = array.view(np.uint8) if array.dtype.kind == "b" else array
+    found = _call_for(name, source, dim, source.dtype)
+    if found is False:
+        return NotImplemented
+    run, sizes = found
+    values, places = np.empty_like(source), np.empty(source.shape, np.int64)
+    run(source, values, places, *sizes)
+    return values.view(array.dtype), places
+
+
+@kernel_for("cummax_pair")
+def cummax_pair(self, dim):
+    return _extremes("cummax", self, dim)
+
+
+@kernel_for("cummin_pair")
+def cummin_pair(self, dim):
+    return _extremes("cummin", self, dim)

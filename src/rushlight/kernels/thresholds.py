@@ -23,7 +23,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
         **dict.fromkeys(("var_corrected", "std_corrected", "var_mean_corrected", "std_mean_corrected"), 512),
     },
     "softmax": dict.fromkeys(("softmax", "log_softmax", "softmax_gradient", "log_softmax_gradient"), 512),
-    "scan": {"cumsum": 512, "cumprod": 512},
+    "scan": dict.fromkeys(("cumsum", "cumprod", "cummax_pair", "cummin_pair", "logcumsumexp"), 512),
     # 1,024 pairs: 3 us against 4 to 40; 100,000: 12 against 50 to 700.
     "losses": {
         **dict.fromkeys(("mse_loss_pair", "smooth_l1_loss_pair", "huber_loss_pair", "binary_cross_entropy_pair"), 2048),
