@@ -25,7 +25,7 @@ _TENSORS = SimpleNamespace(
 
 def _recorded(*tensors):
     """Whether what is now computed from ``tensors``, outputs and gradients that a rule was given, enters the graph."""
-    return any(tensor is not None and tensor._is_tracked() and tensor.unsqueeze(0)._is_tracked() for tensor in tensors)
+    return any(tensor is not None and tensor.unsqueeze(0)._is_tracked() for tensor in tensors)
 
 
 def _conjugates(gradients):
