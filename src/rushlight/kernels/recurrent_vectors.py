@@ -55,10 +55,7 @@ def _product(scalar, lanes, rows, vectors, has_input):
 
 
 class _VectorLayer(Layer):
-    """What both ways of handing out the work have in common.
-
-    ``tile_rows`` are the heights of the tiles of rows that are multiplied at once: a large one and the one below it.
-    """
+    """What both ways of handing out the work have in common; ``tile_rows`` rows are multiplied at once."""
 
     def __init__(self, kind, scalar, lanes, tile_rows, backward, absent):
         super().__init__(kind, scalar, backward, absent)
