@@ -18,7 +18,7 @@ from .builder import Builder
 from .convolution_axes import forward_axes
 from .convolution_layouts import common_scalar, given, is_deep, plain
 from .correlation import THREADED_PRODUCTS, tiled
-from .host import host
+from .host import host, vector_registers
 from .kernel import compiled, pool
 from .matmul_packing import turning
 from .plans import Plans
@@ -335,7 +335,7 @@ class WeightGradient:
     def __init__(self, input_shape, weight_shape, out, dtype, stride, padding, dilation, groups, vector_bytes=None):
         vector_bytes = vector_bytes or host().vector_bytes
         self.dtype = dtype
-        lanes, registers = vector_bytes // dtype.itemsize, 32 if vector_bytes == 64 else 16
+        lanes, registers = vector_bytes // dtype.itemsize, vector_registers()
         samples, channels, out_channels = input_shape[0], weight_shape[1], weight_shape[0] // groups
         axes = forward_axes(input_shape[2:], out, weight_shape[2:], stride, padding, dilation)
         taps = math.prod(weight_shape[2:])

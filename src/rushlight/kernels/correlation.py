@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .builder import Builder
-from .host import host
+from .host import host, vector_registers
 from .kernel import compiled, pool
+from .matmul_packing import turning
 from .program import Program
 from .window_staging import STAGE_NUMBERS, Numbers, Staging, stage_function, stage_numbers, step_class, stepped_store
 
@@ -37,6 +38,7 @@ class Form(NamedTuple):
         dense: whether all windows are outputs (else those at rows' ends are not).
         spread: the class of the steps between outputs that do not lie side by side, None if they do.
         biased: whether a number is added to each output row.
+        in_order: whether the weights of an output row lie in the order of the terms.
     """
 
     scalar: str
@@ -48,12 +50,12 @@ class Form(NamedTuple):
     dense: bool
     spread: int | None
     biased: bool
+    in_order: bool
 
 
-def block_shape(out_channels, vector_bytes):
+def block_shape(out_channels, registers):
     """(rows, uneven, vectors) of the blocks for so many output rows: as many sums as registers hold."""
-    many = 24 if vector_bytes == 64 else 12
-    most = 8 if vector_bytes == 64 else 4
+    many, most = registers * 3 // 4, registers // 4
     blocks = -(-out_channels // most)
     rows = -(-out_channels // blocks)
     return rows, out_channels % blocks != 0, min(8, many // rows)
@@ -185,7 +187,11 @@ def correlation_program(form):
     builder = Builder("correlation", [*arrays, *more, *_TABLES])
     source, weight, bias, out, scratch, packed, weight_terms, slab_table, numbers, *tables = builder.parameters
     n = Numbers(builder, numbers, NUMBERS)
-    _pack_weights(builder, n, form, weight, packed, weight_terms)
+    turn = None
+    if form.in_order:
+        turn = turning(scalar, scalar, max(4, 1 << (form.rows - 1).bit_length()), False)
+        functions.append(turn)
+    _pack_weights(builder, n, form, turn, weight, packed, weight_terms)
     with builder.parallel(n["chunks"]) as chunk:
         part, rest = chunk % n["parts"], chunk // n["parts"]
         tile, rest = rest % n["tiles"], rest // n["tiles"]
@@ -260,8 +266,9 @@ def _as_it_lies(builder, n, form, source, image, depth, row, columns):
     return begin, builder.select(end <= n["source_elements"], vectors, columns // form.lanes)
 
 
-def _pack_weights(builder, n, form, weight, packed, weight_terms):
-    """The weights of each block: for each term those of the block's rows, side by side."""
+def _pack_weights(builder, n, form, turn, weight, packed, weight_terms):
+    """The weights of each block: for each term those of the block's rows, side by side; ``turn`` transposes them, where
+    those of a row are in order."""
     with builder.parallel(n["groups"] * n["blocks"]) as chunk:
         group, block = chunk // n["blocks"], chunk % n["blocks"]
         # the blocks after the high ones have a row less
@@ -269,6 +276,9 @@ def _pack_weights(builder, n, form, weight, packed, weight_terms):
         rows = builder.select(block < n["high_blocks"], builder.constant(form.rows), form.rows - 1)
         begin = builder.offset(weight, group * n["group_step"] + channel * n["row_step"])
         target = builder.offset(packed, (group * n["out_channels"] + channel) * n["terms"])
+        if turn is not None:
+            builder.call(turn, begin, target, n["row_step"], rows, n["terms"], rows)
+            return
         with builder.loop(0, n["terms"]) as term:
             place = builder.offset(begin, builder.load(weight_terms, term.index))
             to = builder.offset(target, term.index * rows)
@@ -346,7 +356,7 @@ class Correlation:
         depth, height, width = o.axes
         scalar = "f32" if dtype.itemsize == 4 else "f64"
         lanes = vector_bytes // dtype.itemsize
-        rows, uneven, vectors = block_shape(o.out_channels, vector_bytes)
+        rows, uneven, vectors = block_shape(o.out_channels, vector_registers())
         blocks = -(-o.out_channels // rows)
         self.staging = staging = tiled(o.axes, o.channels, o.samples * o.groups)
         tiles = -(-height.out // staging.tile_rows)
@@ -382,7 +392,8 @@ class Correlation:
         stage_class = None if staging.direct else staging.step_class
         spread = step_class(o.out_steps[3]) if apart else None
         dense = staging.pitch == width.out
-        form = Form(scalar, lanes, rows, uneven, vectors, stage_class, dense, spread, biased)
+        in_order = np.array_equal(o.weight_terms, np.arange(len(o.weight_terms)))
+        form = Form(scalar, lanes, rows, uneven, vectors, stage_class, dense, spread, biased, in_order)
         self.kernel = compiled(("correlation", *form), lambda: correlation_program(form))
         self.run = self.kernel.threaded if products > THREADED_PRODUCTS else self.kernel.alone
         self.dtype = dtype
