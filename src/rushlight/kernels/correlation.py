@@ -8,6 +8,8 @@ registers over all terms.
 
 from __future__ import annotations
 
+import itertools
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +27,7 @@ _ENOUGH_CHUNKS = 8
 _LINE_BYTES = 64  # that are fetched together
 _WORTH_FETCHING = 64  # terms that take as long as a line of the outputs may
 _SMALLEST_TILE = 192  # windows of a tile that is worth its start
+_LONE_REGISTERS = 32  # from so many on there is one left for the sums of a lone window
 THREADED_PRODUCTS = 60_000  # multiplications that take longer than calling the other threads in
 
 
@@ -39,6 +42,7 @@ class Form(NamedTuple):
         spread: the class of the steps between outputs that do not lie side by side, None if they do.
         biased: whether a number is added to each output row.
         in_order: whether the weights of an output row lie in the order of the terms.
+        lone: whether a tile's windows are some vectors and one more, whose rows make up a vector (49 = 3 x 16 + 1).
     """
 
     scalar: str
@@ -51,6 +55,7 @@ class Form(NamedTuple):
     spread: int | None
     biased: bool
     in_order: bool
+    lone: bool
 
 
 def block_shape(out_channels, registers):
@@ -64,8 +69,13 @@ def block_shape(out_channels, registers):
 _TABLES = [("terms", "i64*"), ("valid", "bool*"), ("starts", "i64*")]
 
 
-def micro_kernel(form, rows, vectors):
-    """Function that computes ``rows`` output rows and ``vectors`` vectors of windows.
+def _row_lanes(rows):
+    """Lanes of a vector for so many rows."""
+    return max(4, 1 << (rows - 1).bit_length())
+
+
+def micro_kernel(form, rows, vectors, lone=False):
+    """Function that computes ``rows`` output rows and ``vectors`` vectors of windows; ``lone``: and the one behind them.
 
     Its parameters:
         source: the first window's beginning. terms, depth: where in the source each term's elements begin; how many.
@@ -78,15 +88,21 @@ def micro_kernel(form, rows, vectors):
     parameters = [("source", f"{scalar}*"), ("depth", "i64"), ("weight", f"{scalar}*")]
     parameters += [("bias", f"{scalar}*"), ("out", f"{scalar}*"), ("out_step", "i64"), ("first", "i64")]
     parameters += [("columns", "i64"), ("total", "i64"), *_TABLES]
-    builder = Builder(f"correlate_{rows}x{vectors}", parameters)
+    builder = Builder(f"correlate_{rows}x{vectors}{'_lone' * lone}", parameters)
     source, depth, weight, bias, out, out_step, first, columns, total, *tables = builder.parameters
     masks = [*[None] * (vectors - 1), builder.first_lanes(columns - (first + (vectors - 1)) * lanes, lanes)]
+    row_lanes = _row_lanes(rows)
     reads = [masks[0]] if vectors == 1 else [None] * vectors  # zeroing lanes would cost a multiplication's place
     zero = builder.constant(0, f"{scalar}x{lanes}")
     if form.biased:
         starts = [builder.splat(builder.load(bias, r), lanes) for r in range(rows) for _ in range(vectors)]
     else:
         starts = [zero] * (rows * vectors)
+    if lone:
+        start = builder.constant(0, f"{scalar}x{row_lanes}")
+        if form.biased:
+            start = builder.load(bias, 0, row_lanes, builder.first_lanes(builder.constant(rows), row_lanes))
+        starts.append(start)
     source = builder.offset(source, first * lanes)
     out_rows = [builder.offset(out, out_step * r) for r in range(rows)]
     with builder.when(depth >= _WORTH_FETCHING):
@@ -99,11 +115,16 @@ def micro_kernel(form, rows, vectors):
             left = builder.splat(builder.load(weights, r), lanes)
             for j in range(vectors):
                 sums[r * vectors + j] = builder.fma(left, right[j], sums[r * vectors + j])
+        if lone:
+            element = builder.splat(builder.load(at, vectors * lanes), row_lanes)
+            sums[-1] = builder.fma(element, builder.load(weights, 0, row_lanes), sums[-1])
         term.carry = [builder.offset(weights, rows), *sums]
     sums = term.results[1:]
     for j in range(vectors):
         values = [sums[r * vectors + j] for r in range(rows)]
         _store(builder, form.dense, values, out_rows, first + j, masks[j], total, tables, lanes)
+    for r in range(rows * lone):
+        builder.store(builder.extract(sums[-1], r), out_rows[r], (first + vectors) * lanes)
     return builder.function
 
 
@@ -179,9 +200,9 @@ def correlation_program(form):
     micros = {}
     row_counts = (form.rows, form.rows - 1) if form.uneven else (form.rows,)
     for rows in row_counts:
-        for vectors in {form.vectors, form.vectors - 1, 1}:
-            micros[rows, vectors] = micro_kernel(form, rows, vectors)
-            functions.append(micros[rows, vectors])
+        for shape in itertools.product((rows,), {form.vectors, form.vectors - 1, 1}, {False, form.lone}):
+            micros[shape] = micro_kernel(form, *shape)
+            functions.append(micros[shape])
     arrays = [(name, f"{scalar}*") for name in ("source", "weight", "bias", "out", "scratch", "packed")]
     more = [("weight_terms", "i64*"), ("slab_table", "i64*"), ("numbers", "i64*")]
     builder = Builder("correlation", [*arrays, *more, *_TABLES])
@@ -189,7 +210,7 @@ def correlation_program(form):
     n = Numbers(builder, numbers, NUMBERS)
     turn = None
     if form.in_order:
-        turn = turning(scalar, scalar, max(4, 1 << (form.rows - 1).bit_length()), False)
+        turn = turning(scalar, scalar, _row_lanes(form.rows), False)
         functions.append(turn)
     _pack_weights(builder, n, form, turn, weight, packed, weight_terms)
     with builder.parallel(n["chunks"]) as chunk:
@@ -216,7 +237,7 @@ def correlation_program(form):
         tile_values = (begin, readable, weights, biases, target, together, columns, rows * n["width_out"], tables)
         first, end = part * n["blocks"] // n["parts"], (part + 1) * n["blocks"] // n["parts"]
         high_end, low_first = builder.minimum(end, n["high_blocks"]), builder.maximum(first, n["high_blocks"])
-        vectors = (columns + (form.lanes - 1)) // form.lanes
+        vectors = (columns + (0 if form.lone else form.lanes - 1)) // form.lanes
         with builder.loop(0, vectors, n["span"]) as span:
             vectors = (span.index, builder.minimum(span.index + n["span"], vectors))
             _blocks(builder, n, form, micros, form.rows, 0, (first, high_end), vectors, tile_values)
@@ -304,7 +325,10 @@ def _blocks(builder, n, form, micros, rows, shift, blocks, vectors, tile_values)
         ):  # fmt: skip
             with builder.loop(start, stop, width) as vector:
                 arguments = (begin, n["terms"], weight, bias, *block_out, vector.index)
-                builder.call(micros[rows, width], *arguments, columns, total, *tables)
+                for lone in {False, form.lone}:
+                    last = vector.index + width >= columns // form.lanes
+                    with builder.when(last if lone else ~last) if form.lone else nullcontext():
+                        builder.call(micros[rows, width, lone], *arguments, columns, total, *tables)
         if together is not None:
             sums, spread, lines, numbers = together
             builder.call(spread, sums, out, rows, lines, numbers)
@@ -393,7 +417,10 @@ class Correlation:
         spread = step_class(o.out_steps[3]) if apart else None
         dense = staging.pitch == width.out
         in_order = np.array_equal(o.weight_terms, np.arange(len(o.weight_terms)))
-        form = Form(scalar, lanes, rows, uneven, vectors, stage_class, dense, spread, biased, in_order)
+        windows = staging.tile_rows * width.out
+        lone = dense and windows % lanes == 1 and lanes < windows and height.out % staging.tile_rows == 0
+        lone = lone and vector_registers() >= _LONE_REGISTERS
+        form = Form(scalar, lanes, rows, uneven, vectors, stage_class, dense, spread, biased, in_order, lone)
         self.kernel = compiled(("correlation", *form), lambda: correlation_program(form))
         self.run = self.kernel.threaded if products > THREADED_PRODUCTS else self.kernel.alone
         self.dtype = dtype
@@ -404,7 +431,7 @@ class Correlation:
     def arguments(self, source, weight, bias, out):
         """What the program takes."""
         scratch = np.empty(pool().scratch_areas * self.area, self.dtype) if self.area else None
-        packed = np.empty(self.weights, self.dtype)
+        packed = np.empty(self.weights + _row_lanes(8), self.dtype)
         tables = (self.terms, self.valid, self.starts)
         tables = (self.weight_terms, self.staging.slabs, self.numbers, *tables)
         return (source, weight, bias, out, scratch, packed, *tables)
