@@ -128,6 +128,13 @@ def micro_kernel(form, rows, vectors, lone=False):
     return builder.function
 
 
+def _micro_kernels(form):
+    """All micro-kernels of a form, by their rows and vectors and whether they take a lone window along."""
+    rows = (form.rows, form.rows - 1) if form.uneven else (form.rows,)
+    shapes = itertools.product(rows, {form.vectors, form.vectors - 1, 1}, {False, form.lone})
+    return {shape: micro_kernel(form, *shape) for shape in shapes}
+
+
 def _fetch_outputs(builder, form, out_rows, first, vectors, tables):
     """Ask for the lines that the outputs go to: stores that wait for theirs would hold up the next block's sums."""
     begin = first * form.lanes if form.dense else builder.load(tables[2], first)
@@ -197,12 +204,8 @@ def correlation_program(form):
     if form.spread is not None:
         spread = spreading(form)
         functions.append(spread)
-    micros = {}
-    row_counts = (form.rows, form.rows - 1) if form.uneven else (form.rows,)
-    for rows in row_counts:
-        for shape in itertools.product((rows,), {form.vectors, form.vectors - 1, 1}, {False, form.lone}):
-            micros[shape] = micro_kernel(form, *shape)
-            functions.append(micros[shape])
+    micros = _micro_kernels(form)
+    functions.extend(micros.values())
     arrays = [(name, f"{scalar}*") for name in ("source", "weight", "bias", "out", "scratch", "packed")]
     more = [("weight_terms", "i64*"), ("slab_table", "i64*"), ("numbers", "i64*")]
     builder = Builder("correlation", [*arrays, *more, *_TABLES])
