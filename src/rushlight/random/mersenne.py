@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,13 @@ class _Unseeded:
         return [0] * count
 
 
+@functools.cache
+def _unseeded() -> Any:
+    """The one that all share, made when ``numpy.random`` is first needed: to register its class takes a while."""
+    np.random.bit_generator.ISeedSequence.register(_Unseeded)
+    return _Unseeded()
+
+
 class MersenneTwister:
     """MT19937 (Matsumoto and Nishimura, 1998), seeded from one 32-bit number as ``init_genrand`` does.
 
@@ -37,12 +45,11 @@ class MersenneTwister:
     ``numpy.random`` (10 ms to import) is first touched when the first word is drawn.
     """
 
-    __slots__ = ("_bits", "_derived", "_fresh", "_integers", "_legacy", "_live_key", "_position", "_seed", "_words")
+    __slots__ = ("_bits", "_derived", "_fresh", "_legacy", "_live_key", "_position", "_seed", "_words")
 
     def __init__(self, seed: int):
         self._bits: Any = None
         self._legacy: Any = None
-        self._integers: Any = None
         self._live_key: Any = None
         self.seed(seed)
 
@@ -106,14 +113,11 @@ class MersenneTwister:
             return words
         if blocks == 1:
             return self._bits.random_raw(BLOCK).astype(np.uint32)
-        return self._integers(0, 1 << 32, blocks * BLOCK, dtype=np.uint32)
+        return np.random.Generator(self._bits).integers(0, 1 << 32, blocks * BLOCK, dtype=np.uint32)
 
     def _open(self) -> None:
-        np.random.bit_generator.ISeedSequence.register(_Unseeded)
-        unseeded: Any = _Unseeded()
-        self._bits = np.random.MT19937(unseeded)
+        self._bits = np.random.MT19937(_unseeded())
         self._legacy = np.random.RandomState(self._bits)
-        self._integers = np.random.Generator(self._bits).integers
         # NumPy's C interface begins with a pointer to the state, which begins with the key: quicker than `_bits.ctypes`.
         interface = _capsule_pointer(self._bits.capsule, b"BitGenerator")
         key: Any = _Key.from_address(ctypes.c_void_p.from_address(interface).value)
