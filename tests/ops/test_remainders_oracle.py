@@ -61,3 +61,32 @@ def test_floats(name, dtype):
         with np.errstate(all="ignore"):  # PyTorch has no remainder where the quotient overflows; C's fmod has
             lost = np.isnan(wanted[:size]) & np.isinf(a[:size] / (0.75 if name == "number" else b[:size]))
         assert (same | lost).all(), (a[:size][~same & ~lost][:3], b[:size][~same & ~lost][:3])
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int16, np.int8, np.uint8])
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "number"])
+def test_integers(name, dtype):
+    """Numbers of all lengths, and the greatest; what C leaves open (the least by -1) left out."""
+    random, limits = np.random.default_rng(0), np.iinfo(dtype)
+    a, b = random.integers(limits.min, limits.max, (2, 40_000), dtype, endpoint=True)
+    a, b = (x >> random.integers(0, limits.bits - 1, x.size).astype(dtype) for x in (a, b))
+    a[:200], b[100:300] = limits.max, limits.max
+    a[300:400], a[400:500] = b[300:400], b[400:500] * 3
+    kept = (b != 0) & ((a != limits.min) | (b + 1 != 0))
+    a, b = a[kept], b[kept]
+    wanted = CALLS[name](torch, torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    for size in (a.size, 700):
+        found = CALLS[name](rl, rl.tensor(a[:size]), rl.tensor(b[:size])).numpy()
+        np.testing.assert_array_equal(found, wanted[:size])
+
+
+@pytest.mark.parametrize("size", [4, 100_000])
+@pytest.mark.parametrize("name", CALLS)
+def test_zero_divisors_of_integers(name, size):
+    x = rl.arange(size)
+    if name == "number":
+        assert rl.equal(x % 0.75, x.float() % 0.75)
+        return
+    for call in (lambda: CALLS[name](rl, x, x), lambda: CALLS[name](rl, x, 0)):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            call()

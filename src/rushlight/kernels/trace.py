@@ -14,6 +14,7 @@ import numpy as np
 
 from .instructions import TRANSCENDENTAL
 from .value_types import NUMPY
+from .vector_math.remainders import floored_quotient
 
 _COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 _ON_BOOLS = {"add": "or", "mul": "and", "max": "or", "min": "and", "and": "and", "or": "or", "xor": "xor", "not": "not"}
@@ -144,6 +145,10 @@ class SymbolicMath:
     def truth(self, x):
         """Whether an element is not zero."""
         return x if x.dtype.kind == "b" else x != 0
+
+    def floored_quotient(self, a, b):
+        """Of integers."""
+        return self.apply("floored_quotient", a, b)
 
     def power(self, x, exponent):
         return self.apply("pow", x, exponent)
@@ -280,6 +285,8 @@ class Emission(SymbolicMath):
         if opcode in ("max", "min"):
             return Element(self, self._extreme(opcode, type, *operands))
         values = [self.lifted(o, type) for o in operands]
+        if opcode == "floored_quotient":
+            return Element(self, floored_quotient(self.builder, *values))
         if len(values) == 1:
             return Element(self, self.builder.unary(opcode, *values))
         return Element(self, self.builder.binary(opcode, *values))

@@ -1,4 +1,4 @@
-"""fmod: what division rounded towards zero leaves, exactly."""
+"""fmod: what division rounded towards zero leaves, exactly; and quotients of integers by way of floats."""
 
 from __future__ import annotations
 
@@ -14,6 +14,28 @@ def fmod(builder, a, b):
     is_large = x / y >= 2.0 ** format_of(a).mantissa
     (x,) = builder.choose(builder.reduce(is_large, "or"), lambda: [_divided_down(builder, x, y)], lambda: [x])
     return with_sign(builder, _step(builder, x, y), a)
+
+
+def floored_quotient(builder, a, b):
+    """The quotient of integers rounded down, anything for a divisor of zero.
+
+    Processors divide no vectors of integers. Where a float holds them exactly, its rounded quotient is no integer that the
+    true one is below; float64 leaves a rest of 64 bits that a second quotient makes as small as the divisor.
+    """
+    scalar, wide = a.type.scalar, "f32" if a.type.size <= 2 else "f64"
+    divisor = builder.convert(b, wide)
+
+    def quotient(x):
+        return builder.convert(builder.unary("floor", builder.convert(x, wide) / divisor), scalar)
+
+    found = quotient(a)
+    if a.type.size < 8:
+        return found
+    found = found + quotient(a - found * b)
+    rest = a - found * b  # beyond the divisor or on the other side of zero where the second quotient was rounded, too
+    below = rest.differs(0) & ((rest ^ b) < 0)
+    beyond = builder.select(b < 0, rest <= b, rest >= b)
+    return builder.select(below, found - 1, builder.select(beyond, found + 1, found))
 
 
 def _step(builder, x, y):

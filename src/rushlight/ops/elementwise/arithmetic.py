@@ -135,9 +135,12 @@ class mul:
         return grad * conj(self)
 
 
-def refuse_zero_divisor(divisor):
+def _refuse_zero_divisor(self, other):
     """C has no integer quotient by zero."""
-    if not np.all(divisor):
+    kinds = [v.dtype.numpy.kind if is_tensor(v) else {bool: "b", int: "i"}.get(v.__class__, "f") for v in (self, other)]
+    if kinds == ["b", "b"] or not all(kind in "iub" for kind in kinds):
+        return
+    if not (other._array.all() if is_tensor(other) else other):
         raise RuntimeError(
             hinted("ZeroDivisionError", "an integer divisor is zero; floating-point division gives inf or nan")
         )
@@ -150,9 +153,7 @@ def _no_rounded_quotient(dtype, mode):
 
 def floor_quotient(self, other):
     """The quotient rounded down; of integers, floats and bools of one dtype."""
-    if self.dtype.kind in "iu":
-        refuse_zero_divisor(other)
-    elif self.dtype.kind in "bc":
+    if self.dtype.kind in "bc":
         raise _no_rounded_quotient(self.dtype, "floor")
     if is_half(self.dtype):
         return np.floor_divide(widened(self), widened(other)).astype(self.dtype)
@@ -160,9 +161,9 @@ def floor_quotient(self, other):
 
 
 def _floor_quotient_element(m, self, other):
-    """The floored quotient of floats by way of the remainder: rounded first, it might be the next integer already."""
+    """The floored quotient; of floats by way of the remainder: rounded first, it might be the next integer already."""
     if self.dtype.kind != "f":
-        return NotImplemented
+        return m.floored_quotient(self, other)
     exact = self / other
     rest = m.fmod(self, other)
     is_overflow = m.isinf(exact) & m.isfinite(self)
@@ -177,12 +178,10 @@ def _floor_quotient_element(m, self, other):
 def truncated_quotient(self, other):
     """The quotient rounded toward zero."""
     if self.dtype.kind == "u":
-        refuse_zero_divisor(other)
         return self // other
     if self.dtype.kind in "bc":
         raise _no_rounded_quotient(self.dtype, "trunc")
     if self.dtype.kind == "i":
-        refuse_zero_divisor(other)
         return (self - np.fmod(self, other)) // other
     return np.trunc(np.true_divide(self, other))
 
@@ -195,6 +194,8 @@ def _check_rounding(self, other, rounding_mode):
                 "'trunc' rounds toward zero, 'floor' down",
             )
         )
+    if rounding_mode is not None:
+        _refuse_zero_divisor(self, other)
 
 
 @op("div_other_backward(Tensor gradient, Operand self, Tensor other) -> Tensor", kind=FUSED, names=())
@@ -233,7 +234,12 @@ class div:
     def element(m, self, other, rounding_mode=None):
         if rounding_mode == "floor":
             return _floor_quotient_element(m, self, other)
-        return self / other if rounding_mode is None else m.trunc(self / other)
+        if rounding_mode is None:
+            return self / other
+        if self.dtype.kind == "f":
+            return m.trunc(self / other)
+        found = m.floored_quotient(self, other)
+        return m.where((found * other != self) & ((self < 0) ^ (other < 0)), found + 1, found)
 
     def d_self(grad, other, rounding_mode):
         return grad / conj(other) if rounding_mode is None else grad.new_zeros(grad.shape)
@@ -268,6 +274,7 @@ class floor_divide:
 
     kernel = "div_floor_cpu"
     wide_numbers = True
+    check = _refuse_zero_divisor
 
     def numpy(self, other):
         return floor_quotient(self, other)
@@ -287,16 +294,17 @@ def _remainder_node(name):
 class remainder:
     """What division rounded down leaves, as Python's ``%``: it has the sign of the divisor."""
 
+    check = _refuse_zero_divisor
+
     def numpy(self, other):
         if self.dtype.kind in "iu":
-            refuse_zero_divisor(other)
             return np.remainder(self, other)
         found = np.remainder(self, other)
         return np.where(found == 0, np.copysign(found, self), found)  # NumPy's zeros have the sign of the divisor
 
     def element(m, self, other):
         if self.dtype.kind != "f":
-            return NotImplemented
+            return self - m.floored_quotient(self, other) * other
         rest = m.fmod(self, other)
         return m.where((rest != 0) & ((other < 0) ^ (rest < 0)), rest + other, rest)
 
@@ -312,13 +320,16 @@ class remainder:
 class fmod:
     """What division rounded toward zero leaves, as C's fmod: it has the sign of the dividend."""
 
+    check = _refuse_zero_divisor
+
     def numpy(self, other):
-        if self.dtype.kind in "iu":
-            refuse_zero_divisor(other)
         return np.fmod(widened(self), widened(other)).astype(self.dtype, copy=False)
 
     def element(m, self, other):
-        return m.fmod(self, other) if self.dtype.kind == "f" else NotImplemented
+        if self.dtype.kind == "f":
+            return m.fmod(self, other)
+        rest = self - m.floored_quotient(self, other) * other
+        return m.where((rest != 0) & ((self < 0) ^ (other < 0)), rest - other, rest)
 
     def d_self(grad):
         return grad
