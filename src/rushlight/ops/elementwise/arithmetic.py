@@ -297,9 +297,9 @@ class remainder:
     check = _refuse_zero_divisor
 
     def numpy(self, other):
-        if self.dtype.kind in "iu":
-            return np.remainder(self, other)
         found = np.remainder(self, other)
+        if found.dtype.kind in "iu" or found.all():
+            return found
         return np.where(found == 0, np.copysign(found, self), found)  # NumPy's zeros have the sign of the divisor
 
     def element(m, self, other):
