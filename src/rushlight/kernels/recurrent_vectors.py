@@ -1,8 +1,8 @@
 """Loop programs of recurrent layers whose products are those of vectors.
 
 Rows (samples) meet a panel of columns (hidden units): they are multiplied with the panel's columns of the weight, for all
-gates, into scratch memory, and then the cell runs on what was found. The weight is first packed so that a panel's columns, forward of
-all gates, lie side by side; backward, not one that stays in a core's cache as it is.
+gates, into scratch memory, and then the cell runs on what was found. The weight is first packed so that a panel's columns
+(forward those of all gates) lie side by side; on the way back, only where it does not stay in a core's cache.
 
 Where the weight stays in a core's cache, each thread takes some rows through all steps, with a packed weight of its own, so
 that threads have nothing to wait for and nothing to tell each other. Where it does not, a step's panels are handed out, so
