@@ -414,7 +414,8 @@ class Correlation:
         self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
         self.terms = (np.arange(o.channels)[:, None] * staging.channel_size + taps).reshape(-1)
         self.weight_terms = o.weight_terms
-        self.weights = o.groups * o.out_channels * len(o.weight_terms)
+        # The last block is read as a whole vector.
+        self.packed_weights = o.groups * o.out_channels * len(o.weight_terms) + _row_lanes(rows)
         self.valid, self.starts = staging.squeezing(lanes)
         stage_class = None if staging.direct else staging.step_class
         spread = step_class(o.out_steps[3]) if apart else None
@@ -434,7 +435,7 @@ class Correlation:
     def arguments(self, source, weight, bias, out):
         """What the program takes."""
         scratch = np.empty(pool().scratch_areas * self.area, self.dtype) if self.area else None
-        packed = np.empty(self.weights + _row_lanes(8), self.dtype)
+        packed = np.empty(self.packed_weights, self.dtype)
         tables = (self.terms, self.valid, self.starts)
         tables = (self.weight_terms, self.staging.slabs, self.numbers, *tables)
         return (source, weight, bias, out, scratch, packed, *tables)

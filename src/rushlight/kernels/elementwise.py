@@ -20,10 +20,7 @@ ndarray, empty = np.ndarray, np.empty
 BOOL = np.dtype(np.bool_)
 _COMPUTED = {"f16": "f32", "bf16": "f32"}  # scalars that are only stored
 _CHUNK_BYTES = 65536  # of the widest operand: chunks are large beside a ticket (50 ns), small beside the whole
-_LARGE_CHUNKS, _LARGE = (
-    64,
-    4,
-)  # from so many chunks on they are so many times as large: memory is read in longer stretches
+_LARGE_CHUNKS, _LARGE = 64, 4  # from so many chunks on they are so many times as large: longer stretches are read
 # Where operands and result are more than the shared cache holds, results go past the caches (a sum of 4,000,000: 700 us
 # against 850, read at once by the next operation too). Machines that share it with strangers name more than they give.
 _STREAM_BYTES = min(shared_cache_bytes(), 64 << 20)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..autograd.node import VersionCounter
+from ..kernels.host import host
 from ..kernels.routing import elements_of, prepared_step
 from ..ops.optimize import COMPUTED
 from ..ops.table import functions
@@ -145,7 +146,7 @@ def _members(listed, state, scalar_names, names):
     Not one where the others are enough for a kernel: that takes all in one launch, as they are.
     """
     large = [param._array.size for param in listed if param._grad is not None and param._array.size > SMALL]
-    if sum(large) >= elements_of("optimizer_step_"):
+    if sum(large) >= elements_of("optimizer_step_") and host() is not None:
         return []
     kinds, bounds = {}, []
     for param in listed:

@@ -158,7 +158,7 @@ def write_out(op, schema, values, out):
     else:
         found = compute(op, schema, values)
     for target, array in zip(targets, found if found.__class__ is tuple else (found,)):
-        if casting or schema.name in UNSHARED:
+        if schema.name in UNSHARED:
             _refuse_shared_operands(target._array, schema, values)
         write_result(target, array, schema.name, casting)
     return out

@@ -135,10 +135,16 @@ class mul:
         return grad * conj(self)
 
 
+def _kind(operand):
+    if is_tensor(operand):
+        return operand._array.dtype.kind
+    return {bool: "b", int: "i"}.get(operand.__class__, "f")
+
+
 def _refuse_zero_divisor(self, other):
     """C has no integer quotient by zero."""
-    kinds = [v.dtype.numpy.kind if is_tensor(v) else {bool: "b", int: "i"}.get(v.__class__, "f") for v in (self, other)]
-    if kinds == ["b", "b"] or not all(kind in "iub" for kind in kinds):
+    kind, other_kind = _kind(self), _kind(other)
+    if kind not in "iub" or other_kind not in "iub" or kind == other_kind == "b":
         return
     if not (other._array.all() if is_tensor(other) else other):
         raise RuntimeError(
