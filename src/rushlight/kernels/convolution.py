@@ -13,12 +13,20 @@ from .correlation import Correlation, Operands
 from .plans import Plans
 from .routing import kernel_for
 from .value_types import NUMPY
+from .winograd import Winograd, applies
 
 _forward_plans, _gradient_plans = Plans(), Plans()
 
 
+def _plan(operands, dtype, biased, vector_bytes):
+    """What computes a correlation."""
+    if applies(operands, dtype):
+        return Winograd(operands, biased, vector_bytes)
+    return Correlation(operands, dtype, biased, vector_bytes)
+
+
 def plan_forward(input_shape, weight_shape, out, dtype, biased, stride, padding, dilation, groups, vector_bytes=None):
-    """The Correlation of a convolution."""
+    """The Correlation of a convolution, or its like."""
     axes = lines(forward_axes(input_shape[2:], out, weight_shape[2:], stride, padding, dilation))
     terms = math.prod(weight_shape[1:])
     out_channels = weight_shape[0] // groups
@@ -26,7 +34,7 @@ def plan_forward(input_shape, weight_shape, out, dtype, biased, stride, padding,
         input_shape[0], groups, weight_shape[1], out_channels, axes, np.arange(terms), terms, out_channels * terms, 0,
         dense_steps(axes),
     )  # fmt: skip
-    return Correlation(operands, dtype, biased, vector_bytes)
+    return _plan(operands, dtype, biased, vector_bytes)
 
 
 @kernel_for("convolution")
@@ -73,7 +81,7 @@ def plan_input_gradient(
         operands = Operands(
             input_size[0], groups, out_channels, channels, axes, terms, taps, out_channels * channels * taps, begin, steps
         )  # fmt: skip
-        found.append(Correlation(operands, dtype, False, vector_bytes))
+        found.append(_plan(operands, dtype, False, vector_bytes))
         covered += math.prod(a.out for a in axes)
     return found, covered == math.prod(lengths)
 

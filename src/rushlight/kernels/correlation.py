@@ -314,7 +314,7 @@ def _blocks(builder, n, form, micros, rows, shift, blocks, vectors, tile_values)
     """A range of blocks of output channels, all of ``rows`` rows, on a range of vectors; ``shift`` blocks have one more."""
     begin, readable, weights, biases, target, together, columns, total, tables = tile_values
     first, end = vectors
-    wide, narrow = _shared_out(builder, builder.minimum(readable, end) - first, form.vectors)
+    wide, narrow = shared_out(builder, builder.minimum(readable, end) - first, form.vectors)
     wide_end = first + wide * form.vectors
     narrow_end = wide_end + narrow * (form.vectors - 1)
     with builder.loop(*blocks) as block:
@@ -337,7 +337,7 @@ def _blocks(builder, n, form, micros, rows, shift, blocks, vectors, tile_values)
             builder.call(spread, sums, out, rows, lines, numbers)
 
 
-def _shared_out(builder, count, most):
+def shared_out(builder, count, most):
     """How many blocks of ``most`` and of one vector less make up ``count``; where none do, there are single ones left."""
     blocks = (count + (most - 1)) // most
     narrow = blocks * most - count

@@ -1,0 +1,160 @@
+"""Winograd's convolutions: against float64 sums over taps, in machine code of every width and in the interpreter."""
+
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight.kernels import convolution as routes
+from rushlight.kernels import winograd
+from rushlight.kernels.convolution import convolution, convolution_input_gradient
+from rushlight.kernels.correlation import Correlation
+from rushlight.kernels.host import host
+from rushlight.kernels.interpret import interpret
+from rushlight.kernels.text import read, write
+from rushlight.kernels.verify import verify
+from rushlight.kernels.winograd import Winograd
+
+from test_convolution_kernels import check, operands, plans, reference  # isort: skip
+
+pytestmark = pytest.mark.skipif(host() is None or host().has_tiles, reason="needs llvmlite, and no tile unit")
+
+ONES = (1, 1)
+
+
+def case(samples, channels, out_channels, height, width, padding):
+    return (samples, channels, height, width), (out_channels, channels, 3, 3), ONES, padding, ONES, 1
+
+
+CASES = [
+    case(8, 16, 16, 8, 8, (1, 1)),
+    case(3, 20, 40, 9, 31, (0, 0)),
+    case(33, 33, 17, 3, 3, (0, 1)),
+    case(2, 24, 65, 34, 35, (1, 0)),
+    case(1, 48, 18, 1, 200, (1, 1)),
+    case(2, 16, 30, 15, 14, (2, 2)),  # the gradient's windows begin inside
+    case(2, 18, 25, 13, 17, (3, 4)),  # windows outside of the source
+    case(5, 150, 130, 7, 7, (1, 1)),  # sums in two steps, output channels in two groups
+]
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Winograd for whatever it can compute, with many vectors of the given width or few."""
+    monkeypatch.setattr(winograd, "_pays", lambda *numbers: True)
+
+
+@pytest.mark.parametrize("shapes", CASES, ids=str)
+def test_against_sums_over_taps(shapes):
+    (input, weight, bias, grad), options = operands(shapes, np.float32)
+    found, d_input, _ = reference(input, weight, grad, *options)
+    check(convolution(input, weight, None, *options), found, np.float32)
+    check(convolution(input, weight, bias, *options), found + bias.reshape(-1, 1, 1), np.float32)
+    check(convolution_input_gradient(grad, weight, input.shape, *options), d_input, np.float32)
+
+
+def test_these_cases_are_winograds():
+    for shapes in CASES:
+        for plan, *_ in list(plans(shapes, np.float32, host().vector_bytes))[:2]:
+            assert isinstance(plan, Winograd)
+
+
+@pytest.mark.parametrize(
+    "shapes, dtype",
+    [
+        (((8, 16, 8, 8), (16, 16, 3, 3), (2, 1), ONES, ONES, 1), np.float32),
+        (((8, 16, 8, 8), (16, 16, 3, 3), ONES, ONES, (1, 2), 1), np.float32),
+        (((8, 32, 8, 8), (32, 16, 3, 3), ONES, ONES, ONES, 2), np.float32),
+        (((8, 16, 8, 8), (16, 16, 3, 5), ONES, ONES, ONES, 1), np.float32),
+        (((8, 16, 8, 8), (16, 16, 5, 3), ONES, ONES, ONES, 1), np.float32),
+        (((8, 16, 3, 8, 8), (16, 16, 1, 3, 3), (1, 1, 1), (0, 1, 1), (1, 1, 1), 1), np.float32),
+        (((8, 16, 8, 8), (16, 16, 3, 3), ONES, ONES, ONES, 1), np.float64),  # rounds once where 1e-16 counts
+        (((8, 3, 8, 8), (16, 3, 3, 3), ONES, ONES, ONES, 1), np.float32),
+        (((1, 16, 8, 8), (16, 16, 3, 3), ONES, ONES, ONES, 1), np.float32),
+    ],
+    ids=str,
+)
+def test_others_are_not(shapes, dtype):
+    for plan, *_ in list(plans(shapes, dtype, host().vector_bytes))[:2]:
+        assert isinstance(plan, Correlation)
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+@pytest.mark.parametrize("shapes", [case(1, 5, 10, 5, 6, (1, 1)), case(2, 3, 17, 3, 35, (2, 0))], ids=str)
+def test_interpreter_agrees_and_stays_inside(shapes, vector_bytes, always):
+    if vector_bytes > host().vector_bytes:
+        pytest.skip("wider than the machine's")
+    for plan, arguments, result, wanted in list(plans(shapes, np.float32, vector_bytes))[:2]:
+        assert isinstance(plan, Winograd)
+        plan(*arguments)
+        check(result, wanted, np.float32)
+        machine, result[...] = result.copy(), np.nan
+        program = plan.kernel.program()
+        verify(program)
+        assert write(read(write(program))) == write(program)
+        flags = np.zeros(plan.chunks, np.int32)
+        given = plan.arguments(*arguments, flags)
+        interpret(program, *(a.copy() if i in (4, 5) else a for i, a in enumerate(given)))
+        np.testing.assert_array_equal(result, machine)
+        assert not flags.any()
+
+
+def test_whole_numbers_are_exact():
+    """Halves and quarters of whole numbers are: pictures of zeros stay zeros, and counts count."""
+    random = np.random.default_rng(3)
+    input = random.integers(-8, 9, (4, 16, 12, 13)).astype(np.float32)
+    input[:, :, 3:9, :] = 0
+    weight = random.integers(-8, 9, (24, 16, 3, 3)).astype(np.float32)
+    found, _, _ = reference(input, weight, np.zeros((4, 24, 12, 13)), ONES, ONES, ONES, 1)
+    np.testing.assert_array_equal(convolution(input, weight, None, ONES, ONES, ONES, 1), found)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38])
+def test_special_values_reach_their_windows_alone(value):
+    """An infinity that were a NaN in the windows beside its own would be a wrong result; so would an overflow."""
+    input, weight = np.ones((2, 16, 12, 20), np.float32), np.full((16, 16, 3, 3), 0.25, np.float32)
+    input[0, 3, 2, 18:] = value
+    options = (ONES, ONES, ONES, 1)
+    wanted, _, _ = reference(input, weight, np.zeros((2, 16, 12, 20)), *options)
+    found = convolution(input, weight, None, *options)
+    np.testing.assert_allclose(found, wanted.astype(np.float32), rtol=1e-5)
+    assert np.isfinite(found[1]).all() and np.isfinite(found[0, :, 4:]).all()
+
+
+def test_what_other_shapes_left_in_memory_changes_nothing():
+    """Scratch memory is used again, and some lanes are computed from what lies there."""
+    (input, weight, bias, _), options = operands(CASES[0], np.float32)
+    first = convolution(input, weight, bias, *options)
+    area = routes._forward_plans[input.shape, weight.shape, (8, 8), input.dtype, True, *map(tuple, options[:3]), 1]
+    flags = np.zeros(area.chunks, np.int32)
+    found = np.empty_like(first)
+    arguments = area.arguments(input, weight, bias, found, flags)
+    arguments[4][...] = np.nan
+    area.kernel.threaded(*arguments)
+    assert not flags.any()
+    np.testing.assert_array_equal(found, first)
+
+
+def test_threads_change_nothing():
+    (input, weight, bias, grad), options = operands(CASES[3], np.float32)
+    threads, results = rushlight.get_num_threads(), []
+    try:
+        for count in (1, 2, 3):
+            rushlight.set_num_threads(count)
+            d_input = convolution_input_gradient(grad, weight, input.shape, *options)
+            results.append((convolution(input, weight, bias, *options), d_input))
+    finally:
+        rushlight.set_num_threads(threads)
+    for found in results[1:]:
+        for a, b in zip(results[0], found):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_errors_are_those_of_plain_sums():
+    """Against float64, on numbers of one size: the transforms' sums cost no more than summing in another order."""
+    random = np.random.default_rng(5)
+    input = random.standard_normal((4, 64, 20, 20)).astype(np.float32)
+    weight = (random.standard_normal((64, 64, 3, 3)) / 24).astype(np.float32)
+    options = (ONES, ONES, ONES, 1)
+    wanted, _, _ = reference(input, weight, np.zeros((4, 64, 20, 20)), *options)
+    error = convolution(input, weight, None, *options) - wanted
+    assert np.abs(error).max() < 4e-6 and np.sqrt((error**2).mean()) < 4e-7
