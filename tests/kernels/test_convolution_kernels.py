@@ -12,7 +12,7 @@ from rushlight.kernels.convolution import (
     plan_forward,
     plan_input_gradient,
 )
-from rushlight.kernels.convolution_gradient import WeightGradient, convolution_weight_gradient
+from rushlight.kernels.convolution_gradient import convolution_weight_gradient, plan_weight_gradient
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
 
@@ -115,7 +115,7 @@ def plans(case, dtype, vector_bytes):
     for phase in phases[:-1]:
         phase(grad, weight, None, result)
     yield phases[-1], (grad, weight, None, result), result, d_input
-    gradient = WeightGradient(input.shape, weight.shape, out, dtype, *options, vector_bytes)
+    gradient = plan_weight_gradient(input.shape, weight.shape, out, dtype, *options, vector_bytes)
     result = np.full(weight.shape, np.nan, dtype)
     yield gradient, (grad, input, result), result, d_weight
 

@@ -5,14 +5,16 @@ import pytest
 
 import rushlight
 from rushlight.kernels import convolution as routes
-from rushlight.kernels import winograd
+from rushlight.kernels import winograd, winograd_gradient
 from rushlight.kernels.convolution import convolution, convolution_input_gradient
+from rushlight.kernels.convolution_gradient import WeightGradient, convolution_weight_gradient
 from rushlight.kernels.correlation import Correlation
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
 from rushlight.kernels.text import read, write
 from rushlight.kernels.verify import verify
 from rushlight.kernels.winograd import Winograd
+from rushlight.kernels.winograd_gradient import WinogradGradient
 
 from test_convolution_kernels import check, operands, plans, reference  # isort: skip
 
@@ -26,36 +28,38 @@ def case(samples, channels, out_channels, height, width, padding):
 
 
 CASES = [
-    case(8, 16, 16, 8, 8, (1, 1)),
-    case(3, 20, 40, 9, 31, (0, 0)),
-    case(33, 33, 17, 3, 3, (0, 1)),
+    case(12, 16, 16, 8, 8, (1, 1)),
+    case(4, 20, 40, 9, 31, (0, 0)),
+    case(100, 33, 17, 3, 3, (0, 1)),
     case(2, 24, 65, 34, 35, (1, 0)),
-    case(1, 48, 18, 1, 200, (1, 1)),
-    case(2, 16, 30, 15, 14, (2, 2)),  # the gradient's windows begin inside
+    case(1, 48, 18, 1, 400, (1, 1)),
+    case(3, 16, 30, 15, 14, (2, 2)),  # the gradient's windows begin inside
     case(2, 18, 25, 13, 17, (3, 4)),  # windows outside of the source
-    case(5, 150, 130, 7, 7, (1, 1)),  # sums in two steps, output channels in two groups
+    case(12, 150, 130, 7, 7, (1, 1)),  # sums in two steps, output channels in two groups
 ]
 
 
 @pytest.fixture
 def always(monkeypatch):
-    """Winograd for whatever it can compute, with many vectors of the given width or few."""
-    monkeypatch.setattr(winograd, "_pays", lambda *numbers: True)
+    """Winograd for whatever it can compute."""
+    for room in (winograd, winograd_gradient):
+        monkeypatch.setattr(room, "_pays", lambda *numbers: True)
 
 
 @pytest.mark.parametrize("shapes", CASES, ids=str)
 def test_against_sums_over_taps(shapes):
     (input, weight, bias, grad), options = operands(shapes, np.float32)
-    found, d_input, _ = reference(input, weight, grad, *options)
+    found, d_input, d_weight = reference(input, weight, grad, *options)
     check(convolution(input, weight, None, *options), found, np.float32)
     check(convolution(input, weight, bias, *options), found + bias.reshape(-1, 1, 1), np.float32)
     check(convolution_input_gradient(grad, weight, input.shape, *options), d_input, np.float32)
+    check(convolution_weight_gradient(grad, input, weight.shape, *options), d_weight, np.float32)
 
 
 def test_these_cases_are_winograds():
     for shapes in CASES:
-        for plan, *_ in list(plans(shapes, np.float32, host().vector_bytes))[:2]:
-            assert isinstance(plan, Winograd)
+        for plan, *_ in plans(shapes, np.float32, host().vector_bytes):
+            assert isinstance(plan, (Winograd, WinogradGradient))
 
 
 @pytest.mark.parametrize(
@@ -74,8 +78,8 @@ def test_these_cases_are_winograds():
     ids=str,
 )
 def test_others_are_not(shapes, dtype):
-    for plan, *_ in list(plans(shapes, dtype, host().vector_bytes))[:2]:
-        assert isinstance(plan, Correlation)
+    for plan, *_ in plans(shapes, dtype, host().vector_bytes):
+        assert isinstance(plan, (Correlation, WeightGradient))
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
@@ -83,17 +87,16 @@ def test_others_are_not(shapes, dtype):
 def test_interpreter_agrees_and_stays_inside(shapes, vector_bytes, always):
     if vector_bytes > host().vector_bytes:
         pytest.skip("wider than the machine's")
-    for plan, arguments, result, wanted in list(plans(shapes, np.float32, vector_bytes))[:2]:
-        assert isinstance(plan, Winograd)
+    for plan, arguments, result, wanted in plans(shapes, np.float32, vector_bytes):
+        assert isinstance(plan, (Winograd, WinogradGradient))
         plan(*arguments)
         check(result, wanted, np.float32)
         machine, result[...] = result.copy(), np.nan
         program = plan.kernel.program()
         verify(program)
         assert write(read(write(program))) == write(program)
-        flags = np.zeros(plan.chunks, np.int32)
-        given = plan.arguments(*arguments, flags)
-        interpret(program, *(a.copy() if i in (4, 5) else a for i, a in enumerate(given)))
+        flags = np.zeros(plan.flags, np.int32)
+        interpret(program, *plan.arguments(*arguments, flags))
         np.testing.assert_array_equal(result, machine)
         assert not flags.any()
 
@@ -120,12 +123,21 @@ def test_special_values_reach_their_windows_alone(value):
     assert np.isfinite(found[1]).all() and np.isfinite(found[0, :, 4:]).all()
 
 
+def test_an_infinity_stays_one_in_the_weights_gradient():
+    grad, input = np.ones((4, 16, 16, 16), np.float32), np.ones((4, 20, 18, 18), np.float32)
+    input[2, 5, 7, 8] = np.inf
+    found = convolution_weight_gradient(grad, input, (16, 20, 3, 3), ONES, (0, 0), ONES, 1)
+    wanted = np.full(found.shape, 4 * 16 * 16, np.float32)
+    wanted[:, 5] = np.inf
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_what_other_shapes_left_in_memory_changes_nothing():
     """Scratch memory is used again, and some lanes are computed from what lies there."""
     (input, weight, bias, _), options = operands(CASES[0], np.float32)
     first = convolution(input, weight, bias, *options)
     area = routes._forward_plans[input.shape, weight.shape, (8, 8), input.dtype, True, *map(tuple, options[:3]), 1]
-    flags = np.zeros(area.chunks, np.int32)
+    flags = np.zeros(area.flags, np.int32)
     found = np.empty_like(first)
     arguments = area.arguments(input, weight, bias, found, flags)
     arguments[4][...] = np.nan
@@ -140,8 +152,9 @@ def test_threads_change_nothing():
     try:
         for count in (1, 2, 3):
             rushlight.set_num_threads(count)
+            found = convolution(input, weight, bias, *options)
             d_input = convolution_input_gradient(grad, weight, input.shape, *options)
-            results.append((convolution(input, weight, bias, *options), d_input))
+            results.append((found, d_input, convolution_weight_gradient(grad, input, weight.shape, *options)))
     finally:
         rushlight.set_num_threads(threads)
     for found in results[1:]:

@@ -20,9 +20,11 @@ _forward_plans, _gradient_plans = Plans(), Plans()
 
 def _plan(operands, dtype, biased, vector_bytes):
     """What computes a correlation."""
-    if applies(operands, dtype):
-        return Winograd(operands, biased, vector_bytes)
-    return Correlation(operands, dtype, biased, vector_bytes)
+
+    def plain():
+        return Correlation(operands, dtype, biased, vector_bytes)
+
+    return Winograd(operands, biased, plain, vector_bytes) if applies(operands, dtype) else plain()
 
 
 def plan_forward(input_shape, weight_shape, out, dtype, biased, stride, padding, dilation, groups, vector_bytes=None):

@@ -1,4 +1,4 @@
-"""The gradient of a convolution's weight, as two kernels: for many output channels, and for few (depthwise).
+"""The gradient of a convolution's weight: Winograd's, or two kernels, for many output channels and for few (depthwise).
 
 Each term (a channel's tap) of each output channel is a sum over samples and pixels. With many output channels the
 output's gradient is turned so that channels lie side by side: vectors of channels, multiplied by single pixels of the
@@ -26,6 +26,7 @@ from .program import Program
 from .routing import kernel_for
 from .value_types import NUMPY
 from .window_staging import STAGE_NUMBERS, Numbers, stage_function, stage_numbers
+from .winograd_gradient import WinogradGradient, applies
 
 _ENOUGH_CHUNKS = 8
 _COMBINED_TERMS = 64  # that are added up and laid down together
@@ -394,6 +395,17 @@ def _parts(channels, chunks, sums):
     return more if more <= 4 * wanted else max(parts for parts in divisors if parts <= wanted)
 
 
+def plan_weight_gradient(input_shape, weight_shape, out, dtype, stride, padding, dilation, groups, vector_bytes=None):
+    """The WeightGradient for such shapes, or its like."""
+
+    def plain():
+        return WeightGradient(input_shape, weight_shape, out, dtype, stride, padding, dilation, groups, vector_bytes)
+
+    if applies(input_shape, weight_shape, out, dtype, stride, dilation, groups):
+        return WinogradGradient(input_shape, weight_shape, out, padding, plain, vector_bytes)
+    return plain()
+
+
 @kernel_for("convolution_weight_gradient")
 def convolution_weight_gradient(grad, input, weight_size, stride, padding, dilation, groups):
     """See ``ops.conv.convolution_weight_gradient``; half precision is added up in float32."""
@@ -406,7 +418,7 @@ def convolution_weight_gradient(grad, input, weight_size, stride, padding, dilat
     if found is None:
         dtype = NUMPY["f64" if scalar == "f64" else "f32"]
         g, x = plain(grad, dtype), plain(input, dtype)
-        plan = _plans.remembered((x.shape, weight_size, g.shape[2:], dtype, *options), WeightGradient)
+        plan = _plans.remembered((x.shape, weight_size, g.shape[2:], dtype, *options), plan_weight_gradient)
         found = np.empty(weight_size, dtype)
         plan(g, x, found)
     return given(found, grad.dtype, is_deep(grad) or is_deep(input))

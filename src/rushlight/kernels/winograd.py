@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from .correlation import Correlation
 from .host import host, vector_registers
 from .kernel import compiled, pool
 from .scratch import scratch
@@ -40,13 +39,13 @@ def _pays(channels, out_channels, tiles):
 class Winograd:
     """A convolution planned and compiled for one shape: call it with source, weight, bias (or None) and output.
 
-    Outputs that are not all finite are computed again as a Correlation: an infinity, or a sum that overflows on the way
-    only, has become NaN, here and in its tile's other outputs.
+    Outputs that are not all finite are computed again by what ``plain()`` gives: an infinity, or a sum that overflows on
+    the way only, has become NaN, here and in its tile's other outputs.
     """
 
-    def __init__(self, operands, biased, vector_bytes=None):
+    def __init__(self, operands, biased, plain, vector_bytes=None):
         vector_bytes = vector_bytes or host().vector_bytes
-        self.operands, self.biased, o = operands, biased, operands
+        self.plain, o = plain, operands
         _, height, width = o.axes
         lanes = vector_bytes // 4
         rows = min(lanes, vector_registers() // 4)
@@ -80,16 +79,16 @@ class Winograd:
             "out_channel_step": o.out_steps[0], "out_row_step": o.out_steps[2],
         }  # fmt: skip
         self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
-        self.weights, self.chunks = PLACES * values["weights_step"], blocks * parts
+        self.weights, self.flags = PLACES * values["weights_step"], blocks * parts
         self.zeros = np.zeros(width.length + lanes, np.float32)
         form = Form("f32", lanes, rows, vectors, height.taps[0] != 0, biased)
         self.kernel = compiled(("winograd", *form), lambda: winograd_program(form))
 
     def __call__(self, source, weight, bias, out):
-        flags = np.zeros(self.chunks, np.int32)
+        flags = np.zeros(self.flags, np.int32)
         self.kernel.threaded(*self.arguments(source, weight, bias, out, flags))
         if flags.any():
-            Correlation(self.operands, out.dtype, self.biased)(source, weight, bias, out)
+            self.plain()(source, weight, bias, out)
 
     def arguments(self, source, weight, bias, out, flags):
         """What the program takes."""

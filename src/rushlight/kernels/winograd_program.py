@@ -103,7 +103,7 @@ def winograd_program(form):
         sums = builder.offset(tiles, n["tiles_step"] * PLACES)
         first_line = chunk // n["parts"] * n["block_lines"]
         count = builder.minimum(n["block_lines"], n["tile_lines"] - first_line)
-        _clear(builder, form, lines, n["lines_area"])
+        clear(builder, lines, n["lines_area"], form.lanes)
         with builder.loop(0, n["channels"]) as channel:
             _transform_rows(builder, n, form, source, zeros, channel.index, lines, first_line, count)
             _transform_columns(builder, n, form, lines, builder.offset(tiles, channel.index * n["pitch"]), count)
@@ -152,7 +152,7 @@ def _weight_line(a, b, c):
     return a, ends + middle, ends - middle, c
 
 
-def _tile_line(a, b, c, d):
+def tile_line(a, b, c, d):
     """B' (a, b, c, d)'."""
     return a - c, b + c, c - b, b - d
 
@@ -162,9 +162,10 @@ def _sum_line(a, b, c, d):
     return a + b + c, b - c - d
 
 
-def _clear(builder, form, target, size):
-    zero = builder.constant(0, f"{form.scalar}x{form.lanes}")
-    with builder.loop(0, size, form.lanes) as place:
+def clear(builder, target, size, lanes):
+    """Zeros; ``size`` is a multiple of the lanes."""
+    zero = builder.constant(0, target.type.element.with_lanes(lanes))
+    with builder.loop(0, size, lanes) as place:
         builder.store(zero, target, place.index)
 
 
@@ -184,7 +185,7 @@ def _transform_rows(builder, n, form, source, zeros, channel, lines, first_line,
         targets = [builder.offset(begin, n["line_pitch"] * i) for i in range(4)]
 
         def piece(index, mask, _, rows=rows, targets=targets):
-            for value, target in zip(_tile_line(*(builder.load(row, index, lanes, mask) for row in rows)), targets):
+            for value, target in zip(tile_line(*(builder.load(row, index, lanes, mask) for row in rows)), targets):
                 builder.store(value, target, index)
 
         builder.for_lanes(0, width - n["skipped"], lanes, piece)
@@ -203,7 +204,7 @@ def _transform_columns(builder, n, form, lines, tiles, count):
             near = [builder.load(row, place, lanes) for place in (0, lanes)]
             far = [builder.load(row, place, lanes) for place in (2, lanes + 2)]
             columns = [builder.shuffle(*pair, chosen) for pair in (near, far) for chosen in (even, odd)]
-            for j, value in enumerate(_tile_line(*columns)):
+            for j, value in enumerate(tile_line(*columns)):
                 builder.store(value, target, n["tiles_step"] * (4 * i + j))
 
 
