@@ -9,7 +9,7 @@ from .kernel import compiled, pool
 from .scratch import scratch
 from .winograd_program import CHANNELS_TOGETHER, NUMBERS, PLACES, TAPS, Form, winograd_program
 
-_TILES_BYTES = 1 << 19  # of a block's transformed tiles: with the sums they stay in the second-level cache
+_BLOCK_BYTES = 7 << 17  # of a block's transformed tiles and sums: they stay in the second-level cache
 _FEWEST_TILES = 96  # of a block, however many channels there are: weights are read once for each block
 _GROUP_CHANNELS = 64  # output channels whose sums lie in the cache together
 _MOST_DEPTH = 128  # channels that are multiplied together: a panel of tiles stays in the first-level cache
@@ -52,7 +52,7 @@ class Winograd:
         vectors = vector_registers() * 3 // 4 // rows
         down, across = -(-height.out // 2), -(-width.out // 2)
         lines = o.samples * down
-        block_lines = _block_lines(lines, across, o.channels, lanes, vectors)
+        block_lines = _block_lines(lines, across, o.channels + min(o.out_channels, _GROUP_CHANNELS), lanes, vectors)
         blocks = -(-lines // block_lines)
         panels = -(-o.out_channels // lanes)
         parts = max(1, min(-(-_ENOUGH_CHUNKS // blocks), o.out_channels // _GROUP_CHANNELS))
@@ -100,7 +100,7 @@ class Winograd:
 def _block_lines(lines, across, channels, lanes, vectors):
     """How many rows of tiles are taken together: as many as the cache holds, and few enough for all threads; of those
     numbers the one that fills the micro-kernel's vectors best."""
-    most = max(_FEWEST_TILES, _TILES_BYTES // (4 * PLACES * channels)) // across
+    most = max(_FEWEST_TILES, _BLOCK_BYTES // (4 * PLACES * channels)) // across
     most = max(1, min(most, max(-(-lines // _ENOUGH_CHUNKS), -(-_FEWEST_TILES // across)), lines))
 
     def waste(count):
