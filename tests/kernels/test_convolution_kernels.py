@@ -41,6 +41,12 @@ CASES = [
     ((2, 3, 131), (4, 3, 8), (8,), (0,), (1,), 1),
     ((2, 3, 131), (4, 3, 3), (9,), (1,), (1,), 1),
     ((2, 2, 15, 20), (3, 2, 3, 3), (2, 1), (1, 1), (1, 1), 1),
+    # depthwise, the channels along the lanes
+    ((9, 20, 9, 7), (20, 1, 3, 5), (1, 2), (1, 2), (1, 1), 20),
+    ((2, 33, 5, 6), (33, 1, 7, 7), (1, 1), (3, 3), (1, 1), 33),
+    ((2, 14, 8, 9), (14, 1, 3, 3), (1, 1), (4, 3), (1, 2), 14),
+    ((1, 12, 40), (12, 1, 9), (1,), (0,), (3,), 12),
+    ((3, 16, 1, 1), (16, 1, 1, 1), (1, 1), (0, 0), (1, 1), 16),
 ]
 LARGE = ((3, 40, 45, 47), (37, 40, 3, 3), (1, 1), (1, 1), (1, 1), 1)
 
@@ -88,7 +94,7 @@ def check(found, wanted, dtype):
 
 @pytest.mark.parametrize(
     "case, dtype",
-    [*((case, np.float32) for case in [*CASES, LARGE]), *((case, np.float64) for case in CASES[:6])],
+    [*((case, np.float32) for case in [*CASES, LARGE]), *((case, np.float64) for case in [*CASES[:6], *CASES[21:]])],
     ids=str,
 )
 def test_against_sums_over_taps(case, dtype):
@@ -121,7 +127,7 @@ def plans(case, dtype, vector_bytes):
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
-@pytest.mark.parametrize("case", [CASES[i] for i in (0, 3, 5, 12)], ids=str)
+@pytest.mark.parametrize("case", [CASES[i] for i in (0, 3, 5, 12, 21, 22, 23)], ids=str)
 def test_vectors_of_every_width(case, vector_bytes):
     if vector_bytes > host().vector_bytes:
         pytest.skip("wider than the machine's")
@@ -138,6 +144,7 @@ def test_vectors_of_every_width(case, vector_bytes):
         ((1, 2, 5, 4), (2, 1, 2, 2), (2, 2), (0, 1), (1, 1), 2),
         ((1, 1, 4, 3), (9, 1, 2, 2), (1, 1), (0, 0), (1, 1), 1),
         ((1, 3, 7, 7), (10, 3, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+        ((2, 9, 4, 5), (9, 1, 3, 2), (1, 2), (1, 1), (1, 1), 9),
     ],
     ids=str,
 )

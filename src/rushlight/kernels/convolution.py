@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from . import convolution_tiles
+from . import convolution_tiles, depthwise, winograd
 from .convolution_axes import combined_phases, dense_steps, forward_axes, lines, out_lengths
 from .convolution_layouts import common_scalar, given, is_deep, plain
 from .correlation import Correlation, Operands
+from .host import host
 from .plans import Plans
 from .routing import kernel_for
 from .value_types import NUMPY
-from .winograd import Winograd, applies
 
 _forward_plans, _gradient_plans = Plans(), Plans()
 
@@ -24,7 +24,11 @@ def _plan(operands, dtype, biased, vector_bytes):
     def plain():
         return Correlation(operands, dtype, biased, vector_bytes)
 
-    return Winograd(operands, biased, plain, vector_bytes) if applies(operands, dtype) else plain()
+    if depthwise.applies(operands, (vector_bytes or host().vector_bytes) // dtype.itemsize):
+        return depthwise.Depthwise(operands, dtype, biased, vector_bytes)
+    if winograd.applies(operands, dtype):
+        return winograd.Winograd(operands, biased, plain, vector_bytes)
+    return plain()
 
 
 def plan_forward(input_shape, weight_shape, out, dtype, biased, stride, padding, dilation, groups, vector_bytes=None):

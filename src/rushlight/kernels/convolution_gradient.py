@@ -1,9 +1,10 @@
-"""The gradient of a convolution's weight: Winograd's, or two kernels, for many output channels and for few (depthwise).
+"""The gradient of a convolution's weight, as two kernels: for many output channels, and for few.
 
 Each term (a channel's tap) of each output channel is a sum over samples and pixels. With many output channels the
 output's gradient is turned so that channels lie side by side: vectors of channels, multiplied by single pixels of the
 source. With few, vectors are of pixels, and their lanes are added at the end. Samples are divided into blocks whose sums
-are added in order: how many threads there are changes nothing.
+are added in order: how many threads there are changes nothing. `winograd_gradient` and `depthwise_gradient` take what
+they are faster at.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import convolution_tiles
+from . import convolution_tiles, depthwise_gradient, winograd_gradient
 from .builder import Builder
 from .convolution_axes import forward_axes
 from .convolution_layouts import common_scalar, given, is_deep, plain
@@ -26,7 +27,6 @@ from .program import Program
 from .routing import kernel_for
 from .value_types import NUMPY
 from .window_staging import STAGE_NUMBERS, Numbers, stage_function, stage_numbers
-from .winograd_gradient import WinogradGradient, applies
 
 _ENOUGH_CHUNKS = 8
 _COMBINED_TERMS = 64  # that are added up and laid down together
@@ -401,8 +401,12 @@ def plan_weight_gradient(input_shape, weight_shape, out, dtype, stride, padding,
     def plain():
         return WeightGradient(input_shape, weight_shape, out, dtype, stride, padding, dilation, groups, vector_bytes)
 
-    if applies(input_shape, weight_shape, out, dtype, stride, dilation, groups):
-        return WinogradGradient(input_shape, weight_shape, out, padding, plain, vector_bytes)
+    axes = forward_axes(input_shape[2:], out, weight_shape[2:], stride, padding, dilation)
+    lanes = (vector_bytes or host().vector_bytes) // dtype.itemsize
+    if depthwise_gradient.applies(axes, input_shape[1], weight_shape[0], groups, lanes):
+        return depthwise_gradient.DepthwiseGradient(axes, input_shape[0], groups, dtype, vector_bytes)
+    if winograd_gradient.applies(input_shape, weight_shape, out, dtype, stride, dilation, groups):
+        return winograd_gradient.WinogradGradient(input_shape, weight_shape, out, padding, plain, vector_bytes)
     return plain()
 
 
