@@ -12,7 +12,6 @@ from .winograd_program import CHANNELS_TOGETHER, NUMBERS, PLACES, TAPS, Form, wi
 _BLOCK_BYTES = 7 << 17  # of a block's transformed tiles and sums: they stay in the second-level cache
 _FEWEST_TILES = 96  # of a block, however many channels there are: weights are read once for each block
 _GROUP_CHANNELS = 64  # output channels whose sums lie in the cache together
-_MOST_DEPTH = 128  # channels that are multiplied together: a panel of tiles stays in the first-level cache
 _ENOUGH_CHUNKS = 8
 _LEAST_TILES = 64  # that pay for transforming the weights
 
@@ -72,7 +71,7 @@ class Winograd:
             "row_start": height.start, "left": left, "skipped": skipped, "height_out": height.out,
             "width_out": width.out, "tiles_down": down, "tiles_across": across, "tile_lines": lines,
             "block_lines": block_lines, "blocks": blocks, "parts": parts, "part_channels": part_channels,
-            "depth": -(-o.channels // -(-o.channels // _MOST_DEPTH)), "group_channels": group_channels, "pitch": pitch, "line_pitch": line_pitch, "lines_area": lines_area,
+            "group_channels": group_channels, "pitch": pitch, "line_pitch": line_pitch, "lines_area": lines_area,
             "tiles_step": tiles_step, "sums_step": sums_step, "area": self.area, "panels": panels,
             "channel_groups": -(-o.channels // CHANNELS_TOGETHER), "weights_step": panels * lanes * o.channels + lanes,
             "row_step": o.row_step, "channel_step": int(o.weight_terms[TAPS] - o.weight_terms[0]),

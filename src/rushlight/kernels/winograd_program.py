@@ -64,7 +64,6 @@ NUMBERS = (
     "blocks",
     "parts",  # in how many the output channels of a block are taken
     "part_channels",
-    "depth",  # channels that are multiplied together
     "group_channels",  # output channels whose sums lie in the cache together
     "pitch",  # from one channel's tiles to the next one's
     "line_pitch",  # of a row of elements, padded
@@ -123,7 +122,9 @@ def winograd_program(form):
 
 
 def _micro_kernel(form, vectors):
-    return micro_kernel(form.scalar, form.scalar, form.lanes, form.rows, vectors, "columns", PLAIN, True, whole=vectors)
+    return micro_kernel(
+        form.scalar, form.scalar, form.lanes, form.rows, vectors, "columns", PLAIN, False, whole=vectors
+    )
 
 
 def _transform_weights(builder, n, form, turn, weight, area, transformed, chunk):
@@ -221,15 +222,12 @@ def _multiply(builder, n, form, micros, transformed, tiles, sums, first, end, co
         right = builder.offset(tiles, place.index * n["tiles_step"])
         results = builder.offset(sums, place.index * n["sums_step"])
         for width, start, stop in widths:
-            with builder.loop(start, stop, width) as vector, builder.loop(0, n["channels"], n["depth"]) as channel:
-                depth = builder.minimum(n["depth"], n["channels"] - channel.index)
-                near = builder.offset(weights, channel.index * lanes)
-                b = builder.offset(right, channel.index * pitch + vector.index * lanes)
-                with builder.loop(first, end, form.rows) as row:
-                    left = builder.offset(near, row.index // lanes * lanes * (n["channels"] - 1) + row.index)
-                    c = builder.offset(results, (row.index - first) * pitch + vector.index * lanes)
-                    block = (left, lanes, b, pitch, c, pitch, depth, width * lanes, channel.index)
-                    builder.call(micros[width], *block, 0, b, b, 0, 0.0)
+            with builder.loop(start, stop, width) as vector, builder.loop(first, end, form.rows) as row:
+                left = builder.offset(weights, row.index // lanes * lanes * (n["channels"] - 1) + row.index)
+                b = builder.offset(right, vector.index * lanes)
+                c = builder.offset(results, (row.index - first) * pitch + vector.index * lanes)
+                block = (left, lanes, b, pitch, c, pitch, n["channels"], width * lanes)
+                builder.call(micros[width], *block, 0, 0, b, b, 0, 0.0)
 
 
 def _finish(builder, n, form, sums, bias, out, channels, first_line, count, checked):
