@@ -133,6 +133,42 @@ def test_epilogues(rng, shape):
     check(product(a, b, addend=row), a, b, addend=row)
 
 
+GATED = [(40, 30, 70), (2, 64, 50), (20, 1300, 150), (9, 33, 1)]
+
+
+@pytest.mark.parametrize(
+    "turned", [(False, False), (False, True), (True, False), (True, True)], ids=["nn", "nt", "tn", "tt"]
+)
+@pytest.mark.parametrize("shape", GATED, ids=str)
+def test_gates(rng, shape, turned):
+    m, k, n = shape
+    a, b = matrix(rng, m, k, turned=turned[0]), matrix(rng, k, n, turned=turned[1])
+    gate = matrix(rng, m, n)
+    gate[0, 0], gate[-1, -1], gate[m // 2, n // 2] = 0, np.nan, -np.inf
+    a[m // 2] = np.inf
+    out = np.full((m, n), 7, np.float32)
+    matmul.gated(a, b, gate).run(a, b, out, None, gate)
+    assert (out[gate <= 0] == 0).all()
+    open_, plain = ~(gate <= 0), product(a, b)
+    assert np.allclose(out[open_], plain[open_], rtol=1e-5, atol=1e-4, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_of_rows_beside_a_product(rng, dtype):
+    for m, k, n in ((30, 20, 70), (512, 64, 160), (70, matmul.SUMMED_COLUMNS, 9), (517, 2, 3)):
+        a, b = matrix(rng, m, k, dtype=dtype, turned=True), matrix(rng, k, n, dtype=dtype)
+        out, sums = np.empty((m, n), dtype), np.full(m + 2, 7, dtype)
+        matmul.summing_rows(a, b).run(a, b, out, row_sums=sums[1:-1])
+        check(out, a, b)
+        check(sums[1:-1, None], a, np.ones((k, 1), dtype))
+        assert sums[0] == sums[-1] == 7
+    assert matmul.summing_rows(np.ascontiguousarray(a), b) is NotImplemented
+    assert (
+        matmul.summing_rows(matrix(rng, 9, matmul.SUMMED_COLUMNS + 1, turned=True), matrix(rng, 513, 4))
+        is NotImplemented
+    )
+
+
 @pytest.mark.parametrize("few", range(1, 10))
 def test_a_few_rows_with_a_turned_matrix(rng, few):
     for n, k in ((13, 50), (37, 1000), (70, 33)):
@@ -241,6 +277,23 @@ def test_the_interpreter_agrees_and_stays_within_bounds(rng, monkeypatch, turned
             patch.setattr(matmul, "_prepared", {})
             patch.setattr(matmul, "compiled", lambda key, build: Interpreted(build))
             assert np.array_equal(product(a, b), compiled)
+
+
+def test_the_interpreter_agrees_on_gates_and_sums(rng, monkeypatch):
+    monkeypatch.setattr(matmul.host, "lanes", lambda size: 4)
+    monkeypatch.setattr(matmul, "scratch", lambda name, count, dtype: np.zeros(count, dtype))
+    a, b, gate = matrix(rng, 19, 40, turned=True), matrix(rng, 40, 13), matrix(rng, 19, 13)
+
+    def results():
+        out, found, sums = (np.empty(shape, np.float32) for shape in ((19, 13), (19, 13), 19))
+        matmul.gated(a, b, gate).run(a, b, out, None, gate)
+        matmul.summing_rows(a, b).run(a, b, found, row_sums=sums)
+        return out, found, sums
+
+    compiled = results()
+    monkeypatch.setattr(matmul, "compiled", lambda key, build: Interpreted(build))
+    for mine, theirs in zip(compiled, results()):
+        assert np.array_equal(mine, theirs)
 
 
 def test_operations_agree_with_numpy(rng):

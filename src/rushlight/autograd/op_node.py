@@ -25,6 +25,7 @@ _PLAIN_KINDS = (VALUE, SHAPE, LAYOUT)
 WRAPS_NUMBERS = frozenset(("add", "sub", "mul", "div"))
 NUMBER = object()  # in place of the shape and dtype of an argument: it is no tensor
 _SPECIAL_SLOTS = {"grad": -1, "grads": -2, "needs": -3}
+_GATE, _NOT_SAVED = -4, -5
 _ABSENT = (
     32  # in the number of a plan, how far the bits of arguments that are no tensors lie from those that need gradients
 )
@@ -40,8 +41,8 @@ class Plan:
     ``saves`` lists what a call keeps, in order: (INPUT, position), (VALUE, position), (LIST, position),
     (RESULT, output number), (CONSTANT, number of an output that requires no grad), (SHAPE, position), (LAYOUT, 0).
     Each step of ``steps`` is ``(rule, pick)``: ``rule(*pick(values))`` is the gradient of one tensor argument, where
-    ``values`` are the saved ones, then needs, grads and grad. None stands for an argument that needs no gradient.
-    ``joint`` is the pick of a rule for all of them.
+    ``values`` are the saved ones, then two Nones, needs, grads and grad. None stands for an argument that needs no gradient.
+    ``joint`` is the pick of a rule for all of them, ``at_once`` that of one that may decline.
     """
 
     def __init__(self, op, schema, number):
@@ -49,7 +50,7 @@ class Plan:
         self.needs = needs = tuple(bool(number >> place & 1) for place in range(len(schema.tensor_positions)))
         self.slots, self.saves = {}, []
         self.steps = []
-        self.joint = None
+        self.joint = self.at_once = None
         rules = []  # (place, rule, slots of its arguments)
         if op.gradients is not None:
             self.joint, self.sees_all = _picker(self._arguments(op.gradients, schema)), True
@@ -60,6 +61,9 @@ class Plan:
                     rules.append((place, rule, self._arguments(rule, schema)))
                 self.steps.append(None if rule is None else (rule, _picker(rules[-1][2])))
             self.sees_all = any(-2 in slots for _, _, slots in rules)
+            if op.at_once is not None:
+                code, known = op.at_once.__code__, {"gate": _GATE, **_SPECIAL_SLOTS, **self.slots}
+                self.at_once = _picker([known.get(name, _NOT_SAVED) for name in code.co_varnames[: code.co_argcount]])
         self.keeps_tensors = any(kind not in _PLAIN_KINDS for kind, _ in self.saves) or (
             op.frees_values and bool(self.saves)
         )
@@ -196,9 +200,17 @@ class OpNode(Node):
                 if array.shape != shape or array.dtype is not dtype:
                     found[place] = _fit(gradient, self.inputs[place])
             return found
-        values += (plan.needs, grads, grad)
+        values += (None, None, plan.needs, grads, grad)
         if plan.joint is not None:
             return self._fitted(plan.op.gradients(*plan.joint(values)))
+        if plan.at_once is not None:
+            values[_GATE] = self._gate()
+            found = plan.op.at_once(*plan.at_once(values))
+            if found is not NotImplemented:
+                for place, (gradient, given) in enumerate(zip(found, self.inputs)):
+                    if gradient is not None and gradient._array.shape != given[0]:
+                        found[place] = _fit(gradient, given)
+                return found
         found = []
         for step, given in zip(plan.steps, self.inputs):
             gradient = None
@@ -211,6 +223,13 @@ class OpNode(Node):
                         gradient = _fit(gradient, given)
             found.append(gradient)
         return self._fitted(found) if plan.has_lists else found
+
+    def _gate(self):
+        """The node that the first argument's gradient flows to, where that may come gated: nobody else looks at it."""
+        edge, state = self.next_edges[0], modes.state
+        if edge is None or not edge[0].gate or edge[0].special or state.anomaly:
+            return None
+        return edge[0] if state.task is not None and state.task.whole else None
 
     def _fitted(self, found):
         """Gradients with the shape and dtype of the inputs they belong to, one for each edge."""

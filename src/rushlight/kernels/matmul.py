@@ -17,7 +17,10 @@ from .tiles import product_plan as tile_products
 from .value_types import NUMPY, scalar_of
 
 _ALONE = 1 << 18  # multiplications below which other threads are not called in: 1.5 us of work
-_SMALL = 1 << 16  # multiplications below which NumPy is as fast: it starts in 1 us, a kernel in 1.7
+SMALL = 1 << 16  # multiplications below which NumPy is as fast: it starts in 1 us, a kernel in 1.7
+SUMMED_COLUMNS = (
+    512  # of A, up to which its rows are added up beside a product: beyond, `reduce` shares that out better
+)
 _MANY = 16  # matrices in a batch, from which a kernel is as fast for small ones too
 
 _prepared = Plans()  # layouts and options -> _Product
@@ -26,15 +29,23 @@ _prepared = Plans()  # layouts and options -> _Product
 class _Product:
     """A product of given layouts, ready to run."""
 
-    __slots__ = ("compute", "run", "scratch", "shape", "sizes", "swapped", "workspace")
+    __slots__ = ("kind", "launch", "scratch", "shape", "sizes", "swapped", "workspace")
 
     def __init__(self, shape, swapped, out_shape, kernel, sizes, compute, workspace=0, scratch=0):
         work = shape.batch * shape.m * shape.n * shape.k
-        self.run = kernel.alone if work < _ALONE else kernel.threaded
+        self.launch = kernel.alone if work < _ALONE else kernel.threaded
         self.sizes = np.array(sizes, np.int64)
         self.workspace, self.scratch = workspace, scratch  # elements in all, and for each thread
-        self.compute = NUMPY[compute]
+        self.kind = NUMPY[compute]
         self.shape, self.swapped = out_shape, swapped
+
+    def run(self, a, b, out, bias=None, addend=None, alpha=1, accumulate=False, row_sums=None):
+        workspace = None
+        if self.workspace or self.scratch:
+            workspace = scratch("matmul", self.workspace + self.scratch * pool().scratch_areas, self.kind)
+        if self.swapped:
+            a, b = b, a
+        self.launch(a, b, out, bias, addend, workspace, self.sizes, alpha, accumulate, row_sums)
 
 
 class _TileProduct:
@@ -47,6 +58,9 @@ class _TileProduct:
             a, out_shape, tuple(step * a.itemsize for step in steps[-len(out_shape) :])
         )
         self.prepared, self.shape = tile_products.prepare(a, b, out, bias), out_shape
+
+    def run(self, a, b, out, bias=None, *rest):
+        tile_products.run(self.prepared, a, b, out, bias)
 
 
 def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=False, addend=None):
@@ -71,19 +85,28 @@ def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=Fals
         return found
     if out is None:
         out = np.empty(found.shape, a.dtype)
-    if found.__class__ is _TileProduct:
-        tile_products.run(found.prepared, a, b, out, bias)
-        return out
-    workspace = None
-    if found.workspace or found.scratch:
-        workspace = scratch("matmul", found.workspace + found.scratch * pool().scratch_areas, found.compute)
-    if found.swapped:
-        a, b = b, a
-    found.run(a, b, out, bias, addend, workspace, found.sizes, alpha, accumulate)
+    found.run(a, b, out, bias, addend, alpha, accumulate)
     return out
 
 
-def _prepare(a, b, out, bias, activation, alpha, accumulate, addend):
+def plain(a, b):
+    """What runs ``a @ b`` on arrays of these layouts by ``run(a, b, out)``, into an ``out`` of its ``shape``; or NotImplemented."""
+    return _prepare(a, b, None, None, None, 1, False, None)
+
+
+def gated(a, b, gate):
+    """`plain` for a product that is 0 where ``gate``, of its shape, is 0 or less: ``run(a, b, out, None, gate)``."""
+    found = _prepare(a, b, None, None, None, 1, False, gate, True)
+    return NotImplemented if found.__class__ is _TileProduct else found
+
+
+def summing_rows(a, b):
+    """`plain` for a product that also adds up ``a``'s rows: ``run(a, b, out, row_sums=sums)``."""
+    found = _prepare(a, b, None, None, None, 1, False, None, False, True)
+    return NotImplemented if found.__class__ is _TileProduct else found
+
+
+def _prepare(a, b, out, bias, activation, alpha, accumulate, addend, gate=False, sums_rows=False):
     storage = scalar_of(a.dtype)
     if storage not in ("f32", "f64", "f16", "bf16") or a.dtype != b.dtype or a.ndim != b.ndim or a.ndim not in (2, 3):
         return NotImplemented
@@ -98,8 +121,8 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend):
     if None in steps or not a.size * b.size or (accumulate and (half or alpha != 1)):
         return NotImplemented
     sizes = [*out_shape, a.shape[-1]] if a.ndim == 3 else [1, *out_shape, a.shape[-1]]
-    plain = alpha == 1 and activation is None and addend is None and not accumulate
-    if storage == "f32" and plain and _fits_tiles(sizes, steps):
+    is_plain = alpha == 1 and activation is None and (addend is None or gate) and not accumulate
+    if storage == "f32" and is_plain and _fits_tiles(sizes, steps):
         return _TileProduct(a, b, bias, out_shape, c_steps)
     shape, swapped = _shape(*sizes, *steps), False
     if shape is None or (shape.n == 1 and shape.a_form == "columns" and bias is None):
@@ -111,9 +134,12 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend):
     if shape is None:
         return NotImplemented
     side = None if bias is None else "column" if swapped else "row"
-    epilogue = Epilogue(alpha != 1, side, addend is not None, activation)
+    epilogue = Epilogue(alpha != 1, side, addend is not None and not gate, activation, gate)
     lanes = host.lanes(NUMPY[compute].itemsize)
-    if not half and not accumulate and addend is None:
+    if sums_rows:
+        if half or swapped or shape.a_form == "rows" or shape.k > SUMMED_COLUMNS or turns_out(shape, a.itemsize):
+            return NotImplemented
+    elif not half and not accumulate and addend is None:
         found = _prepare_dots(shape, storage, lanes, epilogue)
         if found is not None:
             return _Product(shape, swapped, out_shape, *found, storage)
@@ -134,6 +160,7 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend):
         plan.resumes,
         shape.c_turned,
         epilogue,
+        sums_rows,
     )
     key = tuple(tuple(value) if isinstance(value, tuple) else value for value in options)
     kernel = compiled(("matmul", *key), lambda: matmul_program(options))
@@ -201,14 +228,14 @@ def _shape(batch, m, n, k, a, b, c, addend, c_turned=False):
 
 @kernel_for("mm")
 def mm(self, mat2):
-    if self.ndim != 2 or mat2.ndim != 2 or self.size * mat2.shape[1] < _SMALL:
+    if self.ndim != 2 or mat2.ndim != 2 or self.size * mat2.shape[1] < SMALL:
         return NotImplemented
     return product(self, mat2)
 
 
 @kernel_for("mv")
 def mv(self, vec):
-    if self.ndim != 2 or vec.ndim != 1 or self.size < _SMALL:
+    if self.ndim != 2 or vec.ndim != 1 or self.size < SMALL:
         return NotImplemented
     found = product(self, vec[:, None])
     return found if found is NotImplemented else found[:, 0]
@@ -216,7 +243,7 @@ def mv(self, vec):
 
 @kernel_for("transposed_mm")
 def transposed_mm(self, mat2):
-    if self.size * mat2.shape[-1] < _SMALL:
+    if self.size * mat2.shape[-1] < SMALL:
         return NotImplemented
     return product(self.T, mat2)
 
@@ -225,14 +252,14 @@ def transposed_mm(self, mat2):
 def bmm(self, mat2):
     if self.ndim != 3 or mat2.ndim != 3:
         return NotImplemented
-    if len(self) < _MANY and self.size * mat2.shape[2] < _SMALL:
+    if len(self) < _MANY and self.size * mat2.shape[2] < SMALL:
         return NotImplemented
     return product(self, mat2)
 
 
 @kernel_for("linear_rows")
 def linear_rows(input, weight, bias):
-    if input.ndim != 2 or weight.ndim != 2 or input.size * weight.shape[0] < _SMALL:
+    if input.ndim != 2 or weight.ndim != 2 or input.size * weight.shape[0] < SMALL:
         return NotImplemented
     if bias is not None and not (
         bias.shape == weight.shape[:1] and bias.dtype == input.dtype and bias.flags.c_contiguous
@@ -243,7 +270,7 @@ def linear_rows(input, weight, bias):
 
 @kernel_for("addmm", "baddbmm")
 def addmm(self, a, b, beta, alpha):
-    if a.ndim != b.ndim or a.ndim < 2 or a.size * b.shape[-1] < _SMALL or self.dtype != a.dtype:
+    if a.ndim != b.ndim or a.ndim < 2 or a.size * b.shape[-1] < SMALL or self.dtype != a.dtype:
         return NotImplemented
     if beta == 0:
         return product(a, b, alpha=alpha)

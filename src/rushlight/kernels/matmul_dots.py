@@ -57,15 +57,15 @@ def at_once(vectors):
 def dots_program(storage, lanes, registers, matrix, epilogue, at_once):
     """As ``matmul_program`` for float32 and float64, with A or B^T (``matrix`` "a" or "b") as the matrix.
 
-    The results for one vector lie side by side in C; there may be more vectors than are multiplied ``at_once``. There is
-    no addend, and ``resume`` must be 0.
+    The results for one vector lie side by side in C; there may be more vectors than are multiplied ``at_once``. There are
+    no addend and no sums of rows, and ``resume`` must be 0.
     """
     rows_at_once = _ROWS[registers][at_once]
     block = _block(storage, lanes, rows_at_once, at_once)
     parameters = [("a", f"{storage}*"), ("b", f"{storage}*"), ("c", f"{storage}*"), ("bias", f"{storage}*")]
     parameters += [("addend", f"{storage}*"), ("workspace", f"{storage}*"), ("sizes", "i64*"), ("alpha", storage)]
-    builder = Builder("matmul_dots", [*parameters, ("resume", "i64")])
-    a, b, c, bias, _, _, sizes, alpha, _ = builder.parameters
+    builder = Builder("matmul_dots", [*parameters, ("resume", "i64"), ("row_sums", f"{storage}*")])
+    a, b, c, bias, _, _, sizes, alpha, _, _ = builder.parameters
     size = {name: builder.load(sizes, i) for i, name in enumerate(SIZES)}
     held, given = (a, b) if matrix == "a" else (b, a)
     with builder.parallel(size["chunks"]) as chunk:

@@ -32,17 +32,21 @@ ACTIVATIONS = {
 class Epilogue(NamedTuple):
     """What happens to a sum of products before it is stored: activation(alpha * sum + bias + addend).
 
+    With a gate instead, the sum becomes 0 where that is 0 or less.
+
     Attributes:
         scaled: whether there is an alpha.
         bias: None, "row" (one number for each column, added to every row) or "column".
         addend: whether a matrix of C's shape is added (its rows may be broadcast).
         activation: None or a name in ACTIVATIONS.
+        gate: whether the matrix in the addend's place is a gate.
     """
 
     scaled: bool = False
     bias: str | None = None
     addend: bool = False
     activation: str | None = None
+    gate: bool = False
 
 
 PLAIN = Epilogue()
@@ -132,7 +136,7 @@ def _finished(builder, sums, rows, masks, lanes, compute, epilogue, extra):
     for r in range(rows):
         if epilogue.bias == "column":
             biases = [builder.splat(builder.convert(builder.load(bias, r), compute), lanes)] * vectors
-        if epilogue.addend:
+        if epilogue.addend or epilogue.gate:
             addend_row = builder.offset(addend, ld_addend * r)
         for j in range(vectors):
             value = sums[r * vectors + j]
@@ -144,6 +148,9 @@ def _finished(builder, sums, rows, masks, lanes, compute, epilogue, extra):
                 value = value + loaded(addend_row, j * lanes, masks[j])
             if epilogue.activation:
                 value = ACTIVATIONS[epilogue.activation](builder, value)
+            if epilogue.gate:
+                zero = builder.constant(0, value.type)
+                value = builder.select(loaded(addend_row, j * lanes, masks[j]) <= zero, zero, value)
             values.append(value)
     return values
 

@@ -9,6 +9,10 @@ from .matmul_micro import PLAIN, Epilogue, finisher, micro_kernel
 from .matmul_packing import copying, tiling, turning
 from .matmul_plan import PACK_PARTS, SIZES
 from .program import Program
+from .value_types import vector
+
+_SUMMED_VECTORS = 4  # of A's rows that are added up at once
+_SUMMED_TOGETHER = 32  # of A's columns
 
 
 class Options(NamedTuple):
@@ -26,12 +30,14 @@ class Options(NamedTuple):
     resumes: bool
     c_turned: bool
     epilogue: Epilogue
+    sums_rows: bool = False
 
 
 def matmul_program(options):
-    """Entry ``(a, b, c, bias, addend, workspace, sizes, alpha, resume)``.
+    """Entry ``(a, b, c, bias, addend, workspace, sizes, alpha, resume, row_sums)``.
 
     ``workspace`` is for packed tiles and panels, ``sizes`` the plan's numbers (i64), ``resume`` 1 to add to C's contents.
+    Where the program ``sums_rows``, ``row_sums`` gets the sums over k of A, which is in "columns".
     """
     return _Writer(Options(*options)).program()
 
@@ -43,9 +49,9 @@ class _Writer:
         self.functions = {}
         parameters = [("a", f"{storage}*"), ("b", f"{storage}*"), ("c", f"{storage}*"), ("bias", f"{storage}*")]
         parameters += [("addend", f"{storage}*"), ("workspace", f"{compute}*"), ("sizes", "i64*")]
-        parameters += [("alpha", compute), ("resume", "i64")]
+        parameters += [("alpha", compute), ("resume", "i64"), ("row_sums", f"{storage}*")]
         self.builder = builder = Builder("matmul", parameters)
-        a, b, c, bias, addend, workspace, sizes, alpha, resume = builder.parameters
+        a, b, c, bias, addend, workspace, sizes, alpha, resume, self.row_sums = builder.parameters
         self.a, self.b, self.c, self.bias, self.addend = a, b, c, bias, addend
         self.alpha, self.resume = alpha, resume
         self.size = {name: builder.load(sizes, i) for i, name in enumerate(SIZES)}
@@ -53,6 +59,10 @@ class _Writer:
         self.packed_a, self.packed_b = workspace, builder.offset(workspace, self.size["panels_at"])
 
     def program(self):
+        if self.options.sums_rows:
+            strip = _SUMMED_VECTORS * self.options.lanes
+            with self.builder.parallel((self._rows() + strip - 1) // strip) as chunk:
+                self._sum_rows(chunk * strip)
         if self.options.a_pack:
             with self.builder.parallel(self.size["a_chunks"]) as chunk:
                 self._pack_rows(chunk)
@@ -125,6 +135,27 @@ class _Writer:
         builder, (big, small) = self.builder, self.options.heights
         border = builder.minimum(builder.maximum(self.size["big_tiles"], first), last)
         return [(first, border, big)] if small == big else [(first, border, big), (border, last, small)]
+
+    # ---- before all: the sums of A's rows
+
+    def _sum_rows(self, first):
+        """The sums of a few vectors of rows: of short stretches first, so that rounding errors stay small."""
+        builder, size, lanes = self.builder, self.size, self.options.lanes
+        places = [j * lanes for j in range(_SUMMED_VECTORS)]
+        masks = [builder.first_lanes(self._rows() - first - place, lanes) for place in places]
+        zeros = [builder.constant(0, vector(self.options.compute, lanes))] * _SUMMED_VECTORS
+        with builder.loop(0, size["depth"], _SUMMED_TOGETHER, zeros) as stretch:
+            end = builder.minimum(stretch.index + _SUMMED_TOGETHER, size["depth"])
+            with builder.loop(stretch.index, end, 1, zeros) as k:
+                column = self._a_at(self.a, first, k.index)
+                k.carry = [
+                    total + builder.load(column, place, lanes, mask)
+                    for total, place, mask in zip(k.carry, places, masks)
+                ]
+            stretch.carry = [total + part for total, part in zip(stretch.carry, k.results)]
+        target = builder.offset(self.row_sums, first)
+        for total, place, mask in zip(stretch.results, places, masks):
+            builder.store(total, target, place, mask)
 
     # ---- phase 1: A in tiles
 

@@ -7,8 +7,10 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
+from .blockwise import select
 from .join import common_array_dtype
-from .table import composite, conj, functions, is_half, op
+from .reduce import add_up
+from .table import composite, conj, functions, is_half, op, unrecorded
 
 NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
@@ -420,8 +422,33 @@ class linear_rows:
     def d_weight(grad, input):
         return functions.transposed_mm(grad, conj(input))
 
-    def d_bias(grad):
-        return grad.sum((0,))
+    def d_bias(grad, bias_shape):
+        return grad.sum_to_size(bias_shape)
+
+    def at_once(grad, input, weight, bias_shape, needs, gate):
+        if not (needs[0] or needs[1]) or (needs[2] and len(bias_shape) > 1):
+            return NotImplemented
+        gated = gate is not None and needs[0] and input is not None and gate.holds(input)
+        found = functions.linear_gradients(grad, input, weight, needs, gated)
+        if gated and found is not NotImplemented:
+            found[0]._gated_by = gate
+        return found
+
+
+@unrecorded
+def linear_gradients(grad, input, weight, needs, gated):
+    """The gradients of a linear layer's input, weight and bias, those that are needed.
+
+    ``gated``: the first is 0 where the input is 0 or less, as the gradient of a `relu` before the layer.
+    """
+    of_input = product(grad, weight) if needs[0] else None
+    if gated:
+        of_input = select(input <= 0, 0, of_input)
+    return (
+        of_input,
+        product(grad.T, input) if needs[1] else None,
+        add_up(grad, 0) if needs[2] else None,
+    )
 
 
 @op("mm(Tensor self, Tensor mat2) -> Tensor", names=(), node="MmBackward0")

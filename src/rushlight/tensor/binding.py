@@ -7,7 +7,7 @@ from functools import wraps
 from ..autograd.views import check_inplace
 from ..ops import table
 from ..ops.order import PROPERTIES
-from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
+from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, UNRECORDED, functions
 from . import dispatch, fast, fast_views, forms
 from .base import Tensor
 
@@ -59,6 +59,8 @@ def bind_all():
             _publish_inplace(name, entry.names, _composite_inplace(entry))
     for name, (function, writes) in INPLACE_LISTS.items():
         setattr(functions, name, forms.on_lists(name, function, writes))
+    for name, function in UNRECORDED.items():
+        setattr(functions, name, forms.unrecorded(name, function))
     for name, attribute in PROPERTIES.items():
         setattr(Tensor, name, attribute)
     _bind_operators()

@@ -46,6 +46,8 @@ def tracked_unary(op):
             if keeps_result:
                 if kept._version_counter.value != kept_version:
                     raise modified_in_place(kept, kept_version, produced_by((self, 0)), self)
+                if op.gate and grad.__dict__.pop("_gated_by", None) is self:
+                    return (grad,)
                 if state.grad:
                     kept = kept._alias()
                     kept._edge = (self, 0)
@@ -58,6 +60,10 @@ def tracked_unary(op):
 
         if keeps_result:
 
+            def holds(self, tensor):
+                """Whether the result that the node keeps is the memory of ``tensor``."""
+                return self.saved[1]._array is tensor._array
+
             @property
             def _saved_result(self):
                 kept = self.saved[1]._alias()
@@ -65,7 +71,7 @@ def tracked_unary(op):
                 return kept
 
     keeps = first if keeps_input else None, "result" if keeps_result else None  # names of what is in ``saved``
-    node_type = node_class(node_name, UnaryNode, op=op, keeps=keeps)
+    node_type = node_class(node_name, UnaryNode, op=op, keeps=keeps, gate=op.gate)
     show_raw(node_type, names)
 
     def tracked(input, result, edge):

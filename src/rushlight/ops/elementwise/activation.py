@@ -48,6 +48,7 @@ class relu:
 
     numpy = ufunc = _rectified
     check = _check_relu
+    gate = True
 
     def element(m, self):
         return m.maximum(self, 0)

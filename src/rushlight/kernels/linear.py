@@ -1,0 +1,67 @@
+"""The gradients of a linear layer: two products, one of which may add up the bias's gradient beside."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ops.matmul import linear_gradients as by_numpy
+from ..ops.table import TABLE
+from . import elementwise, matmul, reduce
+from .plans import Plans
+from .routing import kernel_for
+
+_ways = Plans()  # layouts and what is needed -> _Way
+
+
+class _Way:
+    """How the gradients are computed for certain layouts: products ready to run, or NotImplemented.
+
+    ``gates`` and ``sums``: whether the product for the input applies the gate, that for the weight adds up the bias's.
+    """
+
+    __slots__ = ("for_input", "for_weight", "gates", "sums")
+
+    def __init__(self, grad, input, weight, needs, gate):
+        self.for_input = self.for_weight = NotImplemented
+        self.gates = self.sums = False
+        if grad.size * (input if weight is None else weight).shape[1] < matmul.SMALL:
+            return
+        if needs[0]:
+            if gate:
+                self.for_input = matmul.gated(grad, weight, input)
+                self.gates = self.for_input is not NotImplemented
+            if not self.gates:
+                self.for_input = matmul.plain(grad, weight)
+        if needs[1]:
+            if needs[2]:
+                self.for_weight = matmul.summing_rows(grad.T, input)
+                self.sums = self.for_weight is not NotImplemented
+            if not self.sums:
+                self.for_weight = matmul.plain(grad.T, input)
+
+
+@kernel_for("linear_gradients")
+def linear_gradients(grad, input, weight, needs, gate):
+    key = (grad.shape, grad.strides, grad.dtype, needs, gate)
+    key += (input is not None and (input.shape, input.strides), weight is not None and weight.strides)
+    way = _ways.get(key)
+    if way is None:
+        way = _ways[key] = _Way(grad, input, weight, needs, gate)
+    for_input, for_weight = way.for_input, way.for_weight
+    if (needs[0] and for_input is NotImplemented) or (needs[1] and for_weight is NotImplemented):
+        return NotImplemented
+    of_input = of_weight = of_bias = None
+    if needs[0]:
+        of_input = np.empty(for_input.shape, grad.dtype)
+        for_input.run(grad, weight, of_input, None, input if way.gates else None)
+        if gate and not way.gates:
+            elementwise.run(TABLE["threshold_backward"], [of_input, input], (0,), out=of_input)
+    if needs[1]:
+        of_weight = np.empty(for_weight.shape, grad.dtype)
+        if way.sums:
+            of_bias = np.empty(grad.shape[1], grad.dtype)
+        for_weight.run(grad.T, input, of_weight, row_sums=of_bias)
+    if needs[2] and of_bias is None:
+        total = reduce.run("sum", grad, (0,), False, (grad.dtype,))
+        of_bias = by_numpy(grad, None, None, (False, False, True), False)[2] if total is NotImplemented else total[0]
+    return of_input, of_weight, of_bias
