@@ -7,6 +7,7 @@ two micro-kernel heights and widths do for a whole product.
 
 from __future__ import annotations
 
+from math import gcd
 from typing import NamedTuple
 
 # Number of registers -> vectors in a panel -> rows of the tiles that leave registers for a panel's row and a number of A.
@@ -18,6 +19,12 @@ PACK_PARTS = 4  # chunks into which the packing of a shared panel is cut
 _TURNED_ROWS = 96  # of transposed sums that wait in the nearest cache
 _PACK_STEP = 2048  # bytes between B's rows from which a panel is copied together
 _PACK_TILES = 8  # that many tiles must use a packed panel to make up for the copying
+# Where a panel's row takes so many bytes, and the multipliers as long as the next one to come from the second-level cache,
+# copying pays later (64 x 512 x 784: 127 us with it, 115 without): from so many tiles on, or fewer where the panel fills
+# its sets of the cache several times over. The same is true of A's columns.
+_WIDE_BYTES, _WIDE_TILES, _WIDE_FETCHES, _WIDE_FILLS = 256, 40, 32, 4
+_BLOCK_TILES = 8  # of a block of rows, at least
+_WAY_BYTES, _WAYS = 1 << 16, 16  # of a second-level cache: memory so far apart shares a set, which holds so many lines
 _WANTED_CHUNKS = 16  # per product, for two or more threads to end at about the same time
 _MOST_CHUNKS = 64  # that small parts, of which batches have many, are put together to
 _LEAST_CHUNK = 1 << 17  # multiplications that are worth being handed out: 0.7 us of work
@@ -102,22 +109,30 @@ def _cut(shape, lanes, registers, wanted):
     return vectors, panels, widths, wide_panels, tiles, *_shared_out(shape.m, tiles, most_rows)
 
 
-def _packing(shape, size, half, panels, tiles):
-    """Whether and how A and B are packed: (for A, for B), each None, "copied" or "turned"."""
-    b_pack = "turned" if shape.b_turned else None
-    if not b_pack and (half or (shape.ldb * size >= _PACK_STEP and tiles >= _PACK_TILES)):
-        b_pack = "copied"
+def _packing(shape, size, half, panels, tiles, row_bytes):
+    """Whether and how A and B are packed: (for A, for B), each None, "copied" or "turned"; a panel's row has ``row_bytes``."""
+    b_far = shape.ldb * size >= _PACK_STEP and tiles >= _PACK_TILES
+    a_far = shape.lda * size >= _COLUMNS_STEP and panels > _PACK_PANELS
+    if row_bytes >= _WIDE_BYTES:
+        fetches = tiles * _fills(shape.ldb * size, _pieces(shape.k))
+        b_far = b_far and (tiles >= _WIDE_TILES or fetches >= _WIDE_FETCHES)
+        a_far = a_far and _fills(shape.lda * size, shape.k) >= _WIDE_FILLS
+    b_pack = "turned" if shape.b_turned else "copied" if half or b_far else None
     if half:
         return "turned" if shape.a_form == "rows" else "copied", b_pack
-    far = shape.a_form == "columns" and shape.lda * size >= _COLUMNS_STEP and panels > _PACK_PANELS
-    return "copied" if far else None, b_pack
+    return "copied" if shape.a_form == "columns" and a_far else None, b_pack
+
+
+def _fills(step, count):
+    """How many times ``count`` lines, ``step`` bytes apart, fill the sets of the second-level cache that they belong to."""
+    return count * gcd(step, _WAY_BYTES) / (_WAY_BYTES * _WAYS)
 
 
 def _blocks_of_rows(shape, size, wanted, chunks, tiles, height, b_pack):
     """Into how many blocks the rows are cut, given ``chunks`` chunks without that."""
-    blocks = min(-(-shape.m * shape.k * size // _BLOCK_BYTES), tiles // _PACK_TILES) or 1
+    blocks = min(-(-shape.m * shape.k * size // _BLOCK_BYTES), tiles // _BLOCK_TILES) or 1
     if chunks * blocks < wanted:
-        most = max(blocks, tiles // (2 * _PACK_TILES) if b_pack else tiles // 2)
+        most = max(blocks, tiles // (2 * _BLOCK_TILES) if b_pack else tiles // 2)
         blocks = min(most, -(-wanted // chunks))
     return max(blocks, -(-tiles * height // _TURNED_ROWS)) if shape.c_turned else blocks
 
@@ -129,7 +144,7 @@ def plan_product(shape, lanes, registers, size, half, resumes):
     """
     wanted = min(_WANTED_CHUNKS, shape.batch * shape.m * shape.n * shape.k // _LEAST_CHUNK)
     vectors, panels, widths, wide_panels, tiles, heights, big_tiles = _cut(shape, lanes, registers, wanted)
-    a_pack, b_pack = _packing(shape, size, half, panels, tiles)
+    a_pack, b_pack = _packing(shape, size, half, panels, tiles, widths[0] * lanes * size)
     row_blocks = _blocks_of_rows(shape, size, wanted, shape.batch * panels, tiles, heights[0], b_pack)
     parts = shape.batch * panels * row_blocks
     together = max(1, parts // _MOST_CHUNKS)
