@@ -87,3 +87,31 @@ def test_distributed_sampler_asks_the_process_group():
         assert list(data.DistributedSampler(Numbers(4), shuffle=False)) == [1, 3]
     finally:
         data.distributed.use_process_group(None)
+
+
+def test_iterations_side_by_side_draw_from_generators_of_their_own():
+    sampler = data.RandomSampler(Numbers(9), num_samples=40)
+
+    def interleaved():
+        rl.manual_seed(3)
+        first, second = iter(sampler), iter(sampler)
+        found = [[next(iterator) for _ in range(40)] for iterator in (first, second)]
+        return found, list(sampler)
+
+    def mixed():
+        rl.manual_seed(3)
+        iterators = iter(sampler), iter(sampler)
+        found = [[], []]
+        for _ in range(40):
+            for numbers, iterator in zip(found, iterators):
+                numbers.append(next(iterator))
+        return found, list(sampler)
+
+    list(sampler)
+    assert interleaved() == mixed()
+    left = iter(sampler)
+    next(left)
+    rl.manual_seed(3)
+    again = list(sampler)
+    rl.manual_seed(3)
+    assert again == list(data.RandomSampler(Numbers(9), num_samples=40))

@@ -183,6 +183,8 @@ def _restored(state):
 
 
 def _check_device(where):
+    if where.__class__ is str and where == "cpu":
+        return
     where = where if isinstance(where, device) else device(where)
     if where.type == "cpu":
         return

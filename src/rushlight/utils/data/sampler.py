@@ -97,19 +97,28 @@ class RandomSampler(Sampler[int]):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self):
+        return itertools.chain.from_iterable(self._draws())
+
+    def _draws(self):
+        """The indices, as a list for each draw."""
         size, wanted = len(self.data_source), self.num_samples
         own = self.generator is None
-        generator = Generator().manual_seed(fresh_seed()) if own else self.generator
+        # The one of the last iteration that came to its end: to make another takes as long as to draw 10,000 indices.
+        generator = (
+            (self.__dict__.pop("_idle", None) or Generator()).manual_seed(fresh_seed()) if own else self.generator
+        )
         if self.replacement:
             for start in range(0, wanted, _DRAWS_AT_ONCE):
                 count = min(_DRAWS_AT_ONCE, wanted - start)
-                yield from draw.randint(0, size, count, generator=generator).tolist()
+                yield draw.randint(0, size, count, generator=generator).tolist()
         else:
             for _ in range(wanted // size):
-                yield from draw.randperm(size, generator=generator).tolist()
+                yield draw.randperm(size, generator=generator).tolist()
             if wanted % size or not own:
                 # PyTorch draws this one even if nothing of it is needed, and the user's generator must move as far.
-                yield from draw.randperm(size, generator=generator).tolist()[: wanted % size]
+                yield draw.randperm(size, generator=generator).tolist()[: wanted % size]
+        if own:
+            self._idle = generator
 
     def __len__(self):
         return self.num_samples
