@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels import host, matmul, matmul_plan
+from rushlight.kernels import host, linear, matmul, matmul_plan
 from rushlight.kernels.interpret import interpret
 from rushlight.kernels.matmul import product
 
@@ -300,7 +300,7 @@ def test_operations_agree_with_numpy(rng):
     a, b, c, bias = matrix(rng, 70, 60), matrix(rng, 60, 80), matrix(rng, 70, 80), matrix(rng, 80)
     check(matmul.mm(a, b), a, b)
     weight = b.T.copy()
-    check(matmul.linear_rows(a, weight, bias), a, b, bias)
+    check(linear.linear_rows(a, weight, bias), a, b, bias)
     check(matmul.addmm(c, a, b, 1, 1), a, b, addend=c)
     check(matmul.addmm(c, a, b, 0.5, 2), a, b, alpha=2.0, addend=0.5 * c)
     check(matmul.addmm(bias, a, b, 1, 1), a, b, bias)

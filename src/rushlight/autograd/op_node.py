@@ -204,12 +204,14 @@ class OpNode(Node):
         if plan.joint is not None:
             return self._fitted(plan.op.gradients(*plan.joint(values)))
         if plan.at_once is not None:
-            values[_GATE] = self._gate()
+            edge = self.next_edges[0]
+            if edge is not None and edge[0].gate:
+                values[_GATE] = _spared(edge[0])
             found = plan.op.at_once(*plan.at_once(values))
             if found is not NotImplemented:
-                for place, (gradient, given) in enumerate(zip(found, self.inputs)):
+                for gradient, given in zip(found, self.inputs):
                     if gradient is not None and gradient._array.shape != given[0]:
-                        found[place] = _fit(gradient, given)
+                        return self._fitted(found)
                 return found
         found = []
         for step, given in zip(plan.steps, self.inputs):
@@ -223,13 +225,6 @@ class OpNode(Node):
                         gradient = _fit(gradient, given)
             found.append(gradient)
         return self._fitted(found) if plan.has_lists else found
-
-    def _gate(self):
-        """The node that the first argument's gradient flows to, where that may come gated: nobody else looks at it."""
-        edge, state = self.next_edges[0], modes.state
-        if edge is None or not edge[0].gate or edge[0].special or state.anomaly:
-            return None
-        return edge[0] if state.task is not None and state.task.whole else None
 
     def _fitted(self, found):
         """Gradients with the shape and dtype of the inputs they belong to, one for each edge."""
@@ -267,6 +262,12 @@ class OpNode(Node):
 
 
 OpNode.show("self_sym_sizes")
+
+
+def _spared(gate):
+    """The node of an operation with ``gate``, unless somebody may look at the gradient that flows to it: then None."""
+    state = modes.state
+    return gate if not gate.special and not state.anomaly and state.task is not None and state.task.whole else None
 
 
 def _fit(gradient, meta):

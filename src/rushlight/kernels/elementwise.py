@@ -177,6 +177,11 @@ def _apart(arguments, out):
     return found
 
 
+def entry_of(op, array, options):
+    """The Entry of a call with one array; None where there is no kernel for it."""
+    return _entry(op, [array], options, None, None)
+
+
 def _entry(op, arrays, options, dtype, result):
     """The Entry of a call; None where there is no kernel for it."""
     formula = formula_of(op)

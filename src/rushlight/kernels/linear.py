@@ -1,4 +1,4 @@
-"""The gradients of a linear layer: two products, one of which may add up the bias's gradient beside."""
+"""Linear layers: a product with a bias, and its gradients: two products, one of which may add up the bias's gradient."""
 
 from __future__ import annotations
 
@@ -10,7 +10,33 @@ from . import elementwise, matmul, reduce
 from .plans import Plans
 from .routing import kernel_for
 
+_layers = Plans()  # layouts -> what runs the product, or NotImplemented
 _ways = Plans()  # layouts and what is needed -> _Way
+
+
+@kernel_for("linear_rows")
+def linear_rows(input, weight, bias):
+    key = (input.shape, input.strides, weight.shape, weight.strides, input.dtype, weight.dtype)
+    if bias is not None:
+        key += (bias.shape, bias.strides, bias.dtype)
+    layer = _layers.get(key)
+    if layer is None:
+        layer = _layers[key] = _layer(input, weight, bias)
+    if layer is NotImplemented:
+        return layer
+    out = np.empty(layer.shape, input.dtype)
+    layer.run(input, weight.T, out, bias)
+    return out
+
+
+def _layer(input, weight, bias):
+    if input.ndim != 2 or weight.ndim != 2 or input.size * weight.shape[0] < matmul.SMALL:
+        return NotImplemented
+    if bias is not None and not (
+        bias.shape == weight.shape[:1] and bias.dtype == input.dtype and bias.flags.c_contiguous
+    ):
+        return NotImplemented
+    return matmul.plain(input, weight.T, bias)
 
 
 class _Way:
@@ -42,8 +68,11 @@ class _Way:
 
 @kernel_for("linear_gradients")
 def linear_gradients(grad, input, weight, needs, gate):
-    key = (grad.shape, grad.strides, grad.dtype, needs, gate)
-    key += (input is not None and (input.shape, input.strides), weight is not None and weight.strides)
+    key = (
+        *(grad.shape, grad.strides, grad.dtype, needs, gate),
+        *((None, None) if input is None else (input.shape, input.strides)),
+        *((None, None) if weight is None else (weight.shape, weight.strides)),
+    )
     way = _ways.get(key)
     if way is None:
         way = _ways[key] = _Way(grad, input, weight, needs, gate)

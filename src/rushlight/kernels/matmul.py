@@ -89,9 +89,9 @@ def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=Fals
     return out
 
 
-def plain(a, b):
-    """What runs ``a @ b`` on arrays of these layouts by ``run(a, b, out)``, into an ``out`` of its ``shape``; or NotImplemented."""
-    return _prepare(a, b, None, None, None, 1, False, None)
+def plain(a, b, bias=None):
+    """What runs ``a @ b + bias`` on arrays of these layouts: ``run(a, b, out, bias)``, ``out`` of its ``shape``; or NotImplemented."""
+    return _prepare(a, b, None, bias, None, 1, False, None)
 
 
 def gated(a, b, gate):
@@ -255,17 +255,6 @@ def bmm(self, mat2):
     if len(self) < _MANY and self.size * mat2.shape[2] < SMALL:
         return NotImplemented
     return product(self, mat2)
-
-
-@kernel_for("linear_rows")
-def linear_rows(input, weight, bias):
-    if input.ndim != 2 or weight.ndim != 2 or input.size * weight.shape[0] < SMALL:
-        return NotImplemented
-    if bias is not None and not (
-        bias.shape == weight.shape[:1] and bias.dtype == input.dtype and bias.flags.c_contiguous
-    ):
-        return NotImplemented
-    return product(input, weight.T, None, bias)
 
 
 @kernel_for("addmm", "baddbmm")

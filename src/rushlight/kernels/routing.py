@@ -70,6 +70,13 @@ def _elementwise():
     return _declined if host() is None else importlib.import_module(".elementwise", __package__).run
 
 
+def _entry_of(op, array, options):
+    """`elementwise.entry_of`; None without generated kernels."""
+    if host() is None:
+        return None
+    return importlib.import_module(".elementwise", __package__).entry_of(op, array, options)
+
+
 def run_elementwise(op, arrays, options, dtype=None, result=None, out=None):
     """What `elementwise.run` gives, NotImplemented without generated kernels; its arguments."""
     return _elementwise()(op, arrays, options, dtype, result, out)
@@ -88,6 +95,22 @@ def route_elementwise(op, evaluate, count, options):
         return evaluate(*values) if found is NotImplemented else found
 
     return thresholds.elementwise_elements(op), large
+
+
+def route_unary(op, evaluate, options):
+    """`route_elementwise` for an operation on one array, called with that alone: contiguous ones take a shorter way."""
+    elements, large = route_elementwise(op, evaluate, 1, options)
+    entries = {}  # dtype -> what computes contiguous arrays, None where nothing does
+
+    def large_one(array):
+        entry = entries.get(array.dtype)
+        if entry is None or not array.flags.c_contiguous:
+            if array.dtype not in entries:
+                entries[array.dtype] = _entry_of(op, array, options)
+            return large(array)
+        return entry.run_flat((array,), np.empty(array.shape, entry.dtype))
+
+    return elements, large_one
 
 
 def _copy(source, target):

@@ -22,7 +22,8 @@ from .runtime import MAXIMUM_THREADS
 class Pool:
     """The worker threads of this process.
 
-    ``symbols`` are the addresses that compiled programs link against.
+    ``symbols`` are the addresses that compiled programs link against, ``scratch_areas`` is one more than the highest worker
+    number that a run may see.
     """
 
     _EXPORTS = ("run", "work", "await_count", "set_limit", "quit", "reset")
@@ -54,12 +55,8 @@ class Pool:
                 worker = threading.Thread(target=self._work, args=(number,), daemon=True, name=f"rushlight-{number}")
                 self._threads.append(worker)
                 worker.start()
+            self.scratch_areas = len(self._threads) + 1
             self._set_limit(count)
-
-    @property
-    def scratch_areas(self):
-        """One more than the highest worker number that a run may see."""
-        return len(self._threads) + 1
 
     def stop(self):
         """Send the workers home and wait for them."""

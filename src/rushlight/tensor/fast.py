@@ -15,7 +15,7 @@ import numpy as np
 from ..autograd.modes import PLAIN, SPECIAL, state
 from ..autograd.node import Node, next_sequence, node_class
 from ..base import dtypes
-from ..kernels.routing import elements_of, kernel_of, route_elementwise
+from ..kernels.routing import elements_of, kernel_of, route_elementwise, route_unary
 from ..ops import table
 from ..ops.schema import is_number
 from ..ops.table import functions
@@ -86,7 +86,7 @@ def unary(op):
         return slow
     tracked = tracked_unary(op)
     never_tracked = not op.differentiable
-    elements, large = _route(op, quiet.later(compute), 1)
+    elements, large = route_unary(op, quiet.later(compute), tuple(a.default for a in schema_of(op).arguments[1:]))
 
     def call(input, *rest, **options):
         if input.__class__ in PLAIN_CLASSES and not rest and not options and not INTERPOSERS:

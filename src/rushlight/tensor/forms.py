@@ -31,6 +31,7 @@ from .interposers import INTERPOSERS, innermost
 from .writes import bump, run_inplace, write_result
 
 array_of, size_of = attrgetter("_array"), attrgetter("size")
+VALUES = frozenset((type(None), bool, int, float, str, tuple))
 
 
 def inplace_form(op):
@@ -123,7 +124,8 @@ def unrecorded(name, function):
             return NotImplemented
         arrays, dtype, large = [], None, False
         for value in values:
-            if value.__class__ in PLAIN_CLASSES:
+            kind = value.__class__
+            if kind in PLAIN_CLASSES:
                 value = value._array
                 if dtype is None:
                     dtype = value.dtype
@@ -131,7 +133,7 @@ def unrecorded(name, function):
                     return NotImplemented
                 if value.size >= elements:
                     large = True
-            elif hasattr(value, "_edge"):
+            elif kind not in VALUES:
                 return NotImplemented
             arrays.append(value)
         if dtype not in NATIVE_FLOATS:

@@ -278,10 +278,14 @@ class CrossEntropyLoss(_WeightedLoss):
         self.label_smoothing = label_smoothing
 
     def forward(self, input, target):
+        try:
+            weight = self._buffers["weight"]  # as an attribute it would cost a failed look-up and a call
+        except KeyError:
+            weight = self.weight
         return F.cross_entropy(
             input,
             target,
-            weight=self.weight,
+            weight=weight,
             ignore_index=self.ignore_index,
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,
