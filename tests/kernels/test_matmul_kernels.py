@@ -7,6 +7,7 @@ import rushlight
 from rushlight.kernels import host, linear, matmul, matmul_plan
 from rushlight.kernels.interpret import interpret
 from rushlight.kernels.matmul import product
+from rushlight.ops import matmul as matmul_operations
 
 pytestmark = pytest.mark.skipif(host.host() is None, reason="needs llvmlite")
 
@@ -294,6 +295,37 @@ def test_the_interpreter_agrees_on_gates_and_sums(rng, monkeypatch):
     monkeypatch.setattr(matmul, "compiled", lambda key, build: Interpreted(build))
     for mine, theirs in zip(compiled, results()):
         assert np.array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("on_tiles", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("rows", [1, 40, matmul.SUMMED_COLUMNS + 1])
+def test_gradients_of_a_linear_layer(rng, monkeypatch, rows, turned, on_tiles):
+    class ByNumPy:
+        def __init__(self, a, b, bias, shape, steps):
+            self.shape = shape
+
+        def run(self, a, b, out, bias=None, *rest):
+            np.matmul(a, b, out=out)
+
+    monkeypatch.setattr(matmul, "_fits_tiles", lambda sizes, steps: on_tiles)
+    monkeypatch.setattr(matmul, "_TileProduct", ByNumPy)
+    monkeypatch.setattr(linear, "_ways", {})
+    outputs, inputs = (300, 400) if rows == 1 else (50, 60)
+    grad, weight, input = (
+        matrix(rng, rows, outputs),
+        matrix(rng, outputs, inputs),
+        matrix(rng, rows, inputs, turned=turned),
+    )
+    for needs in ((True, True, True), (True, True, False), (False, True, True), (True, False, False)):
+        given = input if needs[1] else None, weight if needs[0] else None
+        for gate in {False, needs[0] and needs[1]}:
+            found = linear.linear_gradients(grad, *given, needs, gate)
+            for mine, expected in zip(found, matmul_operations.linear_gradients(grad, *given, needs, gate)):
+                assert (mine is None) == (expected is None)
+                if mine is not None:
+                    assert mine.dtype == grad.dtype
+                    np.testing.assert_allclose(mine, expected, rtol=1e-4, atol=1e-3)
 
 
 def test_operations_agree_with_numpy(rng):

@@ -84,13 +84,22 @@ def linear_gradients(grad, input, weight, needs, gate):
         of_input = np.empty(for_input.shape, grad.dtype)
         for_input.run(grad, weight, of_input, None, input if way.gates else None)
         if gate and not way.gates:
-            elementwise.run(TABLE["threshold_backward"], [of_input, input], (0,), out=of_input)
+            _close(of_input, input)
     if needs[1]:
         of_weight = np.empty(for_weight.shape, grad.dtype)
         if way.sums:
             of_bias = np.empty(grad.shape[1], grad.dtype)
-        for_weight.run(grad.T, input, of_weight, row_sums=of_bias)
+            for_weight.run(grad.T, input, of_weight, row_sums=of_bias)
+        else:
+            for_weight.run(grad.T, input, of_weight)
     if needs[2] and of_bias is None:
         total = reduce.run("sum", grad, (0,), False, (grad.dtype,))
         of_bias = by_numpy(grad, None, None, (False, False, True), False)[2] if total is NotImplemented else total[0]
     return of_input, of_weight, of_bias
+
+
+def _close(array, gate):
+    """Let ``array`` be 0 where ``gate`` is 0 or less."""
+    if elementwise.run(TABLE["threshold_backward"], [array, gate], (0,), out=array) is NotImplemented:
+        with np.errstate(all="ignore"):
+            np.copyto(array, 0, where=gate <= 0)

@@ -90,7 +90,9 @@ def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=Fals
 
 
 def plain(a, b, bias=None):
-    """What runs ``a @ b + bias`` on arrays of these layouts: ``run(a, b, out, bias)``, ``out`` of its ``shape``; or NotImplemented."""
+    """What computes ``a @ b + bias`` on arrays of these layouts, by ``run(a, b, out, bias)`` into an array of its ``shape``;
+    or NotImplemented.
+    """
     return _prepare(a, b, None, bias, None, 1, False, None)
 
 
@@ -147,21 +149,9 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend, gate=False,
             first, second, *rest = ((batch, column, row) for batch, row, column in steps)
             shape, swapped = _shape(sizes[0], shape.n, shape.m, shape.k, second, first, *rest, c_turned=True), True
     plan = plan_product(shape, lanes, host.vector_registers(), a.itemsize, half, accumulate)
-    options = Options(
-        storage,
-        compute,
-        lanes,
-        plan.widths,
-        plan.heights,
-        shape.a_form,
-        plan.a_pack,
-        plan.b_pack,
-        plan.b_shared,
-        plan.resumes,
-        shape.c_turned,
-        epilogue,
-        sums_rows,
-    )
+    packed = plan.a_pack, plan.b_pack, plan.b_shared
+    options = Options(storage, compute, lanes, plan.widths, plan.heights, shape.a_form, *packed, plan.resumes,
+                      shape.c_turned, epilogue, sums_rows)  # fmt: skip
     key = tuple(tuple(value) if isinstance(value, tuple) else value for value in options)
     kernel = compiled(("matmul", *key), lambda: matmul_program(options))
     return _Product(shape, swapped, out_shape, kernel, plan.sizes, compute, plan.workspace, plan.scratch)
