@@ -95,7 +95,7 @@ def linear_gradients(grad, input, weight, needs, gate):
     if needs[2] and of_bias is None:
         total = reduce.run("sum", grad, (0,), False, (grad.dtype,))
         of_bias = by_numpy(grad, None, None, (False, False, True), False)[2] if total is NotImplemented else total[0]
-    return of_input, of_weight, of_bias
+    return of_input, of_weight, of_bias, gate
 
 
 def _close(array, gate):

@@ -7,7 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
-from .blockwise import select
+from .blockwise import FEW
 from .join import common_array_dtype
 from .reduce import add_up
 from .table import composite, conj, functions, is_half, op, unrecorded
@@ -430,7 +430,7 @@ class linear_rows:
             return NotImplemented
         gated = gate is not None and needs[0] and input is not None and gate.holds(input)
         found = functions.linear_gradients(grad, input, weight, needs, gated)
-        if gated and found is not NotImplemented:
+        if found is not NotImplemented and found.pop():
             found[0]._gated_by = gate
         return found
 
@@ -439,15 +439,18 @@ class linear_rows:
 def linear_gradients(grad, input, weight, needs, gated):
     """The gradients of a linear layer's input, weight and bias, those that are needed.
 
-    ``gated``: the first is 0 where the input is 0 or less, as the gradient of a `relu` before the layer.
+    And whether the first is 0 where the input is 0 or less, as the gradient of a `relu` before the layer, which may be so
+    only if ``gated``.
     """
     of_input = product(grad, weight) if needs[0] else None
+    gated = gated and input.size <= FEW  # many elements take less time in an operation of their own
     if gated:
-        of_input = select(input <= 0, 0, of_input)
+        of_input = np.where(input <= 0, of_input.dtype.type(0), of_input)
     return (
         of_input,
         product(grad.T, input) if needs[1] else None,
         add_up(grad, 0) if needs[2] else None,
+        gated,
     )
 
 

@@ -231,7 +231,7 @@ def inplace_op(*, writes):
 def unrecorded(function):
     """Write a function of arrays into the table that gives several gradients, for ``at_once`` rules.
 
-    It returns a tuple of arrays, None for one that is not wanted. ``functions.NAME`` takes Tensors, None and plain values,
+    It returns a tuple of arrays, None for one that is not wanted, and plain values. ``functions.NAME`` takes Tensors, None and plain values,
     and returns a list; NotImplemented while anything is recorded or watched, and unless all tensors are plain ones of
     float32, or of float64.
     """
