@@ -76,11 +76,13 @@ def test_lstm_from_its_input_on(size, dtype, reverse, inputs, biases):
     given = [numbers(4 * width, seed=seed) if seed < biases else None for seed in range(2)]
     states = numbers(rows, width), numbers(rows, width, seed=1)
     input = numbers(rows, steps, inputs).transpose(1, 0, 2) if biases else numbers(steps, rows, inputs)
-    arguments = (input, *states, w_ih, w_hh, *given, reverse)
-    results = compare(recurrent.lstm_sequence, ops.lstm_sequence, arguments, dtype)
-    arguments = (numbers(steps, rows, width, seed=2), None, None, *states, w_hh, *results, reverse, input)
-    for states in (True, False):
-        compare(recurrent.lstm_sequence_backward, ops.lstm_sequence_backward, (*arguments, states), dtype)
+    for states in (states, (None, None)):
+        arguments = (input, *states, w_ih, w_hh, *given, reverse)
+        outputs, _, _, cells, values = compare(recurrent.lstm_sequence, ops.lstm_sequence, arguments, dtype)
+        d_outputs = numbers(steps, rows, width, seed=2)
+        arguments = (d_outputs, None, None, *states, w_hh, outputs, cells, values, reverse, input)
+        for wanted in (True, False):
+            compare(recurrent.lstm_sequence_backward, ops.lstm_sequence_backward, (*arguments, wanted), dtype)
 
 
 def test_infinite_input_stays_in_its_row():

@@ -204,11 +204,12 @@ def _run_lstm_backward(d_outputs, d_cells, d_values, hidden, cell, weight, outpu
     if d_values is not None or not _fits(values, d_outputs, d_cells, hidden, cell, weight):
         return NotImplemented
     steps, rows, size = outputs.shape
-    hidden, weight, outputs = _contiguous(hidden), _contiguous(weight), _contiguous(outputs)
+    weight, outputs = _contiguous(weight), _contiguous(outputs)
+    hidden, cell = _or_zeros(hidden, rows, weight), _or_zeros(cell, rows, weight)
     sums, d_cell = np.empty(values.shape, values.dtype), np.zeros_like(hidden)
     d_hidden = np.empty_like(hidden) if states else None
     given = {"d_outputs": _readable(d_outputs), "d_cells": _readable(d_cells), "hidden": hidden, "weight": weight}
-    given |= {"cell": _contiguous(cell), "cells": _contiguous(cells), "values": _contiguous(values)}
+    given |= {"cell": cell, "cells": _contiguous(cells), "values": _contiguous(values)}
     given |= {"sums": sums, "carry": d_cell, "d_hidden": d_hidden}
     _run("lstm", True, given, steps, rows, size, reverse)
     d_states = (d_hidden, d_cell) if states else ()
@@ -227,10 +228,20 @@ def _projected(input, weight, biases):
 
 @kernel_for("lstm_sequence")
 def lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
+    found = _run_lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse)
+    if found is NotImplemented:
+        return found
+    outputs, cells, values = found
+    last = 0 if reverse else len(outputs) - 1
+    return outputs, outputs[last][None].copy(), cells[last][None].copy(), cells, values
+
+
+def _run_lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
     biases = [_contiguous(bias) for bias in (b_ih, b_hh) if bias is not None]
     if not _fits(input, hidden, cell, w_ih, w_hh, *biases):
         return NotImplemented
-    (steps, rows, inputs), size, dtype = input.shape, hidden.shape[1], input.dtype
+    (steps, rows, inputs), size, dtype = input.shape, w_hh.shape[1], input.dtype
+    hidden, cell = _or_zeros(hidden, rows, w_hh), _or_zeros(cell, rows, w_hh)
     if _tiles_pay(scalar_of(dtype), rows, size):
         at_once = _fits_cache(4, size, inputs)
     else:
@@ -240,6 +251,11 @@ def lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
     given = {"input": _readable(input), "w_ih": _contiguous(w_ih), "weight": _contiguous(w_hh)}
     given |= {"bias": sum(biases[1:], biases[0]) if biases else None}
     return _run_lstm("lstm_sequence", given, hidden, cell, steps, rows, size, reverse, inputs)
+
+
+def _or_zeros(state, rows, weight):
+    """The state before the first step, contiguous: zeros for None."""
+    return np.zeros((rows, weight.shape[1]), weight.dtype) if state is None else _contiguous(state)
 
 
 def _run_lstm(kind, given, hidden, cell, steps, rows, size, reverse, inputs=0):

@@ -44,8 +44,22 @@ def _steps(count, reverse):
 
 
 def _states_before(m, states, first, reverse):
-    """The state before each step, given the states after each, (steps, N, size), and the ``first``."""
-    return m.cat([states[1:], first[None]] if reverse else [first[None], states[:-1]], 0)
+    """The state before each step, given the states after each, (steps, N, size), and the ``first``, zeros if None."""
+    first = m.zeros_like(states[:1]) if first is None else first[None]
+    return m.cat([states[1:], first] if reverse else [first, states[:-1]], 0)
+
+
+def _last(states, reverse):
+    """The state after the last step that is taken: (1, N, size), in memory of its own."""
+    return states[:1].copy() if reverse else states[-1:].copy()
+
+
+def _with_last(gradient, d_last, states, reverse):
+    """The gradient of all states, given that of their copy in `_last`, too; either may be None."""
+    if d_last is None:
+        return gradient
+    found = functions.select_gradient(d_last[0], states.shape, 0, 0 if reverse else -1)
+    return found if gradient is None else gradient + found
 
 
 def _parts(row, count):
@@ -129,7 +143,7 @@ def _lstm_gradients(m, d_outputs, d_cells, d_values, hidden, cell, weight, outpu
     before, cells_before = (_states_before(m, *x, reverse) for x in ((outputs, hidden), (cells, cell)))
     d_outputs, d_cells, d_values = m.rows(d_outputs), m.rows(d_cells), m.rows(d_values)
     cells, cells_before, values = m.rows(cells), m.rows(cells_before), m.rows(values)
-    d_hidden, d_cell = m.zeros_like(hidden), m.zeros_like(cell)
+    d_hidden, d_cell = m.zeros_like(outputs[0]), m.zeros_like(outputs[0])
     d_gates = [None] * len(values)
     for step in reversed(_steps(len(values), reverse)):
         row = values[step]
@@ -175,23 +189,35 @@ def _projected(input, weight, biases):
 
 
 @op(
-    "lstm_sequence(Tensor input, Tensor hidden, Tensor cell, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
-    "Tensor? b_hh=None, bool reverse=False) -> (Tensor, Tensor, Tensor)",
+    "lstm_sequence(Tensor input, Tensor? hidden, Tensor? cell, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
+    "Tensor? b_hh=None, bool reverse=False) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
     names=(),
     node="MkldnnRnnLayerBackward0",
 )
 class lstm_sequence:
-    """As ``lstm_layer``, from the input, (steps, N, input size), on: both weights' gradients come from one place."""
+    """As ``lstm_layer``, from the input, (steps, N, input size), on: all weights' gradients come from one place.
+
+    ``hidden`` and ``cell`` may be None for zeros. Returns the hidden states after every step, the last hidden and the
+    last cell state, (1, N, size) each, the cell states after every step, and the gates' values.
+    """
 
     def forward(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
         dtype = input.dtype
+        zeros = np.zeros((input.shape[1], w_hh.shape[1]), dtype) if hidden is None or cell is None else None
+        hidden, cell = (zeros if state is None else state for state in (hidden, cell))
         input, w_ih, b_ih, b_hh = (None if a is None else widened(a) for a in (input, w_ih, b_ih, b_hh))
         gates = _projected(input, w_ih, (b_ih, b_hh))
-        return lstm_layer.forward(gates.astype(dtype, copy=False), hidden, cell, w_hh, reverse)
+        outputs, cells, values = lstm_layer.forward(gates.astype(dtype, copy=False), hidden, cell, w_hh, reverse)
+        return outputs, _last(outputs, reverse), _last(cells, reverse), cells, values
 
-    def gradients(grads, input, hidden, cell, w_ih, w_hh, reverse, result0, result1, result2, needs):
-        known = (hidden, cell, w_hh, result0, result1, result2, reverse)
-        grads = _conjugates(grads)
+    def gradients(grads, input, hidden, cell, w_ih, w_hh, reverse, result0, result3, result4, needs):
+        known = (hidden, cell, w_hh, result0, result3, result4, reverse)
+        d_outputs, d_hidden, d_cell, d_cells, d_values = _conjugates(grads)
+        grads = (
+            _with_last(d_outputs, d_hidden, result0, reverse),
+            _with_last(d_cells, d_cell, result3, reverse),
+            d_values,
+        )
         if _recorded(result0, *grads):
             found = _lstm_sequence_gradients(_TENSORS, *grads, *known, input, True)
         else:
@@ -207,7 +233,7 @@ class lstm_sequence:
         for reverse in (False, True):
             states, weights = (draw((2, 3)), draw((2, 3))), (draw((12, 5)), draw((12, 3)))
             yield (draw((4, 2, 5)), *states, *weights, draw(12), draw(12), reverse), {}
-        yield (draw((4, 2, 5)), *states, *weights), {}
+        yield (draw((4, 2, 5)), None, None, *weights), {}
 
 
 def _projection_gradients(d_gates, input):
@@ -223,7 +249,7 @@ def _lstm_sequence_gradients(m, *arguments):
 
 
 @op(
-    "lstm_sequence_backward(Tensor? grad_outputs, Tensor? grad_cells, Tensor? grad_values, Tensor hidden, Tensor cell, "
+    "lstm_sequence_backward(Tensor? grad_outputs, Tensor? grad_cells, Tensor? grad_values, Tensor? hidden, Tensor? cell, "
     "Tensor w_hh, Tensor outputs, Tensor cells, Tensor values, bool reverse, Tensor input, bool states) "
     "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     names=(),

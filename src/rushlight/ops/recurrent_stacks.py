@@ -168,7 +168,10 @@ def _last(states, reverse):
 
 
 def _run_layer(block, input, batch_sizes, state, weights, reverse):
-    """The hidden states of every step in their order, and the last state of every sequence."""
+    """The hidden states of every step in their order, and the last state of every sequence, (1, N, size) each.
+
+    A ``state`` of None is zeros.
+    """
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     if (
         block is _lstm_block
@@ -176,9 +179,32 @@ def _run_layer(block, input, batch_sizes, state, weights, reverse):
         and w_hr is None
         and _belong_together(input, w_ih, w_hh, b_ih, b_hh)
     ):
-        _check_state(state, input, input.shape[1], w_hh)
-        outputs, cells, _ = functions.lstm_sequence(input, *state, w_ih, w_hh, b_ih, b_hh, reverse)
-        return outputs, (_last(outputs, reverse), _last(cells, reverse))
+        if state is None:
+            state = None, None
+        else:
+            _check_state(state, input, input.shape[1], w_hh)
+        outputs, *last, _, _ = functions.lstm_sequence(input, *state, w_ih, w_hh, b_ih, b_hh, reverse)
+        return outputs, last
+    if state is None:
+        state = _zero_state(block, input, batch_sizes, w_hh, w_hr)
+    outputs, state = _run_in_blocks(block, input, batch_sizes, state, weights, reverse)
+    return outputs, [functions.stack((part,)) for part in state]
+
+
+def _zero_state(block, input, batch_sizes, w_hh, w_hr):
+    """The state that a layer begins with where none is given."""
+    batch = input.shape[1] if batch_sizes is None else batch_sizes[0]
+    hidden = functions.zeros(batch, w_hh.shape[1], dtype=input.dtype, device=input.device)
+    if block is not _lstm_block:
+        return (hidden,)
+    if w_hr is None:
+        return hidden, hidden
+    return hidden, functions.zeros(batch, w_hr.shape[1], dtype=input.dtype, device=input.device)
+
+
+def _run_in_blocks(block, input, batch_sizes, state, weights, reverse):
+    """As `_run_layer`, the input's part of all gates first."""
+    w_ih, w_hh, b_ih, b_hh, _ = weights
     bias = b_ih if block is _gru_block or b_ih is None else b_ih + b_hh
     gates = functions.linear(input, w_ih, bias)
     _check_state(state, gates, gates.shape[1] if batch_sizes is None else batch_sizes[0], w_hh)
@@ -271,13 +297,22 @@ def _group_weights(params, has_biases, projected):
 
 
 def _run_stack(block, input, batch_sizes, states, groups, num_layers, dropout, train, bidirectional):
-    """Run every layer on the outputs of the one below; return the top's outputs and all final states, stacked."""
+    """Run every layer on the outputs of the one below; return the top's outputs and all final states, stacked.
+
+    ``states`` of None are zeros.
+    """
     directions = 2 if bidirectional else 1
     if bidirectional and len(groups) % 2:
         raise RuntimeError("Odd number of params or hiddens given to a bidirectional RNN")
-    if any(len(state) != num_layers * directions for state in states) or len(groups) != num_layers * directions:
+    count = num_layers * directions
+    if states is None:
+        starts = [None] * count
+    elif any(len(state) != count for state in states):
         raise RuntimeError("Expected more hidden states in stacked_rnn")
-    starts = list(zip(*(state.unbind(0) for state in states)))
+    else:
+        starts = list(zip(*(state.unbind(0) for state in states)))
+    if len(groups) != count:
+        raise RuntimeError("Expected more hidden states in stacked_rnn")
     finals = []
     for level in range(num_layers):
         outputs = []
@@ -289,7 +324,7 @@ def _run_stack(block, input, batch_sizes, states, groups, num_layers, dropout, t
         input = functions.cat(outputs, -1) if bidirectional else outputs[0]
         if dropout != 0 and train and level < num_layers - 1:
             input = functions.dropout(input, dropout, True)
-    return input, tuple(functions.stack(parts) for parts in zip(*finals))
+    return input, finals[0] if count == 1 else [functions.cat(parts) for parts in zip(*finals)]
 
 
 _PADDED = (
@@ -320,23 +355,41 @@ def _bind(name, args, kwargs):
     return values
 
 
-def _run(block, states, projected, call):
-    input, batch_sizes = call["input"], call["batch_sizes"]
-    if call["batch_first"]:
+_BLOCKS = {"lstm": _lstm_block, "gru": _gru_block, "rnn_tanh": _tanh_block, "rnn_relu": _relu_block}
+
+
+@composite(names=())
+def recurrent(
+    name, input, batch_sizes, states, params, has_biases, num_layers, dropout, train, bidirectional, batch_first,
+    projected,
+):  # fmt: skip
+    """What the functions ``lstm``, ``gru``, ``rnn_tanh`` and ``rnn_relu`` do; ``name`` says which.
+
+    ``states`` is a tuple of the initial states, or None for zeros; ``projected`` whether there are ``weight_hr``.
+    """
+    if batch_first:
         input = input.transpose(0, 1)
     if len(input) == 0:
+        shape = tuple((input.transpose(0, 1) if batch_first else input).shape)
         raise RuntimeError(
             hinted(
                 "Expected sequence length to be larger than 0 in RNN",
-                f"the input's shape is {tuple(call['input'].shape)}: it has no time steps",
+                f"the input's shape is {shape}: it has no time steps",
             )
         )
-    groups = _group_weights(call["params"], call["has_biases"], projected)
+    groups = _group_weights(params, has_biases, projected)
     output, finals = _run_stack(
-        block, input, batch_sizes, states, groups,
-        call["num_layers"], call["dropout"], call["train"], call["bidirectional"],
-    )  # fmt: skip
-    return (output.transpose(0, 1) if call["batch_first"] else output, *finals)
+        _BLOCKS[name], input, batch_sizes, states, groups, num_layers, dropout, train, bidirectional
+    )
+    return (output.transpose(0, 1) if batch_first else output, *finals)
+
+
+def _run(name, states, projected, call):
+    names = "num_layers", "dropout", "train", "bidirectional", "batch_first"
+    settings = [call[setting] for setting in names]
+    return recurrent(
+        name, call["input"], call["batch_sizes"], states, call["params"], call["has_biases"], *settings, projected
+    )
 
 
 @composite(names=TORCH)
@@ -360,7 +413,7 @@ def lstm(*args, **kwargs):
     hx = call["hx"]
     if len(hx) != 2:
         raise RuntimeError(hinted("lstm expects two hidden states", f"hx holds {len(hx)}; give (hidden, cell)"))
-    return _run(_lstm_block, tuple(hx), hx[0].shape[2] != hx[1].shape[2], call)
+    return _run("lstm", tuple(hx), hx[0].shape[2] != hx[1].shape[2], call)
 
 
 @composite(names=TORCH)
@@ -376,7 +429,7 @@ def gru(*args, **kwargs):
     (torch.Size([7, 2, 3]), torch.Size([1, 2, 3]))
     """
     call = _bind("gru", args, kwargs)
-    return _run(_gru_block, (call["hx"],), False, call)
+    return _run("gru", (call["hx"],), False, call)
 
 
 @composite(names=TORCH)
@@ -386,7 +439,7 @@ def rnn_tanh(*args, **kwargs):
     Follows ``torch.rnn_tanh``.
     """
     call = _bind("rnn_tanh", args, kwargs)
-    return _run(_tanh_block, (call["hx"],), False, call)
+    return _run("rnn_tanh", (call["hx"],), False, call)
 
 
 @composite(names=TORCH)
@@ -396,4 +449,4 @@ def rnn_relu(*args, **kwargs):
     Follows ``torch.rnn_relu``.
     """
     call = _bind("rnn_relu", args, kwargs)
-    return _run(_relu_block, (call["hx"],), False, call)
+    return _run("rnn_relu", (call["hx"],), False, call)

@@ -22,7 +22,7 @@ def attention(call):
 def layer(call):
     """Sequences (steps, samples, ...) and states (samples, ...); layers of their own run one by one."""
     sequence = call.tensors()[0]
-    states = [name for name in ("hidden", "cell") if name in call.schema.index]
+    states = [name for name in ("hidden", "cell") if name in call.schema.index and call.given(name) is not None]
     if any(call.is_batched(name) for name in call.tensors() if name != sequence and name not in states):
         return one_by_one(call)
     changes = {name: folded(call.batched(name)) for name in states}

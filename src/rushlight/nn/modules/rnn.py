@@ -181,16 +181,13 @@ class RNNBase(Module):
         """The state with its sequences in the order of ``permutation``, or as it is for None."""
         return hx if permutation is None else apply_permutation(hx, permutation)
 
-    def _zero_state(self, input, batch_sizes, size):
-        return functions.zeros(*self._state_size(input, batch_sizes, size), dtype=input.dtype, device=input.device)
-
-    def _run(self, input, batch_sizes, hx):
-        """Outputs and final states of the stack, by the function of this mode."""
-        run = getattr(functions, _FUNCTIONS[self.mode])
-        settings = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
-        if batch_sizes is None:
-            return run(input, hx, self._flat_weights, *settings, self.batch_first)
-        return run(input, batch_sizes, hx, self._flat_weights, *settings)
+    def _run(self, input, batch_sizes, states):
+        """Outputs and final states of the stack; ``states`` of None are zeros."""
+        sizes = None if batch_sizes is None else batch_sizes.tolist()
+        return functions.recurrent(
+            _FUNCTIONS[self.mode], input, sizes, states, self._flat_weights, self.bias, self.num_layers, self.dropout,
+            self.training, self.bidirectional, batch_sizes is None and self.batch_first, self.proj_size > 0,
+        )  # fmt: skip
 
     def extra_repr(self):
         parts = [f"{self.input_size}, {self.hidden_size}"]
@@ -221,19 +218,20 @@ class _OneStateRNN(RNNBase):
             input = input.unsqueeze(batch_dim)
             hx = None if hx is None else hx.unsqueeze(1)
         if hx is None:
-            hx = self._zero_state(input, None, self.hidden_size)
-        self.check_forward_args(input, hx, None)
-        output, hidden = self._run(input, None, hx)
+            self.check_input(input, None)
+        else:
+            self.check_forward_args(input, hx, None)
+        output, hidden = self._run(input, None, None if hx is None else (hx,))
         return (output, hidden) if batched else (output.squeeze(batch_dim), hidden.squeeze(1))
 
     def _forward_packed(self, packed, hx):
         input, batch_sizes, sorted_indices, unsorted_indices = packed
         if hx is None:
-            hx = self._zero_state(input, batch_sizes, self.hidden_size)
+            self.check_input(input, batch_sizes)
         else:
             hx = self.permute_hidden(hx, sorted_indices)
-        self.check_forward_args(input, hx, batch_sizes)
-        output, hidden = self._run(input, batch_sizes, hx)
+            self.check_forward_args(input, hx, batch_sizes)
+        output, hidden = self._run(input, batch_sizes, None if hx is None else (hx,))
         output = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
         return output, self.permute_hidden(hidden, unsorted_indices)
 
@@ -343,8 +341,9 @@ class LSTM(RNNBase):
             input = input.unsqueeze(batch_dim)
             hx = None if hx is None else (hx[0].unsqueeze(1), hx[1].unsqueeze(1))
         if hx is None:
-            hx = self._zero_states(input, None)
-        self.check_forward_args(input, hx, None)
+            self.check_input(input, None)
+        else:
+            self.check_forward_args(input, hx, None)
         output, hidden, cell = self._run(input, None, hx)
         if batched:
             return output, (hidden, cell)
@@ -352,17 +351,10 @@ class LSTM(RNNBase):
 
     def _forward_packed(self, packed, hx):
         input, batch_sizes, sorted_indices, unsorted_indices = packed
-        if hx is None:
-            hx = self._zero_states(input, batch_sizes)
-        else:
-            hx = self.permute_hidden(hx, sorted_indices)
+        hx = None if hx is None else self.permute_hidden(hx, sorted_indices)
         output, hidden, cell = self._run(input, batch_sizes, hx)
         output = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
         return output, self.permute_hidden((hidden, cell), unsorted_indices)
-
-    def _zero_states(self, input, batch_sizes):
-        cell = self._zero_state(input, batch_sizes, self.hidden_size)
-        return self._zero_state(input, batch_sizes, self.proj_size) if self.proj_size else cell, cell
 
     @staticmethod
     def _check_ranks(hx, batched):
