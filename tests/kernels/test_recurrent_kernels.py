@@ -74,9 +74,9 @@ def test_lstm_from_its_input_on(size, dtype, reverse, inputs, biases):
     steps, rows, width = size
     w_ih, w_hh = numbers(4 * width, inputs) / inputs**0.5, numbers(4 * width, width) / width**0.5
     given = [numbers(4 * width, seed=seed) if seed < biases else None for seed in range(2)]
-    states = numbers(rows, width), numbers(rows, width, seed=1)
+    given_states = numbers(rows, width), numbers(rows, width, seed=1)
     input = numbers(rows, steps, inputs).transpose(1, 0, 2) if biases else numbers(steps, rows, inputs)
-    for states in (states, (None, None)):
+    for states in (given_states, (None, None)):
         arguments = (input, *states, w_ih, w_hh, *given, reverse)
         outputs, _, _, cells, values = compare(recurrent.lstm_sequence, ops.lstm_sequence, arguments, dtype)
         d_outputs = numbers(steps, rows, width, seed=2)

@@ -358,7 +358,6 @@ def _bind(name, args, kwargs):
 _BLOCKS = {"lstm": _lstm_block, "gru": _gru_block, "rnn_tanh": _tanh_block, "rnn_relu": _relu_block}
 
 
-@composite(names=())
 def recurrent(
     name, input, batch_sizes, states, params, has_biases, num_layers, dropout, train, bidirectional, batch_first,
     projected,

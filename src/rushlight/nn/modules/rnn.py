@@ -7,6 +7,7 @@ import numbers
 import warnings
 
 from ...base.errors import hinted
+from ...ops.recurrent_stacks import recurrent
 from ...ops.table import functions
 from .. import init
 from ..parameter import Parameter
@@ -184,7 +185,7 @@ class RNNBase(Module):
     def _run(self, input, batch_sizes, states):
         """Outputs and final states of the stack; ``states`` of None are zeros."""
         sizes = None if batch_sizes is None else batch_sizes.tolist()
-        return functions.recurrent(
+        return recurrent(
             _FUNCTIONS[self.mode], input, sizes, states, self._flat_weights, self.bias, self.num_layers, self.dropout,
             self.training, self.bidirectional, batch_sizes is None and self.batch_first, self.proj_size > 0,
         )  # fmt: skip
