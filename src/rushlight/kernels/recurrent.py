@@ -7,10 +7,11 @@ import functools
 import numpy as np
 
 from ..base import settings
-from . import host, recurrent_rows, reduce
+from . import host, recurrent_rows
 from .kernel import compiled, pool
 from .matmul import product
 from .recurrent_cells import CELLS
+from .recurrent_gradients import parameter_gradients, pitch_of
 from .recurrent_programs import pointer_names, stride_names
 from .recurrent_tiles import blocks_of_scratch, packed_words, tile_program
 from .recurrent_vectors import panel_vectors, vector_program
@@ -182,38 +183,39 @@ def rnn_layer(gates, hidden, weight, rectified, reverse):
     return outputs
 
 
-def _weight_gradient(sums, outputs, hidden, reverse):
-    """The gradient of the weight that multiplied the state before every step, from that of the sums."""
-    width, size = sums.shape[2], hidden.shape[1]
-    later, first = (sums[:-1], sums[-1]) if reverse else (sums[1:], sums[0])
-    before = outputs[1:] if reverse else outputs[:-1]
-    if not len(before):
-        return product(first.T, hidden)
-    found = product(later.reshape(-1, width).T, before.reshape(-1, size))
-    return product(first.T, hidden, found, accumulate=True)
+def _sums_gradient(like):
+    """An array for the gradient of gates' sums: (steps, N, gates), its rows as `parameter_gradients` wants them."""
+    *shape, width = like.shape
+    return np.empty((*shape, pitch_of(width, like.dtype)), like.dtype)[:, :, :width]
 
 
 @kernel_for("lstm_layer_backward")
 def lstm_layer_backward(*arguments):
-    found = _run_lstm_backward(*arguments, True)
-    return found if found is NotImplemented else (found[0], *found[2:], found[1])
+    found = _run_lstm_backward(*arguments, None, True)
+    if found is NotImplemented:
+        return found
+    sums, _, d_w_hh, _, *d_states = found
+    return sums, *d_states, d_w_hh
 
 
-def _run_lstm_backward(d_outputs, d_cells, d_values, hidden, cell, weight, outputs, cells, values, reverse, states):
-    """The gradients of the gates' sums, of the weight and, if wanted, of both states; NotImplemented without a program."""
+def _run_lstm_backward(
+    d_outputs, d_cells, d_values, hidden, cell, weight, outputs, cells, values, reverse, input, states
+):
+    """The gradients of the gates' sums, of both weights and a bias (None without an input) and, if wanted, of both states;
+    NotImplemented without a program."""
     if d_values is not None or not _fits(values, d_outputs, d_cells, hidden, cell, weight):
         return NotImplemented
     steps, rows, size = outputs.shape
     weight, outputs = _contiguous(weight), _contiguous(outputs)
     hidden, cell = _or_zeros(hidden, rows, weight), _or_zeros(cell, rows, weight)
-    sums, d_cell = np.empty(values.shape, values.dtype), np.zeros_like(hidden)
+    sums, d_cell = _sums_gradient(values), np.zeros_like(hidden)
     d_hidden = np.empty_like(hidden) if states else None
     given = {"d_outputs": _readable(d_outputs), "d_cells": _readable(d_cells), "hidden": hidden, "weight": weight}
     given |= {"cell": cell, "cells": _contiguous(cells), "values": _contiguous(values)}
     given |= {"sums": sums, "carry": d_cell, "d_hidden": d_hidden}
     _run("lstm", True, given, steps, rows, size, reverse)
-    d_states = (d_hidden, d_cell) if states else ()
-    return sums, _weight_gradient(sums, outputs, hidden, reverse), *d_states
+    d_w_hh, d_w_ih, d_bias, _ = parameter_gradients(sums, outputs, hidden, reverse, input is not None, _readable(input))
+    return sums, d_w_ih, d_w_hh, d_bias, *((d_hidden, d_cell) if states else ())
 
 
 def _projected(input, weight, biases):
@@ -270,22 +272,8 @@ def _run_lstm(kind, given, hidden, cell, steps, rows, size, reverse, inputs=0):
 
 @kernel_for("lstm_sequence_backward")
 def lstm_sequence_backward(*arguments):
-    *known, input, states = arguments
-    found = _run_lstm_backward(*known, states) if _fits(input, known[-2]) else NotImplemented
-    if found is NotImplemented:
-        return NotImplemented
-    sums, d_w_hh, *d_states = found
-    rows = sums.reshape(-1, sums.shape[2])
-    d_w_ih = product(rows.T, np.ascontiguousarray(input).reshape(-1, input.shape[2]))
-    return sums, d_w_ih, d_w_hh, _column_sums(rows), *d_states
-
-
-def _column_sums(rows):
-    found = reduce.run("sum", rows, (0,), False, (rows.dtype,))
-    if found is not NotImplemented:
-        return found[0]
-    with np.errstate(all="ignore"):
-        return rows.sum(0)
+    input, weight = arguments[-2], arguments[5]
+    return _run_lstm_backward(*arguments) if _fits(input, weight) else NotImplemented
 
 
 @kernel_for("gru_layer_backward")
@@ -294,14 +282,14 @@ def gru_layer_backward(d_outputs, d_values, d_inner, hidden, weight, outputs, va
         return NotImplemented
     steps, rows, size = outputs.shape
     hidden, weight, outputs = _contiguous(hidden), _contiguous(weight), _contiguous(outputs)
-    sums, d_gates = np.empty(values.shape, values.dtype), np.empty(values.shape, values.dtype)
+    sums, d_gates = _sums_gradient(values), _sums_gradient(values)
     d_hidden = np.empty_like(hidden)
     given = {"d_outputs": _readable(d_outputs), "hidden": hidden, "weight": weight, "outputs": outputs}
     given |= {"values": _contiguous(values), "inner": _contiguous(inner), "sums": sums, "d_gates": d_gates}
     given |= {"carry": np.zeros_like(hidden), "d_hidden": d_hidden}
     _run("gru", True, given, steps, rows, size, reverse)
-    d_bias = _column_sums(sums.reshape(-1, sums.shape[2]))
-    return d_gates, d_hidden, _weight_gradient(sums, outputs, hidden, reverse), d_bias
+    d_weight, _, d_bias, _ = parameter_gradients(sums, outputs, hidden, reverse, True)
+    return d_gates, d_hidden, d_weight, d_bias
 
 
 @kernel_for("rnn_layer_backward")
@@ -310,8 +298,8 @@ def rnn_layer_backward(grad, hidden, weight, outputs, rectified, reverse):
         return NotImplemented
     steps, rows, size = outputs.shape
     hidden, weight, outputs = _contiguous(hidden), _contiguous(weight), _contiguous(outputs)
-    sums, d_hidden = np.empty(outputs.shape, outputs.dtype), np.empty_like(hidden)
+    sums, d_hidden = _sums_gradient(outputs), np.empty_like(hidden)
     given = {"d_outputs": _readable(grad), "hidden": hidden, "weight": weight, "outputs": outputs}
     given |= {"sums": sums, "d_hidden": d_hidden}
     _run("relu" if rectified else "tanh", True, given, steps, rows, size, reverse)
-    return sums, d_hidden, _weight_gradient(sums, outputs, hidden, reverse)
+    return sums, d_hidden, parameter_gradients(sums, outputs, hidden, reverse, False)[0]

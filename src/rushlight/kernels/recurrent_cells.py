@@ -120,11 +120,12 @@ _STRIDED, _CARRY = Array(strided=True), Array(place="sample")
 _CELLS_BEFORE = Array(source="cells", initial="cell")
 _OUTPUTS_BEFORE = Array(source="outputs", initial="hidden")
 _SIMPLE = {"gates": _STRIDED, "outputs": Array()}
-_SIMPLE_BACKWARD = {"outputs": Array(), "d_outputs": _STRIDED, "sums": Array()}
+_SIMPLE_BACKWARD = {"outputs": Array(), "d_outputs": _STRIDED, "sums": _STRIDED}
 
 _LSTM = {"gates": Array(4, strided=True), "outputs": Array(), "cells": Array(), "values": Array(4)}
 _LSTM_BACKWARD = {
-    "d_outputs": _STRIDED, "d_cells": _STRIDED, "cells": Array(), "values": Array(4), "sums": Array(4), "carry": _CARRY,
+    "d_outputs": _STRIDED, "d_cells": _STRIDED, "cells": Array(), "values": Array(4),
+    "sums": Array(4, strided=True), "carry": _CARRY,
 }  # fmt: skip
 _LSTM_SEQUENCE = {
     "input": _STRIDED, "w_ih": Array(place="all"), "bias": Array(4, place="all"),
@@ -135,8 +136,8 @@ _GRU = {
     "inner": Array(),
 }  # fmt: skip
 _GRU_BACKWARD = {
-    "d_outputs": _STRIDED, "outputs": Array(), "values": Array(3), "inner": Array(), "d_gates": Array(3),
-    "sums": Array(3), "carry": _CARRY,
+    "d_outputs": _STRIDED, "outputs": Array(), "values": Array(3), "inner": Array(), "d_gates": Array(3, strided=True),
+    "sums": Array(3, strided=True), "carry": _CARRY,
 }  # fmt: skip
 
 CELLS = {

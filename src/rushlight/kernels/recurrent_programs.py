@@ -45,8 +45,9 @@ class Layer:
         self.given = dict(zip((n for n, _ in parameters), builder.parameters))
         self.steps, self.rows, self.size = (self.given[n] for n in ("steps", "rows", "size"))
         self.direction = self.given["direction"]
-        # What is multiplied with the weight, from step to step, and its columns.
+        # What is multiplied with the weight, from step to step, its columns and how far apart its rows are.
         self.state, self.depth = ("sums", self.size * self.cell.gates) if backward else ("outputs", self.size)
+        self.state_row = self.given["sums_row"] if backward else self.size
 
     def prepare(self):
         """What is done once, before the first step."""
@@ -64,8 +65,10 @@ class Layer:
         return builder.offset(self.given["scratch"], builder.worker() * self.given["scratch_size"])
 
     def step_of(self, name, step):
-        """Where a step of the contiguous array begins."""
-        return self.builder.offset(self.given[name], step * self.rows * (self.size * self.arrays[name].gates))
+        """Where a step of an array begins."""
+        array = self.arrays[name]
+        length = self.given[f"{name}_step"] if array.strided else self.rows * (self.size * array.gates)
+        return self.builder.offset(self.given[name], step * length)
 
     def before(self, array, step, is_first):
         """Where the state before a step begins."""
@@ -79,8 +82,7 @@ class Layer:
             if array.source:
                 found[name] = self.before(array, step, is_first), self.size
             elif array.strided:
-                begin = self.builder.offset(self.given[name], step * self.given[f"{name}_step"])
-                found[name] = begin, self.given[f"{name}_row"]
+                found[name] = self.step_of(name, step), self.given[f"{name}_row"]
             elif array.place == "step":
                 found[name] = self.step_of(name, step), self.size * array.gates
             else:

@@ -230,7 +230,7 @@ class _RowLayer(Layer):
     def _multiply_plainly(self, states, starts, depth, panel, block):
         """The block again, in float32."""
         b, size, plain_sums = self.builder, self.size, self.functions["plain_sums"]
-        start = b.offset(states, self.first_row * self.depth)
+        start = b.offset(states, self.first_row * self.state_row)
         for column in range(4):
             if self.by_gates:
                 unit = panel * LANES + min(column, self.columns - 1) * size
@@ -240,7 +240,7 @@ class _RowLayer(Layer):
             # The second of two sums is 0.
             deep = b.constant(0) if column >= 2 and not self.by_gates else depth
             weight, place = b.offset(self.given["weight"], unit * steps[0]), b.offset(block, column * LANES)
-            b.call(plain_sums, start, self.depth, weight, *steps, deep, self.rows_here, 0, place)
+            b.call(plain_sums, start, self.state_row, weight, *steps, deep, self.rows_here, 0, place)
             if "input" in starts:
                 (begin, stride), inputs = starts["input"], self.inputs
                 weight, begin = b.offset(self.given["w_ih"], unit * inputs), b.offset(begin, self.first_row * stride)

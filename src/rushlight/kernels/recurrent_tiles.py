@@ -122,8 +122,8 @@ class _TileLayer(Layer):
         with builder.loop(0, BLOCK, LANES) as at:
             builder.store(builder.constant(0.0, f"f32x{LANES}"), result, at.index)
         with builder.loop(0, depth, PANEL) as k:
-            start = builder.offset(states, row * self.depth + k.index)
-            builder.call(call["copy_block"], start, self.depth, end - row, PANEL, left)
+            start = builder.offset(states, row * self.state_row + k.index)
+            builder.call(call["copy_block"], start, self.state_row, end - row, PANEL, left)
             if self.backward:
                 start = builder.offset(weight, k.index * size + panel * PANEL)
                 builder.call(call["copy_block"], start, size, PANEL, PANEL, right)

@@ -110,7 +110,7 @@ class _VectorLayer(Layer):
         input, stride = starts["input"] if self.has_input else (states, 0)
         with builder.loop(first, end, rows_at_once) as tile:
             row = builder.minimum(tile.index, end - rows_at_once)  # the last tile may repeat rows
-            left = builder.offset(states, row * self.depth), self.depth, depth
+            left = builder.offset(states, row * self.state_row), self.state_row, depth
             left += builder.offset(input, row * stride), stride, self.inputs
             builder.call(self.product, *left, *weight, builder.offset(sums, (row - first) * pitch))
         with builder.loop(first, end) as row:

@@ -1,0 +1,279 @@
+"""The gradients of a recurrent layer's parameters, from those of the gates' sums: two products and column sums in one run.
+
+Both products add up over all steps and samples: of the gradients of the sums with the states before (the first step's are
+the initial ones, which lie elsewhere), and with the input.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from . import host, reduce
+from .builder import Builder
+from .kernel import compiled
+from .matmul import product
+from .matmul_micro import PLAIN, micro_kernel
+from .matmul_plan import PANEL_VECTORS, TILE_ROWS
+from .program import Program
+from .scratch import scratch
+from .value_types import NUMPY, scalar_of
+
+_ALONE = 1 << 18  # multiplications below which other threads are not called in
+_WANTED_CHUNKS = 24  # for two or more threads to end at about the same time
+_LEAST_CHUNK = 1 << 17  # multiplications that are worth being handed out
+_DEEPEST = 512  # rows of the sums that are multiplied at once
+_BLOCK_COLUMNS = 96  # of the sums, over so many rows: they stay in a second-level cache
+_BIAS_VECTORS = 4  # columns that are added up together
+_BIAS_ROWS = 128  # whose sum is added to those of the rows before
+
+_ARRAYS = "sums first_sums later_sums input_sums hidden before input copied d_w_hh d_w_ih d_bias d_input_bias".split()
+_NUMBERS = (
+    "rows later_rows first_rows size inputs width pitch input_step input_row state_panels input_panels tiles blocks"
+).split()
+
+
+def pitch_of(width, dtype):
+    """How many elements the rows of the sums' gradients should lie apart: rows that are powers of two would meet in few
+    sets of a cache where a product reads them column by column."""
+    return width + 64 // dtype.itemsize if width * dtype.itemsize % 1024 == 0 else width
+
+
+class _Plan:
+    """The program for given sizes, ready to run."""
+
+    __slots__ = ("copied_width", "cut", "run")
+
+    def __init__(self, scalar, rows, width, size, inputs, copies, biases):
+        itemsize = NUMPY[scalar].itemsize
+        lanes, registers = host.lanes(itemsize), host.vector_registers()
+        most = PANEL_VECTORS[registers][0]
+        vectors = [-(-columns // lanes) for columns in (size, inputs)]
+        panels = [-(-count // most) for count in vectors]
+        widths = tuple(-(-count // parts) if parts else 0 for count, parts in zip(vectors, panels))
+        tiles = -(-width // min(TILE_ROWS[registers][count] for count in widths if count))
+        work = rows * width * (size + inputs)
+        wanted = min(_WANTED_CHUNKS, work // _LEAST_CHUNK)
+        blocks = max(1, min(tiles, max(-(-wanted // sum(panels)), width // _BLOCK_COLUMNS)))
+        self.cut = (*panels, tiles, blocks)
+        self.copied_width = vectors[1] * lanes if copies else 0
+        key = "recurrent_gradients", scalar, lanes, widths, -(-width // tiles), copies, biases
+        kernel = compiled(key, lambda: gradients_program(*key[1:]))
+        self.run = kernel.alone if work < _ALONE else kernel.threaded
+
+
+_plan = functools.lru_cache(1024)(_Plan)
+
+
+def parameter_gradients(sums, outputs, hidden, reverse, biased, input=None, input_sums=None):
+    """The gradients of ``w_hh``, ``w_ih`` (None without ``input``), the hidden part's bias and, where the input's part has
+    other ``input_sums``, its bias (each None unless ``biased``).
+
+    ``sums`` and ``input_sums`` are (steps, N, gates), their rows `pitch_of` the gates apart; ``outputs`` and ``hidden``
+    are contiguous.
+    """
+    if host.host().has_tiles and sums.dtype == np.float32:
+        return _by_products(sums, outputs, hidden, reverse, biased, input, input_sums)
+    (steps, rows, width), size, dtype = sums.shape, hidden.shape[1], sums.dtype
+    itemsize = dtype.itemsize
+    inputs = 0 if input is None else input.shape[2]
+    copies = input is not None and input.strides[0] != rows * input.strides[1]
+    biases = 0 if not biased else 1 if input_sums is None else 2
+    plan = _plan(scalar_of(dtype), steps * rows, width, size, inputs, copies, biases)
+    first, later = (sums[-1], sums[:-1]) if reverse else (sums[0], sums[1:])
+    before = outputs[1:] if reverse else outputs[:-1]
+    d_w_hh = np.empty((width, size), dtype)
+    d_w_ih = None if input is None else np.empty((width, inputs), dtype)
+    d_bias, d_input_bias = (np.empty(width, dtype) if count < biases else None for count in range(2))
+    copied = scratch("recurrent_input", steps * rows * plan.copied_width, dtype) if copies else None
+    input_step, input_row = (0, 0) if input is None else (stride // itemsize for stride in input.strides[:2])
+    plan.run(
+        sums, first, later, sums if input_sums is None else input_sums, hidden, before, input, copied,
+        d_w_hh, d_w_ih, d_bias, d_input_bias,
+        steps * rows, (steps - 1) * rows, rows, size, inputs, width, sums.strides[1] // itemsize,
+        input_step, input_row, *plan.cut,
+    )  # fmt: skip
+    return d_w_hh, d_w_ih, d_bias, d_input_bias
+
+
+def _by_products(sums, outputs, hidden, reverse, biased, input, input_sums):
+    """As `parameter_gradients`, product by product: the tile unit takes large ones, and they are most of the time."""
+    input_sums = sums if input_sums is None else input_sums
+    width, size = sums.shape[2], hidden.shape[1]
+    later, first = (sums[:-1], sums[-1]) if reverse else (sums[1:], sums[0])
+    before = outputs[1:] if reverse else outputs[:-1]
+    if len(before):
+        d_w_hh = product(later.reshape(-1, width).T, before.reshape(-1, size))
+        product(first.T, hidden, d_w_hh, accumulate=True)
+    else:
+        d_w_hh = product(first.T, hidden)
+    rows, d_w_ih = input_sums.reshape(-1, width), None
+    if input is not None:
+        d_w_ih = product(rows.T, np.ascontiguousarray(input).reshape(-1, input.shape[2]))
+    d_bias = _column_sums(sums.reshape(-1, width)) if biased else None
+    return d_w_hh, d_w_ih, d_bias, d_bias if input_sums is sums or not biased else _column_sums(rows)
+
+
+def _column_sums(rows):
+    found = reduce.run("sum", rows, (0,), False, (rows.dtype,))
+    if found is not NotImplemented:
+        return found[0]
+    with np.errstate(all="ignore"):
+        return rows.sum(0)
+
+
+class _Product(NamedTuple):
+    """A part of one of the products: a panel of the result's columns, ``width`` vectors at most, and a block of its rows."""
+
+    result: str
+    columns: str
+    panels: str
+    width: int
+    panel: object
+    block: object
+
+
+class _Writer:
+    """Writes the entry; ``widths`` are the vectors in a panel of the states and of the input, ``height`` a tile's rows."""
+
+    def __init__(self, scalar, lanes, widths, height, copies, biases):
+        parameters = [(name, f"{scalar}*") for name in _ARRAYS] + [(name, "i64") for name in _NUMBERS]
+        self.builder = Builder("entry", parameters)
+        self.given = dict(zip((*_ARRAYS, *_NUMBERS), self.builder.parameters))
+        self.scalar, self.lanes, self.widths, self.copies, self.biases = scalar, lanes, widths, copies, biases
+        self.heights = (height, height - 1) if height > 1 else (height,)
+        self.functions = {}
+
+    def program(self):
+        builder, given = self.builder, self.given
+        if self.copies:
+            self._copy_input()
+        products = (given["state_panels"] + given["input_panels"]) * given["blocks"]
+        bias_chunks = (given["width"] + (self._bias_columns - 1)) // self._bias_columns
+        sums = bias_chunks * self.biases
+        half = products // 2
+        with builder.parallel(
+            products + sums
+        ) as chunk:  # the small ones, the column sums, are taken last: amid the others
+            product = builder.select(chunk < half, chunk, chunk - sums)
+            is_product = (chunk < half) | (chunk >= half + sums)
+            panel, block = product // given["blocks"], product % given["blocks"]
+            with builder.when(is_product & (panel < given["state_panels"])):
+                self._states_product(panel, block)
+            if self.widths[1]:
+                with builder.when(is_product & (panel >= given["state_panels"])):
+                    self._input_product(panel - given["state_panels"], block)
+            for number, (name, source) in enumerate(
+                (("d_bias", "sums"), ("d_input_bias", "input_sums"))[: self.biases]
+            ):
+                at = chunk - half - bias_chunks * number
+                with builder.when((at >= 0) & (at < bias_chunks)):
+                    self._column_sums(given[source], given[name], at * self._bias_columns)
+        return Program("recurrent_gradients", [*self.functions.values(), builder.function])
+
+    @property
+    def _bias_columns(self):
+        return _BIAS_VECTORS * self.lanes
+
+    def _copied_width(self):
+        return (self.given["inputs"] + (self.lanes - 1)) // self.lanes * self.lanes
+
+    def _copy_input(self):
+        """Lay the rows of the input side by side in the order of the sums' rows."""
+        builder, given, width = self.builder, self.given, self._copied_width()
+        with (
+            builder.parallel(given["rows"] // given["first_rows"]) as step,
+            builder.loop(0, given["first_rows"]) as row,
+        ):
+            source = builder.offset(given["input"], step * given["input_step"] + row.index * given["input_row"])
+            target = builder.offset(given["copied"], (step * given["first_rows"] + row.index) * width)
+            with builder.loop(0, width, self.lanes) as column:
+                mask = builder.first_lanes(given["inputs"] - column.index, self.lanes)
+                builder.store(builder.load(source, column.index, self.lanes, mask), target, column.index)
+
+    def _states_product(self, panel, block):
+        """A panel of the gradient of ``w_hh``, some of its rows: the first step, then the others, _DEEPEST rows at once."""
+        builder, given = self.builder, self.given
+        product = _Product("d_w_hh", "size", "state_panels", self.widths[0], panel, block)
+        self._tiles(product, given["first_sums"], given["hidden"], given["size"], given["first_rows"], 0)
+        self._pieces(product, "later_rows", "later_sums", "before", given["size"], builder.constant(1))
+
+    def _input_product(self, panel, block):
+        """As `_states_product`, of the gradient of ``w_ih``."""
+        product = _Product("d_w_ih", "inputs", "input_panels", self.widths[1], panel, block)
+        source, step = ("copied", self._copied_width()) if self.copies else ("input", self.given["input_row"])
+        self._pieces(product, "rows", "input_sums", source, step, self.builder.constant(0))
+
+    def _pieces(self, product, rows, sums, source, step, resume):
+        """Multiply all rows of the sums with those of a matrix, ``step`` apart: _DEEPEST at once."""
+        builder, given = self.builder, self.given
+        with builder.loop(0, given[rows], _DEEPEST) as piece:
+            left = builder.offset(given[sums], piece.index * given["pitch"])
+            right = builder.offset(given[source], piece.index * step)
+            deep = builder.minimum(given[rows] - piece.index, _DEEPEST)
+            again = builder.select(piece.index > 0, builder.constant(1), resume)
+            self._tiles(product, left, right, step, deep, again)
+
+    def _tiles(self, product, sums, right, step, deep, resume):
+        """Multiply so many rows of the sums, tile by tile of a block of their columns, with a panel of a matrix's."""
+        builder, given, lanes = self.builder, self.given, self.lanes
+        columns, panels, tiles, blocks = (given[n] for n in (product.columns, product.panels, "tiles", "blocks"))
+        vectors = (columns + (lanes - 1)) // lanes
+        first = product.panel * vectors // panels
+        wide = ((product.panel + 1) * vectors // panels - first).equals(product.width)
+        column = first * lanes
+        right = builder.offset(right, column)
+        with builder.loop(product.block * tiles // blocks, (product.block + 1) * tiles // blocks) as tile:
+            row = tile.index * given["width"] // tiles
+            high = ((tile.index + 1) * given["width"] // tiles - row).equals(self.heights[0])
+            target = builder.offset(given[product.result], row * columns + column)
+            rest = (
+                given["pitch"],
+                right,
+                step,
+                target,
+                columns,
+                deep,
+                columns - column,
+                resume,
+                1,
+                target,
+                target,
+                0,
+                1.0,
+            )
+            for height in self.heights:
+                for width in (product.width, product.width - 1) if product.width > 1 else (1,):
+                    fits = (high if height == self.heights[0] else ~high) & (wide if width == product.width else ~wide)
+                    with builder.when(fits):
+                        builder.call(self._micro_kernel(height, width), builder.offset(sums, row), *rest)
+
+    def _micro_kernel(self, rows, vectors):
+        key = rows, vectors
+        if key not in self.functions:
+            made = micro_kernel(self.scalar, self.scalar, self.lanes, rows, vectors, "columns", PLAIN, True)
+            self.functions[key] = made
+        return self.functions[key]
+
+    def _column_sums(self, source, target, column):
+        """The sums of some columns over all rows."""
+        builder, given, lanes = self.builder, self.given, self.lanes
+        starts = range(0, self._bias_columns, lanes)
+        masks = [builder.first_lanes(given["width"] - column - start, lanes) for start in starts]
+        zeros = [builder.constant(0.0, f"{self.scalar}x{lanes}")] * len(masks)
+        with builder.loop(0, given["rows"], _BIAS_ROWS, zeros) as piece:
+            end = builder.minimum(given["rows"], piece.index + _BIAS_ROWS)
+            with builder.loop(piece.index, end, 1, zeros) as row:
+                place = builder.offset(source, row.index * given["pitch"] + column)
+                values = [builder.load(place, start, lanes, mask) for start, mask in zip(starts, masks)]
+                row.carry = [total + value for total, value in zip(row.carry, values)]
+            piece.carry = [total + value for total, value in zip(piece.carry, row.results)]
+        for start, mask, total in zip(starts, masks, piece.results):
+            builder.store(total, builder.offset(target, column), start, mask)
+
+
+def gradients_program(scalar, lanes, widths, height, copies, biases):
+    """The program: ``copies`` says whether the input's rows are first laid side by side, ``biases`` how many there are."""
+    return _Writer(scalar, lanes, widths, height, copies, biases).program()
