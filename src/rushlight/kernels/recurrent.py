@@ -16,7 +16,7 @@ from .recurrent_programs import pointer_names, stride_names
 from .recurrent_tiles import blocks_of_scratch, packed_words, tile_program
 from .recurrent_vectors import panel_vectors, vector_program
 from .routing import kernel_for
-from .scratch import scratch
+from .scratch import aligned, scratch
 from .tiles.panels import BLOCK, PANEL
 from .value_types import NUMPY, scalar_of
 
@@ -185,8 +185,16 @@ def rnn_layer(gates, hidden, weight, rectified, reverse):
 
 def _sums_gradient(like):
     """An array for the gradient of gates' sums: (steps, N, gates), its rows as `parameter_gradients` wants them."""
-    *shape, width = like.shape
-    return np.empty((*shape, pitch_of(width, like.dtype)), like.dtype)[:, :, :width]
+    steps, rows, width = like.shape
+    pitch = pitch_of(width, like.dtype)
+    return aligned(steps * rows * pitch, like.dtype).reshape(steps, rows, pitch)[:, :, :width]
+
+
+def _carry(like):
+    """Zeros of the shape of a state, for what flows from step to step beside the sums; good until the next call."""
+    found = scratch("recurrent_carry", like.size, like.dtype)[: like.size]
+    found.fill(0)
+    return found.reshape(like.shape)
 
 
 @kernel_for("lstm_layer_backward")
@@ -208,14 +216,14 @@ def _run_lstm_backward(
     steps, rows, size = outputs.shape
     weight, outputs = _contiguous(weight), _contiguous(outputs)
     hidden, cell = _or_zeros(hidden, rows, weight), _or_zeros(cell, rows, weight)
-    sums, d_cell = _sums_gradient(values), np.zeros_like(hidden)
+    sums, carry = _sums_gradient(values), _carry(hidden)
     d_hidden = np.empty_like(hidden) if states else None
     given = {"d_outputs": _readable(d_outputs), "d_cells": _readable(d_cells), "hidden": hidden, "weight": weight}
     given |= {"cell": cell, "cells": _contiguous(cells), "values": _contiguous(values)}
-    given |= {"sums": sums, "carry": d_cell, "d_hidden": d_hidden}
+    given |= {"sums": sums, "carry": carry, "d_hidden": d_hidden}
     _run("lstm", True, given, steps, rows, size, reverse)
     d_w_hh, d_w_ih, d_bias, _ = parameter_gradients(sums, outputs, hidden, reverse, input is not None, _readable(input))
-    return sums, d_w_ih, d_w_hh, d_bias, *((d_hidden, d_cell) if states else ())
+    return sums, d_w_ih, d_w_hh, d_bias, *((d_hidden, carry.copy()) if states else ())
 
 
 def _projected(input, weight, biases):
@@ -286,7 +294,7 @@ def gru_layer_backward(d_outputs, d_values, d_inner, hidden, weight, outputs, va
     d_hidden = np.empty_like(hidden)
     given = {"d_outputs": _readable(d_outputs), "hidden": hidden, "weight": weight, "outputs": outputs}
     given |= {"values": _contiguous(values), "inner": _contiguous(inner), "sums": sums, "d_gates": d_gates}
-    given |= {"carry": np.zeros_like(hidden), "d_hidden": d_hidden}
+    given |= {"carry": _carry(hidden), "d_hidden": d_hidden}
     _run("gru", True, given, steps, rows, size, reverse)
     d_weight, _, d_bias, _ = parameter_gradients(sums, outputs, hidden, reverse, True)
     return d_gates, d_hidden, d_weight, d_bias

@@ -6,6 +6,8 @@ import threading
 
 import numpy as np
 
+from ..base.arrays import address_of
+
 _LINE = 64
 _LARGEST_KEPT = 64 << 20  # bytes; larger ones go back to the system after use
 
@@ -16,7 +18,7 @@ def aligned(count, dtype):
     """An uninitialised array of ``count`` elements that begins on a cache line."""
     dtype = np.dtype(dtype)
     raw = np.empty(count * dtype.itemsize + _LINE, np.uint8)
-    start = -raw.ctypes.data % _LINE
+    start = -address_of(raw) % _LINE
     return raw[start : start + count * dtype.itemsize].view(dtype)
 
 
