@@ -27,7 +27,6 @@ _LEAST_CHUNK = 1 << 17  # multiplications that are worth being handed out
 _DEEPEST = 512  # rows of the sums that are multiplied at once
 _BLOCK_COLUMNS = 96  # of the sums, over so many rows: they stay in a second-level cache
 _BIAS_VECTORS = 4  # columns that are added up together
-_BIAS_ROWS = 128  # whose sum is added to those of the rows before
 
 _ARRAYS = "sums first_sums later_sums input_sums hidden before input copied d_w_hh d_w_ih d_bias d_input_bias".split()
 _NUMBERS = (
@@ -79,7 +78,10 @@ def parameter_gradients(sums, outputs, hidden, reverse, biased, input=None, inpu
     (steps, rows, width), size, dtype = sums.shape, hidden.shape[1], sums.dtype
     itemsize = dtype.itemsize
     inputs = 0 if input is None else input.shape[2]
-    copies = input is not None and input.strides[0] != rows * input.strides[1]
+    input_step, input_row = (0, 0) if input is None else (stride // itemsize for stride in input.strides[:2])
+    if rows == 1:
+        input_row = input_step
+    copies = steps > 1 and input_step != rows * input_row
     biases = 0 if not biased else 1 if input_sums is None else 2
     plan = _plan(scalar_of(dtype), steps * rows, width, size, inputs, copies, biases)
     first, later = (sums[-1], sums[:-1]) if reverse else (sums[0], sums[1:])
@@ -88,7 +90,6 @@ def parameter_gradients(sums, outputs, hidden, reverse, biased, input=None, inpu
     d_w_ih = None if input is None else np.empty((width, inputs), dtype)
     d_bias, d_input_bias = (np.empty(width, dtype) if count < biases else None for count in range(2))
     copied = scratch("recurrent_input", steps * rows * plan.copied_width, dtype) if copies else None
-    input_step, input_row = (0, 0) if input is None else (stride // itemsize for stride in input.strides[:2])
     plan.run(
         sums, first, later, sums if input_sums is None else input_sums, hidden, before, input, copied,
         d_w_hh, d_w_ih, d_bias, d_input_bias,
@@ -150,27 +151,27 @@ class _Writer:
         builder, given = self.builder, self.given
         if self.copies:
             self._copy_input()
-        products = (given["state_panels"] + given["input_panels"]) * given["blocks"]
+        panels = given["state_panels"] + given["input_panels"]
+        products = panels * given["blocks"]
         bias_chunks = (given["width"] + (self._bias_columns - 1)) // self._bias_columns
         sums = bias_chunks * self.biases
         half = products // 2
-        with builder.parallel(
-            products + sums
-        ) as chunk:  # the small ones, the column sums, are taken last: amid the others
+        with builder.loop(0, given["rows"], _DEEPEST) as piece, builder.parallel(products + sums) as chunk:
+            # The small chunks, column sums, are taken last: threads meet in the middle.
             product = builder.select(chunk < half, chunk, chunk - sums)
             is_product = (chunk < half) | (chunk >= half + sums)
-            panel, block = product // given["blocks"], product % given["blocks"]
+            panel, block = product % panels, product // panels  # so that one panel after the other finds the same sums
             with builder.when(is_product & (panel < given["state_panels"])):
-                self._states_product(panel, block)
+                self._states_product(panel, block, piece.index)
             if self.widths[1]:
                 with builder.when(is_product & (panel >= given["state_panels"])):
-                    self._input_product(panel - given["state_panels"], block)
+                    self._input_product(panel - given["state_panels"], block, piece.index)
             for number, (name, source) in enumerate(
                 (("d_bias", "sums"), ("d_input_bias", "input_sums"))[: self.biases]
             ):
                 at = chunk - half - bias_chunks * number
                 with builder.when((at >= 0) & (at < bias_chunks)):
-                    self._column_sums(given[source], given[name], at * self._bias_columns)
+                    self._column_sums(given[source], given[name], at * self._bias_columns, piece.index)
         return Program("recurrent_gradients", [*self.functions.values(), builder.function])
 
     @property
@@ -193,28 +194,30 @@ class _Writer:
                 mask = builder.first_lanes(given["inputs"] - column.index, self.lanes)
                 builder.store(builder.load(source, column.index, self.lanes, mask), target, column.index)
 
-    def _states_product(self, panel, block):
-        """A panel of the gradient of ``w_hh``, some of its rows: the first step, then the others, _DEEPEST rows at once."""
+    def _states_product(self, panel, block, first):
+        """A panel of the gradient of ``w_hh``, some of its rows: what _DEEPEST rows of the sums give, after the first step."""
         builder, given = self.builder, self.given
         product = _Product("d_w_hh", "size", "state_panels", self.widths[0], panel, block)
-        self._tiles(product, given["first_sums"], given["hidden"], given["size"], given["first_rows"], 0)
-        self._pieces(product, "later_rows", "later_sums", "before", given["size"], builder.constant(1))
+        with builder.when(first.equals(0)):
+            self._tiles(product, given["first_sums"], given["hidden"], given["size"], given["first_rows"], 0)
+        self._piece(product, first, "later_rows", "later_sums", "before", given["size"], builder.constant(1))
 
-    def _input_product(self, panel, block):
+    def _input_product(self, panel, block, first):
         """As `_states_product`, of the gradient of ``w_ih``."""
+        builder = self.builder
         product = _Product("d_w_ih", "inputs", "input_panels", self.widths[1], panel, block)
         source, step = ("copied", self._copied_width()) if self.copies else ("input", self.given["input_row"])
-        self._pieces(product, "rows", "input_sums", source, step, self.builder.constant(0))
+        self._piece(
+            product, first, "rows", "input_sums", source, step, builder.select(first > 0, builder.constant(1), 0)
+        )
 
-    def _pieces(self, product, rows, sums, source, step, resume):
-        """Multiply all rows of the sums with those of a matrix, ``step`` apart: _DEEPEST at once."""
+    def _piece(self, product, first, rows, sums, source, step, resume):
+        """Multiply the rows of the sums from ``first`` on with those of a matrix, which lie ``step`` apart."""
         builder, given = self.builder, self.given
-        with builder.loop(0, given[rows], _DEEPEST) as piece:
-            left = builder.offset(given[sums], piece.index * given["pitch"])
-            right = builder.offset(given[source], piece.index * step)
-            deep = builder.minimum(given[rows] - piece.index, _DEEPEST)
-            again = builder.select(piece.index > 0, builder.constant(1), resume)
-            self._tiles(product, left, right, step, deep, again)
+        left = builder.offset(given[sums], first * given["pitch"])
+        right = builder.offset(given[source], first * step)
+        deep = builder.minimum(given[rows] - first, _DEEPEST)
+        self._tiles(product, left, right, step, deep, resume)
 
     def _tiles(self, product, sums, right, step, deep, resume):
         """Multiply so many rows of the sums, tile by tile of a block of their columns, with a panel of a matrix's."""
@@ -257,21 +260,25 @@ class _Writer:
             self.functions[key] = made
         return self.functions[key]
 
-    def _column_sums(self, source, target, column):
-        """The sums of some columns over all rows."""
+    def _column_sums(self, source, target, column, first):
+        """Add the sums of some columns over _DEEPEST rows to those of the rows before."""
         builder, given, lanes = self.builder, self.given, self.lanes
         starts = range(0, self._bias_columns, lanes)
         masks = [builder.first_lanes(given["width"] - column - start, lanes) for start in starts]
+        target = builder.offset(target, column)
         zeros = [builder.constant(0.0, f"{self.scalar}x{lanes}")] * len(masks)
-        with builder.loop(0, given["rows"], _BIAS_ROWS, zeros) as piece:
-            end = builder.minimum(given["rows"], piece.index + _BIAS_ROWS)
-            with builder.loop(piece.index, end, 1, zeros) as row:
-                place = builder.offset(source, row.index * given["pitch"] + column)
-                values = [builder.load(place, start, lanes, mask) for start, mask in zip(starts, masks)]
-                row.carry = [total + value for total, value in zip(row.carry, values)]
-            piece.carry = [total + value for total, value in zip(piece.carry, row.results)]
-        for start, mask, total in zip(starts, masks, piece.results):
-            builder.store(total, builder.offset(target, column), start, mask)
+
+        def before():
+            return [builder.load(target, start, lanes, mask) for start, mask in zip(starts, masks)]
+
+        totals = builder.choose(first > 0, before, lambda: zeros)
+        end = builder.minimum(given["rows"], first + _DEEPEST)
+        with builder.loop(first, end, 1, zeros) as row:
+            place = builder.offset(source, row.index * given["pitch"] + column)
+            values = [builder.load(place, start, lanes, mask) for start, mask in zip(starts, masks)]
+            row.carry = [total + value for total, value in zip(row.carry, values)]
+        for start, mask, total, sum in zip(starts, masks, totals, row.results):
+            builder.store(total + sum, target, start, mask)
 
 
 def gradients_program(scalar, lanes, widths, height, copies, biases):
