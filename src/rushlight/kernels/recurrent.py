@@ -270,7 +270,7 @@ def _or_zeros(state, rows, weight):
 
 def _run_lstm(kind, given, hidden, cell, steps, rows, size, reverse, inputs=0):
     """Run an LSTM layer forward; the hidden and cell states after every step and the gates' values."""
-    outputs, cells = np.empty((2, steps, rows, size), hidden.dtype)
+    outputs, cells = (np.empty((steps, rows, size), hidden.dtype) for _ in range(2))
     values = np.empty((steps, rows, 4 * size), hidden.dtype)
     given |= {"hidden": _contiguous(hidden), "cell": _contiguous(cell)}
     given |= {"outputs": outputs, "cells": cells, "values": values}
