@@ -49,6 +49,8 @@ THROUGH_GRADIENTS = frozenset(
         "max_pool_values_gradient",
         "lstm_layer_backward",
         "lstm_sequence_backward",
+        "rnn_sequence_backward",
+        "gru_sequence_backward",
         "rnn_layer_backward",
         "gru_layer_backward",
     )

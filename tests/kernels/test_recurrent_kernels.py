@@ -9,6 +9,7 @@ from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
 from rushlight.kernels.recurrent_vectors import panel_vectors
 from rushlight.ops import recurrent as ops
+from rushlight.ops import recurrent_sequences as sequences
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
 ABSENT = {"lstm": (), "gru": ("bias",), "tanh": ()}
@@ -78,11 +79,11 @@ def test_lstm_from_its_input_on(size, dtype, reverse, inputs, biases):
     input = numbers(rows, steps, inputs).transpose(1, 0, 2) if biases else numbers(steps, rows, inputs)
     for states in (given_states, (None, None)):
         arguments = (input, *states, w_ih, w_hh, *given, reverse)
-        outputs, _, _, cells, values = compare(recurrent.lstm_sequence, ops.lstm_sequence, arguments, dtype)
+        outputs, _, _, cells, values = compare(recurrent.lstm_sequence, sequences.lstm_sequence, arguments, dtype)
         d_outputs = numbers(steps, rows, width, seed=2)
         arguments = (d_outputs, None, None, *states, w_hh, outputs, cells, values, reverse, input)
         for wanted in (True, False):
-            compare(recurrent.lstm_sequence_backward, ops.lstm_sequence_backward, (*arguments, wanted), dtype)
+            compare(recurrent.lstm_sequence_backward, sequences.lstm_sequence_backward, (*arguments, wanted), dtype)
 
 
 def test_infinite_input_stays_in_its_row():
@@ -92,9 +93,31 @@ def test_infinite_input_stays_in_its_row():
     states = numbers(2, rows, width, dtype="f4")
     weights = [numbers(4 * width, size, dtype="f4") / np.float32(8) for size in (40, width)]
     arguments = (input, *states, *weights, None, None, False)
-    for found, expected in zip(recurrent.lstm_sequence(*arguments), ops.lstm_sequence.forward(*arguments)):
+    for found, expected in zip(recurrent.lstm_sequence(*arguments), sequences.lstm_sequence.forward(*arguments)):
         np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
         close(np.delete(found, 7, axis=1), np.delete(expected, 7, axis=1), "f4")
+
+
+@pytest.mark.parametrize("inputs", [1, 20, 70])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("kind", ["gru", "tanh", "relu"])
+def test_layers_of_one_state_from_their_input_on(size, dtype, reverse, inputs, biased, kind):
+    steps, rows, width = size
+    gates = 3 * width if kind == "gru" else width
+    weights = numbers(gates, inputs) / inputs**0.5, numbers(gates, width) / width**0.5
+    biases = (numbers(gates, seed=4), numbers(gates, seed=5)) if biased else (None, None)
+    input = numbers(rows, steps, inputs).transpose(1, 0, 2) if biased else numbers(steps, rows, inputs)
+    d_outputs, flags = numbers(steps, rows, width, seed=2), () if kind == "gru" else (kind == "relu",)
+    name = "gru_sequence" if kind == "gru" else "rnn_sequence"
+    for state in (numbers(rows, width), None):
+        arguments = (input, state, *weights, *biases, *flags, reverse)
+        outputs, _, *values = compare(getattr(recurrent, name), getattr(sequences, name), arguments, dtype)
+        flowing = (d_outputs, None, None) if kind == "gru" else (d_outputs,)
+        name_of_gradient = f"{name}_backward"
+        kernel, operation = getattr(recurrent, name_of_gradient), getattr(sequences, name_of_gradient)
+        for wanted in (True, False):
+            arguments = (*flowing, state, weights[1], outputs, *values, *flags, reverse, input, wanted)
+            compare(kernel, operation, arguments, dtype)
 
 
 @pytest.mark.parametrize("biased", [False, True])
@@ -263,7 +286,7 @@ def test_layers_on_the_tile_unit_of_other_machines(kind, fits_cache, monkeypatch
         compare(recurrent.lstm_layer_backward, ops.lstm_layer_backward, given, "f4")
         w_ih = numbers(gates * width, 20) / 5
         given = numbers(steps, rows, 20), hidden, numbers(rows, width, seed=1), w_ih, weight, None, None, False
-        compare(recurrent.lstm_sequence, ops.lstm_sequence, given, "f4")
+        compare(recurrent.lstm_sequence, sequences.lstm_sequence, given, "f4")
     elif kind == "gru":
         results = compare(recurrent.gru_layer, ops.gru_layer, (sums, hidden, weight, None, False), "f4")
         given = grad, None, None, hidden, weight, *results, False

@@ -53,7 +53,9 @@ def test_packed_sequences_are_run_as_if_alone(kind, bidirectional):
         assert not output[length:, number].any()
 
 
-@pytest.mark.parametrize("name", ["lstm_layer", "lstm_sequence", "gru_layer", "rnn_layer"])
+@pytest.mark.parametrize(
+    "name", [f"{kind}_{part}" for kind in ("lstm", "gru", "rnn") for part in ("layer", "sequence")]
+)
 def test_layer_operations_have_exact_derivatives(name):
     for args, _ in TABLE[name].samples():
         tensors = [rl.from_numpy(a).requires_grad_() if isinstance(a, np.ndarray) else a for a in args]

@@ -242,8 +242,12 @@ def lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
     if found is NotImplemented:
         return found
     outputs, cells, values = found
-    last = 0 if reverse else len(outputs) - 1
-    return outputs, outputs[last][None].copy(), cells[last][None].copy(), cells, values
+    return outputs, _last(outputs, reverse), _last(cells, reverse), cells, values
+
+
+def _last(states, reverse):
+    """The state after the last step that is taken: (1, N, size), in memory of its own."""
+    return states[:1].copy() if reverse else states[-1:].copy()
 
 
 def _run_lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
@@ -284,30 +288,85 @@ def lstm_sequence_backward(*arguments):
     return _run_lstm_backward(*arguments) if _fits(input, weight) else NotImplemented
 
 
+@kernel_for("gru_sequence")
+def gru_sequence(input, hidden, w_ih, w_hh, b_ih, b_hh, reverse):
+    if not _fits(input, w_ih, w_hh, b_ih, b_hh, hidden):
+        return NotImplemented
+    gates = _projected(input, _contiguous(w_ih), [] if b_ih is None else [_contiguous(b_ih)])
+    outputs, values, inner = gru_layer(gates, _or_zeros(hidden, input.shape[1], w_hh), w_hh, b_hh, reverse)
+    return outputs, _last(outputs, reverse), values, inner
+
+
 @kernel_for("gru_layer_backward")
-def gru_layer_backward(d_outputs, d_values, d_inner, hidden, weight, outputs, values, inner, reverse):
+def gru_layer_backward(*arguments):
+    found = _run_gru_backward(*arguments, None, True)
+    if found is NotImplemented:
+        return found
+    d_gates, _, d_w_hh, _, d_bias, d_hidden = found
+    return d_gates, d_hidden, d_w_hh, d_bias
+
+
+@kernel_for("gru_sequence_backward")
+def gru_sequence_backward(*arguments):
+    input, weight = arguments[-2], arguments[4]
+    return _run_gru_backward(*arguments) if _fits(input, weight) else NotImplemented
+
+
+def _run_gru_backward(d_outputs, d_values, d_inner, hidden, weight, outputs, values, inner, reverse, input, states):
+    """The gradients of the gates, of both weights and both biases (None for the input's without one) and, if wanted, of the
+    first state; NotImplemented without a program."""
     if d_values is not None or d_inner is not None or not _fits(values, d_outputs, hidden, weight):
         return NotImplemented
     steps, rows, size = outputs.shape
-    hidden, weight, outputs = _contiguous(hidden), _contiguous(weight), _contiguous(outputs)
+    weight, outputs, hidden = _contiguous(weight), _contiguous(outputs), _or_zeros(hidden, rows, weight)
     sums, d_gates = _sums_gradient(values), _sums_gradient(values)
-    d_hidden = np.empty_like(hidden)
+    d_hidden = np.empty_like(hidden) if states else None
     given = {"d_outputs": _readable(d_outputs), "hidden": hidden, "weight": weight, "outputs": outputs}
     given |= {"values": _contiguous(values), "inner": _contiguous(inner), "sums": sums, "d_gates": d_gates}
     given |= {"carry": _carry(hidden), "d_hidden": d_hidden}
     _run("gru", True, given, steps, rows, size, reverse)
-    d_weight, _, d_bias, _ = parameter_gradients(sums, outputs, hidden, reverse, True)
-    return d_gates, d_hidden, d_weight, d_bias
+    input_sums = None if input is None else d_gates
+    d_w_hh, d_w_ih, d_b_hh, d_b_ih = parameter_gradients(
+        sums, outputs, hidden, reverse, True, _readable(input), input_sums
+    )
+    return d_gates, d_w_ih, d_w_hh, d_b_ih, d_b_hh, *((d_hidden,) if states else ())
+
+
+@kernel_for("rnn_sequence")
+def rnn_sequence(input, hidden, w_ih, w_hh, b_ih, b_hh, rectified, reverse):
+    biases = [_contiguous(bias) for bias in (b_ih, b_hh) if bias is not None]
+    if not _fits(input, w_ih, w_hh, hidden, *biases):
+        return NotImplemented
+    gates = _projected(input, _contiguous(w_ih), biases)
+    outputs = rnn_layer(gates, _or_zeros(hidden, input.shape[1], w_hh), w_hh, rectified, reverse)
+    return outputs, _last(outputs, reverse)
 
 
 @kernel_for("rnn_layer_backward")
-def rnn_layer_backward(grad, hidden, weight, outputs, rectified, reverse):
+def rnn_layer_backward(*arguments):
+    found = _run_rnn_backward(*arguments, None, True)
+    if found is NotImplemented:
+        return found
+    sums, _, d_weight, _, d_hidden = found
+    return sums, d_hidden, d_weight
+
+
+@kernel_for("rnn_sequence_backward")
+def rnn_sequence_backward(*arguments):
+    input, weight = arguments[-2], arguments[2]
+    return _run_rnn_backward(*arguments) if _fits(input, weight) else NotImplemented
+
+
+def _run_rnn_backward(grad, hidden, weight, outputs, rectified, reverse, input, states):
+    """The gradients of the sums, of both weights and a bias (None without an input) and, if wanted, of the first state;
+    NotImplemented without a program."""
     if not _fits(outputs, grad, hidden, weight):
         return NotImplemented
     steps, rows, size = outputs.shape
-    hidden, weight, outputs = _contiguous(hidden), _contiguous(weight), _contiguous(outputs)
-    sums, d_hidden = _sums_gradient(outputs), np.empty_like(hidden)
+    weight, outputs, hidden = _contiguous(weight), _contiguous(outputs), _or_zeros(hidden, rows, weight)
+    sums, d_hidden = _sums_gradient(outputs), np.empty_like(hidden) if states else None
     given = {"d_outputs": _readable(grad), "hidden": hidden, "weight": weight, "outputs": outputs}
     given |= {"sums": sums, "d_hidden": d_hidden}
     _run("relu" if rectified else "tanh", True, given, steps, rows, size, reverse)
-    return sums, d_hidden, parameter_gradients(sums, outputs, hidden, reverse, False)[0]
+    d_w_hh, d_w_ih, d_bias, _ = parameter_gradients(sums, outputs, hidden, reverse, input is not None, _readable(input))
+    return sums, d_w_ih, d_w_hh, d_bias, *((d_hidden,) if states else ())

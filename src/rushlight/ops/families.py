@@ -48,6 +48,7 @@ from . import (
     quantiles,
     random,
     recurrent,
+    recurrent_sequences,
     recurrent_stacks,
     reduce,
     scan,

@@ -14,7 +14,7 @@ from .table import conj, functions, op, widened
 _ARRAYS = SimpleNamespace(
     cat=np.concatenate, stack=np.stack, tanh=np.tanh, zeros_like=np.zeros_like, rows=lambda array: array
 )
-_TENSORS = SimpleNamespace(
+TENSORS = SimpleNamespace(
     cat=lambda parts, dim: functions.cat(parts, dim),
     stack=lambda parts, dim: functions.stack(parts, dim),
     tanh=lambda tensor: functions.tanh(tensor),
@@ -23,14 +23,14 @@ _TENSORS = SimpleNamespace(
 )
 
 
-def _recorded(*tensors):
+def recorded(*tensors):
     """Whether what is now computed from ``tensors``, outputs and gradients that a rule was given, enters the graph."""
     if not functions.interposers and not functions.is_grad_enabled():
         return False
     return any(tensor is not None and tensor.unsqueeze(0)._is_tracked() for tensor in tensors)
 
 
-def _conjugates(gradients):
+def conjugates(gradients):
     """The complex conjugates of some gradients; of real ones, they themselves.
 
     The formulas have no conjugates. Cells are holomorphic, so that the gradients of complex ones are the conjugates of
@@ -49,31 +49,18 @@ def _states_before(m, states, first, reverse):
     return m.cat([states[1:], first] if reverse else [first, states[:-1]], 0)
 
 
-def _last(states, reverse):
-    """The state after the last step that is taken: (1, N, size), in memory of its own."""
-    return states[:1].copy() if reverse else states[-1:].copy()
-
-
-def _with_last(gradient, d_last, states, reverse):
-    """The gradient of all states, given that of their copy in `_last`, too; either may be None."""
-    if d_last is None:
-        return gradient
-    found = functions.select_gradient(d_last[0], states.shape, 0, 0 if reverse else -1)
-    return found if gradient is None else gradient + found
-
-
 def _parts(row, count):
     """The ``count`` gates of a row, side by side."""
     size = row.shape[1] // count
     return [row[:, k * size : (k + 1) * size] for k in range(count)]
 
 
-def _weight_gradient(d_gates, before):
+def weight_gradient(d_gates, before):
     """The gradient of a weight that multiplied the state before every step on its way to the gates."""
     return d_gates.reshape(-1, d_gates.shape[2]).T @ before.reshape(-1, before.shape[2])
 
 
-def _on_arrays(formula, *arrays_and_flags):
+def on_arrays(formula, *arrays_and_flags):
     """Run a gradient's formula on arrays, in float32 where they are half precision."""
     wide = [widened(a) if isinstance(a, np.ndarray) else a for a in arrays_and_flags]
     dtype = next(a.dtype for a in arrays_and_flags if isinstance(a, np.ndarray))
@@ -128,10 +115,10 @@ class lstm_layer:
 
     def gradients(grads, hidden, cell, weight, reverse, result0, result1, result2):
         known = (hidden, cell, weight, result0, result1, result2, reverse)
-        grads = _conjugates(grads)
-        if _recorded(result0, *grads):
-            return _conjugates(_lstm_gradients(_TENSORS, *grads, *known))
-        return _conjugates(functions.lstm_layer_backward(*grads, *known))
+        grads = conjugates(grads)
+        if recorded(result0, *grads):
+            return conjugates(lstm_gradients(TENSORS, *grads, *known))
+        return conjugates(functions.lstm_layer_backward(*grads, *known))
 
     def samples():
         draw = np.random.default_rng(0).standard_normal
@@ -139,7 +126,7 @@ class lstm_layer:
             yield (draw((4, 2, 12)), draw((2, 3)), draw((2, 3)), draw((12, 3)), reverse), {}
 
 
-def _lstm_gradients(m, d_outputs, d_cells, d_values, hidden, cell, weight, outputs, cells, values, reverse):
+def lstm_gradients(m, d_outputs, d_cells, d_values, hidden, cell, weight, outputs, cells, values, reverse):
     before, cells_before = (_states_before(m, *x, reverse) for x in ((outputs, hidden), (cells, cell)))
     d_outputs, d_cells, d_values = m.rows(d_outputs), m.rows(d_cells), m.rows(d_values)
     cells, cells_before, values = m.rows(cells), m.rows(cells_before), m.rows(values)
@@ -164,7 +151,7 @@ def _lstm_gradients(m, d_outputs, d_cells, d_values, hidden, cell, weight, outpu
         d_hidden = d_row @ weight
         d_cell = d_cell * forget
     d_gates = m.stack(d_gates, 0)
-    return d_gates, d_hidden, d_cell, _weight_gradient(d_gates, before)
+    return d_gates, d_hidden, d_cell, weight_gradient(d_gates, before)
 
 
 @op(
@@ -176,89 +163,7 @@ class lstm_layer_backward:
     """The gradients of an LSTM layer's four tensors, from those of its results."""
 
     def forward(*arguments):
-        return _on_arrays(_lstm_gradients, *arguments)
-
-
-def _projected(input, weight, biases):
-    """The input's part of all gates: (steps, N, gates) of (steps, N, size)."""
-    gates = input @ weight.T
-    for bias in biases:
-        if bias is not None:
-            gates += bias
-    return gates
-
-
-@op(
-    "lstm_sequence(Tensor input, Tensor? hidden, Tensor? cell, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
-    "Tensor? b_hh=None, bool reverse=False) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
-    names=(),
-    node="MkldnnRnnLayerBackward0",
-)
-class lstm_sequence:
-    """As ``lstm_layer``, from the input, (steps, N, input size), on: all weights' gradients come from one place.
-
-    ``hidden`` and ``cell`` may be None for zeros. Returns the hidden states after every step, the last hidden and the
-    last cell state, (1, N, size) each, the cell states after every step, and the gates' values.
-    """
-
-    def forward(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
-        dtype = input.dtype
-        zeros = np.zeros((input.shape[1], w_hh.shape[1]), dtype) if hidden is None or cell is None else None
-        hidden, cell = (zeros if state is None else state for state in (hidden, cell))
-        input, w_ih, b_ih, b_hh = (None if a is None else widened(a) for a in (input, w_ih, b_ih, b_hh))
-        gates = _projected(input, w_ih, (b_ih, b_hh))
-        outputs, cells, values = lstm_layer.forward(gates.astype(dtype, copy=False), hidden, cell, w_hh, reverse)
-        return outputs, _last(outputs, reverse), _last(cells, reverse), cells, values
-
-    def gradients(grads, input, hidden, cell, w_ih, w_hh, reverse, result0, result3, result4, needs):
-        known = (hidden, cell, w_hh, result0, result3, result4, reverse)
-        d_outputs, d_hidden, d_cell, d_cells, d_values = _conjugates(grads)
-        grads = (
-            _with_last(d_outputs, d_hidden, result0, reverse),
-            _with_last(d_cells, d_cell, result3, reverse),
-            d_values,
-        )
-        if _recorded(result0, *grads):
-            found = _lstm_sequence_gradients(_TENSORS, *grads, *known, input, True)
-        else:
-            found = functions.lstm_sequence_backward(*grads, *known, input, needs[1] or needs[2])
-        d_gates, d_w_ih, d_w_hh, d_bias, *d_states = found
-        d_states = d_states or (None, None)
-        d_input = d_gates @ w_ih if needs[0] else None
-        d_biases = d_bias if needs[5] else None, d_bias if needs[6] else None
-        return _conjugates((d_input, *d_states, d_w_ih, d_w_hh, *d_biases))
-
-    def samples():
-        draw = np.random.default_rng(0).standard_normal
-        for reverse in (False, True):
-            states, weights = (draw((2, 3)), draw((2, 3))), (draw((12, 5)), draw((12, 3)))
-            yield (draw((4, 2, 5)), *states, *weights, draw(12), draw(12), reverse), {}
-        yield (draw((4, 2, 5)), None, None, *weights), {}
-
-
-def _projection_gradients(d_gates, input):
-    """The gradients of the weight that multiplied the input, and of a bias."""
-    return _weight_gradient(d_gates, input), d_gates.reshape(-1, d_gates.shape[2]).sum(0)
-
-
-def _lstm_sequence_gradients(m, *arguments):
-    *arguments, input, states = arguments
-    d_gates, *d_states, d_w_hh = _lstm_gradients(m, *arguments)
-    d_w_ih, d_bias = _projection_gradients(d_gates, input)
-    return d_gates, d_w_ih, d_w_hh, d_bias, *(d_states if states else ())
-
-
-@op(
-    "lstm_sequence_backward(Tensor? grad_outputs, Tensor? grad_cells, Tensor? grad_values, Tensor? hidden, Tensor? cell, "
-    "Tensor w_hh, Tensor outputs, Tensor cells, Tensor values, bool reverse, Tensor input, bool states) "
-    "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-    names=(),
-)
-class lstm_sequence_backward:
-    """The gradients of the gates' sums, the two weights (the input's first), a bias and, if wanted, both ``states``."""
-
-    def forward(*arguments):
-        return _on_arrays(_lstm_sequence_gradients, *arguments)
+        return on_arrays(lstm_gradients, *arguments)
 
 
 # ---------------------------------------------------------------- simple RNN
@@ -294,9 +199,9 @@ class rnn_layer:
 
     def gradients(grad, hidden, weight, rectified, reverse, result):
         known = (conj(grad), hidden, weight, result, rectified, reverse)
-        if _recorded(result, grad):
-            return _conjugates(_rnn_gradients(_TENSORS, *known))
-        return _conjugates(functions.rnn_layer_backward(*known))
+        if recorded(result, grad):
+            return conjugates(rnn_gradients(TENSORS, *known))
+        return conjugates(functions.rnn_layer_backward(*known))
 
     def samples():
         draw = np.random.default_rng(0).standard_normal
@@ -304,17 +209,17 @@ class rnn_layer:
             yield (draw((4, 2, 3)), draw((2, 3)), draw((3, 3)), rectified, rectified), {}
 
 
-def _rnn_gradients(m, d_outputs, hidden, weight, outputs, rectified, reverse):
+def rnn_gradients(m, d_outputs, hidden, weight, outputs, rectified, reverse):
     before = _states_before(m, outputs, hidden, reverse)
     d_outputs, outputs = m.rows(d_outputs), m.rows(outputs)
-    d_hidden = m.zeros_like(hidden)
+    d_hidden = m.zeros_like(outputs[0])
     d_gates = [None] * len(outputs)
     for step in reversed(_steps(len(outputs), reverse)):
         output = outputs[step]
         d_gates[step] = (d_hidden + d_outputs[step]) * ((output > 0) if rectified else 1 - output * output)
         d_hidden = d_gates[step] @ weight
     d_gates = m.stack(d_gates, 0)
-    return d_gates, d_hidden, _weight_gradient(d_gates, before)
+    return d_gates, d_hidden, weight_gradient(d_gates, before)
 
 
 @op(
@@ -326,7 +231,7 @@ class rnn_layer_backward:
     """The gradients of a simple recurrent layer's three tensors, from that of its result."""
 
     def forward(*arguments):
-        return _on_arrays(_rnn_gradients, *arguments)
+        return on_arrays(rnn_gradients, *arguments)
 
 
 # ---------------------------------------------------------------- GRU
@@ -380,9 +285,9 @@ class gru_layer:
     def gradients(grads, hidden, weight, bias, reverse, result0, result1, result2):
         known = (hidden, weight, result0, result1, result2, reverse)
         run = functions.gru_layer_backward
-        if _recorded(result0, *grads):
-            run = lambda *arguments: _gru_gradients(_TENSORS, *arguments)
-        *found, d_bias = _conjugates(run(*_conjugates(grads), *known))
+        if recorded(result0, *grads):
+            run = lambda *arguments: gru_gradients(TENSORS, *arguments)
+        *found, d_bias = conjugates(run(*conjugates(grads), *known))
         return *found, None if bias is None else d_bias
 
     def samples():
@@ -392,11 +297,11 @@ class gru_layer:
         yield (draw((4, 2, 9)), draw((2, 3)), draw((9, 3))), {}
 
 
-def _gru_gradients(m, d_outputs, d_values, d_inner, hidden, weight, outputs, values, inner, reverse):
+def gru_gradients(m, d_outputs, d_values, d_inner, hidden, weight, outputs, values, inner, reverse):
     before = _states_before(m, outputs, hidden, reverse)
     d_outputs, d_values, d_inner = m.rows(d_outputs), m.rows(d_values), m.rows(d_inner)
     states, values, inner = m.rows(before), m.rows(values), m.rows(inner)
-    d_hidden = m.zeros_like(hidden)
+    d_hidden = m.zeros_like(states[0])
     d_gates, d_sums = [None] * len(values), [None] * len(values)
     for step in reversed(_steps(len(values), reverse)):
         reset, update, candidate = _parts(values[step], 3)
@@ -417,7 +322,7 @@ def _gru_gradients(m, d_outputs, d_values, d_inner, hidden, weight, outputs, val
         d_hidden = d_hidden * update + d_sums[step] @ weight
     d_sums = m.stack(d_sums, 0)
     d_bias = d_sums.reshape(-1, d_sums.shape[2]).sum(0)
-    return m.stack(d_gates, 0), d_hidden, _weight_gradient(d_sums, before), d_bias
+    return m.stack(d_gates, 0), d_hidden, weight_gradient(d_sums, before), d_bias
 
 
 @op(
@@ -429,4 +334,4 @@ class gru_layer_backward:
     """The gradients of a GRU layer's three tensors and of its bias, from those of its results."""
 
     def forward(*arguments):
-        return _on_arrays(_gru_gradients, *arguments)
+        return on_arrays(gru_gradients, *arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import NamedTuple
 
 from ..base.errors import hinted
 from .table import composite, functions
@@ -167,60 +168,90 @@ def _last(states, reverse):
     return states.select(0, 0 if reverse else -1)
 
 
-def _run_layer(block, input, batch_sizes, state, weights, reverse):
+def _lstm_sequence(input, state, weights, reverse):
+    outputs, *last, _, _ = functions.lstm_sequence(input, *state, *weights, reverse)
+    return outputs, last
+
+
+def _gru_sequence(input, state, weights, reverse):
+    outputs, last, _, _ = functions.gru_sequence(input, *state, *weights, reverse)
+    return outputs, (last,)
+
+
+def _tanh_sequence(input, state, weights, reverse):
+    outputs, last = functions.rnn_sequence(input, *state, *weights, False, reverse)
+    return outputs, (last,)
+
+
+def _relu_sequence(input, state, weights, reverse):
+    outputs, last = functions.rnn_sequence(input, *state, *weights, True, reverse)
+    return outputs, (last,)
+
+
+class _Kind(NamedTuple):
+    """A kind of layer: its numbers of gates and states, how it runs from the input on, and from blocks of gates on."""
+
+    gates: int
+    states: int
+    sequence: object
+    block: object
+
+
+_KINDS = {
+    "lstm": _Kind(4, 2, _lstm_sequence, _lstm_block),
+    "gru": _Kind(3, 1, _gru_sequence, _gru_block),
+    "rnn_tanh": _Kind(1, 1, _tanh_sequence, _tanh_block),
+    "rnn_relu": _Kind(1, 1, _relu_sequence, _relu_block),
+}
+
+
+def _run_layer(kind, input, batch_sizes, state, weights, reverse):
     """The hidden states of every step in their order, and the last state of every sequence, (1, N, size) each.
 
     A ``state`` of None is zeros.
     """
-    w_ih, w_hh, b_ih, b_hh, w_hr = weights
-    if (
-        block is _lstm_block
-        and batch_sizes is None
-        and w_hr is None
-        and _belong_together(input, w_ih, w_hh, b_ih, b_hh)
-    ):
+    *weights, w_hr = weights
+    if batch_sizes is None and w_hr is None and _belong_together(kind.gates, input, *weights):
         if state is None:
-            state = None, None
+            state = (None,) * kind.states
         else:
-            _check_state(state, input, input.shape[1], w_hh)
-        outputs, *last, _, _ = functions.lstm_sequence(input, *state, w_ih, w_hh, b_ih, b_hh, reverse)
-        return outputs, last
+            _check_state(state, input, input.shape[1], weights[1])
+        return kind.sequence(input, state, weights, reverse)
     if state is None:
-        state = _zero_state(block, input, batch_sizes, w_hh, w_hr)
-    outputs, state = _run_in_blocks(block, input, batch_sizes, state, weights, reverse)
+        state = _zero_state(kind, input, batch_sizes, weights[1], w_hr)
+    outputs, state = _run_in_blocks(kind, input, batch_sizes, state, (*weights, w_hr), reverse)
     return outputs, [functions.stack((part,)) for part in state]
 
 
-def _zero_state(block, input, batch_sizes, w_hh, w_hr):
+def _zero_state(kind, input, batch_sizes, w_hh, w_hr):
     """The state that a layer begins with where none is given."""
     batch = input.shape[1] if batch_sizes is None else batch_sizes[0]
     hidden = functions.zeros(batch, w_hh.shape[1], dtype=input.dtype, device=input.device)
-    if block is not _lstm_block:
-        return (hidden,)
     if w_hr is None:
-        return hidden, hidden
+        return (hidden,) * kind.states
     return hidden, functions.zeros(batch, w_hr.shape[1], dtype=input.dtype, device=input.device)
 
 
-def _run_in_blocks(block, input, batch_sizes, state, weights, reverse):
+def _run_in_blocks(kind, input, batch_sizes, state, weights, reverse):
     """As `_run_layer`, the input's part of all gates first."""
     w_ih, w_hh, b_ih, b_hh, _ = weights
-    bias = b_ih if block is _gru_block or b_ih is None else b_ih + b_hh
+    bias = b_ih if kind.block is _gru_block or b_ih is None else b_ih + b_hh
     gates = functions.linear(input, w_ih, bias)
     _check_state(state, gates, gates.shape[1] if batch_sizes is None else batch_sizes[0], w_hh)
     if batch_sizes is None:
-        return block(gates, state, weights, reverse)
+        return kind.block(gates, state, weights, reverse)
     runs = [(size, len(list(steps))) for size, steps in groupby(batch_sizes)]
     pieces = gates.split([size * steps for size, steps in runs])
     pieces = [piece.view(steps, size, -1) for piece, (size, steps) in zip(pieces, runs)]
-    outputs, state = (_backward_packed if reverse else _forward_packed)(block, pieces, state, weights)
+    outputs, state = (_backward_packed if reverse else _forward_packed)(kind.block, pieces, state, weights)
     return functions.cat([output.flatten(0, 1) for output in outputs]), state
 
 
-def _belong_together(input, w_ih, w_hh, *biases):
+def _belong_together(gates, input, w_ih, w_hh, *biases):
     """Whether a padded input and a layer's parameters have one dtype and fitting sizes."""
-    shape, dtype, gates = input.shape, input.dtype, 4 * w_hh.shape[-1]
-    expected = (gates, shape[-1]), (gates, gates // 4), (gates,), (gates,)
+    shape, dtype, size = input.shape, input.dtype, w_hh.shape[-1]
+    width = gates * size
+    expected = (width, shape[-1]), (width, size), (width,), (width,)
     for tensor, fitting in zip((w_ih, w_hh, *biases), expected):
         if tensor is not None and not (tensor.dtype is dtype and tensor.shape == fitting):
             return False
@@ -296,7 +327,7 @@ def _group_weights(params, has_biases, projected):
     return groups
 
 
-def _run_stack(block, input, batch_sizes, states, groups, num_layers, dropout, train, bidirectional):
+def _run_stack(kind, input, batch_sizes, states, groups, num_layers, dropout, train, bidirectional):
     """Run every layer on the outputs of the one below; return the top's outputs and all final states, stacked.
 
     ``states`` of None are zeros.
@@ -318,7 +349,7 @@ def _run_stack(block, input, batch_sizes, states, groups, num_layers, dropout, t
         outputs = []
         for direction in range(directions):
             at = level * directions + direction
-            output, final = _run_layer(block, input, batch_sizes, starts[at], groups[at], direction == 1)
+            output, final = _run_layer(kind, input, batch_sizes, starts[at], groups[at], direction == 1)
             outputs.append(output)
             finals.append(final)
         input = functions.cat(outputs, -1) if bidirectional else outputs[0]
@@ -355,9 +386,6 @@ def _bind(name, args, kwargs):
     return values
 
 
-_BLOCKS = {"lstm": _lstm_block, "gru": _gru_block, "rnn_tanh": _tanh_block, "rnn_relu": _relu_block}
-
-
 def recurrent(
     name, input, batch_sizes, states, params, has_biases, num_layers, dropout, train, bidirectional, batch_first,
     projected,
@@ -378,7 +406,7 @@ def recurrent(
         )
     groups = _group_weights(params, has_biases, projected)
     output, finals = _run_stack(
-        _BLOCKS[name], input, batch_sizes, states, groups, num_layers, dropout, train, bidirectional
+        _KINDS[name], input, batch_sizes, states, groups, num_layers, dropout, train, bidirectional
     )
     return (output.transpose(0, 1) if batch_first else output, *finals)
 

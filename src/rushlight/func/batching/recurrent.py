@@ -18,7 +18,7 @@ def attention(call):
     return each(call.run(**changes), lambda part: unfolded(part, call.size))
 
 
-@rule("lstm_layer", "lstm_sequence", "rnn_layer", "gru_layer")
+@rule("lstm_layer", "rnn_layer", "gru_layer", "lstm_sequence", "rnn_sequence", "gru_sequence")
 def layer(call):
     """Sequences (steps, samples, ...) and states (samples, ...); layers of their own run one by one."""
     sequence = call.tensors()[0]
@@ -32,7 +32,7 @@ def layer(call):
 
 ONE_BY_ONE.update(
     dict.fromkeys(
-        ("lstm_layer_backward", "lstm_sequence_backward", "rnn_layer_backward", "gru_layer_backward"),
+        [f"{kind}_{part}_backward" for kind in ("lstm", "rnn", "gru") for part in ("layer", "sequence")],
         "the gradient of the weights is summed over the samples in one pass, and each entry needs its own",
     )
 )
