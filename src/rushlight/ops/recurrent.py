@@ -36,7 +36,12 @@ def conjugates(gradients):
     The formulas have no conjugates. Cells are holomorphic, so that the gradients of complex ones are the conjugates of
     what the formulas make of conjugates.
     """
-    return tuple([None if gradient is None else conj(gradient) for gradient in gradients])
+    for gradient in gradients:
+        if gradient is not None:
+            if conj(gradient) is gradient:
+                return gradients
+            return tuple([None if gradient is None else conj(gradient) for gradient in gradients])
+    return gradients
 
 
 def _steps(count, reverse):

@@ -131,7 +131,8 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self):
-        return [getattr(self, name) for name in self._flat_weights_names]
+        own = self._parameters  # where they are, unless a parametrization computes one
+        return [own[name] if name in own else getattr(self, name) for name in self._flat_weights_names]
 
     def check_input(self, input, batch_sizes):
         """ValueError or RuntimeError unless ``input`` has this layer's dtype, rank and size."""
