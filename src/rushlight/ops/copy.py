@@ -158,7 +158,7 @@ def refuse_shared(target, source):
 
 def refuse_partly_shared(target, source):
     """As `refuse_shared`, but the very same elements in the same order are no harm."""
-    if np.may_share_memory(target, source) and not is_same_window(target, source):
+    if target is not source and np.may_share_memory(target, source) and not is_same_window(target, source):
         refuse_shared(target, source)
 
 
@@ -202,7 +202,7 @@ def copy_(input, src, non_blocking=False):
     return functions.copy_from(input, src)
 
 
-@op("fill_(Tensor self, any value) -> Tensor", kind=INPLACE, names=(), node="FillBackward2")
+@op("fill_(Tensor self, Scalar value) -> Tensor", kind=INPLACE, names=(), node="FillBackward2")
 class fill_number:
     """Write one number everywhere."""
 

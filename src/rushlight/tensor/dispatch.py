@@ -68,7 +68,7 @@ def short(op):
         classes = (*map(type, args),)
         signature = known.get(classes)
         if signature is None:
-            signature = known[classes] = _signature(schema_of(op), op, classes) or ()
+            signature = known[classes] = short_call(schema_of(op), op, classes) or ()
         if not signature:
             return slow(*args)
         schema, rest, tensors, int_lists, gathers, node_type = signature
@@ -113,7 +113,7 @@ def short(op):
     return named(call, op)
 
 
-def _signature(schema, op, classes):
+def short_call(schema, op, classes):
     """How `short` runs a call with positional arguments of these classes; None where it cannot.
 
     Returns the schema, the values of the arguments left out, the positions of tensors and of lists of ints, whether the

@@ -97,6 +97,9 @@ def broadcast_size(first, *others):
 
 def fills(out, arrays):
     """Whether operands of these shapes give a result of the shape of ``out``."""
+    shape = out.shape
+    if all(a is None or a.shape == shape or not a.ndim for a in arrays):
+        return any(a is not None and a.ndim for a in arrays)
     try:
         return np.broadcast_shapes(*[a.shape for a in arrays if a is not None]) == out.shape
     except ValueError:

@@ -24,71 +24,176 @@ from ..ops.table import functions
 from .base import quiet, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
-from .dispatch import named
-from .elementwise import fills
-from .fast import CALM, NATIVE_FLOATS, WITH_NUMBERS, number_array
+from .dispatch import named, short_call
+from .elementwise import array_function
+from .fast import CALM, NATIVE_FLOATS, WITH_NUMBERS, number_array, ready_dtypes
 from .interposers import INTERPOSERS, innermost
-from .writes import bump, run_inplace, write_result
+from .writes import bump, is_tracked, run_inplace, write_result
 
 array_of, size_of = attrgetter("_array"), attrgetter("size")
 ndarray = np.ndarray
 VALUES = frozenset((type(None), bool, int, float, str, tuple))
+FLOATS = dtypes.FLOATS
 
 
 def inplace_form(op):
     """The in-place form of an operation: ``name_(self, ...)`` writes the result into self."""
     name = op.name + "_"
-    ufunc = op.ufunc if op.kind == table.BINARY and default_rule(op) in (table.PROMOTE, table.FLOAT) else None
-    ufunc = ufunc if isinstance(ufunc, np.ufunc) and not op.refuse else None
-    elements, large = elementwise_elements(op), run_elementwise
-    options = None if ufunc is None else tuple(a.default for a in schema_of(op).arguments[2:])
-    numbered = WITH_NUMBERS if ufunc in CALM and not op.with_number else {}
+    write = _plain_write(op)
 
     def call(self, *args, **kwargs):
-        # The common small cases: a ufunc, one dtype or a number, nothing recorded.
-        if ufunc is not None and self._edge is None and len(args) == 1 and not kwargs and not INTERPOSERS:
-            other = args[0]
-            if other.__class__ in PLAIN_CLASSES and (other._edge is None or not state.recording):
-                x, y = self._array, other._array
-                if x.dtype is y.dtype and x.dtype in dtypes.FLOATS:
-                    if y.base is not None or x.base is not None:
-                        refuse_overlap(x)
-                        refuse_partly_shared(x, y)
-                    try:
-                        if (
-                            x.size < elements
-                            or (x.shape != y.shape and not fills(x, (x, y)))
-                            or large(op, (x, y), options, out=x) is NotImplemented
-                        ):
-                            quiet.run(ufunc, x, y, out=x)
-                    except ValueError:
-                        return run_inplace(op, schema_of(op), schema_of(op).bind((self, *args), kwargs), name)
-                    bump(self, name)
-                    return self
-            x = self._array
-            if other.__class__ in numbered.get(x.dtype, ()) and x.size < elements and self.__class__ in PLAIN_CLASSES:
-                if x.base is not None:
-                    refuse_overlap(x)
-                try:
-                    quiet.run(ufunc, x, number_array(other, x.dtype), out=x)
-                except OverflowError:  # beyond 64 bits: the general path wraps it or says so
-                    return run_inplace(op, schema_of(op), schema_of(op).bind((self, *args), kwargs), name)
+        if write is not None and self.__class__ in PLAIN_CLASSES and not INTERPOSERS:
+            edge = self._edge
+            if (edge is None or not (state.recording and is_tracked(edge))) and write(self, args, kwargs):
                 bump(self, name)
                 return self
         schema = op.__dict__.get("parsed") or schema_of(op)
         return run_inplace(op, schema, schema.bind((self, *args), kwargs), name)
 
+    if op.kind == table.BINARY and isinstance(op.ufunc, np.ufunc) and not op.refuse and _keeps_dtype(op):
+        call = _ufunc_write(op, name, call)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"In-place form of `{op.name}`: the result is written into the tensor, which is returned."
     return call
 
 
+def _takes_numbers(op):
+    """The classes of Python numbers, by dtype, that an operation takes as a second operand whatever their value."""
+    return WITH_NUMBERS if op.ufunc in CALM and not op.with_number else {}
+
+
+def _keeps_dtype(op):
+    """Whether an elementwise operation gives floats of the dtype that its operands have."""
+    return op.kind in (table.UNARY, table.BINARY, table.ELEMENTWISE) and default_rule(op) in (
+        table.PROMOTE,
+        table.FLOAT,
+    )
+
+
+def _ufunc_write(op, name, otherwise):
+    """The in-place form of a ufunc of two operands: nothing recorded, floats of one dtype or a number; else ``otherwise``."""
+    ufunc, elements, large, numbered = op.ufunc, elementwise_elements(op), run_elementwise, _takes_numbers(op)
+    options = tuple(a.default for a in schema_of(op).arguments[2:])
+
+    def call(self, *args, **kwargs):
+        edge = self._edge
+        if (edge is not None and state.recording) or len(args) != 1 or kwargs or INTERPOSERS:
+            return otherwise(self, *args, **kwargs)
+        other, x = args[0], self._array
+        dtype = x.dtype
+        if other.__class__ in PLAIN_CLASSES:
+            y = other._array
+            if dtype is not y.dtype or dtype not in FLOATS or (other._edge is not None and state.recording):
+                return otherwise(self, other)
+            if y.base is not None or x.base is not None:
+                refuse_overlap(x)
+                refuse_partly_shared(x, y)
+        elif other.__class__ in numbered.get(dtype, ()) and self.__class__ in PLAIN_CLASSES:
+            y = None
+            if x.base is not None:
+                refuse_overlap(x)
+        else:
+            return otherwise(self, other)
+        try:
+            if y is None:
+                y = number_array(other, dtype)
+            plain = x.size < elements or (y.ndim and x.shape != y.shape)
+            if plain or large(op, (x, y), options, out=x) is NotImplemented:
+                quiet.run(ufunc, x, y, out=x)
+        except (ValueError, OverflowError):  # the general path says what is wrong, or wraps the number
+            return otherwise(self, other)
+        bump(self, name)
+        return self
+
+    return call
+
+
+def _plain_write(op):
+    """A function that runs an in-place call on plain operands and says whether it did; None where the dtype may change.
+
+    It takes a tensor, the other arguments and those by name: tensors of the same dtype which need no gradient and fit,
+    numbers and plain options.
+    """
+    if not _keeps_dtype(op):
+        return None
+    schema, check, elements = schema_of(op), op.check, elementwise_elements(op)
+    kinds, defaults, places = [a.is_tensor for a in schema.arguments], schema.defaults, schema.index
+    evaluate, numbered = op.numpy or array_function(op), _takes_numbers(op)
+    ready = ready_dtypes(op, NATIVE_FLOATS | numbered.keys())
+
+    def write(self, args, kwargs):
+        values = [self, *args, *defaults[len(args) + 1 :]]
+        for name, value in kwargs.items():
+            place = places.get(name, 0)
+            if place <= len(args):
+                return False
+            values[place] = value
+        x, recording = self._array, state.recording
+        dtype = x.dtype
+        if dtype not in ready or len(args) >= schema.positional:
+            return False
+        plain, arrays = [], []
+        for value, is_operand in zip(values, kinds):
+            kind = value.__class__
+            if kind in PLAIN_CLASSES:
+                array = value._array
+                if array.dtype is not dtype or (recording and is_tracked(value._edge)):
+                    return False
+                if array.shape != x.shape[x.ndim - array.ndim :]:
+                    return False
+                value = array
+                arrays.append(array)
+            elif is_operand and (kind is int or (kind is float and dtype in NATIVE_FLOATS)):
+                value = number_array(value, dtype)
+            elif value is not None and (is_operand or kind not in (int, float, str)):
+                return False
+            plain.append(value)
+        refuse_overlap(x)
+        for array in arrays:
+            refuse_partly_shared(x, array)
+        if check is not None:
+            check(*values)
+        if x.size < elements:
+            np.copyto(x, quiet.run(evaluate, *plain))
+            return True
+        operands = [value for value, is_operand in zip(plain, kinds) if is_operand]
+        options = tuple([value for value, is_operand in zip(plain, kinds) if not is_operand])
+        return run_elementwise(op, operands, options, out=x) is not NotImplemented
+
+    return write
+
+
 def inplace_only(op):
     """Operations that exist only in place (``fill_``, ``uniform_``, ...): forward writes into its first array."""
+    own_name, forward, elements = op.name, op.forward, elements_of(op.name)
+    known = {}  # classes of the arguments of a call -> what `short_call` says of it, empty where it takes the general way
 
     def call(*args, **kwargs):
+        # The common case: plain tensors and plain values, nothing recorded.
+        if not kwargs and not INTERPOSERS:
+            classes = (*map(type, args),)
+            signature = known.get(classes)
+            if signature is None:
+                signature = short_call(schema_of(op), op, classes)
+                simple = signature is not None and not signature[3] and not signature[4]
+                signature = known[classes] = signature if simple else ()
+            if signature:
+                values = args + signature[1]
+                arrays, recording, large = [*values], state.recording, False
+                for position in signature[2]:
+                    value = values[position]
+                    if recording and is_tracked(value._edge):
+                        break
+                    array = arrays[position] = value._array
+                    if array.size >= elements:
+                        large = True
+                else:
+                    if not large or kernel_of(own_name)(*arrays) is NotImplemented:
+                        quiet.run(forward, *arrays)
+                    bump(args[0], own_name)
+                    return args[0]
         schema = op.__dict__.get("parsed") or schema_of(op)
-        return run_inplace(op, schema, schema.bind(args, kwargs), op.name)
+        return run_inplace(op, schema, schema.bind(args, kwargs), own_name)
 
     return named(call, op)
 

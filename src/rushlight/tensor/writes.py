@@ -99,10 +99,14 @@ def _any_requires_grad(schema, values):
     for position in schema.tensor_positions:
         value = values[position]
         for each in value if value.__class__ is list else (value,):
-            edge = getattr(each, "_edge", None)
-            if edge is not None and (edge.__class__ is not View or edge.requires_grad):
+            if is_tracked(getattr(each, "_edge", None)):
                 return True
     return False
+
+
+def is_tracked(edge):
+    """Whether a tensor with this edge requires grad; does not look whether its history can be followed."""
+    return edge is not None and (edge.__class__ is not View or edge.requires_grad)
 
 
 def _needs(schema, values):
