@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from ..base.settings import get_num_threads
 from ..base.shapes import wrap_dim
 from ..ops import embedding as embedding_ops
 from ..ops import index as index_ops
@@ -15,17 +16,20 @@ from . import indexing_programs as programs
 from . import selection
 from .elementwise import copy
 from .host import lanes
-from .kernel import compiled
+from .kernel import compiled, pool
 from .routing import kernel_for
+from .scratch import scratch
 from .value_types import NUMPY
 
-_ALONE = 1 << 14  # elements up to which other threads are not called in
+ALONE = 1 << 14  # elements up to which other threads are not called in
 _WORTHWHILE = 1 << 12  # elements of a result below which NumPy has copied them by the time that a kernel is called
 _LARGE_COPY = 1 << 18  # elements
 _MOVED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # an element's size -> as what it is moved
-_ADDED = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
-_POSITIONS = {np.dtype(np.int32): "i32", np.dtype(np.int64): "i64"}
+ADDED = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
+POSITIONS = {np.dtype(np.int32): "i32", np.dtype(np.int64): "i64"}
 _PICKING_CHUNKS = 64
+_STRIP = 4  # vectors of a row to which a chunk adds
+_PARTS = 2  # chunks for each thread into which rows are divided that would be one
 _PICKED_LINES = 8  # single numbers out of fewer lines are left to NumPy: the work would not divide
 
 
@@ -38,15 +42,15 @@ def _kernel(name, scalar, position, *options):
 
 
 def _run(kernel, work):
-    return kernel.alone if work <= _ALONE else kernel.threaded
+    return kernel.alone if work <= ALONE else kernel.threaded
 
 
-def _plain(*arrays):
+def are_plain(*arrays):
     """Whether all arrays are what programs can read as they are."""
     return all(a.flags.c_contiguous and a.flags.aligned for a in arrays)
 
 
-def _inside(index, length):
+def all_inside(index, length):
     """Whether all positions (int32 or int64) exist: arrays may have been written to since they were checked."""
     unsigned = index.view(np.uint64) if index.itemsize == 8 else index.view(np.uint32)  # negative ones are huge
     return not index.size or np.maximum.reduce(unsigned, None) < length
@@ -59,8 +63,8 @@ def _around(shape, axis):
 
 def _copied(source, axis, index, shape):
     """A new array of ``shape`` with the slices of ``source`` at ``index`` (checked before), or None."""
-    moved, position = _MOVED.get(source.itemsize), _POSITIONS.get(index.dtype)
-    if moved is None or position is None or not _plain(source, index):
+    moved, position = _MOVED.get(source.itemsize), POSITIONS.get(index.dtype)
+    if moved is None or position is None or not are_plain(source, index):
         return None
     outer, width = _around(source.shape, axis)
     if outer * width * index.size < _WORTHWHILE or (width == 1 and outer < _PICKED_LINES):
@@ -79,35 +83,49 @@ def _pick(source, index, out, outer, length, width, count, step):
     if width == count == step == 1:
         chunks = max(1, min(outer >> 10, _PICKING_CHUNKS))
         outside = np.empty(chunks, np.bool_)
-        kernel = _kernel("pick_ones", _MOVED[source.itemsize], _POSITIONS[index.dtype])
+        kernel = _kernel("pick_ones", _MOVED[source.itemsize], POSITIONS[index.dtype])
         _run(kernel, 4 * outer)(source, index, out, outside, outer, length, chunks)
         return not outside.any()
     chunks = min(outer if width == 1 else outer * count, _PICKING_CHUNKS)
     outside = np.empty(chunks, np.bool_)
-    kernel = _kernel("pick", _MOVED[source.itemsize], _POSITIONS[index.dtype], width == 1)
+    kernel = _kernel("pick", _MOVED[source.itemsize], POSITIONS[index.dtype], width == 1)
     _run(kernel, out.size)(source, index, out, outside, outer, length, width, count, chunks, step)
     return not outside.any()
 
 
 def _copy_of(array):
     """A copy of an array to write into, by all threads where it is large."""
-    found = copy(array) if array.size >= _LARGE_COPY and _plain(array) else NotImplemented
+    found = copy(array) if array.size >= _LARGE_COPY and are_plain(array) else NotImplemented
     return dense_copy(array) if found is NotImplemented else found
 
 
 def _added(target, axis, index, values, fresh=0, skipped=-1):
     """Add the slices ``values`` to those of ``target`` at ``index`` (checked before); whether that was done."""
-    scalar, position = _ADDED.get(target.dtype), _POSITIONS.get(index.dtype)
-    if scalar is None or position is None or values.dtype != target.dtype or not _plain(target, index, values):
+    if target.dtype not in ADDED or index.dtype not in POSITIONS or values.dtype != target.dtype:
+        return False
+    if not are_plain(target, index, values):
         return False
     outer, width = _around(target.shape, axis)
-    sizes = outer, target.shape[axis]
     if width > 1 or fresh or skipped >= 0:
-        kernel = _kernel("add_rows", scalar, position)
-        _run(kernel, values.size)(target, index, values, *sizes, width, index.size, fresh, skipped)
+        add_rows(target, index, values, None, None, outer, target.shape[axis], width, fresh, skipped)
     else:
-        _run(_kernel("add_numbers", scalar, position), values.size)(target, index, values, *sizes, index.size)
+        kernel = _kernel("add_numbers", ADDED[target.dtype], POSITIONS[index.dtype])
+        _run(kernel, values.size)(target, index, values, outer, target.shape[axis], index.size)
     return True
+
+
+def add_rows(target, index, values, owner, scales, outer, length, width, fresh, skipped=-1):
+    """Run the program `indexing_programs.add_rows`."""
+    vectors = min(math.ceil(width / lanes(target.itemsize)), _STRIP)
+    options = vectors, owner is not None, scales is not None
+    kernel = _kernel("add_rows", ADDED[target.dtype], POSITIONS[index.dtype], *options)
+    work, parts = index.size * outer * width + fresh * target.size // 4, 1
+    if work > ALONE:
+        chunks = outer * math.ceil(width / (vectors * lanes(target.itemsize)))
+        parts = max(1, min(_PARTS * get_num_threads() // chunks, length))
+    listed = scratch("listed", programs.LISTED * pool().scratch_areas, np.int64)
+    sizes = outer, length, width, index.size, parts, fresh, skipped
+    _run(kernel, work)(target, index, values, owner, scales, listed, *sizes)
 
 
 @kernel_for("embedding")
@@ -119,7 +137,7 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
 
 @kernel_for("embedding_gradient")
 def embedding_gradient(grad, indices, rows, padding_idx, scale_grad_by_freq):
-    if scale_grad_by_freq or not grad.size or not _inside(indices, rows):
+    if scale_grad_by_freq or not grad.size or not all_inside(indices, rows):
         return NotImplemented
     found = np.empty((rows, grad.shape[-1]), grad.dtype)
     done = _added(found, 0, np.ascontiguousarray(indices), np.ascontiguousarray(grad), 1, padding_idx)
@@ -133,7 +151,7 @@ def _leading_rows(self, indices):
         return None
     if np.minimum.reduce(index, None, initial=0) < 0:
         index = np.where(index < 0, index + self.shape[0], index)
-    return np.ascontiguousarray(index) if _inside(index, self.shape[0]) else None
+    return np.ascontiguousarray(index) if all_inside(index, self.shape[0]) else None
 
 
 @kernel_for("index")
@@ -191,12 +209,12 @@ def index_add(self, dim, index, source, alpha):
 
 @kernel_for("gather")
 def gather(self, dim, index, sparse_grad):
-    moved, position = _MOVED.get(self.itemsize), _POSITIONS.get(index.dtype)
+    moved, position = _MOVED.get(self.itemsize), POSITIONS.get(index.dtype)
     if moved is None or position is None or not index.size or self.ndim != index.ndim or not self.ndim:
         return NotImplemented
     axis = wrap_dim(dim, self.ndim)
     around = self.shape[:axis] + self.shape[axis + 1 :]
-    if around != index.shape[:axis] + index.shape[axis + 1 :] or not _plain(self, index):
+    if around != index.shape[:axis] + index.shape[axis + 1 :] or not are_plain(self, index):
         return NotImplemented
     outer, width = _around(self.shape, axis)
     if width == 1 and outer < _PICKED_LINES:
@@ -212,8 +230,8 @@ def gather(self, dim, index, sparse_grad):
 
 def _scattered(self, dim, index, source, mode):
     """Write ``source`` (an array, for "fill" of one element) along ``dim``; whether that was done."""
-    scalar = _ADDED.get(self.dtype) if mode == "add" else _MOVED.get(self.itemsize)
-    position = _POSITIONS.get(index.dtype)
+    scalar = ADDED.get(self.dtype) if mode == "add" else _MOVED.get(self.itemsize)
+    position = POSITIONS.get(index.dtype)
     if scalar is None or self.itemsize < 4 or position is None or not index.size or source.dtype != self.dtype:
         return False
     if not self.ndim or self.ndim != index.ndim or (mode != "fill" and source.shape != index.shape):
@@ -221,7 +239,7 @@ def _scattered(self, dim, index, source, mode):
     axis = wrap_dim(dim, self.ndim)
     if self.shape[:axis] != index.shape[:axis] or self.shape[axis + 1 :] != index.shape[axis + 1 :]:
         return False
-    if not _plain(self, index, source) or any(np.may_share_memory(self, other) for other in (index, source)):
+    if not are_plain(self, index, source) or any(np.may_share_memory(self, other) for other in (index, source)):
         return False
     outer, width = _around(self.shape, axis)
     kernel = _kernel("scatter_lines" if width > 1 else "scatter_numbers", scalar, position, mode)

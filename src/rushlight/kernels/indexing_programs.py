@@ -9,7 +9,7 @@ from .builder import Builder
 from .program import Program
 
 _COPIED = 1 << 15  # elements that a chunk moves
-_STRIP = 4  # vectors of a row that a chunk adds to
+LISTED = 4096  # positions that `add_rows` looks through at once
 
 
 def copy_rows(scalar, index_scalar, lanes):
@@ -37,35 +37,53 @@ def copy_rows(scalar, index_scalar, lanes):
     return Program("copy_rows", [builder.function])
 
 
-def add_rows(scalar, index_scalar, lanes):
-    """``(target, index, values, outer, length, width, count, fresh, skipped)``: target[o, index[i], :] += values[o, i, :].
+def add_rows(scalar, index_scalar, lanes, vectors, owned=False, scaled=False):
+    """``(target, index, values, owner, scales, listed, outer, length, width, count, parts, fresh, skipped)``:
+    target[o, index[i], :] += values[o, i, :].
 
-    All within bounds and one after the other: a chunk owns some columns of an outer part. With ``fresh`` > 0 the target
-    is cleared first; the row number ``skipped`` gets nothing.
+    All within bounds and one after the other: a chunk owns one of so many ``parts`` of the rows of an outer part, and
+    ``vectors`` of their columns. It lists which of ``LISTED`` positions are its own before it adds their rows: guesses
+    of a branch would be wrong every other time. ``listed`` has room for so many positions for each worker. With
+    ``fresh`` > 0 the target is cleared first; the row number ``skipped`` gets nothing. With ``owned`` what is added at i
+    is values[owner[i], :], with ``scaled`` that times scales[i].
     """
-    sizes = [(name, "i64") for name in ("outer", "length", "width", "count", "fresh", "skipped")]
-    parameters = [("target", f"{scalar}*"), ("index", f"{index_scalar}*"), ("values", f"{scalar}*"), *sizes]
-    builder = Builder("entry", parameters)
-    target, index, values, outer, length, width, count, fresh, skipped = builder.parameters
-    zero = builder.constant(0, target.type.element.with_lanes(lanes))
-    total = builder.select(fresh > 0, outer * length * width, 0)
-    with builder.parallel((total + (_COPIED - 1)) // _COPIED) as chunk:
-        first = chunk * _COPIED
-        end = builder.minimum(first + _COPIED, total)
-        builder.for_lanes(first, end, lanes, lambda at, mask, _: builder.store(zero, target, at, mask))
-    strips = (width + (_STRIP * lanes - 1)) // (_STRIP * lanes)
-    with builder.parallel(outer * strips) as chunk:
-        o, column = chunk // strips, chunk % strips * (_STRIP * lanes)
-        begin, source = builder.offset(target, o * length * width), builder.offset(values, o * count * width)
-        masks = [builder.first_lanes(width - column - i * lanes, lanes) for i in range(_STRIP)]
-        with builder.loop(0, count) as loop:
-            number = builder.convert(builder.load(index, loop.index), "i64")
-            with builder.when(number.differs(skipped)):
-                row, addend = builder.offset(begin, number * width), builder.offset(source, loop.index * width)
+    arrays = [("target", scalar), ("index", index_scalar), ("values", scalar), ("owner", "i64"), ("scales", scalar)]
+    sizes = [(name, "i64") for name in ("outer", "length", "width", "count", "parts", "fresh", "skipped")]
+    builder = Builder("entry", [*((name, kind + "*") for name, kind in arrays), ("listed", "i64*"), *sizes])
+    target, index, values, owner, scales, listed, outer, length, width, count, parts, fresh, skipped = (
+        builder.parameters
+    )
+    strips = (width + (vectors * lanes - 1)) // (vectors * lanes)
+    with builder.parallel(outer * strips * parts) as chunk:
+        rest, part = chunk // parts, chunk % parts
+        o, column = rest // strips, rest % strips * (vectors * lanes)
+        low, high = part * length // parts, (part + 1) * length // parts
+        begin = builder.offset(target, o * length * width + column)
+        source = builder.offset(values, o * count * width + column)
+        mine = builder.offset(listed, builder.worker() * LISTED)
+        masks = [builder.first_lanes(width - column - i * lanes, lanes) for i in range(vectors)]
+        zero = builder.constant(0, target.type.element.with_lanes(lanes))
+        with builder.when(fresh > 0), builder.loop(low, high) as row:
+            for i, mask in enumerate(masks):
+                builder.store(zero, begin, row.index * width + i * lanes, mask)
+        with builder.loop(0, count, LISTED) as block:
+            end = builder.minimum(block.index + LISTED, count)
+            with builder.loop(block.index, end, 1, [builder.constant(0)]) as each:
+                number = builder.convert(builder.load(index, each.index), "i64")
+                wanted = (number >= low) & (number < high) & number.differs(skipped)
+                builder.store(each.index, mine, each.carry[0])
+                each.carry = [each.carry[0] + builder.convert(wanted, "i64")]
+            with builder.loop(0, each.results[0]) as each:
+                position = builder.load(mine, each.index)
+                number = builder.convert(builder.load(index, position), "i64")
+                place = builder.load(owner, position) if owned else position
+                row, addend = builder.offset(begin, number * width), builder.offset(source, place * width)
+                scale = builder.splat(builder.load(scales, position), lanes) if scaled else None
                 for i, mask in enumerate(masks):
-                    at = column + i * lanes
-                    total = builder.load(row, at, lanes, mask) + builder.load(addend, at, lanes, mask)
-                    builder.store(total, row, at, mask)
+                    value = builder.load(addend, i * lanes, lanes, mask)
+                    total = builder.load(row, i * lanes, lanes, mask)
+                    total = total + (value if scale is None else value * scale)
+                    builder.store(total, row, i * lanes, mask)
     return Program("add_rows", [builder.function])
 
 

@@ -1,67 +1,120 @@
 """Embedding bags: rows of a table looked up by number, each bag of them summed, averaged or maximised."""
 
+import functools
+
 import numpy as np
 
 from ..base.errors import hinted
-from .embedding import renormalise, require_row_numbers
-from .index import add_rows
-from .table import composite, functions, op
+from .embedding import embedding_gradient, renormalise, require_row_numbers
+from .table import composite, functions, op, widened
 
-_SIGNATURE = (
-    "embedding_bag(Tensor weight, Tensor rows, Tensor owner, Tensor? factors, int bags, str mode, bool scale_grad_by_freq)"
-    " -> Tensor[]"
-)
+# Row numbers, where each bag begins and ends among them, and factors, one for each row number.
+_BAGS = "Tensor rows, Tensor starts, Tensor ends"
 
 
-@op(_SIGNATURE, names=(), node="EmbeddingBagBackward0")
+@op(f"embedding_bag(Tensor weight, {_BAGS}, Tensor? factors, str mode, bool scale_grad_by_freq) -> Tensor[]",
+    names=(), node="EmbeddingBagBackward0")  # fmt: skip
 class pooled_rows:
-    """The rows ``rows`` of ``weight``, times ``factors`` if there, pooled over those with the same ``owner``.
+    """The rows ``rows`` of ``weight``, times ``factors`` if there, pooled: those from starts[b] to ends[b] are bag b.
 
-    The second result says, for "max", which of ``rows`` gave each element; -1 in empty bags.
+    The second result says, for "max", which row of the table gave each element; -1 in empty bags.
     """
 
-    def forward(weight, rows, owner, factors, bags, mode, scale_grad_by_freq):
-        values = weight.take(rows, 0)
+    def forward(weight, rows, starts, ends, factors, mode, scale_grad_by_freq):
+        counts, positions = _positions(starts, ends)
+        values = widened(weight.take(rows[positions], 0))
         if factors is not None:
-            values = values * factors[:, None]
-        found = np.zeros((bags, weight.shape[1]), weight.dtype)
-        places = np.full(found.shape if mode == "max" else (0,), -1, np.int64)
+            values = values * factors[positions, None]
+        found = np.zeros((len(counts), weight.shape[1]), values.dtype)
         if mode == "max":
-            for place, (bag, row) in enumerate(zip(owner, values)):
-                better = (places[bag] < 0) | (row > found[bag])
-                found[bag, better], places[bag, better] = row[better], place
-        else:
-            add_rows(found, owner, values)
+            found, places = _largest(values, rows[positions], counts, found)
+            return found.astype(weight.dtype, copy=False), places
+        filled = counts > 0
+        if filled.any():
+            found[filled] = np.add.reduceat(values, (np.cumsum(counts) - counts)[filled], axis=0)
         if mode == "mean":
-            found /= _counts(owner, bags).astype(weight.dtype)[:, None]
-        return found, places
+            found /= np.maximum(counts, 1).astype(found.dtype)[:, None]
+        return found.astype(weight.dtype, copy=False), np.empty(0, np.int64)
 
-    def d_weight(grad, weight_shape, rows, owner, factors, bags, mode, scale_grad_by_freq, result1):
-        values = _of_each_row(grad, owner, bags, mode, result1)
-        if factors is not None:
-            values = values * factors.unsqueeze(1)
-        return functions.embedding_gradient(values, rows, weight_shape[0], -1, scale_grad_by_freq)
-
-    def d_factors(grad, weight, rows, owner):
-        return (grad.index_select(0, owner) * weight.index_select(0, rows)).sum(1)
-
-
-def _counts(owner, bags):
-    return np.maximum(np.bincount(owner, minlength=bags), 1)
-
-
-def _of_each_row(grad, owner, bags, mode, places):
-    """The gradient of each looked-up row, given those of the bags."""
-    if mode == "max":
-        kept = functions.where(places < 0, 0, grad)
-        return (
-            grad.new_zeros(owner.shape[0], grad.shape[1]).scatter_add(0, places.clamp(min=0), kept)
-            if owner.numel()
-            else (grad.new_zeros(0, grad.shape[1]))
+    def d_weight(grad, weight_shape, rows, starts, ends, factors, mode, scale_grad_by_freq, result1):
+        if mode == "max":
+            kept = functions.where(result1 < 0, 0, grad)
+            return grad.new_zeros(weight_shape).scatter_add(0, result1.clamp(min=0), kept)
+        return functions.pooled_rows_gradient(
+            grad, rows, starts, ends, factors, weight_shape[0], mode, scale_grad_by_freq
         )
-    if mode == "mean":
-        grad = grad / functions.from_numpy(_counts(owner._array, bags)).to(grad.dtype).unsqueeze(1)
-    return grad.index_select(0, owner)
+
+    def d_factors(grad, weight, rows, starts, ends, mode):
+        return functions.pooled_rows_products(grad, weight, rows, starts, ends, mode)
+
+
+@op(f"pooled_rows_gradient(Tensor grad, {_BAGS}, Tensor? factors, int length, str mode, bool scale_grad_by_freq) -> Tensor",
+    names=(), node="EmbeddingBagBackwardBackward0")  # fmt: skip
+class pooled_rows_gradient:
+    """The gradient of a table of ``length`` whose rows were summed or averaged: what flowed into each row, added up."""
+
+    def forward(grad, rows, starts, ends, factors, length, mode, scale_grad_by_freq):
+        counts, positions = _positions(starts, ends)
+        values = np.repeat(_shared_out(grad, counts, mode), counts, axis=0)
+        if factors is not None:
+            values = values * factors[positions, None]
+        return embedding_gradient.forward(values, rows[positions], length, -1, scale_grad_by_freq)
+
+    def d_grad(grads, rows, starts, ends, factors, length, mode, scale_grad_by_freq):
+        if scale_grad_by_freq:
+            each = 1 / functions.bincount(rows, minlength=length)[rows].to(grads[0].dtype)
+            factors = each if factors is None else factors * each
+        return functions.pooled_rows(grads[0], rows, starts, ends, factors, mode, False)[0]
+
+    def d_factors(grads, grad, rows, starts, ends, length, mode, scale_grad_by_freq):
+        found = functions.pooled_rows_products(grad, grads[0], rows, starts, ends, mode)
+        if scale_grad_by_freq:
+            found = found / functions.bincount(rows, minlength=length)[rows]
+        return found
+
+
+@op(f"pooled_rows_products(Tensor grad, Tensor weight, {_BAGS}, str mode) -> Tensor", names=())
+class pooled_rows_products:
+    """For each row number the product of the row of ``weight`` with what flowed into its bag: the factors' gradient."""
+
+    def forward(grad, weight, rows, starts, ends, mode):
+        counts, positions = _positions(starts, ends)
+        shares = np.repeat(_shared_out(grad, counts, mode), counts, axis=0)
+        found = np.zeros(rows.shape, grad.dtype)
+        found[positions] = (widened(shares) * weight.take(rows[positions], 0)).sum(1)
+        return found
+
+    def d_grad(grads, weight, rows, starts, ends, mode):
+        return functions.pooled_rows(weight, rows, starts, ends, grads[0], mode, False)[0]
+
+    def d_weight(grads, grad, weight_shape, rows, starts, ends, mode):
+        return functions.pooled_rows_gradient(grad, rows, starts, ends, grads[0], weight_shape[0], mode, False)
+
+
+def _positions(starts, ends):
+    """How many row numbers each bag has, and where they stand, one bag's after the other's."""
+    counts = ends - starts
+    return counts, np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
+
+
+def _largest(values, rows, counts, found):
+    """The largest elements of each bag, and the rows that they come from: the bags' first rows, then their second, ..."""
+    starts, places = np.cumsum(counts) - counts, np.full(found.shape, -1, np.int64)
+    for turn in range(counts.max(initial=0)):
+        bags = np.flatnonzero(counts > turn)
+        position = starts[bags] + turn
+        row, best, place = values[position], found[bags], places[bags]
+        better = (place < 0) | (row > best)
+        found[bags] = np.where(better, row, best)
+        places[bags] = np.where(better, rows[position][:, None], place)
+    return found, places
+
+
+def _shared_out(array, counts, mode):
+    """The gradient of each bag as each of its rows gets it."""
+    if mode == "sum":
+        return array
+    return (widened(array) / np.maximum(counts, 1)[:, None]).astype(array.dtype)
 
 
 @composite(names=("nn.functional",))
@@ -73,12 +126,10 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     """
     _check_bags(input, weight, offsets, mode, per_sample_weights)
     if input.ndim == 2:
-        bags, width = input.shape
-        owner = functions.arange(bags).repeat_interleave(width)
-        flat = input.reshape(-1)
+        bounds, flat = _even_bounds(*input.shape), input.reshape(-1)
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     else:
-        flat, owner, bags = input, *_owners(offsets, input.shape[0], include_last_offset)
+        bounds, flat = _bounds(offsets._array, input.shape[0], include_last_offset), input
     if padding_idx is not None:
         rows = weight.shape[0]
         if not -rows <= padding_idx < rows:
@@ -88,9 +139,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
                     f"it is the number of a row of the weight, which has {rows}",
                 )
             )
-        padding_idx = padding_idx % rows
-        keep = flat != padding_idx
-        flat, owner = flat[keep], owner[keep]
+        keep = flat != padding_idx % rows
+        bounds = np.append(0, np.cumsum(keep._array))[bounds]
+        flat = flat[keep]
         per_sample_weights = None if per_sample_weights is None else per_sample_weights[keep]
     if max_norm is not None:
         renormalise(weight, flat, max_norm, norm_type)
@@ -101,7 +152,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
                 "use sparse=False",
             )
         )
-    return functions.pooled_rows(weight, flat, owner, per_sample_weights, bags, mode, scale_grad_by_freq)[0]
+    starts, ends = functions.from_numpy(bounds[:-1]), functions.from_numpy(bounds[1:])
+    return functions.pooled_rows(weight, flat, starts, ends, per_sample_weights, mode, scale_grad_by_freq)[0]
 
 
 def _check_bags(input, weight, offsets, mode, per_sample_weights):
@@ -149,18 +201,33 @@ def _check_bags(input, weight, offsets, mode, per_sample_weights):
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
             f"{int(offsets[0])}"
         )
-    numbers = input._array.reshape(-1)
-    wrong = np.flatnonzero((numbers < 0) | (numbers >= weight.shape[0]))
-    if wrong.size:
+    numbers = input._array
+    unsigned = numbers.view(np.uint64) if numbers.itemsize == 8 else numbers.view(np.uint32)  # negative ones are huge
+    if numbers.size and np.maximum.reduce(unsigned, None) >= weight.shape[0]:
+        flat = numbers.reshape(-1)
+        wrong = np.flatnonzero((flat < 0) | (flat >= weight.shape[0]))[0]
         raise RuntimeError(
-            f"Index {wrong[0]} of input takes value {numbers[wrong[0]]} which is not in the valid range [0, "
-            f"{weight.shape[0]})"
+            f"Index {wrong} of input takes value {flat[wrong]} which is not in the valid range [0, {weight.shape[0]})"
         )
 
 
-def _owners(offsets, length, include_last_offset):
-    """For each looked-up row the bag that it belongs to, and the number of bags."""
-    starts = offsets._array
-    bags = starts.size - 1 if include_last_offset else starts.size
-    ends = starts[1:] if include_last_offset else np.append(starts[1:], length)
-    return functions.from_numpy(np.repeat(np.arange(bags), ends[:bags] - starts[:bags])), bags
+@functools.lru_cache(16)
+def _even_bounds(bags, width):
+    """The bounds of bags of one width."""
+    return np.arange(bags + 1) * width
+
+
+def _bounds(starts, length, include_last_offset):
+    """Where each bag begins among ``length`` rows; behind the last one, where it ends."""
+    if include_last_offset and not starts.size:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    bounds = (starts if include_last_offset else np.append(starts, length)).astype(np.int64)
+    if bounds[-1] > length or (starts.size and starts[-1] > length):
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {length} but got offsets[-1] of {starts[-1]}"
+        )
+    if (np.diff(bounds) < 0).any():
+        raise RuntimeError(
+            hinted("offsets must not decrease", f"each bag begins where the one before it ends: {starts.tolist()[:20]}")
+        )
+    return bounds

@@ -133,21 +133,40 @@ def embedding_gradient(call):
 @rule("pooled_rows")
 def pooled_rows(call):
     """Tables, rows and bags one entry's after the other's."""
-    weight, count, bags = call.given("weight"), call.given("rows").numel(), call.given("bags")
-    factors = call.given("factors")
-    found, places = call.run(
-        weight=call.batched("weight").reshape(call.size * weight.shape[0], weight.shape[1]),
-        rows=_shifted(call, call.batched("rows"), weight.shape[0]).reshape(-1),
-        owner=_shifted(call, call.batched("owner"), bags).reshape(-1),
-        factors=None if factors is None else call.batched("factors").reshape(-1),
-        bags=call.size * bags,
-    )
-    found = found.reshape(call.size, bags, weight.shape[1])
+    length, width = call.given("weight").shape
+    found, places = call.run(weight=call.batched("weight").reshape(-1, width), **_rows_of_bags(call, length))
+    found = found.reshape(call.size, -1, width)
     if call.given("mode") != "max":
         return found, places.reshape(call.size, 0)
     places = places.reshape(found.shape)
-    first = (functions.arange(call.size) * count).reshape(call.size, 1, 1)
+    first = (functions.arange(call.size) * length).reshape(call.size, 1, 1)
     return found, functions.where(places < 0, places, places - first)
+
+
+@rule("pooled_rows_gradient")
+def pooled_rows_gradient(call):
+    """A gradient for each entry's table."""
+    length, width = call.given("length"), call.given("grad").shape[1]
+    rows = _rows_of_bags(call, length)
+    found = call.run(grad=call.batched("grad").reshape(-1, width), length=call.size * length, **rows)
+    return found.reshape(call.size, length, width)
+
+
+@rule("pooled_rows_products")
+def pooled_rows_products(call):
+    """One entry's products after the other's."""
+    length, width = call.given("weight").shape
+    flat = {name: call.batched(name).reshape(-1, width) for name in ("grad", "weight")}
+    return call.run(**flat, **_rows_of_bags(call, length)).reshape(call.size, -1)
+
+
+def _rows_of_bags(call, length):
+    """The arguments that say which rows of tables of ``length`` are in which bag, for all entries."""
+    shift = (functions.arange(call.size) * call.given("rows").numel()).reshape(call.size, 1)
+    changes = {name: (call.batched(name) + shift).reshape(-1) for name in ("starts", "ends")}
+    if "factors" in call.tensors():
+        changes["factors"] = call.batched("factors").reshape(-1)
+    return {"rows": _shifted(call, call.batched("rows"), length).reshape(-1), **changes}
 
 
 @rule("search_positions")
