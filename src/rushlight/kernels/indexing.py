@@ -24,7 +24,7 @@ from .value_types import NUMPY
 ALONE = 1 << 14  # elements up to which other threads are not called in
 _WORTHWHILE = 1 << 12  # elements of a result below which NumPy has copied them by the time that a kernel is called
 _LARGE_COPY = 1 << 18  # elements
-_MOVED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # an element's size -> as what it is moved
+MOVED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # an element's size -> as what it is moved
 ADDED = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 POSITIONS = {np.dtype(np.int32): "i32", np.dtype(np.int64): "i64"}
 _PICKING_CHUNKS = 64
@@ -63,7 +63,7 @@ def _around(shape, axis):
 
 def _copied(source, axis, index, shape):
     """A new array of ``shape`` with the slices of ``source`` at ``index`` (checked before), or None."""
-    moved, position = _MOVED.get(source.itemsize), POSITIONS.get(index.dtype)
+    moved, position = MOVED.get(source.itemsize), POSITIONS.get(index.dtype)
     if moved is None or position is None or not are_plain(source, index):
         return None
     outer, width = _around(source.shape, axis)
@@ -83,12 +83,12 @@ def _pick(source, index, out, outer, length, width, count, step):
     if width == count == step == 1:
         chunks = max(1, min(outer >> 10, _PICKING_CHUNKS))
         outside = np.empty(chunks, np.bool_)
-        kernel = _kernel("pick_ones", _MOVED[source.itemsize], POSITIONS[index.dtype])
+        kernel = _kernel("pick_ones", MOVED[source.itemsize], POSITIONS[index.dtype])
         _run(kernel, 4 * outer)(source, index, out, outside, outer, length, chunks)
         return not outside.any()
     chunks = min(outer if width == 1 else outer * count, _PICKING_CHUNKS)
     outside = np.empty(chunks, np.bool_)
-    kernel = _kernel("pick", _MOVED[source.itemsize], POSITIONS[index.dtype], width == 1)
+    kernel = _kernel("pick", MOVED[source.itemsize], POSITIONS[index.dtype], width == 1)
     _run(kernel, out.size)(source, index, out, outside, outer, length, width, count, chunks, step)
     return not outside.any()
 
@@ -209,7 +209,7 @@ def index_add(self, dim, index, source, alpha):
 
 @kernel_for("gather")
 def gather(self, dim, index, sparse_grad):
-    moved, position = _MOVED.get(self.itemsize), POSITIONS.get(index.dtype)
+    moved, position = MOVED.get(self.itemsize), POSITIONS.get(index.dtype)
     if moved is None or position is None or not index.size or self.ndim != index.ndim or not self.ndim:
         return NotImplemented
     axis = wrap_dim(dim, self.ndim)
@@ -230,7 +230,7 @@ def gather(self, dim, index, sparse_grad):
 
 def _scattered(self, dim, index, source, mode):
     """Write ``source`` (an array, for "fill" of one element) along ``dim``; whether that was done."""
-    scalar = ADDED.get(self.dtype) if mode == "add" else _MOVED.get(self.itemsize)
+    scalar = ADDED.get(self.dtype) if mode == "add" else MOVED.get(self.itemsize)
     position = POSITIONS.get(index.dtype)
     if scalar is None or self.itemsize < 4 or position is None or not index.size or source.dtype != self.dtype:
         return False

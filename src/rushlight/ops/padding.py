@@ -13,22 +13,9 @@ class constant_pad_nd:
     """``value`` put around the tensor; negative padding cuts. ``pad`` counts from the last dimension: (before, after, ...)."""
 
     def forward(self, pad, value):
-        if len(pad) % 2:
-            raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
-        if len(pad) // 2 > self.ndim:
-            raise RuntimeError(
-                "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-                f"{len(pad)} while the input has {self.ndim} dimensions."
-            )
-        sides = _sides(pad, self.ndim)
+        check_constant(self.shape, pad)
+        sides = sides_of(pad, self.ndim)
         shape = tuple(n + b + a for n, (b, a) in zip(self.shape, sides))
-        if any(n < 0 for n in shape):
-            raise RuntimeError(
-                hinted(
-                    "narrow(): length must be non-negative.",
-                    f"the padding {list(pad)} cuts more than the shape {list(self.shape)} has",
-                )
-            )
         found = write(np.empty(shape, self.dtype), np.full((), value, self.dtype))
         source = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(self.shape, sides))
         target = tuple(slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, sides))
@@ -39,7 +26,25 @@ class constant_pad_nd:
         return functions.constant_pad_nd(grad, [-p for p in pad], 0)
 
 
-def _sides(pad, ndim):
+def check_constant(shape, pad):
+    """PyTorch's refusals of a padding by a constant."""
+    if len(pad) % 2:
+        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    if len(pad) // 2 > len(shape):
+        raise RuntimeError(
+            "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+            f"{len(pad)} while the input has {len(shape)} dimensions."
+        )
+    if any(n + before + after < 0 for n, (before, after) in zip(shape, sides_of(pad, len(shape)))):
+        raise RuntimeError(
+            hinted(
+                "narrow(): length must be non-negative.",
+                f"the padding {list(pad)} cuts more than the shape {list(shape)} has",
+            )
+        )
+
+
+def sides_of(pad, ndim):
     """(before, after) of every dimension, from PyTorch's order, which starts at the last."""
     sides = [(0, 0)] * ndim
     for number in range(len(pad) // 2):
@@ -47,9 +52,11 @@ def _sides(pad, ndim):
     return sides
 
 
-def _places(length, before, after, mode):
-    """For each element of the padded dimension, the place that it copies."""
+def places_of(length, before, after, mode):
+    """For each element of the padded dimension, the place that it copies; -1 outside where that is a constant."""
     places = np.arange(-before, length + after)
+    if mode == "constant":
+        return np.where(places < length, np.maximum(places, -1), -1)
     if mode == "replicate":
         return np.clip(places, 0, length - 1)
     if mode == "circular":
@@ -57,23 +64,6 @@ def _places(length, before, after, mode):
     period = max(2 * (length - 1), 1)
     places = np.abs(places) % period
     return np.where(places >= length, period - places, places)
-
-
-def _taken(array, places, axis):
-    """``np.take``, copied in stretches of places that are equally far apart."""
-    lead = (slice(None),) * axis
-    found = np.empty((*array.shape[:axis], len(places), *array.shape[axis + 1 :]), array.dtype)
-    bounds = [0, *(np.flatnonzero(np.diff(places, 2)) + 2).tolist(), len(places)]
-    for first, end in zip(bounds, bounds[1:]):
-        start, last = int(places[first]), int(places[end - 1])
-        step = (last - start) // max(end - first - 1, 1)
-        if step == 0:
-            source = slice(start, start + 1)
-        else:
-            stop = last + step
-            source = slice(start, stop if stop >= 0 else None, step)
-        write(found[(*lead, slice(first, end))], array[(*lead, source)])
-    return found
 
 
 def _node_name(self, pad, mode):
@@ -88,9 +78,9 @@ class pad_by_places:
 
     def forward(self, pad, mode):
         found = self
-        for axis, (before, after) in enumerate(_sides(pad, self.ndim)):
+        for axis, (before, after) in enumerate(sides_of(pad, self.ndim)):
             if before or after:
-                found = _taken(found, _places(self.shape[axis], before, after, mode), axis)
+                found = found.take(places_of(self.shape[axis], before, after, mode), axis)
         return found.copy() if found is self else found
 
     def d_self(grad, shape, pad, mode):
@@ -103,10 +93,10 @@ class pad_by_places_gradient:
 
     def forward(self, shape, pad, mode):
         found = widened(self)
-        for axis, (before, after) in enumerate(_sides(pad, self.ndim)):
+        for axis, (before, after) in enumerate(sides_of(pad, self.ndim)):
             if before or after:
                 summed = np.zeros((shape[axis], *found.shape[:axis], *found.shape[axis + 1 :]), found.dtype)
-                np.add.at(summed, _places(shape[axis], before, after, mode), np.moveaxis(found, axis, 0))
+                np.add.at(summed, places_of(shape[axis], before, after, mode), np.moveaxis(found, axis, 0))
                 found = np.moveaxis(summed, 0, axis)
         return np.array(found, self.dtype, order="C")
 
