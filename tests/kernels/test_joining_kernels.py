@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from rushlight.kernels import copies
+import rushlight as rl
+from rushlight.kernels import array_lists, copies, joining
 from rushlight.kernels.host import host
-from rushlight.ops.join import cat
+from rushlight.kernels.interpret import interpret
+from rushlight.ops.join import cat, stack
 from rushlight.ops.view import reshape_copy
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
@@ -15,13 +17,13 @@ SHAPES = [([(3, 4)], 0), ([(3, 4), (5, 4), (0, 4)], 0), ([(3, 4), (3, 1)], -1), 
 
 
 @pytest.mark.parametrize(("shapes", "dim"), SHAPES)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "float16", "complex128"])
 def test_cat(shapes, dim, dtype):
     random = np.random.default_rng(0)
     arrays = [(random.standard_normal(shape) * 3).astype(dtype) for shape in shapes]
     turned = [np.asfortranarray(array) for array in arrays]
     for given in (arrays, turned, [array[::-1] for array in arrays]):
-        found, expected = copies.cat(given, dim), cat.forward(given, dim)
+        found, expected = joining.cat(given, dim), cat.forward(given, dim)
         assert found is not NotImplemented
         assert found.dtype == expected.dtype
         assert found.flags.c_contiguous
@@ -36,10 +38,106 @@ def test_what_cat_leaves_to_numpy():
         np.ones((3, 3), "float32"),
         np.ones(0, "float32"),
     ):
-        assert copies.cat([plain, other], 1) is NotImplemented
-    assert copies.cat([plain, plain], 2) is NotImplemented
+        assert joining.cat([plain, other], 1) is NotImplemented
+    assert joining.cat([plain, plain], 2) is NotImplemented
     pixels = np.moveaxis(np.ones((2, 4, 5, 3), "float32"), -1, 1)
-    assert copies.cat([pixels, pixels], 1) is NotImplemented
+    assert joining.cat([pixels, pixels], 1) is NotImplemented
+
+
+@pytest.mark.parametrize(
+    "count, shape", [(1, (3, 4)), (7, ()), (300, (5,)), (40, (6, 50)), (3, (2, 3, 700)), (2, (0, 4)), (20, (30, 1))]
+)
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex128"])
+def test_stack(count, shape, dtype):
+    random = np.random.default_rng(0)
+    arrays = [np.asarray(random.standard_normal(shape) * 3).astype(dtype) for _ in range(count)]
+    for given in (arrays, [array.T.copy().T for array in arrays]):
+        for dim in range(-len(shape) - 1, len(shape) + 1):
+            found, expected = joining.stack(given, dim), stack.forward(given, dim)
+            if found is NotImplemented:
+                assert not expected.size
+                continue
+            assert found.dtype == expected.dtype and found.flags.c_contiguous
+            np.testing.assert_array_equal(found, expected)
+    assert joining.stack([arrays[0], np.ones((9, 9, 9))], 0) is NotImplemented
+
+
+@pytest.mark.parametrize("lanes", [4, 16])
+@pytest.mark.parametrize("rows, columns", [(1, 7), (2, 40), (5, 13)])
+def test_program(lanes, rows, columns):
+    random = np.random.default_rng(1)
+    parts = [random.standard_normal((3, length)).astype("f4") for length in (5, 0, 1, 20, 2, 0)]
+    starts, out = np.cumsum([0, *(part.shape[1] for part in parts)]), np.full((3, 28), np.nan, "f4")
+    program, chunks = joining.join_parts("f32", lanes), -(-28 // columns)
+    interpret(program, parts, starts, out, 3, 28, len(parts), rows, columns, chunks)
+    np.testing.assert_array_equal(out, np.concatenate(parts, 1))
+
+
+def test_where_arrays_begin():
+    found = np.full(4, -1, np.int64)
+    part = np.ones((2, 3, 4), "f4")
+    assert array_lists.begins([part, np.ones((2, 5, 4), "f4"), part[:, :0].copy()], 1, 4, found)
+    assert found.tolist() == [0, 12, 32, 32]
+    assert array_lists.begins([part, part, part], -1, 24, found)
+    assert found.tolist() == [0, 24, 48, 72]
+    for other in (
+        np.ones((2, 5, 4), "f4"), part.astype("f8"), part.astype("i4"), part[:1], part[0], part.transpose(2, 1, 0), part[:, :, ::-1],
+        np.ones((2, 3, 4, 1), "f4"), np.float32(1), None, 1, "text", [part],
+    ):  # fmt: skip
+        assert not array_lists.begins([part, other, part], -1, 24, found)
+    assert not array_lists.begins([None, part], 0, 1, found)
+
+
+JOINS = {
+    "cat": lambda m, xs: m.cat(xs),
+    "cat last": lambda m, xs: m.cat(xs, -1),
+    "cat tuple": lambda m, xs: m.cat(tuple(xs), 1),
+    "cat named": lambda m, xs: m.cat(tensors=xs, dim=1),
+    "cat axis": lambda m, xs: m.cat(xs, axis=1),
+    "stack": lambda m, xs: m.stack(xs),
+    "stack last": lambda m, xs: m.stack(xs, 2),
+    "stack named": lambda m, xs: m.stack(tensors=xs, dim=-1),
+    "vstack": lambda m, xs: m.vstack(xs),
+    "far": lambda m, xs: m.cat(xs, 2),
+    "stack far": lambda m, xs: m.stack(xs, 3),
+    "nothing": lambda m, xs: m.cat([]),
+    "stack of nothing": lambda m, xs: m.stack(()),
+    "one tensor": lambda m, xs: m.cat(xs[0]),
+    "mixed": lambda m, xs: m.cat([xs[0].double(), *xs[1:]]),
+    "mixed stack": lambda m, xs: m.stack([xs[0].double(), *xs[1:]]),
+    "odd shape": lambda m, xs: m.cat([*xs, xs[0][:, :3]]),
+    "odd stack": lambda m, xs: m.stack([*xs, xs[0][:, :3]]),
+    "with an empty vector": lambda m, xs: m.cat([m.empty(0), *xs]),
+    "numbers": lambda m, xs: m.cat([*xs, 3]),
+    "transposed": lambda m, xs: m.cat([x.t() for x in xs], 1),
+    "into": lambda m, xs: m.cat(xs, out=m.empty(0)),
+}
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize("count, shape", [(3, (2, 4)), (40, (8, 30))])
+@pytest.mark.parametrize("name", JOINS)
+def test_against_pytorch(name, count, shape, tracked):
+    torch = pytest.importorskip("torch")
+    outcomes = []
+    for m in (rl, torch):
+        random = np.random.default_rng(2)
+        xs = [m.tensor(random.standard_normal(shape).astype("f4"), requires_grad=tracked) for _ in range(count)]
+        try:
+            found = JOINS[name](m, xs)
+        except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            outcomes.append((type(error).__name__, str(error).split("\n")[0]))
+            continue
+        grads = []
+        if tracked:
+            (found * found).sum().backward()
+            grads = [x.grad.numpy() for x in xs if x.grad is not None]
+        outcomes.append(
+            (tuple(found.shape), found.dtype.itemsize, type(found.grad_fn).__name__, found.detach().numpy(), *grads)
+        )
+    assert outcomes[0][:3] == outcomes[1][:3]
+    for mine, wanted in zip(outcomes[0][3:], outcomes[1][3:], strict=True):
+        np.testing.assert_array_equal(mine, wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "complex64"])

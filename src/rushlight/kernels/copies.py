@@ -1,10 +1,9 @@
-"""Copies by kernels: clones, conversions between dtypes, writing into existing memory, joining, fills, also of masked elements."""
+"""Copies by kernels: clones, conversions between dtypes, writing into existing memory, fills, also of masked elements."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..base.arrays import is_channels_last
 from ..base.device import contiguous_format, preserve_format
 from ..base.shapes import broadcast_shapes
 from ..ops.copy import is_same_window, number_for, refuse_overlap, refuse_shared
@@ -105,26 +104,6 @@ def _triangle(array, diagonal, comparison):
 def reshape_copy(self, size):
     found = copy(self, out=np.empty(self.shape, self.dtype))
     return found if found is NotImplemented else found.reshape(size)
-
-
-@kernel_for("cat")
-def cat(tensors, dim):
-    first = tensors[0]
-    dim = dim + first.ndim if dim < 0 else dim
-    rest = first.shape[:dim], first.shape[dim + 1 :]
-    for array in tensors:
-        if array.dtype is not first.dtype or not 0 <= dim < array.ndim or is_channels_last(array):
-            return NotImplemented
-        if (array.shape[:dim], array.shape[dim + 1 :]) != rest:
-            return NotImplemented
-    found = np.empty((*rest[0], sum(array.shape[dim] for array in tensors), *rest[1]), first.dtype)
-    start = 0
-    for array in tensors:
-        part = found[(slice(None),) * dim + (slice(start, start + array.shape[dim]),)]
-        if not array.size or copy(array, out=part) is NotImplemented:
-            part[...] = array
-        start += array.shape[dim]
-    return found
 
 
 def _written(target, source):

@@ -72,7 +72,12 @@ def known():
 @functools.cache
 def pool():
     """The Pool of worker threads, started at first use."""
-    return threads.Pool(_code(("runtime",), runtime_code)[0])
+    return threads.Pool(stored_code(("runtime",), runtime_code))
+
+
+def stored_code(key, source):
+    """The machine code for a key, from the disk or compiled of ``source()``, the text of LLVM IR."""
+    return _code(key, source)[0]
 
 
 @functools.cache
@@ -90,7 +95,7 @@ def _fingerprint():
 @functools.cache
 def _shared():
     """The addresses of what programs and their entry points call, and what keeps it in memory."""
-    code, _ = _code(("shared",), lambda: launch.launch_code() + tickets.share_code())
+    code = stored_code(("shared",), lambda: launch.launch_code() + tickets.share_code())
     imports = {**launch.python_symbols(), **pool().symbols}
     return host().load(code, ("launch", "take_chunk", "finish_chunks"), imports)
 

@@ -14,9 +14,9 @@ import numpy as np
 from .tickets import LAUNCH_COUNTERS
 
 _METH_FASTCALL = 0x0080
-_HEADER = object.__basicsize__  # bytes of a Python object before its own fields
-_CLASS = _HEADER - 8  # where its type stands: the last field of the header, with or without a global lock
-_LIST_ITEMS, _LIST_SIZE = list.__basicsize__ - 16, _HEADER  # of PyListObject: ob_item and ob_size
+HEADER = object.__basicsize__  # bytes of a Python object before its own fields
+CLASS = HEADER - 8  # where its type stands: the last field of the header, with or without a global lock
+LIST_ITEMS, LIST_SIZE = list.__basicsize__ - 16, HEADER  # of PyListObject: ob_item and ob_size
 _API = ("PyErr_BadArgument", "PyErr_Occurred", "PyLong_AsSsize_t", "PyFloat_AsDouble", "PyEval_SaveThread")
 _API += ("PyEval_RestoreThread", "Py_IncRef")
 
@@ -94,7 +94,7 @@ def entry_points(program):
 def _checked(value, symbol, tag, fits, otherwise="refuse"):
     """Go on at ``fits`` if the object is of the class."""
     return f"""
-  %class_{tag} = getelementptr i8, ptr {value}, i64 {_CLASS}
+  %class_{tag} = getelementptr i8, ptr {value}, i64 {CLASS}
   %is_{tag} = load ptr, ptr %class_{tag}
   %fits_{tag} = icmp eq ptr %is_{tag}, @{symbol}
   br i1 %fits_{tag}, label %{fits}, label %{otherwise}
@@ -103,7 +103,7 @@ def _checked(value, symbol, tag, fits, otherwise="refuse"):
 
 _UNPACK_ARRAY = f"""
 an_array:  ; its address; NULL for None{_checked("%value", "ndarray_type", "array", "present", "absent")}
-  %data_at = getelementptr i8, ptr %value, i64 {_HEADER}
+  %data_at = getelementptr i8, ptr %value, i64 {HEADER}
   %data = load ptr, ptr %data_at
   store ptr %data, ptr %slot
   br label %following
@@ -114,9 +114,9 @@ absent:
 
 _UNPACK_LIST = f"""
 a_list:  ; a table of its arrays' addresses, on the stack{_checked("%value", "list_type", "list", "listed")}
-  %size_at = getelementptr i8, ptr %value, i64 {_LIST_SIZE}
+  %size_at = getelementptr i8, ptr %value, i64 {LIST_SIZE}
   %size = load i64, ptr %size_at
-  %items_at = getelementptr i8, ptr %value, i64 {_LIST_ITEMS}
+  %items_at = getelementptr i8, ptr %value, i64 {LIST_ITEMS}
   %items = load ptr, ptr %items_at
   %table = alloca ptr, i64 %size
   store ptr %table, ptr %slot
@@ -128,7 +128,7 @@ items_left:
 item:
   %item_at = getelementptr ptr, ptr %items, i64 %k
   %element = load ptr, ptr %item_at{_checked("%element", "ndarray_type", "item", "item_fits")}
-  %element_at = getelementptr i8, ptr %element, i64 {_HEADER}
+  %element_at = getelementptr i8, ptr %element, i64 {HEADER}
   %address = load ptr, ptr %element_at
   %entry_at = getelementptr ptr, ptr %table, i64 %k
   store ptr %address, ptr %entry_at

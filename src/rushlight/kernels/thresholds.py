@@ -53,6 +53,8 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
         **dict.fromkeys(("scatter_src", "scatter_src_", "scatter_value", "scatter_value_"), 512),
         **dict.fromkeys(("scatter_add", "scatter_add_"), 512),
     },
+    # Of all parts together. 100 parts of 1,000: 20 us against 35, three of (64, 128) along the last dimension: 3 against 5.
+    "joining": dict.fromkeys(("cat", "stack"), 2048),
     # 3,072 elements with a border of 1: 8 us against 11 to 33, gradients 10 against 150 and more.
     "padding": dict.fromkeys(("constant_pad_nd", "pad_by_places", "pad_by_places_gradient"), 512),
     "embedding_bags": {"pooled_rows": 512, "pooled_rows_gradient": 512},  # 256 bags of 20: 15 us against 500
@@ -81,7 +83,6 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
         **dict.fromkeys(("fill_number", "zero_"), 262144),
         "reshape_copy": 8192,
         **dict.fromkeys(("tril", "triu"), 8192),
-        "cat": 65536,  # three parts of (16, 64, 128) along the last dimension: 50 us against 100; (64, 256): 15 against 4
     },
     # From 65,536 multiplications on kernels take as long as OpenBLAS or less (below they decline): 1 x 784 x 512 transposed 10
     # us against 21, 64 x 784 x 512 transposed with bias 165 against 300, batches of 64 x 32 x 64 66 against 219.

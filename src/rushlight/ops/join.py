@@ -10,7 +10,7 @@ from ..base.device import contiguous_format
 from ..base.errors import hinted
 from ..base.shapes import sizes_argument, wrap_dim, wrap_dims
 from .copy import dense_copy
-from .moving import PLAIN_COPY, copied, write
+from .moving import copied, write
 from .table import composite, functions, op
 
 
@@ -23,6 +23,13 @@ def common_array_dtype(arrays):
     return dtypes.result_type(dimensioned, [dtypes.from_numpy(a.dtype) for a in arrays if not a.ndim], ()).numpy
 
 
+def are_alike(arrays):
+    """Whether all arrays have one shape and dtype."""
+    first = arrays[0]
+    shape, kind = first.shape, first.dtype
+    return all(array.shape == shape and array.dtype is kind for array in arrays)
+
+
 @op("cat(Tensor[] tensors, int dim=0) -> Tensor", names=("torch", "torch:concat", "torch:concatenate"))
 class cat:
     """Tensors joined along an existing dimension; all other lengths must agree.
@@ -33,9 +40,13 @@ class cat:
             [1., 1.]])
     """
 
+    joins = True
+
     def forward(tensors, dim):
         if not tensors:
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+        if are_alike(tensors) and -tensors[0].ndim <= dim < tensors[0].ndim < 4:
+            return np.ascontiguousarray(np.concatenate(tensors, dim))
         kind = common_array_dtype(tensors)
         kept = [t for t in tensors if t.shape != (0,)]  # an empty vector joins anything, for history's sake
         for position, array in enumerate(tensors):
@@ -92,11 +103,13 @@ class stack:
     tensor([1, 2])
     """
 
+    joins = True
+
     def forward(tensors, dim):
         if not tensors:
             raise RuntimeError("stack expects a non-empty TensorList")
-        first = tensors[0]
-        for position, array in enumerate(tensors):
+        first, alike = tensors[0], are_alike(tensors)
+        for position, array in enumerate(() if alike else tensors):
             if array.shape != first.shape:
                 raise RuntimeError(
                     hinted(
@@ -107,13 +120,9 @@ class stack:
                 )
         dim = wrap_dim(dim, first.ndim + 1)
         before, shape = (slice(None),) * dim, (*first.shape[:dim], len(tensors), *first.shape[dim:])
-        found = np.empty(shape, common_array_dtype(tensors))
-        if first.nbytes < PLAIN_COPY:
-            for place, array in enumerate(tensors):
-                found[(*before, place)] = array
-        else:
-            for place, array in enumerate(tensors):
-                write(found[(*before, place, ...)], array)
+        found = np.empty(shape, first.dtype if alike else common_array_dtype(tensors))
+        for place, array in enumerate(tensors):
+            found[(*before, place)] = array
         return found
 
     def d_tensors(grad, dim):

@@ -38,6 +38,7 @@ What a record may hold:
 - ``inplace_node``: the node's name where the in-place form has another one;
 - ``node_by_presence``: True where the function that names the node looks only at which arguments are None;
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
+- ``joins``: True where the arguments are a list of tensors and a dimension, 0 by default;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
 - ``frees_values``: True where plain values that a call keeps count as saved tensors (index arrays): backward frees them;
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
@@ -124,6 +125,7 @@ class Op:
         self.node_by_presence = body.get("node_by_presence", node.__class__ is not FunctionType)
         self.wide_numbers = body.get("wide_numbers", False)
         self.light = body.get("light", False)
+        self.joins = body.get("joins", False)
         self.with_number = body.get("with_number")
         self.gate = body.get("gate", False)
         self.untracked = body.get("untracked", False)

@@ -47,7 +47,8 @@ _INPLACE_OPERATORS = {
 def bind_all():
     """Make every operation of the table callable under its names."""
     for op in TABLE.values():
-        function = fast.reduction(op) if op.whole is not None else _FACTORIES[op.kind](op)
+        factory = fast.reduction if op.whole is not None else forms.joined if op.joins else _FACTORIES[op.kind]
+        function = factory(op)
         _publish(op.name, op.names, function)
         if op.inplace:
             _publish_inplace(op.name, op.names, forms.inplace_form(op))

@@ -22,15 +22,15 @@ from ..ops.copy import refuse_overlap, refuse_partly_shared
 from ..ops.outputs import KEEP_SHAPE
 from ..ops.table import functions
 from .base import quiet, wrap
-from .classes import PLAIN_CLASSES
+from .classes import PLAIN_CLASSES, SEQUENCES
 from .compute import default_rule, schema_of
-from .dispatch import named, short_call
+from .dispatch import general, named, record_result, short_call
 from .elementwise import array_function
 from .fast import CALM, NATIVE_FLOATS, WITH_NUMBERS, number_array, ready_dtypes
 from .interposers import INTERPOSERS, innermost
 from .writes import bump, is_tracked, run_inplace, write_result
 
-array_of, size_of = attrgetter("_array"), attrgetter("size")
+array_of, edge_of, size_of = attrgetter("_array"), attrgetter("_edge"), attrgetter("size")
 ndarray = np.ndarray
 VALUES = frozenset((type(None), bool, int, float, str, tuple))
 FLOATS = dtypes.FLOATS
@@ -194,6 +194,30 @@ def inplace_only(op):
                     return args[0]
         schema = op.__dict__.get("parsed") or schema_of(op)
         return run_inplace(op, schema, schema.bind(args, kwargs), own_name)
+
+    return named(call, op)
+
+
+def joined(op):
+    """The function of an operation on one list of tensors: short where all are plain tensors."""
+    slow, own_name, forward, elements = general(op), op.name, op.forward, elements_of(op.name)
+
+    def call(*args, **kwargs):
+        if kwargs or INTERPOSERS or not 0 < len(args) < 3:
+            return slow(*args, **kwargs)
+        tensors, dim = args if len(args) == 2 else (*args, 0)
+        if tensors.__class__ not in SEQUENCES or dim.__class__ is not int or not tensors:
+            return slow(*args)
+        if not PLAIN_CLASSES.issuperset(map(type, tensors)):
+            return slow(*args)
+        arrays = list(map(array_of, tensors))
+        found = NotImplemented
+        if len(arrays) * arrays[0].size >= elements:
+            found = kernel_of(own_name)(arrays, dim)
+        result = wrap(quiet.run(forward, arrays, dim) if found is NotImplemented else found)
+        if state.recording and any(map(edge_of, tensors)):
+            record_result(op, schema_of(op), [list(tensors), dim], result)
+        return result
 
     return named(call, op)
 
