@@ -80,7 +80,19 @@ def test_rms_norm(shape, normalized, dtype):
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize(
-    "shape", [(64, 10), (5, 40), (700, 33), (4, 3, 5, 5), (16, 3, 28, 28), (2, 3, 140, 140), (1, 6, 11), (3, 2, 1, 1)]
+    "shape",
+    [
+        (64, 10),
+        (5, 40),
+        (700, 33),
+        (4, 3, 5, 5),
+        (16, 3, 28, 28),
+        (2, 3, 140, 140),
+        (1, 6, 11),
+        (3, 2, 1, 1),
+        (6, 300),
+        (300, 161),
+    ],
 )
 def test_batch_norm(shape, training, dtype):
     x, grad, tolerance = numbers(shape, dtype), numbers(shape, dtype, 1) - dtype(1), TOLERANCES[dtype]

@@ -28,6 +28,8 @@ SHAPES = [  # shape, dimension: short rows, odd ones, rows that are cut into par
     ((4, 70, 33), 1),
     ((2, 300, 40), 1),
     ((1000, 3), 0),
+    ((6, 300), 0),
+    ((2, 300, 161), 1),
 ]
 TOLERANCES = {np.float16: 2e-3, np.float32: 2e-6, np.float64: 1e-13}
 
