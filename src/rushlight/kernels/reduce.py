@@ -51,7 +51,7 @@ def _prepared(name, array, dim, keepdim, outputs, scalar):
         return False
     what = reduction(name, scalar)
     stored = tuple([None if kind is None else scalar_of(kind) for kind in outputs])
-    key = ("reduce", name, source, scalar, stored, plan.columns, plan.segmented, plan.split, plan.wide)
+    key = ("reduce", name, source, scalar, stored, plan.columns, plan.segmented, plan.split, plan.vectors)
     kernel = compiled(key, lambda: build(f"reduce_{name}", what, source, stored, plan, lanes))
     run = kernel.threaded if array.size >= _THREADED_FROM else kernel.alone
     works = [(workspace_size(plan), NUMPY[state]) for state in what.states] if plan.split else []

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .builder import Builder
+from .host import vector_registers
 from .program import Program
 from .spans import ColumnSpan, RowSpan
 from .value_types import pointer
@@ -19,16 +20,17 @@ _STRETCHES = 2048  # elements: so many, at least, of neighbouring stretches make
 _SMALL = 65536  # elements that stay in the cache however they lie
 _PART_ROWS = 256  # rows of a part of columns
 _WIDE = 4  # vectors side by side, so that their additions overlap
+_WIDEST = 8  # of columns, where there are so many
 
 
 class Plan(NamedTuple):
-    """How a program is run on a shape: ``columns``, ``segmented``, ``split`` and ``wide`` choose it, ``sizes`` are its
+    """How a program is run on a shape: ``columns``, ``segmented``, ``split`` and ``vectors`` (side by side) choose it, ``sizes`` are its
     numbers, ``parts`` how many parts each result is merged from, ``count`` how many elements, ``results`` how many."""
 
     columns: bool
     segmented: bool
     split: bool
-    wide: bool
+    vectors: int
     sizes: tuple
     parts: int
     count: int
@@ -84,19 +86,26 @@ def row_plan(rows, segments, length, lanes, strides=None):
     """
     cut = cut_rows(rows, segments, length)
     sizes = row_sizes(rows, segments, length, strides, cut)
-    return Plan(False, segments > 1, cut.parts > 1, length > lanes, sizes, cut.parts, segments * length, rows)
+    return Plan(
+        False, segments > 1, cut.parts > 1, _WIDE if length > lanes else 1, sizes, cut.parts, segments * length, rows
+    )
+
+
+def columns_together(inner, lanes):
+    """How many vectors of columns a block has: the longer its lines, the fewer memory pages and parts of lines it fetches."""
+    return _WIDEST if inner >= _WIDEST * lanes and vector_registers() >= 4 * _WIDEST else _WIDE
 
 
 def column_plan(outer, reduced, inner, lanes):
     """The Plan of reducing the middle dimension of (outer, reduced, inner)."""
-    wide = inner > lanes
-    width = lanes * (_WIDE if wide else 1)
+    vectors = 1 if inner <= lanes else columns_together(inner, lanes)
+    width = lanes * vectors
     group = reduced if reduced <= 2 * _PART_ROWS else _PART_ROWS
     parts, blocks = ceiling(reduced, group), ceiling(inner, width)
     chunk = max(1, PART // (group * width))
     merge_chunk = max(1, PART // (parts * width))
     sizes = (outer, reduced, inner, blocks, group, parts, chunk, merge_chunk)
-    return Plan(True, False, parts > 1, wide, sizes, parts, reduced, outer * inner)
+    return Plan(True, False, parts > 1, vectors, sizes, parts, reduced, outer * inner)
 
 
 def array_plan(shape, axes, lanes):
@@ -141,7 +150,7 @@ def build(name, reduction, source, outputs, plan, lanes):
     """The Program of a reduction: from arrays of scalar type ``source`` to ``outputs``, scalar types or None for a
     result that is not wanted. The plan's sizes and results do not matter, its kind does."""
     build = _build_columns if plan.columns else _build_rows
-    return build(name, reduction, source, outputs, plan, lanes * (_WIDE if plan.wide else 1))
+    return build(name, reduction, source, outputs, plan, lanes * plan.vectors)
 
 
 class _Writer:
@@ -192,7 +201,7 @@ def _build_rows(name, reduction, source, outputs, plan, lanes):
     def whole(row):
         stretches = (segments, segment_stride) if plan.segmented else None
         pointers = [builder.offset(x, row * row_stride)]
-        span = RowSpan(builder, pointers, length, lanes, reduction.scalar, stretches, not plan.wide)
+        span = RowSpan(builder, pointers, length, lanes, reduction.scalar, stretches, plan.vectors == 1)
         writer.results(reduction.placed(builder, reduction.part(span), 0), outs, row)
 
     def part(task):
@@ -205,7 +214,7 @@ def _build_rows(name, reduction, source, outputs, plan, lanes):
             stretches = (builder.minimum(group, segments - segment), segment_stride)
         end = builder.minimum(piece, length - first)
         pointers = [builder.offset(x, start)]
-        span = RowSpan(builder, pointers, end, lanes, reduction.scalar, stretches, not plan.wide)
+        span = RowSpan(builder, pointers, end, lanes, reduction.scalar, stretches, plan.vectors == 1)
         writer.states(reduction.placed(builder, reduction.part(span), first), works, row * parts + number)
 
     def merge(row):

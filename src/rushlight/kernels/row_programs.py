@@ -10,14 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .builder import Builder
-from .host import vector_registers
 from .program import Program
-from .reduce_programs import PART, ROW_SIZES, ceiling, chunked, cut_rows, row_sizes
+from .reduce_programs import PART, ROW_SIZES, ceiling, chunked, columns_together, cut_rows, row_sizes
 from .spans import ColumnSpan, RowSpan
 from .value_types import pointer
 
 _WIDE = 4
-_WIDEST = 8  # vectors of a block of columns: the longer its lines, the fewer memory pages and fetches of parts of lines
 _COLUMN_PART = 64  # rows of a part of columns that is written
 
 
@@ -67,9 +65,7 @@ def row_plan(rows, segments, length, lanes, strides=None):
 
 def column_plan(outer, reduced, inner, lanes):
     """The RowPlan of the columns of (outer, reduced, inner)."""
-    multiple = 1 if inner <= lanes else 2 if inner <= 2 * lanes else _WIDE
-    if inner >= _WIDEST * lanes and vector_registers() >= 4 * _WIDEST:
-        multiple = _WIDEST
+    multiple = 1 if inner <= lanes else 2 if inner <= 2 * lanes else columns_together(inner, lanes)
     width = multiple * lanes
     blocks = ceiling(inner, width)
     split = reduced > 4 * _COLUMN_PART
