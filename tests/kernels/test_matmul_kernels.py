@@ -7,6 +7,7 @@ import rushlight
 from rushlight.kernels import host, linear, matmul, matmul_plan
 from rushlight.kernels.interpret import interpret
 from rushlight.kernels.matmul import product
+from rushlight.kernels.matmul_tiny import tiny_program
 from rushlight.ops import matmul as matmul_operations
 
 pytestmark = pytest.mark.skipif(host.host() is None, reason="needs llvmlite")
@@ -330,6 +331,34 @@ def test_gradients_of_a_linear_layer(rng, monkeypatch, rows, turned, on_tiles):
                 if mine is not None:
                     assert mine.dtype == grad.dtype
                     np.testing.assert_allclose(mine, expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "turned", [(False, False), (False, True), (True, False), (True, True)], ids=["nn", "nt", "tn", "tt"]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_many_tiny_matrices(rng, dtype, turned):
+    for batch in (16, 3000):
+        for m, k, n in ((2, 2, 2), (3, 3, 3), (1, 4, 2), (4, 1, 3), (3, 2, 4), (1, 1, 1), (4, 4, 4)):
+            a = matrix(rng, batch, m, k, dtype=dtype, turned=turned[0])
+            b = matrix(rng, batch, k, n, dtype=dtype, turned=turned[1])
+            check(product(a, b), a, b)
+            check(product(a[::-2], b[1::2]), a[::-2], b[1::2])
+            one = np.broadcast_to(b[:1], b.shape)  # one matrix for all
+            check(product(a, one), a, one)
+    spaced = matrix(rng, 40, 6, 6, dtype=dtype)[:, ::2, ::1]
+    found = product(spaced, spaced.swapaxes(1, 2))
+    if found is not NotImplemented:
+        check(found, spaced, spaced.swapaxes(1, 2))
+
+
+@pytest.mark.parametrize("forms", [("rows", "rows"), ("rows", "columns"), ("columns", "rows")])
+def test_tiny_products_interpreted(rng, forms):
+    a, b = matrix(rng, 7, 2, 3, turned=forms[0] == "columns"), matrix(rng, 7, 3, 4, turned=forms[1] == "columns")
+    out, sizes = np.full((7, 2, 4), np.nan, "float32"), np.array([7, 6, 12, 3, 3])
+    flat = [np.ascontiguousarray(x if form == "rows" else x.swapaxes(1, 2)) for x, form in zip((a, b), forms)]
+    interpret(tiny_program("f32", 2, 4, 3, *forms), *flat, out, None, None, None, sizes, 1, 0)
+    check(out, a, b)
 
 
 def test_operations_agree_with_numpy(rng):

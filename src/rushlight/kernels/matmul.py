@@ -10,6 +10,7 @@ from .matmul_dots import FEW, at_once, dots_plan, dots_program
 from .matmul_micro import Epilogue
 from .matmul_plan import Shape, plan_product, turns_out
 from .matmul_program import Options, matmul_program
+from .matmul_tiny import LARGEST, dense_form, tiny_plan, tiny_program
 from .plans import Plans
 from .routing import kernel_for
 from .scratch import scratch
@@ -126,6 +127,10 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend, gate=False,
     is_plain = alpha == 1 and activation is None and (addend is None or gate) and not accumulate
     if storage == "f32" and is_plain and _fits_tiles(sizes, steps):
         return _TileProduct(a, b, bias, out_shape, c_steps)
+    if plain and bias is None and not half:
+        found = _prepare_tiny(storage, sizes, steps, out_shape)
+        if found is not None:
+            return found
     shape, swapped = _shape(*sizes, *steps), False
     if shape is None or (shape.n == 1 and shape.a_form == "columns" and bias is None):
         # The same memory, seen as the transposed product: C^T = B^T A^T.
@@ -162,6 +167,19 @@ def _fits_tiles(sizes, steps):
     a, b, c, _ = steps
     one_step = 1 in a[1:] and 1 in b[1:] and c[2] == 1
     return one_step and tile_products.pays(*(sizes[i] for i in (1, 3, 2, 0)), a[2] == 1, b[1] == 1)
+
+
+def _prepare_tiny(storage, sizes, steps, out_shape):
+    """The _Product of many tiny matrices; None where they are not."""
+    (batch, m, n, k), (a, b, c, _) = sizes, steps
+    if batch < _MANY or max(m, n, k) > LARGEST or c != (m * n, n, 1):
+        return None
+    forms = dense_form(m, k, *a[1:]), dense_form(k, n, *b[1:])
+    if None in forms:
+        return None
+    kernel = compiled(("matmul_tiny", storage, m, n, k, *forms), lambda: tiny_program(storage, m, n, k, *forms))
+    shape = Shape(batch, m, n, k, "rows", k, a[0], False, n, b[0], n, m * n, n, m * n)
+    return _Product(shape, False, out_shape, kernel, tiny_plan(batch, m, n, k, a[0], b[0]), storage)
 
 
 def _prepare_dots(shape, storage, lanes, epilogue):

@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import strided_view
 from ..base.shapes import wrap_dim
+from .moving import filled, write
 from .results import named_result
 from .table import composite, conj, functions, is_half, op, widened
 
@@ -199,10 +201,12 @@ class diag_embed:
         shape = list(self.shape[:-1])
         for place in sorted((first, second)):
             shape.insert(place, size)
-        found = np.zeros(shape, self.dtype)
-        rows = np.arange(self.shape[-1])
-        planes = np.moveaxis(found, (first, second), (-2, -1))
-        planes[..., rows + max(-offset, 0), rows + max(offset, 0)] = self
+        found = filled(shape, 0, self.dtype)
+        steps = [step for axis, step in enumerate(found.strides) if axis not in (first, second)]
+        start = max(-offset, 0) * found.strides[first] + max(offset, 0) * found.strides[second]
+        if self.size:
+            steps.append(found.strides[first] + found.strides[second])
+            write(strided_view(found, self.shape, tuple(steps), start), self)
         return found
 
     def d_self(grad, offset, dim1, dim2):
