@@ -213,3 +213,31 @@ def test_scatter_declines():
     assert indexing.scatter_add(target.astype("i8"), 0, index, index) is NotImplemented
     assert indexing.scatter_value_(target.astype("i8"), 0, index, 1.5) is NotImplemented
     assert indexing.scatter_value_(target.T, 0, index, 1.5) is NotImplemented
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 16])
+@pytest.mark.parametrize("mode", ["set", "add", "fill"])
+def test_scatter_programs_of_all_widths(mode, lanes):
+    for width, columns in ((19, 8), (19, 32), (1, None)):
+        index, source = positions(5, (2, 6, width)), numbers((2, 6, width))
+        given = source[:1, 0, 0].copy() if mode == "fill" else source
+        target, expected = numbers((2, 5, width), seed=3), numbers((2, 5, width), seed=3)
+        for wrong in (False, True):
+            if wrong:
+                index[1, 2, 0] = 5
+            for place in np.ndindex(*index.shape):
+                o, i, w = place
+                skipped = wrong and (o, i) == (1, 2) and w < (columns or 1)
+                if (wrong and columns is None and o == 1) or skipped:
+                    continue  # the number's line in its strip, or the numbers looked at together
+                value = given[0] if mode == "fill" else source[place]
+                expected[o, index[place], w] = value + (expected[o, index[place], w] if mode == "add" else 0)
+            strips = -(-width // columns) if columns else 1
+            outside = np.zeros(2 * strips, np.bool_)
+            if columns:
+                program, sizes = indexing_programs.scatter_lines("f32", "i64", lanes, mode), (2, 5, width, 6, columns)
+            else:
+                program, sizes = indexing_programs.scatter_numbers("f32", "i64", lanes, mode), (2, 5, 1, 6)
+            interpret(program, target, index, given, outside, *sizes)
+            np.testing.assert_allclose(target, expected, rtol=1e-6)
+            assert outside.any() == wrong

@@ -14,7 +14,6 @@ from ..ops import index as index_ops
 from ..ops.copy import dense_copy
 from . import indexing_programs as programs
 from . import selection
-from .elementwise import copy
 from .host import lanes
 from .kernel import compiled, pool
 from .routing import kernel_for
@@ -23,12 +22,12 @@ from .value_types import NUMPY
 
 ALONE = 1 << 14  # elements up to which other threads are not called in
 _WORTHWHILE = 1 << 12  # elements of a result below which NumPy has copied them by the time that a kernel is called
-_LARGE_COPY = 1 << 18  # elements
 MOVED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # an element's size -> as what it is moved
 ADDED = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 POSITIONS = {np.dtype(np.int32): "i32", np.dtype(np.int64): "i64"}
 _PICKING_CHUNKS = 64
 _STRIP = 4  # vectors of a row to which a chunk adds
+_STRIP_COLUMNS = 256  # columns of a scatter that a chunk writes
 _PARTS = 2  # chunks for each thread into which rows are divided that would be one
 _PICKED_LINES = 8  # single numbers out of fewer lines are left to NumPy: the work would not divide
 
@@ -91,12 +90,6 @@ def _pick(source, index, out, outer, length, width, count, step):
     kernel = _kernel("pick", MOVED[source.itemsize], POSITIONS[index.dtype], width == 1)
     _run(kernel, out.size)(source, index, out, outside, outer, length, width, count, chunks, step)
     return not outside.any()
-
-
-def _copy_of(array):
-    """A copy of an array to write into, by all threads where it is large."""
-    found = copy(array) if array.size >= _LARGE_COPY and are_plain(array) else NotImplemented
-    return dense_copy(array) if found is NotImplemented else found
 
 
 def _added(target, axis, index, values, fresh=0, skipped=-1):
@@ -180,7 +173,7 @@ def index_put_arrays_(self, indices, values, accumulate):
 def index_put_arrays(self, indices, values, accumulate):
     if not accumulate:
         return NotImplemented
-    result = _copy_of(self)
+    result = dense_copy(self)
     return NotImplemented if index_put_arrays_(result, indices, values, True) is NotImplemented else result
 
 
@@ -203,7 +196,7 @@ def index_add_(self, dim, index, source, alpha):
 
 @kernel_for("index_add")
 def index_add(self, dim, index, source, alpha):
-    result = _copy_of(self)
+    result = dense_copy(self)
     return NotImplemented if index_add_(result, dim, index, source, alpha) is NotImplemented else result
 
 
@@ -242,9 +235,14 @@ def _scattered(self, dim, index, source, mode):
     if not are_plain(self, index, source) or any(np.may_share_memory(self, other) for other in (index, source)):
         return False
     outer, width = _around(self.shape, axis)
+    count, line = lanes(self.itemsize), ()
+    if width > 1:
+        # Strips of whole cache lines, so that threads keep out of each other's; wide ones fetch stretches of memory.
+        wanted = math.ceil(width * outer / (_PARTS * get_num_threads()))
+        line = (max(count, min(wanted, _STRIP_COLUMNS) // count * count),)
+    outside = np.zeros(outer * math.ceil(width / (line[0] if line else 1)), np.bool_)
     kernel = _kernel("scatter_lines" if width > 1 else "scatter_numbers", scalar, position, mode)
-    outside = np.zeros(outer * math.ceil(width / lanes(self.itemsize)), np.bool_)
-    _run(kernel, index.size)(self, index, source, outside, outer, self.shape[axis], width, index.shape[axis])
+    _run(kernel, index.size)(self, index, source, outside, outer, self.shape[axis], width, index.shape[axis], *line)
     if outside.any():
         index_ops.refuse_outside(index, self.shape[axis], axis)
     return True
@@ -257,7 +255,7 @@ def _scatter_kernels(name, mode):
         return None if _scattered(self, dim, index, source, mode) else NotImplemented
 
     def copying(self, dim, index, source):
-        result = _copy_of(self)
+        result = dense_copy(self)
         return NotImplemented if in_place(result, dim, index, source) is NotImplemented else result
 
     kernel_for(name + "_")(in_place)
@@ -280,5 +278,5 @@ def scatter_value_(self, dim, index, value):
 
 @kernel_for("scatter_value")
 def scatter_value(self, dim, index, value):
-    result = _copy_of(self)
+    result = dense_copy(self)
     return NotImplemented if scatter_value_(result, dim, index, value) is NotImplemented else result

@@ -9,7 +9,7 @@ from .builder import Builder
 from .program import Program
 
 _COPIED = 1 << 15  # elements that a chunk moves
-LISTED = 4096  # positions that `add_rows` looks through at once
+LISTED = 4096  # positions that `add_rows` and `scatter_numbers` look through at once
 
 
 def copy_rows(scalar, index_scalar, lanes):
@@ -169,56 +169,60 @@ def pick_ones(scalar, index_scalar, lanes):
     return Program("pick_ones", [builder.function])
 
 
-def _checked(builder, numbers, at, length):
-    """The number at ``at``, 0 where it is out of bounds, and whether it is inside."""
-    number = builder.convert(builder.load(numbers, at), "i64")
-    inside = (number >= 0) & (number < length)
-    return builder.select(inside, number, 0), inside
-
-
-def _scatter_parameters(scalar, index_scalar):
+def _scatter_parameters(scalar, index_scalar, *more):
     arrays = [("target", scalar), ("index", index_scalar), ("source", scalar), ("outside", "bool")]
-    sizes = [(name, "i64") for name in ("outer", "length", "width", "count")]
+    sizes = [(name, "i64") for name in ("outer", "length", "width", "count", *more)]
     return [*((name, kind + "*") for name, kind in arrays), *sizes]
 
 
-def _scatter(builder, mode, begin, place, inside, value):
-    """Write or add a value at a place, where it is inside."""
-    with builder.when(inside):
-        builder.store(builder.load(begin, place) + value if mode == "add" else value, begin, place)
+def _all_inside(builder, numbers, first, end, lanes, length):
+    """Whether all numbers from ``first`` to ``end`` are positions: looked at as vectors, so that writing need not look."""
+
+    def looked(at, mask, carry):
+        number = builder.convert(builder.load(numbers, at, lanes, mask), "i64")
+        wrong = (number < 0) | (number >= builder.splat(length, lanes))
+        return [carry[0] | (wrong if mask is None else wrong & mask)]
+
+    none = builder.constant(False, f"boolx{lanes}" if lanes > 1 else "bool")
+    return ~builder.reduce(builder.for_lanes(first, end, lanes, looked, [none])[0], "or")
+
+
+def _scatter(builder, mode, begin, place, value):
+    """Write or add a value at a place."""
+    builder.store(builder.load(begin, place) + value if mode == "add" else value, begin, place)
 
 
 def scatter_lines(scalar, index_scalar, lanes, mode):
-    """``(target, index, source, outside, outer, length, width, count)``: elements written by number along a dimension.
+    """``(target, index, source, outside, outer, length, width, count, columns)``: elements written by number along a
+    dimension.
 
     target[o, index[o, i, w], w] becomes source[o, i, w] ("set"), source[0] ("fill"), or grows by source[o, i, w]
-    ("add"): for each o and w one after the other. ``outside`` gets for each chunk, a strip of w of one o, whether a
-    number was out of bounds; nothing is written there. A strip is as wide as a vector, a cache line at most: threads
-    keep out of each other's.
+    ("add"): for each o and w one after the other. ``outside`` gets for each chunk, a strip of so many ``columns`` of one
+    o, whether a number was out of bounds; nothing of its line is written in this strip then.
     """
-    builder = Builder("entry", _scatter_parameters(scalar, index_scalar))
-    target, index, source, outside, outer, length, width, count = builder.parameters
-    strips = (width + (lanes - 1)) // lanes
+    builder = Builder("entry", _scatter_parameters(scalar, index_scalar, "columns"))
+    target, index, source, outside, outer, length, width, count, columns = builder.parameters
+    strips = (width + (columns - 1)) // columns
     with builder.parallel(outer * strips) as chunk:
-        o, column = chunk // strips, chunk % strips * lanes
+        o, column = chunk // strips, chunk % strips * columns
         begin = builder.offset(target, o * length * width)
-        end = builder.minimum(column + lanes, width)
+        end = builder.minimum(column + columns, width)
         with builder.loop(0, count, 1, [builder.constant(False, "bool")]) as loop:
             line = (o * count + loop.index) * width
             numbers = builder.offset(index, line)
             values = source if mode == "fill" else builder.offset(source, line)
-            with builder.loop(column, end, 1, loop.carry) as strip:
-                number, inside = _checked(builder, numbers, strip.index, length)
+            inside = _all_inside(builder, numbers, column, end, lanes, length)
+            with builder.loop(builder.select(inside, column, end), end) as strip:
+                number = builder.convert(builder.load(numbers, strip.index), "i64")
                 value = builder.load(values, 0 if mode == "fill" else strip.index)
-                _scatter(builder, mode, begin, number * width + strip.index, inside, value)
-                strip.carry = [strip.carry[0] | ~inside]
-            loop.carry = strip.results
+                _scatter(builder, mode, begin, number * width + strip.index, value)
+            loop.carry = [loop.carry[0] | ~inside]
         builder.store(loop.results[0], outside, chunk)
     return Program("scatter_lines", [builder.function])
 
 
 def scatter_numbers(scalar, index_scalar, lanes, mode):
-    """As ``scatter_lines`` where the width is 1: a chunk for some o."""
+    """As ``scatter_lines`` where the width is 1: a chunk for some o, without ``columns``."""
     builder = Builder("entry", _scatter_parameters(scalar, index_scalar))
     target, index, source, outside, outer, length, _, count = builder.parameters
     lines = builder.maximum(builder.constant(_COPIED // 8) // builder.maximum(count, 1), 1)
@@ -228,11 +232,14 @@ def scatter_numbers(scalar, index_scalar, lanes, mode):
             begin = builder.offset(target, loop.index * length)
             numbers = builder.offset(index, loop.index * count)
             values = source if mode == "fill" else builder.offset(source, loop.index * count)
-            with builder.loop(0, count, 1, loop.carry) as line:
-                number, inside = _checked(builder, numbers, line.index, length)
-                value = builder.load(values, 0 if mode == "fill" else line.index)
-                _scatter(builder, mode, begin, number, inside, value)
-                line.carry = [line.carry[0] | ~inside]
-            loop.carry = line.results
+            with builder.loop(0, count, LISTED, loop.carry) as block:
+                stop = builder.minimum(block.index + LISTED, count)
+                inside = _all_inside(builder, numbers, block.index, stop, lanes, length)
+                with builder.loop(builder.select(inside, block.index, stop), stop) as each:
+                    number = builder.convert(builder.load(numbers, each.index), "i64")
+                    value = builder.load(values, 0 if mode == "fill" else each.index)
+                    _scatter(builder, mode, begin, number, value)
+                block.carry = [block.carry[0] | ~inside]
+            loop.carry = block.results
         builder.store(loop.results[0], outside, chunk)
     return Program("scatter_numbers", [builder.function])

@@ -15,7 +15,7 @@ from .table import INPLACE, composite, functions, op
 def dense_copy(array):
     """A copy that keeps the order of dimensions in memory where the array is dense, as preserve_format does."""
     if array.flags.c_contiguous:
-        return array.copy()
+        return copied(array)
     strides = array.strides
     if 0 in strides and any(length > 1 and stride == 0 for length, stride in zip(array.shape, strides)):
         return np.array(array, order="C", copy=True)
