@@ -162,8 +162,9 @@ def test_programs_of_all_widths(lanes):
     target = np.empty((2, 5, 19), np.float32)
     expected, listed = np.zeros((2, 5, 19), np.float32), np.empty(3 * indexing_programs.LISTED, np.int64)
     np.add.at(expected, (slice(None), index), out)
-    for vectors, parts in ((1, 1), (2, 3), (4, 5)):
-        program, sizes = indexing_programs.add_rows("f32", "i64", lanes, vectors), (2, 5, 19, 6, parts, 1, -1)
+    for vectors, parts, blocks in ((1, 1, 9), (2, 3, 1), (4, 5, 2), (1, 2, 1)):
+        columns = blocks * vectors * lanes
+        program, sizes = indexing_programs.add_rows("f32", "i64", lanes, vectors), (2, 5, 19, 6, parts, columns, 1, -1)
         interpret(program, target, index, out, None, None, listed, *sizes, workers=3)
         np.testing.assert_allclose(target, expected, rtol=1e-6)
     wide, outside = positions(5, (2, 6, 19)), np.empty(3, np.bool_)

@@ -29,6 +29,7 @@ _PICKING_CHUNKS = 64
 _STRIP = 4  # vectors of a row to which a chunk adds
 _STRIP_COLUMNS = 256  # columns of a scatter that a chunk writes
 _PARTS = 2  # chunks for each thread into which rows are divided that would be one
+_ROWS_OF_PART = 8  # rows at least that such a chunk adds to; fewer are divided by columns
 _PICKED_LINES = 8  # single numbers out of fewer lines are left to NumPy: the work would not divide
 
 
@@ -112,12 +113,17 @@ def add_rows(target, index, values, owner, scales, outer, length, width, fresh, 
     vectors = min(math.ceil(width / lanes(target.itemsize)), _STRIP)
     options = vectors, owner is not None, scales is not None
     kernel = _kernel("add_rows", ADDED[target.dtype], POSITIONS[index.dtype], *options)
-    work, parts = index.size * outer * width + fresh * target.size // 4, 1
-    if work > ALONE:
-        chunks = outer * math.ceil(width / (vectors * lanes(target.itemsize)))
-        parts = max(1, min(_PARTS * get_num_threads() // chunks, length))
+    work = index.size * outer * width + fresh * target.size // 4
+    step = vectors * lanes(target.itemsize)
+    parts, columns = 1, math.ceil(width / step) * step
+    wanted = math.ceil(_PARTS * get_num_threads() / outer)  # chunks for each outer part
+    if work > ALONE and wanted > 1:
+        if length >= _ROWS_OF_PART * wanted:
+            parts = wanted
+        else:
+            columns = max(step, math.ceil(width / (wanted * step)) * step)
     listed = scratch("listed", programs.LISTED * pool().scratch_areas, np.int64)
-    sizes = outer, length, width, index.size, parts, fresh, skipped
+    sizes = outer, length, width, index.size, parts, columns, fresh, skipped
     _run(kernel, work)(target, index, values, owner, scales, listed, *sizes)
 
 

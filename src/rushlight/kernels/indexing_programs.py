@@ -38,35 +38,62 @@ def copy_rows(scalar, index_scalar, lanes):
 
 
 def add_rows(scalar, index_scalar, lanes, vectors, owned=False, scaled=False):
-    """``(target, index, values, owner, scales, listed, outer, length, width, count, parts, fresh, skipped)``:
+    """``(target, index, values, owner, scales, listed, outer, length, width, count, parts, columns, fresh, skipped)``:
     target[o, index[i], :] += values[o, i, :].
 
-    All within bounds and one after the other: a chunk owns one of so many ``parts`` of the rows of an outer part, and
-    ``vectors`` of their columns. It lists which of ``LISTED`` positions are its own before it adds their rows: guesses
-    of a branch would be wrong every other time. ``listed`` has room for so many positions for each worker. With
-    ``fresh`` > 0 the target is cleared first; the row number ``skipped`` gets nothing. With ``owned`` what is added at i
-    is values[owner[i], :], with ``scaled`` that times scales[i].
+    All within bounds and one after the other: a chunk owns one of so many ``parts`` of the rows of an outer part, and so
+    many ``columns`` of them, a multiple of ``vectors`` vectors. Unless all are its own, it lists which of ``LISTED``
+    positions are before it adds their rows: guesses of a branch would be wrong every other time. ``listed`` has room for so many positions for
+    each worker. With ``fresh`` > 0 the target is cleared first; the row number ``skipped`` gets nothing. With ``owned``
+    what is added at i is values[owner[i], :], with ``scaled`` that times scales[i].
     """
     arrays = [("target", scalar), ("index", index_scalar), ("values", scalar), ("owner", "i64"), ("scales", scalar)]
-    sizes = [(name, "i64") for name in ("outer", "length", "width", "count", "parts", "fresh", "skipped")]
+    sizes = [(name, "i64") for name in ("outer", "length", "width", "count", "parts", "columns", "fresh", "skipped")]
     builder = Builder("entry", [*((name, kind + "*") for name, kind in arrays), ("listed", "i64*"), *sizes])
-    target, index, values, owner, scales, listed, outer, length, width, count, parts, fresh, skipped = (
-        builder.parameters
-    )
-    strips = (width + (vectors * lanes - 1)) // (vectors * lanes)
+    target, index, values, owner, scales, listed, *sizes = builder.parameters
+    outer, length, width, count, parts, columns, fresh, skipped = sizes
+    strips = (width + (columns - 1)) // columns
     with builder.parallel(outer * strips * parts) as chunk:
         rest, part = chunk // parts, chunk % parts
-        o, column = rest // strips, rest % strips * (vectors * lanes)
+        o, column = rest // strips, rest % strips * columns
         low, high = part * length // parts, (part + 1) * length // parts
         begin = builder.offset(target, o * length * width + column)
         source = builder.offset(values, o * count * width + column)
         mine = builder.offset(listed, builder.worker() * LISTED)
-        masks = [builder.first_lanes(width - column - i * lanes, lanes) for i in range(vectors)]
+        wide = builder.minimum(columns, width - column)
+        whole = wide // (vectors * lanes) * (vectors * lanes)
+        masks = [builder.first_lanes(wide - whole - i * lanes, lanes) for i in range(vectors)]
+
+        def along(body):
+            """``body(place, mask)`` for the vectors of a row: so many at once, then those that are left."""
+            with builder.loop(0, whole, vectors * lanes) as block:
+                for i in range(vectors):
+                    body(block.index + i * lanes, None)
+            with builder.when(whole < wide):
+                for i, mask in enumerate(masks):
+                    body(whole + i * lanes, mask)
+
         zero = builder.constant(0, target.type.element.with_lanes(lanes))
         with builder.when(fresh > 0), builder.loop(low, high) as row:
-            for i, mask in enumerate(masks):
-                builder.store(zero, begin, row.index * width + i * lanes, mask)
-        with builder.loop(0, count, LISTED) as block:
+            cleared = builder.offset(begin, row.index * width)
+            along(lambda at, mask: builder.store(zero, cleared, at, mask))
+
+        def add(position):
+            number = builder.convert(builder.load(index, position), "i64")
+            place = builder.load(owner, position) if owned else position
+            row, addend = builder.offset(begin, number * width), builder.offset(source, place * width)
+            scale = builder.splat(builder.load(scales, position), lanes) if scaled else None
+
+            def added(at, mask):
+                value, total = builder.load(addend, at, lanes, mask), builder.load(row, at, lanes, mask)
+                builder.store(total + (value if scale is None else value * scale), row, at, mask)
+
+            along(added)
+
+        all_mine = parts.equals(1) & (skipped < 0)
+        with builder.loop(0, builder.select(all_mine, count, 0)) as each:
+            add(each.index)
+        with builder.loop(builder.select(all_mine, count, 0), count, LISTED) as block:
             end = builder.minimum(block.index + LISTED, count)
             with builder.loop(block.index, end, 1, [builder.constant(0)]) as each:
                 number = builder.convert(builder.load(index, each.index), "i64")
@@ -74,16 +101,7 @@ def add_rows(scalar, index_scalar, lanes, vectors, owned=False, scaled=False):
                 builder.store(each.index, mine, each.carry[0])
                 each.carry = [each.carry[0] + builder.convert(wanted, "i64")]
             with builder.loop(0, each.results[0]) as each:
-                position = builder.load(mine, each.index)
-                number = builder.convert(builder.load(index, position), "i64")
-                place = builder.load(owner, position) if owned else position
-                row, addend = builder.offset(begin, number * width), builder.offset(source, place * width)
-                scale = builder.splat(builder.load(scales, position), lanes) if scaled else None
-                for i, mask in enumerate(masks):
-                    value = builder.load(addend, i * lanes, lanes, mask)
-                    total = builder.load(row, i * lanes, lanes, mask)
-                    total = total + (value if scale is None else value * scale)
-                    builder.store(total, row, i * lanes, mask)
+                add(builder.load(mine, each.index))
     return Program("add_rows", [builder.function])
 
 
