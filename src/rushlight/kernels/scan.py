@@ -32,10 +32,8 @@ _IDENTITIES = {"cumsum": 0, "cumprod": 1, "logcumsumexp": -math.inf}
 
 
 def _combined(builder, name, before, x):
-    if name == "cumsum":
-        return before + x
-    if name == "cumprod":
-        return before * x
+    if name in ("cumsum", "cumprod"):
+        return before + x if name == "cumsum" else before * x
     if name == "logcumsumexp":
         larger = builder.maximum(before, x)
         rest = builder.math("log1p", builder.math("exp", builder.minimum(before, x) - larger))
@@ -76,6 +74,8 @@ def build_rows(name, source, result, scalar, lanes):
     builder = Builder(name, parameters)
     x, out, rows, length, chunk = builder.parameters
     identity = builder.constant(_identity(name, scalar), vector(scalar, lanes))
+    # Adding -0.0 changes nothing, not even zeros, and LLVM has no slow instruction for moving it in, as it has for 0.0.
+    neutral = builder.constant(-0.0, identity.type) if name == "cumsum" and identity.type.is_float else identity
 
     def row(index):
         start = index * length
@@ -83,12 +83,13 @@ def build_rows(name, source, result, scalar, lanes):
 
         def body(index, mask, carry):
             values = builder.convert(builder.load(source_row, index, lanes, mask), scalar)
-            before = builder.splat(carry[0], lanes)
-            running = _combined(builder, name, before, _prefixes(builder, name, values, identity))
+            prefixes = _prefixes(builder, name, values, neutral)
+            running = _combined(builder, name, carry[0], prefixes)
             builder.store(builder.convert(running, result), result_row, index, mask)
-            return [builder.extract(running, lanes - 1)]
+            # The last lane's result, but by one instruction from the one before: vectors wait for nothing else.
+            return [_combined(builder, name, carry[0], builder.shuffle(prefixes, prefixes, [lanes - 1] * lanes))]
 
-        builder.for_lanes(0, length, lanes, body, [builder.extract(identity, 0)])
+        builder.for_lanes(0, length, lanes, body, [identity])
 
     chunked(builder, rows, chunk, row)
     return Program(name, [builder.function])
