@@ -62,6 +62,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     "compositions": {"glu": 2048, "outer_product": 128},
     # 1,000,000 numbers: 15 ms against 110, rows of 100: 12 against 25.
     "sorting": {"sort_pair": 2048, "unique_parts": 4096},
+    "leading": {"topk_pair": 256},
     "selection": {"nonzero_rows": 4096, "masked_select": 512},  # 100,000 elements: 40 us against 900, 15 against 450
     # From 16 elements on kernels take 2 to 5 us, NumPy 9 to 50; the first call loads the room here too.
     "convolution": dict.fromkeys(("convolution", "convolution_input_gradient"), 512),
