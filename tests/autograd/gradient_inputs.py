@@ -147,6 +147,7 @@ CALLS = {
     "where_select": lambda: (MASK, t(2, 3), t(3)),
     "vector_norm": lambda: (t(2, 3), 3.0, (1,), False, None),
     "cdist": lambda: (t(2, 3), t(3, 3), 2.0, False),
+    "symmetric_matrix": lambda: (t(3), 3),
     "permute": lambda: (t(2, 3, 1), (2, 0, 1)),
     "transpose": lambda: (t(2, 3), 0, 1),
     "constant_pad_nd": lambda: (t(2, 3), (1, -1, 0, 2), 0.5),

@@ -42,6 +42,7 @@ THROUGH_GRADIENTS = frozenset(
         "attention_backward",
         "ctc_loss_gradient",
         "cross_entropy_gradient",
+        "distance_gradient",
         "layer_norm_gradients",
         "rms_norm_gradients",
         "group_norm_gradients",

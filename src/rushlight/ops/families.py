@@ -10,6 +10,7 @@ from . import (
     create,
     ctc,
     differences,
+    distances,
     einsum,
     embedding,
     embedding_bag,

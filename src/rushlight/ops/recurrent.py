@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from .recording import is_recorded
 from .table import conj, functions, op, widened
 
 # The layers get the input's part of all gates for all steps at once, and add the hidden state's part step by step.
@@ -21,13 +22,6 @@ TENSORS = SimpleNamespace(
     zeros_like=lambda tensor: functions.zeros_like(tensor),
     rows=lambda tensor: None if tensor is None else tensor.unbind(0),
 )
-
-
-def recorded(*tensors):
-    """Whether what is now computed from ``tensors``, outputs and gradients that a rule was given, enters the graph."""
-    if not functions.interposers and not functions.is_grad_enabled():
-        return False
-    return any(tensor is not None and tensor.unsqueeze(0)._is_tracked() for tensor in tensors)
 
 
 def conjugates(gradients):
@@ -121,7 +115,7 @@ class lstm_layer:
     def gradients(grads, hidden, cell, weight, reverse, result0, result1, result2):
         known = (hidden, cell, weight, result0, result1, result2, reverse)
         grads = conjugates(grads)
-        if recorded(result0, *grads):
+        if is_recorded(result0, *grads):
             return conjugates(lstm_gradients(TENSORS, *grads, *known))
         return conjugates(functions.lstm_layer_backward(*grads, *known))
 
@@ -204,7 +198,7 @@ class rnn_layer:
 
     def gradients(grad, hidden, weight, rectified, reverse, result):
         known = (conj(grad), hidden, weight, result, rectified, reverse)
-        if recorded(result, grad):
+        if is_recorded(result, grad):
             return conjugates(rnn_gradients(TENSORS, *known))
         return conjugates(functions.rnn_layer_backward(*known))
 
@@ -290,7 +284,7 @@ class gru_layer:
     def gradients(grads, hidden, weight, bias, reverse, result0, result1, result2):
         known = (hidden, weight, result0, result1, result2, reverse)
         run = functions.gru_layer_backward
-        if recorded(result0, *grads):
+        if is_recorded(result0, *grads):
             run = lambda *arguments: gru_gradients(TENSORS, *arguments)
         *found, d_bias = conjugates(run(*conjugates(grads), *known))
         return *found, None if bias is None else d_bias

@@ -6,6 +6,7 @@ may be None for zeros. After the hidden states of every step comes the last stat
 
 import numpy as np
 
+from .recording import is_recorded
 from .recurrent import (
     TENSORS,
     conjugates,
@@ -14,7 +15,6 @@ from .recurrent import (
     lstm_gradients,
     lstm_layer,
     on_arrays,
-    recorded,
     rnn_gradients,
     rnn_layer,
     weight_gradient,
@@ -93,7 +93,7 @@ class lstm_sequence:
         d_outputs, d_hidden, d_cell, d_cells, d_values = conjugates(grads)
         d_outputs = _with_last(d_outputs, d_hidden, result0, reverse)
         grads = d_outputs, _with_last(d_cells, d_cell, result3, reverse), d_values
-        if recorded(result0, *grads):
+        if is_recorded(result0, *grads):
             found = _lstm_sequence_gradients(TENSORS, *grads, *known, True)
         else:
             found = functions.lstm_sequence_backward(*grads, *known, needs[1] or needs[2])
@@ -145,7 +145,7 @@ class rnn_sequence:
         d_outputs, d_hidden = conjugates(grads)
         d_outputs = _with_last(d_outputs, d_hidden, result0, reverse)
         known = (d_outputs, hidden, w_hh, result0, rectified, reverse, input)
-        if recorded(result0, d_outputs):
+        if is_recorded(result0, d_outputs):
             found = _rnn_sequence_gradients(TENSORS, *known, True)
         else:
             found = functions.rnn_sequence_backward(*known, needs[1])
@@ -197,7 +197,7 @@ class gru_sequence:
         known = (hidden, w_hh, result0, result2, result3, reverse, input)
         d_outputs, d_hidden, d_values, d_inner = conjugates(grads)
         grads = _with_last(d_outputs, d_hidden, result0, reverse), d_values, d_inner
-        if recorded(result0, *grads):
+        if is_recorded(result0, *grads):
             found = _gru_sequence_gradients(TENSORS, *grads, *known, True)
         else:
             found = functions.gru_sequence_backward(*grads, *known, needs[1])

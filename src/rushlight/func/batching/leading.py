@@ -12,14 +12,14 @@ from .call import aligned, each, folded, rule, unfolded
     "constant_pad_nd", "pad_by_places", "max_pool_values", "max_pool_values_gradient",
     "max_pool_places", "places_gradient", "max_unpool_places", "avg_pool", "avg_pool_gradient", "adaptive_avg_pool",
     "adaptive_avg_pool_gradient", "adaptive_max_pool", "pixel_shuffle", "pixel_unshuffle", "vector_products",
-    "frexp_parts",
+    "frexp_parts", "pdist_pairs", "symmetric_matrix",
 )  # fmt: skip
 def leading(call):
     """Every tensor gets the batch."""
     return call.run(**{name: call.batched(name) for name in call.tensors()})
 
 
-@rule("masked_fill", "cdist_pairs", "fill", "polar_of_parts", "complex_of_parts")
+@rule("masked_fill", "cdist_pairs", "distance_gradient", "fill", "polar_of_parts", "complex_of_parts")
 def broadcast(call):
     """Every tensor gets the batch, and as many dimensions as the others."""
     ndim = max(call.given(name).dim() for name in call.tensors())

@@ -1,0 +1,274 @@
+"""Distances between all pairs of rows, and their gradients, by kernels.
+
+The second operand is transposed first, so that a vector holds one coordinate of many rows. The differences of some rows
+with two vectors of others grow side by side; no array of them is made.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..ops.moving import copied
+from .builder import Builder
+from .host import lanes
+from .kernel import compiled, pool
+from .plans import Plans
+from .program import Program
+from .reduce_programs import chunked
+from .routing import kernel_for
+from .scratch import scratch
+from .value_types import scalar_of
+
+_ROWS, _VECTORS = 4, 2  # of a tile
+_COORDINATES = 8  # whose gradients grow side by side
+_WORTHWHILE = 2048  # coordinates of pairs: fewer are NumPy's
+_THREADED_FROM = 1 << 16  # of them
+_CHUNK = 1 << 15  # of them, about
+_MOST_MULTIPLIED = 8  # integer powers up to this one are products
+
+_calls = Plans()
+
+
+class Norm:
+    """How differences become a distance.
+
+    ``kind`` is 0, 1, math.inf, an integer power, or None for any: then the program has the parameters ``power`` and
+    ``inverse``, the power and its inverse.
+    """
+
+    def __init__(self, builder, kind, given=None):
+        self.builder, self.kind, self.given = builder, kind, given
+
+    def _power(self, x, less=0):
+        """``x`` to the power of the norm less ``less``."""
+        if self.kind is None:
+            power = self.given[0] - less if less else self.given[0]
+            return self.builder.math("pow", x, power)
+        found = None
+        for _ in range(self.kind - less):
+            found = x if found is None else found * x
+        return self.builder.constant(1.0, x.type) if found is None else found
+
+    def add(self, total, difference):
+        """What the distance is made of, with one more difference in it."""
+        builder, size = self.builder, abs(difference)
+        if self.kind == 2:
+            return builder.fma(difference, difference, total)
+        if self.kind == 0:
+            one = builder.select(size > 0.0, builder.constant(1.0, size.type), size)  # NaN is no number of them
+            return total + one
+        if self.kind == math.inf:
+            return builder.select(size.differs(size), size, builder.maximum(size, total))
+        return total + (size if self.kind == 1 else self._power(size))
+
+    def distance(self, total):
+        if self.kind == 2:
+            return self.builder.unary("sqrt", total)
+        if self.kind in (0, 1, math.inf):
+            return total
+        return self.builder.math("pow", total, 1 / self.kind if self.kind else self.given[1])
+
+    def weight(self, grad, distance):
+        """What does not depend on the coordinate in the gradient of a distance."""
+        if self.kind in (1, math.inf):
+            return grad
+        scale = distance if self.kind == 2 else self._power(distance, 1)
+        return self.builder.select(distance.equals(0), self.builder.constant(0.0, grad.type), grad / scale)
+
+    def slope(self, difference, distance):
+        """What does depend on it."""
+        builder, size = self.builder, abs(difference)
+        if self.kind == 2:
+            return difference
+        if self.kind is not None and 2 < self.kind < math.inf:
+            return difference * self._power(size, 2)
+        found = self.builder.constant(1.0, size.type)
+        if self.kind is None:
+            found = self._power(size, 1)
+        elif self.kind == math.inf:
+            found = builder.select(size.equals(distance), found, builder.constant(0.0, size.type))
+        return builder.select(size > 0.0, builder.binary("copysign", found, difference), difference)
+
+
+def _parameters(builder_name, scalar, arrays, sizes, kind):
+    parameters = [(name, f"{scalar}*") for name in arrays] + [(size, "i64") for size in sizes]
+    builder = Builder(builder_name, parameters + ([("power", scalar), ("inverse", scalar)] if kind is None else []))
+    count = len(parameters)
+    return builder, builder.parameters[:count], builder.parameters[count:]
+
+
+def pairs(scalar, kind, is_triangle, width):
+    """``(x, y, out, batches, rows, columns, length, chunk)``: the distances of the rows of x (rows, length) from the columns
+    of y (length, columns).
+
+    With ``is_triangle`` only those behind the diagonal, row after row.
+    """
+    sizes = ("batches", "rows", "columns", "length", "chunk")
+    builder, given, powers = _parameters("distances", scalar, ("x", "y", "out"), sizes, kind)
+    x, y, out, batches, rows, columns, length, chunk = given
+    norm = Norm(builder, kind, [builder.splat(each, width) for each in powers])
+    zero = builder.constant(0.0, f"{scalar}x{width}")
+    height = 1 if is_triangle else _ROWS
+
+    def tile(sources, others, targets, at, vectors, mask):
+        with builder.loop(0, length, 1, [zero] * (len(sources) * vectors)) as loop:
+            place = at + loop.index * columns
+            loaded = [builder.load(others, place + v * width, width, mask) for v in range(vectors)]
+            own = [builder.splat(builder.load(source, loop.index), width) for source in sources]
+            differences = [each - other for each in own for other in loaded]
+            loop.carry = [norm.add(total, difference) for total, difference in zip(loop.carry, differences)]
+        for k, total in enumerate(loop.results):
+            target = targets[k // vectors]
+            builder.store(norm.distance(total), target, at + k % vectors * width, mask)
+
+    def task(number):
+        blocks = (rows + (height - 1)) // height
+        batch, first = number // blocks, number % blocks * height
+        # Rows beyond the last one are that one again.
+        these = [builder.minimum(first + k, rows - 1) if k else first for k in range(height)]
+        sources = [builder.offset(x, (batch * rows + row) * length) for row in these]
+        others = builder.offset(y, batch * columns * length)
+        if is_triangle:
+            begin = first + 1
+            before = first * columns - ((first * (first + 1)) >> 1) - begin
+            targets = [builder.offset(out, ((batch * rows * (rows - 1)) >> 1) + before)]
+        else:
+            begin = builder.constant(0)
+            targets = [builder.offset(out, (batch * rows + row) * columns) for row in these]
+        vectors = _VECTORS * (_ROWS // height)
+        step = vectors * width
+        whole = begin + (columns - begin) // step * step
+        with builder.loop(begin, whole, step) as loop:
+            tile(sources, others, targets, loop.index, vectors, None)
+        builder.for_lanes(whole, columns, width, lambda at, mask, carry: tile(sources, others, targets, at, 1, mask))
+
+    chunked(builder, batches * ((rows + (height - 1)) // height), chunk, task)
+    return Program("distances", [builder.function])
+
+
+def gradients(scalar, kind, count, width):
+    """``(grad, distances, x, y, out, scratch, batches, rows, columns, length, chunk, area)``: the gradient with respect to
+    y of what `pairs` computes, laid out as y is: (length, columns); ``count`` coordinates at a time, of which there are as
+    many, at least.
+
+    A vector holds a coordinate of several columns, and all rows are added up in it. Each thread has scratch memory of
+    ``area`` for the weights of these columns, for an infinite power behind them the distances.
+    """
+    arrays = ("grad", "distances", "x", "y", "out", "scratch")
+    sizes = ("batches", "rows", "columns", "length", "chunk", "area")
+    builder, given, powers = _parameters("distance_gradients", scalar, arrays, sizes, kind)
+    grad, distances, x, y, out, scratch, batches, rows, columns, length, chunk, area = given
+    norm = Norm(builder, kind, [builder.splat(each, width) for each in powers])
+    zero = builder.constant(0.0, f"{scalar}x{width}")
+    blocks = (columns + (width - 1)) // width
+
+    def task(number):
+        batch, at = number // blocks, number % blocks * width
+        mask = builder.first_lanes(builder.minimum(columns - at, width), width)
+        matrix = batch * rows * columns + at
+        flowing, lengths = (builder.offset(each, matrix) for each in (grad, distances))
+        sources = builder.offset(x, batch * rows * length)
+        others, targets = (builder.offset(each, batch * length * columns + at) for each in (y, out))
+        weights = builder.offset(scratch, builder.worker() * area)
+        with builder.loop(0, rows) as row:
+            loaded = [builder.load(each, row.index * columns, width, mask) for each in (flowing, lengths)]
+            builder.store(norm.weight(*loaded), weights, row.index * width)
+            if kind == math.inf:
+                builder.store(loaded[1], weights, (rows + row.index) * width)
+        with builder.loop(0, length, count) as block:
+            first = builder.minimum(block.index, length - count)
+            own = [builder.load(others, (first + k) * columns, width, mask) for k in range(count)]
+            with builder.loop(0, rows, 1, [zero] * count) as row:
+                weight = builder.load(weights, row.index * width, width)
+                distance = builder.load(weights, (rows + row.index) * width, width) if kind == math.inf else None
+                source = builder.offset(sources, row.index * length + first)
+                for k, each in enumerate(own):
+                    slope = norm.slope(each - builder.splat(builder.load(source, k), width), distance)
+                    row.carry[k] = builder.fma(weight, slope, row.carry[k])
+            for k, total in enumerate(row.results):
+                builder.store(total, targets, (first + k) * columns, mask)
+
+    chunked(builder, batches * blocks, chunk, task)
+    return Program("distance_gradients", [builder.function])
+
+
+def _kind(p):
+    """The `Norm`'s kind for a power."""
+    if p in (0, math.inf):
+        return p
+    return int(p) if p.is_integer() and p <= _MOST_MULTIPLIED else None
+
+
+def _prepared(build, scalar, p, option, sizes):
+    """(kernel's call, each thread's elements of scratch memory, what follows the arrays)."""
+    kind, width = _kind(p), lanes(4 if scalar == "f32" else 8)
+    key = (build.__name__ + " of distances", scalar, kind, option, width)
+    kernel = compiled(key, lambda: build(scalar, kind, option, width))
+    _, rows, columns, length = sizes
+    if build is pairs:
+        each, area = (columns if option else _ROWS * columns) * length, ()
+    else:
+        each, area = width * rows * length, (2 * rows * width,)
+    run = kernel.threaded if math.prod(sizes) >= _THREADED_FROM else kernel.alone
+    rest = (*sizes, max(1, _CHUNK // each), *area, *((p, 1 / p) if kind is None else ()))
+    return run, sum(area), rest
+
+
+def _operands(x1, x2):
+    """(rows, columns, sizes, the batch's shape) of two operands, in memory as the programs take them; None where they are
+    not theirs."""
+    if scalar_of(x1.dtype) not in ("f32", "f64") or x1.dtype != x2.dtype or not x1.dtype.isnative:
+        return None
+    batch = x1.shape[:-2]
+    if batch != x2.shape[:-2]:
+        batch = np.broadcast_shapes(batch, x2.shape[:-2])
+    (rows, length), columns = x1.shape[-2:], x2.shape[-2]
+    sizes = (math.prod(batch), rows, columns, length)
+    if math.prod(sizes) < _WORTHWHILE:
+        return None
+    first, second = (x if x.shape[:-2] == batch else np.broadcast_to(x, batch + x.shape[-2:]) for x in (x1, x2))
+    return (first if first.flags.c_contiguous else copied(first)), copied(second.swapaxes(-1, -2)), sizes, batch
+
+
+@kernel_for("cdist_pairs")
+def cdist_pairs(x1, x2, p, expanded):
+    found = _operands(x1, x2)
+    if found is None:
+        return NotImplemented
+    rows, columns, sizes, batch = found
+    run, _, rest = _calls.remembered((pairs, scalar_of(x1.dtype), p, False, sizes), _prepared)
+    out = np.empty((*batch, *sizes[1:3]), x1.dtype)
+    run(rows, columns, out, *rest)
+    return out
+
+
+@kernel_for("pdist_pairs")
+def pdist_pairs(self, p):
+    found = _operands(self, self)
+    if found is None:
+        return NotImplemented
+    rows, columns, sizes, batch = found
+    run, _, rest = _calls.remembered((pairs, scalar_of(self.dtype), p, True, sizes), _prepared)
+    out = np.empty((*batch, sizes[1] * (sizes[1] - 1) // 2), self.dtype)
+    run(rows, columns, out, *rest)
+    return out
+
+
+@kernel_for("distance_gradient")
+def distance_gradient(grad, x1, x2, p, result):
+    found = _operands(x2, x1)
+    if found is None or p == 0:
+        return NotImplemented
+    rows, columns, sizes, batch = found
+    turned = [each.swapaxes(-1, -2) for each in (grad, result)]
+    if any(each.dtype != x1.dtype or each.shape != (*batch, *sizes[1:3]) for each in turned):
+        return NotImplemented
+    length = sizes[-1]
+    count = _COORDINATES if length >= _COORDINATES else 4 if length >= 4 else length
+    run, area, rest = _calls.remembered((gradients, scalar_of(x1.dtype), p, count, sizes), _prepared)
+    out = np.empty(columns.shape, x1.dtype)
+    turned = [each if each.flags.c_contiguous else copied(each) for each in turned]
+    run(*turned, rows, columns, out, scratch("distances", area * pool().scratch_areas, x1.dtype), *rest)
+    return copied(out.swapaxes(-1, -2))
