@@ -83,7 +83,10 @@ def fit(function, low, high, degree, weight, scalar):
 
 @dataclass
 class Subject:
-    """A polynomial to fit: its name and formula, the function, the interval, the weight, the degree by scalar type."""
+    """A polynomial to fit: its name and formula, the function, the interval, the weight, the degree by scalar type.
+
+    ``in_double`` is that of functions which are computed in float64 for both types, to the accuracy of each.
+    """
 
     name: str
     formula: str
@@ -92,6 +95,7 @@ class Subject:
     high: object
     weight: Callable
     degrees: dict
+    in_double: bool = False
 
 
 def odd(function):
@@ -194,6 +198,75 @@ def subjects():
         "ERFCX", "(1 + 2 * x) * exp(x * x) * erfc(x) in t = (x - 4) / (x + 4), 0.5 <= x <= 27.3",
         scaled_erfc, mpf("-3.5") / mpf("4.5"), mpf("23.3") / mpf("31.3"), lambda t: 1 / scaled_erfc(t), {"f64": 21},
     )  # fmt: skip
+    yield Subject(
+        "ERFCX_RIGHT", "the same, x >= 0", scaled_erfc, mpf(-1), mpf(1), lambda t: 1 / scaled_erfc(t),
+        {"f32": 13, "f64": 27}, True,
+    )  # fmt: skip
+    yield from inverse_error_function()
+    yield from gamma_family()
+
+
+def inverse_error_function():
+    def ratio(w):
+        """erfinv(x) / x where ``w = -log(1 - x**2)``, by Newton's method on log(erfc)."""
+        x = mp.sqrt(-mp.expm1(-w))
+        if w < 1:
+            return mp.erfinv(x) / x
+        log_q = -w - mp.log1p(x)
+        y = mp.sqrt(w - mp.log(w + 1) / 2)
+        for _ in range(9):
+            rest = mp.erfc(y)
+            y += (mp.log(rest) - log_q) * rest * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+        return y / x
+
+    edge, middle = mpf("1e-6"), mpf("2.5")
+    yield Subject(
+        "ERFINV_NEAR", "erfinv(x) / x in u = w - 2.5 with w = -log(1 - x * x) <= 5",
+        lambda u: ratio(u + middle), -middle, middle + edge, lambda u: 1 / ratio(u + middle), {"f32": 10, "f64": 23}, True,
+    )  # fmt: skip
+    for name, low, centre, high, degrees in (
+        ("MIDDLE", 5, mpf("3.125"), 16, {"f32": 10, "f64": 23}),
+        ("FAR", 16, mpf(7), 110, {"f32": 10, "f64": 30}),
+        ("LAST", 110, mpf(19), 750, {"f64": 22}),
+    ):
+        yield Subject(
+            f"ERFINV_{name}", f"the same in u = sqrt(w) - {mp.nstr(centre)}, {low} <= w <= {high}",
+            lambda u, centre=centre: ratio((u + centre) ** 2), mp.sqrt(low) - centre - edge, mp.sqrt(high) - centre + edge,
+            lambda u, centre=centre: 1 / ratio((u + centre) ** 2), degrees, True,
+        )  # fmt: skip
+
+
+def gamma_family():
+    half = mpf("0.5")
+    for place, degrees in ((1, {"f32": 17, "f64": 29}), (2, {"f32": 11, "f64": 19})):
+        yield Subject(
+            f"LGAMMA_{place}", f"lgamma({place} + w) / w, |w| <= 1/2",
+            lambda w, place=place: mp.loggamma(place + w) / w, -half, half,
+            lambda w, place=place: w / mp.loggamma(place + w), degrees, True,
+        )  # fmt: skip
+
+    def remainders(v):
+        """What is left of lgamma, digamma and trigamma at ``x = v ** (-1/2)``, scaled to be of the size of 1."""
+        x = 1 / mp.sqrt(v)
+        return (
+            (mp.loggamma(x) - (x - half) * mp.log(x) + x - mp.log(2 * mp.pi) / 2) * x,
+            (mp.log(x) - 1 / (2 * x) - mp.psi(0, x)) * x**2,
+            (mp.psi(1, x) - 1 / x - 1 / (2 * x**2)) * x**3,
+        )
+
+    for name, formula, number, weight, degrees in (
+        ("LGAMMA_TAIL", "x * (lgamma(x) - (x - 1/2) * log(x) + x - log(2 * pi) / 2)", 0,
+         lambda x: 1 / x / mp.loggamma(x), {"f32": 2, "f64": 5}),
+        ("DIGAMMA_TAIL", "x**2 * (log(x) - 1 / (2 * x) - digamma(x))", 1,
+         lambda x: 1 / x**2 / mp.psi(0, x), {"f32": 1, "f64": 6}),
+        ("TRIGAMMA_TAIL", "x**3 * (trigamma(x) - 1 / x - 1 / (2 * x**2))", 2,
+         lambda x: 1 / x**3 / mp.psi(1, x), {"f32": 2, "f64": 7}),
+    ):  # fmt: skip
+        yield Subject(
+            name, f"{formula} in v = 1 / x**2, x >= 8",
+            lambda v, number=number: remainders(v)[number], mpf(0), 1 / mpf(64),
+            lambda v, weight=weight: weight(1 / mp.sqrt(v)), degrees, True,
+        )  # fmt: skip
 
 
 def parts(value, scalar, count):
@@ -231,7 +304,8 @@ def print_constants():
 def print_polynomial(subject):
     print(f"\n# {subject.formula}\n{subject.name} = {{")
     for scalar, degree in subject.degrees.items():
-        coefficients, error = fit(subject.function, subject.low, subject.high, degree, subject.weight, scalar)
+        rounded = "f64" if subject.in_double else scalar
+        coefficients, error = fit(subject.function, subject.low, subject.high, degree, subject.weight, rounded)
         print(f'    "{scalar}": (  # error 2**{float(mp.log(error, 2)):.1f}')
         for k in range(0, len(coefficients), 4):
             print("       ", ", ".join(map(repr, coefficients[k : k + 4])) + ",")

@@ -54,6 +54,7 @@ OPTIONS = {
     "addcmul": {"value": 0.75},
     "addcdiv": {"value": 0.75},
     "add": {"alpha": 1.5},
+    "polygamma_of": {"n": 1},
 }
 
 

@@ -13,6 +13,7 @@ from rushlight.kernels.kernel import compiled
 from rushlight.kernels.program import Program
 from rushlight.kernels.value_types import NUMPY
 from rushlight.kernels.vector_math import EXPANSIONS
+from rushlight.ops import special_gamma, special_math
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 
@@ -26,8 +27,13 @@ ERRORS = {
     "asin": (1.4, 1.7), "acos": (1.2, 1.3), "atan": (1.4, 1.6), "atan2": (1.6, 1.8), "sinh": (1.7, 1.7),
     "cosh": (1.6, 1.6), "tanh": (1.4, 1.3), "asinh": (0.51, 2.3), "acosh": (0.51, 2.5), "atanh": (0.51, 2.4),
     "pow": (0.6, 1.5), "sigmoid": (2.4, 2.4), "erf": (1.7, 1.5), "erfc": (0.51, 4.5), "rsqrt": (1.5, 1.5),
-    "fmod": (0, 0),
+    "fmod": (0, 0), "nextafter": (0, 0), "erfcx": (0.6, 8), "erfinv": (0.6, 3), "ndtri": (0.6, 4),
+    "lgamma": (0.6, 4), "digamma": (1.2, 10), "trigamma": (0.6, 8),
 }  # fmt: skip
+SPECIAL = {
+    **{name: getattr(special_math, name) for name in ("erf", "erfc", "erfcx", "erfinv", "ndtri")},
+    **{name: getattr(special_gamma, name) for name in ("lgamma", "digamma", "trigamma")},
+}
 
 NUMPY_NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "pow": "power"}
 NUMPY_NAMES |= {"asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
@@ -43,11 +49,15 @@ def true_value(name, *operands):
         return 1 / np.sqrt(wide[0])
     if name in ("erf", "erfc"):  # math's are within 1 ulp of float64
         return np.array([getattr(math, name)(x) for x in operands[0].tolist()])
+    if name in SPECIAL:
+        return SPECIAL[name](operands[0].astype(np.float64))
+    if name == "nextafter":
+        return np.nextafter(*operands)
     return getattr(np, NUMPY_NAMES.get(name, name))(*wide)
 
 
 def operands_of(name):
-    return 2 if name in ("pow", "atan2", "fmod") else 1
+    return 2 if name in ("pow", "atan2", "fmod", "nextafter") else 1
 
 
 def program(name, scalar, lanes):
@@ -73,10 +83,12 @@ def run(name, *operands, lanes=None):
 
 
 @np.errstate(all="ignore")
-def error(found, true):
-    """Distances in units in the last place of the rounded true value; infinite for a wrong NaN, infinity or sign."""
+def error(found, true, least=0.0):
+    """Distances in units in the last place of the rounded true value, or of ``least`` where that is less; infinite for a
+    wrong NaN, infinity or sign."""
     rounded = true.astype(found.dtype)
-    unit = np.maximum(np.spacing(np.abs(rounded)), np.finfo(found.dtype).smallest_subnormal).astype(true.dtype)
+    size = np.maximum(np.abs(rounded), np.array(least, found.dtype))
+    unit = np.maximum(np.spacing(size), np.finfo(found.dtype).smallest_subnormal).astype(true.dtype)
     distance = np.abs(found.astype(true.dtype) - true) / unit
     same = (found == rounded) & (np.isinf(found) | (found == 0)) | (np.isnan(found) & np.isnan(rounded))
     wrong_sign = (found == 0) & (rounded == 0) & (np.signbit(found) != np.signbit(rounded))
@@ -110,7 +122,10 @@ def test_error(name, scalar):
         pytest.skip("no type wider than float64 here to compare with")
     operands = samples(name, dtype)
     found = run(name, *operands)
-    distance = error(found, true_value(name, *operands))
+    # Beside the zeros of these, what is left of a difference has no more than the difference's last digits.
+    least = {"lgamma": 1e-2, "digamma": 1e-2}.get(name, 0.0) if scalar == "f32" else 4.0 if name in SPECIAL else 0.0
+    with np.errstate(all="ignore"):
+        distance = error(found, true_value(name, *operands), least)
     worst = distance.argmax()
     assert distance[worst] <= ERRORS[name][SCALARS.index(scalar)], [x[worst] for x in operands]
     few = [x[:: x.size // 1000] for x in operands]
@@ -121,11 +136,61 @@ def test_error(name, scalar):
 @pytest.mark.parametrize("name", [name for name in TRANSCENDENTAL if operands_of(name) == 1])
 def test_error_everywhere(name):
     """Every 89th float32."""
-    step = 89 if name not in ("erf", "erfc") else 8999
+    step = 89 if name not in SPECIAL else 8999
     for start in range(0, 1 << 32, 1 << 28):
         x = np.arange(start, start + (1 << 28), step, dtype=np.uint64).astype(np.uint32).view(np.float32)
         distance = error(run(name, x), true_value(name, x))
         assert distance.max() <= ERRORS[name][0], x[distance.argmax()]
+
+
+def places(name):
+    """Numbers of a function's domain, close to its zeros and edges too."""
+    random = np.random.default_rng(0)
+    tiny = 10.0 ** random.uniform(-16, -1, 60)
+    if name == "erfinv":
+        return np.concatenate([random.uniform(-1, 1, 60), tiny, 1 - tiny])
+    if name == "ndtri":
+        return np.concatenate(
+            [random.uniform(0, 1, 60), 10.0 ** random.uniform(-300, 0, 60), 1 - tiny, 0.5 + tiny / 10]
+        )
+    if name == "erfcx":
+        return np.concatenate([random.uniform(-9, 30, 60), tiny, -tiny, 1 / tiny])
+    near = [1 + tiny, 1 - tiny, 2 + tiny, 2 - tiny] if name == "lgamma" else []
+    return np.concatenate([random.uniform(2, 30, 60), tiny, 1 / tiny, *near])
+
+
+def digits(mp, name, x):
+    """The function in many digits."""
+    x = mp.mpf(x)
+    if name == "lgamma":
+        return mp.loggamma(x)
+    if name in ("digamma", "trigamma"):
+        return mp.psi(int(name == "trigamma"), x)
+    if name == "erfcx":
+        return mp.exp(x * x) * mp.erfc(x) if x < 1e5 else (1 - 1 / (2 * x * x)) / (x * mp.sqrt(mp.pi))
+    share = 1 - abs(x) if name == "erfinv" else 2 * min(x, 1 - x)  # erfc of what is sought
+    if share == 1:
+        return mp.mpf(0)
+    log_share = mp.log(share)
+    found = mp.erfinv(1 - share) if share > 0.1 else mp.sqrt(-log_share - mp.log(1 - log_share) / 2)
+    for _ in range(9 if share <= 0.1 else 0):
+        rest = mp.erfc(found)
+        found += (mp.log(rest) - log_share) * rest * mp.sqrt(mp.pi) / 2 * mp.exp(found * found)
+    return mp.sign(x) * found if name == "erfinv" else mp.sign(x - 0.5) * mp.sqrt(2) * found
+
+
+@pytest.mark.parametrize("scalar", SCALARS)
+@pytest.mark.parametrize("name", ["erfcx", "erfinv", "ndtri", "lgamma", "digamma", "trigamma"])
+def test_error_in_many_digits(name, scalar):
+    mpmath = pytest.importorskip("mpmath")
+    x = places(name).astype(NUMPY[scalar])
+    with mpmath.mp.workdps(40):
+        for argument, found in zip(x.tolist(), run(name, x)):
+            if np.isfinite(found):
+                true = digits(mpmath.mp, name, argument)
+                with np.errstate(all="ignore"):
+                    unit = np.spacing(np.abs(found))
+                assert abs(float((true - float(found)) / float(unit))) <= ERRORS[name][SCALARS.index(scalar)], argument
 
 
 INF, NAN = math.inf, math.nan
@@ -152,6 +217,12 @@ EDGES = {  # pairs of argument and result that hold in both types
     "sigmoid": [(0.0, 0.5), (INF, 1.0), (-INF, 0.0), (1e5, 1.0), (-1e5, 0.0)],
     "erf": [(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (30.0, 1.0)],
     "erfc": [(0.0, 1.0), (INF, 0.0), (-INF, 2.0), (30.0, 0.0), (-30.0, 2.0)],
+    "erfcx": [(0.0, 1.0), (INF, 0.0), (-INF, INF), (-30.0, INF)],
+    "erfinv": [(0.0, 0.0), (-0.0, -0.0), (1.0, INF), (-1.0, -INF), (1.5, NAN), (-INF, NAN)],
+    "ndtri": [(0.5, 0.0), (0.0, -INF), (1.0, INF), (1.5, NAN), (-0.5, NAN), (INF, NAN)],
+    "lgamma": [(1.0, 0.0), (2.0, 0.0), (0.0, INF), (-0.0, INF), (-3.0, INF), (-1e30, INF), (INF, INF), (-INF, INF)],
+    "digamma": [(0.0, -INF), (-0.0, INF), (-3.0, NAN), (-1e30, NAN), (INF, INF), (-INF, NAN)],
+    "trigamma": [(0.0, INF), (-0.0, INF), (-3.0, INF), (INF, 0.0), (-INF, NAN)],
     "rsqrt": [(0.0, INF), (-0.0, -INF), (INF, 0.0), (-1.0, NAN), (4.0, 0.5)],
 }
 
@@ -168,7 +239,7 @@ def test_edges(name, scalar):
 
 
 @pytest.mark.parametrize("scalar", SCALARS)
-@pytest.mark.parametrize("name", ["pow", "atan2", "fmod"])
+@pytest.mark.parametrize("name", ["pow", "atan2", "fmod", "nextafter"])
 def test_edges_of_two_operands(name, scalar):
     """All pairs of numbers where C's functions do something of their own."""
     limits = np.finfo(NUMPY[scalar])

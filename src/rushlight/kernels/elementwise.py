@@ -184,13 +184,15 @@ def entry_of(op, array, options):
 
 def _entry(op, arrays, options, dtype, result):
     """The Entry of a call; None where there is no kernel for it."""
-    formula = formula_of(op)
     present = [a for a in arrays if a is not None]
-    if formula is None or not present or any(not a.dtype.isnative for a in present):
+    if not present or any(not a.dtype.isnative for a in present):
         return None
     rule = op.dtype_rule
     if dtype is None:
         dtype = present[-1].dtype
+    formula = formula_of(op, dtype)
+    if formula is None:
+        return None
     if op.numpy is not None and is_half(dtype) and any(o.__class__ is float for o in options):
         return None  # such an option is rounded to half precision first
     if result is None:

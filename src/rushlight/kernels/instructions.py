@@ -52,6 +52,7 @@ import math
 
 import numpy as np
 
+from ..ops import special_gamma, special_math
 from .value_types import BOOL, NUMPY
 
 OPCODES = {}
@@ -277,6 +278,7 @@ def _transcendental():
         ("atan", 1, np.arctan),
         ("atan2", 2, np.arctan2),
         ("fmod", 2, np.fmod),
+        ("nextafter", 2, np.nextafter),
         ("sinh", 1, np.sinh),
         ("cosh", 1, np.cosh),
         ("tanh", 1, np.tanh),
@@ -287,6 +289,12 @@ def _transcendental():
         ("sigmoid", 1, _sigmoid),
         ("erf", 1, _erf),
         ("erfc", 1, _erfc),
+        ("erfcx", 1, special_math.erfcx),
+        ("erfinv", 1, special_math.erfinv),
+        ("ndtri", 1, special_math.ndtri),
+        ("lgamma", 1, special_gamma.lgamma),
+        ("digamma", 1, special_gamma.digamma),
+        ("trigamma", 1, special_gamma.trigamma),
         ("rsqrt", 1, lambda x: 1 / np.sqrt(x)),
     ):
         _define(name, operands, _floats, meaning)

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from ..ops.table import is_half
 from .instructions import TRANSCENDENTAL
 from .value_types import NUMPY
 from .vector_math.remainders import floored_quotient
@@ -165,11 +166,11 @@ def _function(opcode, operands):
 
 
 for _name in TRANSCENDENTAL + ["abs", "sqrt", "floor", "ceil", "trunc", "round"]:
-    if _name not in ("pow", "atan2", "fmod"):
+    if _name not in ("pow", "atan2", "fmod", "nextafter"):
         setattr(SymbolicMath, _name, _function(_name, 1))
 for _name in ("sin", "cos", "tan"):
     setattr(SymbolicMath, "arc" + _name, _function("a" + _name, 1))
-for _name, _opcode in (("arctan2", "atan2"), ("copysign", "copysign"), ("fmod", "fmod")):
+for _name, _opcode in (("arctan2", "atan2"), ("copysign", "copysign"), ("fmod", "fmod"), ("nextafter", "nextafter")):
     setattr(SymbolicMath, _name, _function(_opcode, 2))
 
 
@@ -341,6 +342,7 @@ _FORMULAS = {  # by the ufunc that computes an operation on arrays
     np.reciprocal: lambda m, x: 1 / x,
     np.arctan2: lambda m, a, b: m.arctan2(a, b),
     np.copysign: lambda m, a, b: m.copysign(a, b),
+    np.nextafter: lambda m, a, b: m.nextafter(a, b),
     np.hypot: lambda m, a, b: _length(m, abs(a), abs(b)),
     np.fmax: lambda m, a, b: m.where(a >= b, a, m.where(m.isnan(b), a, b)),
     np.fmin: lambda m, a, b: m.where(a <= b, a, m.where(m.isnan(b), a, b)),
@@ -350,8 +352,13 @@ _FORMULAS = {  # by the ufunc that computes an operation on arrays
 }
 
 
-def formula_of(op):
-    """The formula of an op record, its own or that of its ufunc; None if there is none."""
+_BY_FORMAT = frozenset((np.nextafter,))  # what depends on the format: float32's results are not half precision's
+
+
+def formula_of(op, dtype=None):
+    """The formula of an op record, its own or that of its ufunc; None if there is none, or none for this dtype."""
+    if op.numpy in _BY_FORMAT and dtype is not None and is_half(dtype):
+        return None
     if op.element is not None:
         return op.element
     return _FORMULAS.get(op.numpy) if isinstance(op.numpy, np.ufunc) else None

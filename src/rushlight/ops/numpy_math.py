@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import special_math
+from . import special_gamma, special_math
 from .blockwise import bounded, select
 
 # NumPy takes a 0-dim array faster than a Python number.
@@ -19,7 +19,7 @@ def sigmoid(x):
 
 
 class _NumpyMath:
-    """NumPy's functions under the names that formulas use; special functions come from `special_math`."""
+    """NumPy's functions under the names that formulas use; special functions come from `special_math` and `special_gamma`."""
 
     exp, exp2, expm1 = staticmethod(np.exp), staticmethod(np.exp2), staticmethod(np.expm1)
     log, log2, log10, log1p = (
@@ -38,6 +38,9 @@ class _NumpyMath:
     isnan, isinf, isfinite = staticmethod(np.isnan), staticmethod(np.isinf), staticmethod(np.isfinite)
     where, ones_like = staticmethod(select), staticmethod(np.ones_like)
     erf, erfc = staticmethod(special_math.erf), staticmethod(special_math.erfc)
+    erfcx, erfinv = staticmethod(special_math.erfcx), staticmethod(special_math.erfinv)
+    ndtri, lgamma = staticmethod(special_math.ndtri), staticmethod(special_gamma.lgamma)
+    digamma, trigamma = staticmethod(special_gamma.digamma), staticmethod(special_gamma.trigamma)
     sigmoid, clamp = staticmethod(sigmoid), staticmethod(bounded)
 
 

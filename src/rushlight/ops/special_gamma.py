@@ -138,7 +138,8 @@ def zeta(s, q):
     return zeta64(s.astype(np.float64), q.astype(np.float64)).astype(s.dtype)
 
 
-def trigamma64(x):
+@in_float64
+def trigamma(x):
     """The derivative of digamma; below 0.5 by reflection."""
     flipped = x < 0.5
     z = np.where(flipped, 1 - x, x)
@@ -151,9 +152,9 @@ def polygamma(n, x):
     """The n-th derivative of digamma."""
     if n == 0:
         return digamma(x)
-    wide = np.asarray(x).astype(np.float64)
     if n == 1:
-        return trigamma64(wide).astype(np.asarray(x).dtype)
+        return trigamma(x)
+    wide = np.asarray(x).astype(np.float64)
     factor = (1.0 if n % 2 else -1.0) * math.gamma(n + 1) if n < 170 else math.inf
     return (factor * zeta64(np.full_like(wide, n + 1.0), wide)).astype(np.asarray(x).dtype)
 

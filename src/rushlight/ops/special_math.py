@@ -199,14 +199,3 @@ def ndtri(p):
         return np.copysign(_ROOT2 * erfc_inverse(2 * nearer), share - 0.5)
 
     return piecewise(p, np.abs(p - 0.5) <= 0.25, lambda v: _ROOT2 * _erfinv_center(2 * v - 1), tail)
-
-
-@in_float64
-def log_ndtr(x):
-    """The logarithm of the standard normal distribution function."""
-    return piecewise(
-        x,
-        ~(x < -1),
-        lambda v: np.log1p(-0.5 * _erfc64(v / _ROOT2)),
-        lambda v: np.log(_erfcx_right(-v / _ROOT2) / 2) - v * v / 2,
-    )

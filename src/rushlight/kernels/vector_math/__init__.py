@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from .error_function import erf, erfc
 from .exponential import exp, exp2, expm1, sigmoid
+from .gamma import digamma, lgamma, trigamma
 from .hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
+from .inverse_error_function import erfcx, erfinv, ndtri
 from .inverse_trigonometry import acos, asin, atan, atan2
 from .logarithm import log, log1p, log2, log10
+from .neighbours import nextafter
 from .power import power, rsqrt
 from .remainders import fmod
 from .trigonometry import cos, sin, tan
@@ -21,5 +24,5 @@ EXPANSIONS = {
     function.__name__: function
     for function in (exp, exp2, expm1, sigmoid, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, atan2)
     + (sinh, cosh, tanh, asinh, acosh, atanh)
-    + (erf, erfc, rsqrt, fmod)
+    + (erf, erfc, erfcx, erfinv, ndtri, lgamma, digamma, trigamma, rsqrt, fmod, nextafter)
 } | {"pow": power}

@@ -75,6 +75,17 @@ def in_double(function):
     return expansion
 
 
+def in_double_to_its_own_accuracy(function):
+    """The function of a float64 value and the scalar type whose accuracy is wanted, as one of values of either type."""
+
+    @functools.wraps(function)
+    def expansion(builder, x):
+        scalar = x.type.scalar
+        return builder.convert(function(builder, builder.convert(x, "f64"), scalar), scalar)
+
+    return expansion
+
+
 def bits(builder, x):
     """The bits of a float as a signed integer."""
     return builder.bitcast(x, format_of(x).integer)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ...base.errors import hinted
-from .. import special_bessel, special_gamma, special_math
+from .. import special_bessel, special_gamma
 from ..table import ELEMENTWISE, FLOAT, FUSED, UNARY, composite, functions, op
 from .checks import BOOL, COMPLEX, INTEGERS, unknown_derivative
 from .exponential import by_operands
@@ -67,7 +67,9 @@ class erfinv:
     """The inverse of `erf`: inf at 1, nan outside [-1, 1]."""
 
     kernel = "erfinv_vml_cpu"
-    numpy = special_math.erfinv
+
+    def element(m, self):
+        return m.erfinv(self)
 
     def d_self(grad, result):
         return grad * ((result * result).exp() * (_ROOT_PI / 2))
@@ -77,7 +79,8 @@ class erfinv:
 class special_erfcx:
     """``exp(x**2) * erfc(x)``."""
 
-    numpy = special_math.erfcx
+    def element(m, self):
+        return m.erfcx(self)
 
     def d_self(grad, self, result):
         return grad * (2 * self * result - 2 / _ROOT_PI)
@@ -108,7 +111,9 @@ class lgamma:
     """The logarithm of the absolute value of the gamma function."""
 
     kernel = "lgamma_vml_cpu"
-    numpy = special_gamma.lgamma
+
+    def element(m, self):
+        return m.lgamma(self)
 
     def d_self(grad, self):
         return grad * self.digamma()
@@ -120,7 +125,9 @@ class digamma:
     """The derivative of `lgamma`."""
 
     kernel = "digamma"
-    numpy = special_gamma.digamma
+
+    def element(m, self):
+        return m.digamma(self)
 
     def d_self(grad, self):
         return grad * functions.polygamma_of(self, 1)
@@ -141,6 +148,9 @@ class polygamma_of:
 
     def numpy(self, n):
         return special_gamma.polygamma(n, self)
+
+    def element(m, self, n):
+        return m.digamma(self) if n == 0 else m.trigamma(self) if n == 1 else NotImplemented
 
     def d_self(grad, self, n):
         return grad * functions.polygamma_of(self, n + 1)
@@ -298,7 +308,8 @@ def ndtr(input):
 class special_ndtri:
     """The quantile function of the standard normal distribution, the inverse of `ndtr`."""
 
-    numpy = special_math.ndtri
+    def element(m, self):
+        return m.ndtri(self)
 
     def d_self(grad, result):
         return grad * ((result * result / 2).exp() * math.sqrt(2 * math.pi))
@@ -308,7 +319,9 @@ class special_ndtri:
 class special_log_ndtr:
     """The logarithm of `ndtr`."""
 
-    numpy = special_math.log_ndtr
+    def element(m, self):
+        z = self * math.sqrt(0.5)
+        return m.where(self < -1, m.log(m.erfcx(-z) * 0.5) - z * z, m.log1p(m.erfc(z) * -0.5))
 
     def d_self(grad, self):
         return grad / functions.special_erfcx(self * -math.sqrt(0.5)) * math.sqrt(2 / math.pi)
