@@ -20,6 +20,7 @@ ndarray, empty = np.ndarray, np.empty
 BOOL = np.dtype(np.bool_)
 _COMPUTED = {"f16": "f32", "bf16": "f32"}  # scalars that are only stored
 _CHUNK_BYTES = 65536  # of the widest operand: chunks are large beside a ticket (50 ns), small beside the whole
+_CHUNK_STEP = 1024  # elements: chunks are multiples
 _LARGE_CHUNKS, _LARGE = 64, 4  # from so many chunks on they are so many times as large: longer stretches are read
 # Where operands and result are more than the shared cache holds, results go past the caches (a sum of 4,000,000: 700 us
 # against 850, read at once by the next operation too). Machines that share it with strangers name more than they give.
@@ -44,9 +45,9 @@ class Entry:
         self.signature, self.dtype, self.numbers = signature, dtype, numbers
         operands = [pair for pair in signature.operands if pair]
         memory = [np.dtype(NUMPY[pair[0]]).itemsize for pair in operands if pair[0] != "number"] + [dtype.itemsize]
-        self.chunk = _CHUNK_BYTES // max(memory)
         nanoseconds = 0.02 * (sum(memory) + cost)  # an element, roughly, in the caches
         self.threshold = int(_ALONE_NANOSECONDS / nanoseconds)
+        self.chunk = min(_CHUNK_BYTES // max(memory), -(-self.threshold // _CHUNK_STEP) * _CHUNK_STEP)
         self.key = (tuple(signature.operands), signature.computed, signature.result, tuple(steps))
         self.plans, self.strided_kernels = Plans(), {}
         self.alone = self.threaded = self.stream = None

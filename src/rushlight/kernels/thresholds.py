@@ -110,10 +110,14 @@ MODULE_OF = {name: module for module, operations in OPERATIONS.items() for name 
 # and their like from 4,096 elements (8,192: 2.6 us against 3.3), sums and products from 16,384, formulas of few steps
 # (relu) from 2,048 (4,096: 1.3 us against 4.6), those of many from 512 (1,024: 1.2 us against 2.3 and more).
 _UFUNC, _MATH, _LIGHT, _FORMULA = 16384, 4096, 2048, 512
+# 100 elements of these: 1 to 2 us against 30 to 140.
+_SLOW = dict.fromkeys(("erfinv", "special_ndtri", "special_erfcx", "special_log_ndtr", "lgamma", "digamma"), 64)
 
 
 def elementwise_elements(op):
     """From how many elements on `elementwise.run` computes an operation."""
+    if op.name in _SLOW:
+        return _SLOW[op.name]
     if isinstance(op.numpy, np.ufunc) or isinstance(op.ufunc, np.ufunc):
         return _MATH if op.kind == UNARY and op.dtype_rule == FLOAT else _UFUNC
     return _LIGHT if op.light or op.numpy is not None else _FORMULA

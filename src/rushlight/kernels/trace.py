@@ -22,6 +22,7 @@ _ON_BOOLS = {"add": "or", "mul": "and", "max": "or", "min": "and", "and": "and",
 _BITS = frozenset(("and", "or", "xor", "not"))
 _FLOATING = frozenset((*TRANSCENDENTAL, "div", "sqrt", "floor", "ceil", "trunc", "round", "copysign"))
 HEAVY = 16  # a transcendental function costs about as much as so many plain instructions
+HEAVIER = dict.fromkeys(("lgamma", "digamma", "trigamma", "erfinv", "ndtri", "erfcx"), 80)  # but these
 
 
 class Untraceable(Exception):
@@ -214,10 +215,10 @@ class Trail(SymbolicMath):
     @property
     def cost(self):
         """About how many plain instructions the steps are."""
-        return sum(HEAVY if s in _HEAVY else 1 for s in self.steps if s.__class__ is str)
+        return sum(_COSTS.get(s, 1) for s in self.steps if s.__class__ is str)
 
 
-_HEAVY = frozenset(TRANSCENDENTAL)
+_COSTS = dict.fromkeys(TRANSCENDENTAL, HEAVY) | HEAVIER
 
 
 class Emission(SymbolicMath):
