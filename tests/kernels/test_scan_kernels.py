@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight.kernels.compiler import lowered
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
 from rushlight.ops.table import TABLE
@@ -76,6 +77,22 @@ def test_logarithms_of_sums(shape, dim, dtype):
     np.testing.assert_allclose(found.astype(float), expected, rtol=TOLERANCES[dtype], atol=TOLERANCES[dtype])
 
 
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_logarithms_of_sums_of_unlike_numbers(dtype):
+    """Far apart, so that some are lost beside others; nothing but zeros under the logarithm, at first or for ever."""
+    random, most = np.random.default_rng(1), 6e4 if dtype == np.float16 else 2000
+    rows = random.uniform(-1, 1, (6, 501)) * np.array([[1], [50], [300], [most], [most], [0]])
+    rows[3].sort()
+    rows[4, :40] = rows[5] = -np.inf
+    rows[1, 300] = np.nan
+    rows[2, 200] = np.inf
+    array = rows.astype(dtype)
+    with np.errstate(all="ignore"):
+        expected = TABLE["logcumsumexp"].forward(array.astype(np.float64), 1)
+    found = scan.logcumsumexp(array, 1).astype(float)
+    np.testing.assert_allclose(found, expected, rtol=TOLERANCES[dtype], atol=TOLERANCES[dtype])
+
+
 def test_special_values():
     array = np.array([[1, np.inf, 2, -np.inf, 3], [0, np.nan, 1, 2, 3]], np.float32)
     with np.errstate(all="ignore"):
@@ -101,3 +118,14 @@ def test_widths_of_vectors(lanes):
     interpret(program, array, slow, 3, 45, 2)
     np.testing.assert_array_equal(out, slow)
     np.testing.assert_allclose(out, np.cumsum(array.astype(float), 1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+def test_logarithms_do_what_the_interpreter_says(lanes):
+    array = (np.random.default_rng(0).standard_normal((3, 45)) * [[1], [900], [1]]).astype(np.float32)
+    array[2, 11:30] = -np.inf
+    program = scan.build_log_rows("logcumsumexp", "f32", "f32", "f64", lanes)
+    out, slow = np.empty_like(array), np.empty_like(array)
+    compiled(("test log scan", lanes), lambda: program).threaded(array, out, 3, 45, 2)
+    interpret(lowered(program), array, slow, 3, 45, 2)
+    np.testing.assert_array_equal(out, slow)

@@ -95,6 +95,72 @@ def build_rows(name, source, result, scalar, lanes):
     return Program(name, [builder.function])
 
 
+_EXPONENTS = {"f32": 80.0, "f64": 700.0}  # of what is far from overflow and underflow, with many added up
+
+
+def build_log_rows(name, source, result, scalar, lanes):
+    """The Program of `logcumsumexp` along rows of (rows, length).
+
+    Running sums of exponentials are carried with the maximum that has been subtracted: a vector takes one exp, and
+    one log. Where its elements, or those before, are so far apart that some would be lost beside the largest, and where
+    one is not finite, logarithms are added up pair by pair.
+    """
+    parameters = [
+        ("x", pointer(source)),
+        ("out", pointer(result)),
+        ("rows", "i64"),
+        ("length", "i64"),
+        ("chunk", "i64"),
+    ]
+    builder = Builder(name, parameters)
+    x, out, rows, length, chunk = builder.parameters
+    type = vector(scalar, lanes)
+    least, neutral, one = (builder.constant(number, type) for number in (-math.inf, -0.0, 1.0))
+    last = [lanes - 1] * lanes
+
+    def sums(values, top, scale, total):
+        """The logarithms where ``top`` is the largest element so far, and what is carried on."""
+        if scale is not None:
+            total = total * builder.math("exp", scale)
+        whole = builder.select(top.equals(least), neutral, top)  # nothing but minus infinities so far: all sums are 0
+        parts = _prefixes(builder, "cumsum", builder.math("exp", values - whole), neutral)
+        return [builder.math("log", total + parts) + top, top, total + builder.shuffle(parts, parts, last)]
+
+    def pairs(values, before, total):
+        before = before + builder.math("log", total)
+        found = _combined(builder, name, before, _prefixes(builder, name, values, least))
+        return [found, builder.shuffle(found, found, last), one]
+
+    def row(index):
+        source_row, result_row = (builder.offset(each, index * length) for each in (x, out))
+
+        def body(index, mask, carry):
+            before, total = carry
+            values = builder.convert(builder.load(source_row, index, lanes, mask), scalar)
+            if mask is not None:
+                values = builder.select(mask, values, least)
+            top = builder.maximum(before, builder.splat(builder.reduce(values, "max"), lanes))
+            lowest = top - _EXPONENTS[scalar]
+            near = (values >= lowest) | values.equals(least)
+            near = near & ((before >= lowest) | before.equals(least)) & (top < math.inf)
+            found, *carry = builder.choose(
+                builder.reduce(near, "and"),
+                lambda: builder.choose(
+                    builder.reduce(top > before, "or"),
+                    lambda: sums(values, top, before - top, total),
+                    lambda: sums(values, top, None, total),
+                ),
+                lambda: pairs(values, before, total),
+            )
+            builder.store(builder.convert(found, result), result_row, index, mask)
+            return carry
+
+        builder.for_lanes(0, length, lanes, body, [least, one])
+
+    chunked(builder, rows, chunk, row)
+    return Program(name, [builder.function])
+
+
 def build_columns(name, source, result, scalar, lanes):
     """The Program of scans along the middle of (outer, length, inner): each lane runs down a column of its own."""
     sizes = ("outer", "length", "inner", "blocks", "chunk")
@@ -194,7 +260,8 @@ def _prepared(name, array, dim, kind):
         return False
     lanes = host().vector_bytes // NUMPY[scalar].itemsize
     if inner == 1:
-        build, sizes = build_extreme_rows if is_extreme else build_rows, (outer, length, max(1, PART // length))
+        build = build_extreme_rows if is_extreme else build_log_rows if name == "logcumsumexp" else build_rows
+        sizes = (outer, length, max(1, PART // length))
     else:
         lanes *= 1 if inner <= lanes else 2
         blocks = ceiling(inner, lanes)
