@@ -6,6 +6,7 @@ import pytest
 import rushlight as rl
 from rushlight.kernels import searching, sorting, watching
 from rushlight.kernels.host import host
+from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
 DTYPES = ["f4", "f8", "i8", "i4", "i2", "i1", "u1", "u8", "?"]
@@ -51,6 +52,20 @@ def test_dimensions(dim):
         found = rl.from_numpy(x).sort(dim, descending=True)
     assert seen
     check([each.numpy() for each in found], x, dim, True)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "?"])
+@pytest.mark.parametrize("shape", [(37, 99), (3, 70, 20), (140_001,)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_modes(shape, dtype, keepdim):
+    x = numbers(shape, dtype)
+    x = (x // 16 * 16 if x.dtype.kind in "iu" else np.round(x)).astype(dtype)
+    for dim in range(x.ndim):
+        if x.shape[dim] >= 64:
+            found = sorting.mode_pair(x, dim, keepdim)
+            for mine, wanted in zip(found, TABLE["mode_pair"].forward(x, dim, keepdim)):
+                assert (mine.shape, mine.dtype) == (wanted.shape, wanted.dtype)
+                np.testing.assert_array_equal(mine, wanted)
 
 
 def test_few_different_integers_take_few_passes():

@@ -18,19 +18,42 @@ _CHUNKS = 16
 _ALONE = 1 << 12  # elements that are sorted before another thread has come to help
 
 
+def _rows(array, dim):
+    """(the array with dimension ``dim`` last, in order in memory; which one that is), or None where it is not sorted here."""
+    if not array.ndim or scalar_of(array.dtype) in (None, "f16", "bf16") or not array.dtype.isnative:
+        return None
+    axis = wrap_dim(dim, array.ndim)
+    if not _SHORT <= array.shape[axis] < 1 << 32 or not array.size:
+        return None
+    rows = np.moveaxis(array, axis, -1)
+    return rows if rows.flags.c_contiguous else copied(rows), axis
+
+
 @kernel_for("sort_pair")
 def sort_pair(self, dim, descending, stable):
-    if not self.ndim or scalar_of(self.dtype) in (None, "f16", "bf16") or not self.dtype.isnative:
+    prepared = _rows(self, dim)
+    if prepared is None:
         return NotImplemented
-    axis = wrap_dim(dim, self.ndim)
-    length = self.shape[axis]
-    if length < _SHORT or length >= 1 << 32 or not self.size:
-        return NotImplemented
-    rows = np.moveaxis(self, axis, -1)
-    values, places = in_order(rows if rows.flags.c_contiguous else copied(rows), descending)
+    rows, axis = prepared
+    values, places = in_order(rows, descending)
     if axis == self.ndim - 1:
         return values, places
     return tuple([copied(np.moveaxis(found, -1, axis)) for found in (values, places)])
+
+
+@kernel_for("mode_pair")
+def mode_pair(self, dim, keepdim):
+    prepared = _rows(self, dim)
+    if prepared is None or self.dtype.kind == "b":
+        return NotImplemented
+    rows, axis = prepared
+    values, places = in_order(rows)
+    scalar, length = scalar_of(self.dtype), rows.shape[-1]
+    kernel = compiled(("longest_runs", scalar), lambda: programs.longest_runs(scalar))
+    found, positions = np.empty(rows.shape[:-1], self.dtype), np.empty(rows.shape[:-1], np.int64)
+    run = kernel.alone if self.size < _ALONE else kernel.threaded
+    run(values, places, found.size, length, max(1, _ALONE // length), found, positions)
+    return (np.expand_dims(found, axis), np.expand_dims(positions, axis)) if keepdim else (found, positions)
 
 
 @kernel_for("unique_parts")

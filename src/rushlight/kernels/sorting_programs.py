@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .builder import Builder
 from .program import Program
+from .reduce_programs import chunked
 
 DIGITS = 256
 PARTS = 16  # of one long row, which threads share
@@ -131,3 +132,29 @@ def sort_long(scalar, passes):
             sorter.add_up(sorter.counts, PARTS)
         in_parts(lambda counts, first, end, number=number: sorter.move(number, 0, 0, counts, first, end))
     return Program("sort_long", [builder.function])
+
+
+def longest_runs(scalar):
+    """``(values, places, rows, length, chunk, found, positions)``: of each row in order the element that occurs most often,
+    the first one of several, and the place of the last of them."""
+    arrays = [("values", f"{scalar}*"), ("places", "i64*")]
+    sizes = [(size, "i64") for size in ("rows", "length", "chunk")]
+    builder = Builder("longest_runs", [*arrays, *sizes, ("found", f"{scalar}*"), ("positions", "i64*")])
+    values, places, rows, length, chunk, found, positions = builder.parameters
+
+    def row(index):
+        ordered, order = (builder.offset(each, index * length) for each in (values, places))
+        zero = builder.constant(0)
+        with builder.loop(0, length, 1, [zero, zero - 1, zero]) as loop:
+            begin, longest, end = loop.carry
+            before = builder.load(ordered, builder.maximum(loop.index, 1) - 1)
+            begin = builder.select(builder.load(ordered, loop.index).differs(before), loop.index, begin)
+            is_longer = loop.index - begin > longest
+            longest = builder.select(is_longer, loop.index - begin, longest)
+            loop.carry = [begin, longest, builder.select(is_longer, loop.index, end)]
+        end = loop.results[2]
+        builder.store(builder.load(ordered, end), found, index)
+        builder.store(builder.load(order, end), positions, index)
+
+    chunked(builder, rows, chunk, row)
+    return Program("longest_runs", [builder.function])

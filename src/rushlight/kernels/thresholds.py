@@ -61,7 +61,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     "searching": {"search_positions": 1024},  # 1,000,000 values among 1,000: 2 ms against 40
     "compositions": {"glu": 2048, "outer_product": 128},
     # 1,000,000 numbers: 15 ms against 110, rows of 100: 12 against 25.
-    "sorting": {"sort_pair": 2048, "unique_parts": 4096},
+    "sorting": {"sort_pair": 2048, "mode_pair": 2048, "unique_parts": 4096},
     # 1,000 x 1,000 rows of 64: 0.4 ms against 2, by any power 0.6 against 70 and more; the sizes of both decide.
     "distances": dict.fromkeys(("cdist_pairs", "pdist_pairs", "distance_gradient"), 64),
     "leading": {"topk_pair": 256},  # 5 of 256: 2 us against 12, 10 of 1,000,000: 0.14 ms against 1.8
