@@ -9,7 +9,7 @@ import math
 
 from .coefficients import DIGAMMA_TAIL, LGAMMA_1, LGAMMA_2, LGAMMA_TAIL, SIN, TAN, TRIGAMMA_TAIL
 from .formats import in_double_to_its_own_accuracy, odd_polynomial, polynomial, with_sign
-from .logarithm import log
+from .logarithm import log_in_double
 
 
 def _reflected(builder, x, right, combine):
@@ -34,7 +34,7 @@ def _sine_of_pi(builder, rest):
 @in_double_to_its_own_accuracy
 def lgamma(builder, x, scalar):
     def combine(value, rest):
-        found = log(builder, math.pi / abs(_sine_of_pi(builder, rest))) - value
+        found = log_in_double(builder, math.pi / abs(_sine_of_pi(builder, rest)), scalar) - value
         return builder.select(rest.equals(0) | x.equals(-math.inf), math.inf, found)
 
     return _reflected(builder, x, lambda y: _right_lgamma(builder, y, scalar), combine)
@@ -50,7 +50,7 @@ def _right_lgamma(builder, y, scalar):
     z = y - builder.maximum(0.0, builder.unary("ceil", y - 2.5))
     w = builder.select(is_one, builder.select(is_low, y, y - 1.0), z - 2.0)
     one, two = (polynomial(builder, w, table[scalar]) for table in (LGAMMA_1, LGAMMA_2))
-    logarithm = log(builder, builder.select(is_tail | is_low, y, product))
+    logarithm = log_in_double(builder, builder.select(is_tail | is_low, y, product), scalar)
     near = builder.fma(w, builder.select(is_one, one, two), builder.select(is_low, -logarithm, logarithm))
     inverse = 1.0 / y
     tail = builder.fma(y - 0.5, logarithm - 1.0, 0.5 * math.log(2 * math.pi) - 0.5)
@@ -87,7 +87,7 @@ def _right_digamma(builder, y, scalar):
     steps = builder.select(is_small, slope / product, builder.constant(0.0, y.type))
     v = inverse * inverse
     tail = builder.fma(inverse, 0.5, v * polynomial(builder, v, DIGAMMA_TAIL[scalar]))
-    return log(builder, z) - tail - steps
+    return log_in_double(builder, z, scalar) - tail - steps
 
 
 @in_double_to_its_own_accuracy

@@ -7,7 +7,7 @@ import math
 from .coefficients import ERFCX_RIGHT, ERFINV_FAR, ERFINV_LAST, ERFINV_MIDDLE, ERFINV_NEAR
 from .exponential import exp
 from .formats import in_double_to_its_own_accuracy, polynomial, with_sign
-from .logarithm import log
+from .logarithm import log_in_double
 
 
 def _ratio(builder, w, scalar):
@@ -36,7 +36,7 @@ def _ratio(builder, w, scalar):
 @in_double_to_its_own_accuracy
 def erfinv(builder, x, scalar):
     a = abs(x)
-    found = x * _ratio(builder, -log(builder, (1.0 - a) * (1.0 + a)), scalar)
+    found = x * _ratio(builder, -log_in_double(builder, (1.0 - a) * (1.0 + a), scalar), scalar)
     return builder.select(a.equals(1.0), with_sign(builder, builder.constant(math.inf, x.type), x), found)
 
 
@@ -44,7 +44,7 @@ def erfinv(builder, x, scalar):
 def ndtri(builder, p, scalar):
     """``sqrt(2) * erfinv(2 * p - 1)``, of which small p are not lost."""
     x = builder.fma(p, 2.0, -1.0)
-    found = x * (_ratio(builder, -log(builder, 4.0 * p * (1.0 - p)), scalar) * math.sqrt(2))
+    found = x * (_ratio(builder, -log_in_double(builder, 4.0 * p * (1.0 - p), scalar), scalar) * math.sqrt(2))
     edge = p.equals(0) | p.equals(1.0)
     return builder.select(edge, with_sign(builder, builder.constant(math.inf, x.type), x), found)
 

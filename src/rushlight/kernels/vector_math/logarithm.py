@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .coefficients import LN2_PARTS, LOG, LOG2, LOG10, LOG10_2_PARTS
+from .coefficients import LN2_PARTS, LOG, LOG2, LOG2_FOR_POWER, LOG10, LOG10_2_PARTS
 from .formats import bits, coefficients_for, format_of, polynomial, with_sign
 
 _SQRT_HALF_BITS = {"f32": 0x3F3504F3, "f64": 0x3FE6A09E667F3BCD}
@@ -45,6 +45,15 @@ def _with_edges(builder, found, x, zero):
 
 def log(builder, x):
     return _with_edges(builder, natural(builder, *split(builder, x)), x, 0.0)
+
+
+def log_in_double(builder, x, scalar):
+    """The logarithm of a float64 value, to the accuracy of a scalar type and a little more."""
+    if scalar == "f64":
+        return log(builder, x)
+    f, e = split(builder, x)
+    found = builder.fma(f, polynomial(builder, f, LOG2_FOR_POWER["f64"]), e) * math.log(2)
+    return _with_edges(builder, found, x, 0.0)
 
 
 def log2(builder, x):
