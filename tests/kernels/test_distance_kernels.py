@@ -66,6 +66,18 @@ def test_triangles(shape, p, dtype):
     close(distances.pdist_pairs(x, p), TABLE["pdist_pairs"].forward(x, p), dtype)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("count", [2, 3, 17, 130])
+def test_symmetric_matrices(count, dtype):
+    packed = numbers((2, count * (count - 1) // 2), dtype)
+    found = distances.symmetric_matrix(packed, count)
+    np.testing.assert_array_equal(found, TABLE["symmetric_matrix"].forward(packed, count))
+    for width in (2, 4, 8):
+        slow = np.zeros_like(found)
+        interpret(distances.symmetric("f32" if dtype == "f4" else "f64", width), packed, slow, 2, count, 3)
+        np.testing.assert_array_equal(found, slow)
+
+
 @pytest.mark.parametrize("p", POWERS)
 def test_against_pytorch(p):
     torch = pytest.importorskip("torch")

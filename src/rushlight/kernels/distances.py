@@ -194,6 +194,39 @@ def gradients(scalar, kind, count, width):
     return Program("distance_gradients", [builder.function])
 
 
+def symmetric(scalar, width):
+    """``(packed, out, batches, count, chunk)``: the symmetric matrix of ``count`` rows from those of its upper triangle."""
+    sizes = ("batches", "count", "chunk")
+    builder, given, _ = _parameters("symmetric", scalar, ("packed", "out"), sizes, 1)
+    packed, out, batches, count, chunk = given
+    steps = builder.iota(f"i64x{width}")
+
+    def begin(row):
+        """Where column 0 of a row of the triangle would be."""
+        return row * count - ((row * (row + 1)) >> 1) - row - 1
+
+    def task(number):
+        batch, row = number // count, number % count
+        own = builder.offset(packed, (batch * count * (count - 1)) >> 1)
+        target = builder.offset(out, number * count)
+
+        def left(at, mask, carry):  # from the column of the triangle that this row is
+            places = begin(steps + builder.splat(at, width)) + builder.splat(row, width)
+            if mask is not None:
+                places = builder.select(mask, places, builder.constant(0, places.type))
+            builder.store(builder.gather(own, places, mask), target, at, mask)
+
+        def right(at, mask, carry):
+            builder.store(builder.load(own, begin(row) + at, width, mask), target, at, mask)
+
+        builder.for_lanes(0, row, width, left)
+        builder.store(builder.constant(0.0, scalar), target, row)
+        builder.for_lanes(row + 1, count, width, right)
+
+    chunked(builder, batches * count, chunk, task)
+    return Program("symmetric", [builder.function])
+
+
 def _kind(p):
     """The `Norm`'s kind for a power."""
     if p in (0, math.inf):
@@ -272,3 +305,16 @@ def distance_gradient(grad, x1, x2, p, result):
     turned = [each if each.flags.c_contiguous else copied(each) for each in turned]
     run(*turned, rows, columns, out, scratch("distances", area * pool().scratch_areas, x1.dtype), *rest)
     return copied(out.swapaxes(-1, -2))
+
+
+@kernel_for("symmetric_matrix")
+def symmetric_matrix(self, count):
+    scalar = scalar_of(self.dtype)
+    if scalar not in ("f32", "f64") or not self.dtype.isnative or not self.flags.c_contiguous or not self.size:
+        return NotImplemented
+    width = lanes(8)
+    kernel = compiled(("symmetric", scalar, width), lambda: symmetric(scalar, width))
+    out = np.empty((*self.shape[:-1], count, count), self.dtype)
+    run = kernel.threaded if out.size >= _THREADED_FROM else kernel.alone
+    run(self, out, out.size // count**2, count, max(1, _CHUNK // count))
+    return out

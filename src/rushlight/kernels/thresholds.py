@@ -63,7 +63,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     # 1,000,000 numbers: 15 ms against 110, rows of 100: 12 against 25.
     "sorting": {"sort_pair": 2048, "mode_pair": 2048, "unique_parts": 4096},
     # 1,000 x 1,000 rows of 64: 0.4 ms against 2, by any power 0.6 against 70 and more; the sizes of both decide.
-    "distances": dict.fromkeys(("cdist_pairs", "pdist_pairs", "distance_gradient"), 64),
+    "distances": dict.fromkeys(("cdist_pairs", "pdist_pairs", "distance_gradient", "symmetric_matrix"), 64),
     "leading": {"topk_pair": 256},  # 5 of 256: 2 us against 12, 10 of 1,000,000: 0.14 ms against 1.8
     # 1,000,000 integers below 1,000: 0.26 ms against 1.5, floats among 100 intervals: 0.36 against 2.9.
     "counting": {"bincount": 4096, "histc": 512, "histogram_counts": 1024},
