@@ -99,7 +99,7 @@ class Heap:
             self.put(builder.constant(0), last, key, place)
 
 
-PENDING = (ROUND + 1) * 64  # keys that scratch memory has room for behind a heap or a row
+PENDING = (ROUND + 1) * 64  # keys, at least of so many vectors, that scratch memory has room for behind a heap or a row
 
 
 def _signature(name, scalar, scratches, sizes):
@@ -192,16 +192,9 @@ def _write(builder, elements, found, values, places, start, count):
 def many(scalar, largest, lanes):
     """The first ``count`` elements in the order of their places, those equal to the last one at the end:
     ``(source, values, places, keys, found, rows, length, count, chunks)``, with scratch memory of ``length + PENDING``
-    for each chunk.
-
-    The last one's key is put together bit by bit, from the highest one on: a bit is set where fewer than ``count`` keys
-    are below the key that this gives.
-    """
+    for each chunk."""
     builder = _signature("leading_many", scalar, ("keys", "found"), ("rows", "length", "count", "chunks"))
     source, values, places, all_keys, all_found, rows, length, count, chunks = builder.parameters
-    key = key_scalar(scalar)
-    bits = 32 if key == "i32" else 64
-    one, none = builder.constant(1, key), builder.constant(0, f"{key}x{lanes}")
 
     def body(row, chunk):
         elements = builder.offset(source, row * length)
@@ -211,47 +204,58 @@ def many(scalar, largest, lanes):
             builder.store(key_of(builder, builder.load(elements, index, lanes, mask), largest), keys, index, mask)
 
         builder.for_lanes(0, length, lanes, make)
-
-        def below(bound, left):
-            """How many of the keys are less than ``bound``."""
-            bound = builder.splat(bound, lanes)
-
-            def count_vector(index, mask, carry):
-                less = builder.load(keys, index, lanes, mask) < bound
-                return [carry[0] + builder.convert(less if mask is None else less & mask, key)]
-
-            (counts,) = builder.for_lanes(0, left, lanes, count_vector, [none])
-            return builder.convert(builder.reduce(counts), "i64")
-
-        lowest = builder.constant(-(1 << bits - 1), key)
-        with builder.loop(0, bits // GROUP, 1, [lowest, length, count]) as groups:
-            last, left, rank = groups.carry
-            shift = builder.convert((bits // GROUP - 1 - groups.index) * GROUP, key)
-            with builder.loop(0, GROUP, 1, [last]) as loop:
-                bit = builder.binary("shl", one, shift + (GROUP - 1) - builder.convert(loop.index, key))
-                bound = loop.carry[0] + bit
-                loop.carry = [builder.select(below(bound, left) < rank, bound, loop.carry[0])]
-            (last,) = loop.results
-            rank = rank - below(last, left)
-            first, final = (
-                builder.splat(bound, lanes) for bound in (last, last + (builder.binary("shl", one, shift) - 1))
-            )
-
-            def keep(index, mask, carry):
-                each = builder.load(keys, index, lanes, mask)
-                kept = (each >= first) & (each <= final)
-                kept = kept if mask is None else kept & mask
-                builder.store(builder.compress(each, kept), keys, carry[0])
-                return [carry[0] + _kept(builder, kept)]
-
-            (left,) = builder.for_lanes(0, left, lanes, keep, [builder.constant(0)])
-            groups.carry = [last, left, rank]
-        last, _, rank = groups.results
+        last, rank = _last_key(builder, keys, length, count, lanes)
         _collect(builder, elements, length, found, lanes, largest, last, count - rank, count)
         _write(builder, elements, found, values, places, row * count, count)
 
     _rows(builder, rows, chunks, body)
     return Program("leading_many", [builder.function])
+
+
+def _last_key(builder, keys, length, count, lanes):
+    """(the key that comes as number ``count``, as which of those equal to it); keys that cannot be it are overwritten.
+
+    It is put together bit by bit, from the highest one on: a bit is set where fewer than ``count`` keys are below the
+    key that this gives.
+    """
+    key = keys.type.element.scalar
+    bits = 32 if key == "i32" else 64
+    one, none = builder.constant(1, key), builder.constant(0, f"{key}x{lanes}")
+
+    def below(bound, left):
+        """How many of the keys are less than ``bound``."""
+        bound = builder.splat(bound, lanes)
+
+        def count_vector(index, mask, carry):
+            less = builder.load(keys, index, lanes, mask) < bound
+            return [carry[0] + builder.convert(less if mask is None else less & mask, key)]
+
+        (counts,) = builder.for_lanes(0, left, lanes, count_vector, [none])
+        return builder.convert(builder.reduce(counts), "i64")
+
+    lowest = builder.constant(-(1 << bits - 1), key)
+    with builder.loop(0, bits // GROUP, 1, [lowest, length, count]) as groups:
+        last, left, rank = groups.carry
+        shift = builder.convert((bits // GROUP - 1 - groups.index) * GROUP, key)
+        with builder.loop(0, GROUP, 1, [last]) as loop:
+            bit = builder.binary("shl", one, shift + (GROUP - 1) - builder.convert(loop.index, key))
+            bound = loop.carry[0] + bit
+            loop.carry = [builder.select(below(bound, left) < rank, bound, loop.carry[0])]
+        (last,) = loop.results
+        rank = rank - below(last, left)
+        final = last + (builder.binary("shl", one, shift) - 1)
+        first, final = (builder.splat(bound, lanes) for bound in (last, final))
+
+        def keep(index, mask, carry):
+            each = builder.load(keys, index, lanes, mask)
+            kept = (each >= first) & (each <= final)
+            kept = kept if mask is None else kept & mask
+            builder.store(builder.compress(each, kept), keys, carry[0])
+            return [carry[0] + _kept(builder, kept)]
+
+        (left,) = builder.for_lanes(0, left, lanes, keep, [builder.constant(0)])
+        groups.carry = [last, left, rank]
+    return groups.results[0], groups.results[2]
 
 
 def _collect(builder, elements, length, found, lanes, largest, last, before, count):
