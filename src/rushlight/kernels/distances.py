@@ -22,6 +22,9 @@ from .scratch import scratch
 from .value_types import scalar_of
 
 _ROWS, _VECTORS = 4, 2  # of a tile
+_FEW = (
+    8  # rows: to transpose them, not the other operand, is worth more than full vectors (1 and 10,000: 100 us, not 240)
+)
 _COORDINATES = 8  # whose gradients grow side by side
 _WORTHWHILE = 2048  # coordinates of pairs: fewer are NumPy's
 _THREADED_FROM = 1 << 16  # of them
@@ -267,6 +270,9 @@ def _operands(x1, x2):
 
 @kernel_for("cdist_pairs")
 def cdist_pairs(x1, x2, p, expanded):
+    if x1.shape[-2] <= _FEW < x2.shape[-2]:
+        found = cdist_pairs(x2, x1, p, expanded)
+        return found if found is NotImplemented else copied(found.swapaxes(-1, -2))
     found = _operands(x1, x2)
     if found is None:
         return NotImplemented
