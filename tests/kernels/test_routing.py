@@ -7,7 +7,7 @@ import rushlight as rl
 from rushlight import kernels
 from rushlight.kernels import routing, thresholds
 from rushlight.kernels.host import host
-from rushlight.ops.table import INPLACE_LISTS, TABLE, UNRECORDED
+from rushlight.ops.table import INPLACE_LISTS, TABLE
 
 needs_kernels = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 F = rl.nn.functional
@@ -15,7 +15,7 @@ F = rl.nn.functional
 
 @pytest.mark.parametrize("name", sorted(thresholds.ELEMENTS))
 def test_thresholds_name_operations(name):
-    assert name in TABLE or name in INPLACE_LISTS or name in UNRECORDED
+    assert name in TABLE or name in INPLACE_LISTS or name == "linear_gradients"  # of the node of linear_rows
 
 
 @needs_kernels

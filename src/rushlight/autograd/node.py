@@ -73,7 +73,7 @@ class Node:
     hooks = None  # a `NodeHooks` once somebody registered one: hooks.py
     special = False  # whether the engine must look closer: several outputs, hooks, or a leaf's end
     runs_without_gradient = False  # whether `apply` is called even where no gradient arrived
-    gate = False  # whether it is of an operation with ``gate``, and knows gradients that are gated already
+    gate = False  # whether it is of an operation with ``gate``, and passes on what is ``_gated_by`` it already
 
     def apply(self, *grads):
         raise NotImplementedError(f"{self.name()} has no apply")

@@ -25,7 +25,6 @@ _PLAIN_KINDS = (VALUE, SHAPE, LAYOUT)
 WRAPS_NUMBERS = frozenset(("add", "sub", "mul", "div"))
 NUMBER = object()  # in place of the shape and dtype of an argument: it is no tensor
 _SPECIAL_SLOTS = {"grad": -1, "grads": -2, "needs": -3}
-_GATE, _NOT_SAVED = -4, -5
 _ABSENT = (
     32  # in the number of a plan, how far the bits of arguments that are no tensors lie from those that need gradients
 )
@@ -41,8 +40,8 @@ class Plan:
     ``saves`` lists what a call keeps, in order: (INPUT, position), (VALUE, position), (LIST, position),
     (RESULT, output number), (CONSTANT, number of an output that requires no grad), (SHAPE, position), (LAYOUT, 0).
     Each step of ``steps`` is ``(rule, pick)``: ``rule(*pick(values))`` is the gradient of one tensor argument, where
-    ``values`` are the saved ones, then two Nones, needs, grads and grad. None stands for an argument that needs no gradient.
-    ``joint`` is the pick of a rule for all of them, ``at_once`` that of one that may decline.
+    ``values`` are the saved ones, then needs, grads and grad. None stands for an argument that needs no gradient.
+    ``joint`` is the pick of a rule for all of them.
     """
 
     def __init__(self, op, schema, number):
@@ -50,7 +49,7 @@ class Plan:
         self.needs = needs = tuple(bool(number >> place & 1) for place in range(len(schema.tensor_positions)))
         self.slots, self.saves = {}, []
         self.steps = []
-        self.joint = self.at_once = None
+        self.joint = None
         rules = []  # (place, rule, slots of its arguments)
         if op.gradients is not None:
             self.joint, self.sees_all = _picker(self._arguments(op.gradients, schema)), True
@@ -61,9 +60,6 @@ class Plan:
                     rules.append((place, rule, self._arguments(rule, schema)))
                 self.steps.append(None if rule is None else (rule, _picker(rules[-1][2])))
             self.sees_all = any(-2 in slots for _, _, slots in rules)
-            if op.at_once is not None:
-                code, known = op.at_once.__code__, {"gate": _GATE, **_SPECIAL_SLOTS, **self.slots}
-                self.at_once = _picker([known.get(name, _NOT_SAVED) for name in code.co_varnames[: code.co_argcount]])
         self.keeps_tensors = any(kind not in _PLAIN_KINDS for kind, _ in self.saves) or (
             op.frees_values and bool(self.saves)
         )
@@ -200,19 +196,9 @@ class OpNode(Node):
                 if array.shape != shape or array.dtype is not dtype:
                     found[place] = _fit(gradient, self.inputs[place])
             return found
-        values += (None, None, plan.needs, grads, grad)
+        values += (plan.needs, grads, grad)
         if plan.joint is not None:
             return self._fitted(plan.op.gradients(*plan.joint(values)))
-        if plan.at_once is not None:
-            edge = self.next_edges[0]
-            if edge is not None and edge[0].gate:
-                values[_GATE] = _spared(edge[0])
-            found = plan.op.at_once(*plan.at_once(values))
-            if found is not NotImplemented:
-                for gradient, given in zip(found, self.inputs):
-                    if gradient is not None and gradient._array.shape != given[0]:
-                        return self._fitted(found)
-                return found
         found = []
         for step, given in zip(plan.steps, self.inputs):
             gradient = None
@@ -262,12 +248,6 @@ class OpNode(Node):
 
 
 OpNode.show("self_sym_sizes")
-
-
-def _spared(gate):
-    """The node of an operation with ``gate``, unless somebody may look at the gradient that flows to it: then None."""
-    state = modes.state
-    return gate if not gate.special and not state.anomaly and state.task is not None and state.task.whole else None
 
 
 def _fit(gradient, meta):
@@ -363,8 +343,8 @@ def node_class_of(op, values):
     found = op.__dict__.get("node_class")
     if found is None:
         if op.node_name.__class__ is not str:
-            return op_node_class(op.node_name(*values))
-        found = op.node_class = op_node_class(op.node_name)
+            return op_node_class(op.node_name(*values), op.node_base)
+        found = op.node_class = op_node_class(op.node_name, op.node_base)
     return found
 
 
@@ -382,9 +362,9 @@ def _refuse(op, results):
 _classes = {}
 
 
-def op_node_class(name):
-    """The class of the nodes of table operations that are called ``name``."""
-    found = _classes.get(name)
+def op_node_class(name, base=None):
+    """The class of the nodes of table operations that are called ``name``; their base is OpNode, where none is given."""
+    found = _classes.get((name, base))
     if found is None:
-        found = _classes[name] = node_class(name, OpNode)
+        found = _classes[name, base] = node_class(name, base or OpNode)
     return found

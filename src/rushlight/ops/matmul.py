@@ -10,7 +10,7 @@ from ..base.shapes import broadcast_shapes
 from .blockwise import FEW
 from .join import common_array_dtype
 from .reduce import add_up
-from .table import composite, conj, functions, is_half, op, unrecorded
+from .table import composite, conj, functions, is_half, op
 
 NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
@@ -425,19 +425,9 @@ class linear_rows:
     def d_bias(grad, bias_shape):
         return grad.sum_to_size(bias_shape)
 
-    def at_once(grad, input, weight, bias_shape, needs, gate):
-        if not (needs[0] or needs[1]) or (needs[2] and len(bias_shape) > 1):
-            return NotImplemented
-        gated = gate is not None and needs[0] and input is not None and gate.holds(input)
-        found = functions.linear_gradients(grad, input, weight, needs, gated)
-        if found is not NotImplemented and found.pop():
-            found[0]._gated_by = gate
-        return found
 
-
-@unrecorded
 def linear_gradients(grad, input, weight, needs, gated):
-    """The gradients of a linear layer's input, weight and bias, those that are needed.
+    """The gradients of a linear layer's input, weight and bias on arrays, those that are needed; the others are None.
 
     And whether the first is 0 where the input is 0 or less, as the gradient of a `relu` before the layer, which may be so
     only if ``gated``.

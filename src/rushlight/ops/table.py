@@ -28,10 +28,6 @@ What a record may hold:
   gradient of the broadcast shape: it is summed to the operand's shape;
 - ``gradients(...)``: instead of several ``d_NAME``: one rule that returns a tuple with the gradient of each tensor
   argument in schema order; it may also name ``needs``, a tuple of bools in the same order;
-- ``at_once(...)``: beside several ``d_NAME``: one rule that is asked before them and returns a list as ``gradients`` its
-  tuple, or NotImplemented. It has what they save: a tensor that only it names is None. It may name ``gate``: the node
-  that the gradient of the first argument flows to, if that is of an operation with ``gate`` and may be spared its work: a
-  gradient that is gated already says so in ``_gated_by``;
 - ``gate``: True where a gradient passes unchanged where the result is above 0, and becomes 0 elsewhere (`relu`);
 - ``check(...)``: (elementwise kinds) gets all bound arguments, tensors as Tensors, and raises for what PyTorch refuses;
 - ``kernel``: the name in PyTorch's ``"..." not implemented for`` messages where it is not the operation's with _cpu;
@@ -78,7 +74,6 @@ ALL = 1 << 62  # results that require grad, where a record does not say how many
 TABLE = {}  # name -> Op
 COMPOSITES = {}  # name -> Composite
 INPLACE_LISTS = {}  # name -> (function, names of the lists it writes)
-UNRECORDED = {}  # name -> function of arrays
 
 
 # name in `functions` -> the module that sets it there when it is imported.
@@ -133,8 +128,9 @@ class Op:
         self.frees_values = body.get("frees_values", False)
         self.samples = body.get("samples")
         self.whole, self.whole_gradient = body.get("whole"), body.get("whole_gradient")
-        self.gradients, self.at_once = body.get("gradients"), body.get("at_once")
+        self.gradients = body.get("gradients")
         self.plans = {}  # which tensor arguments need gradients, as bits -> autograd's Plan
+        self.node_base = None  # the base class of its nodes, where they have one of their own
         self.derivatives = {key[2:]: rule for key, rule in body.items() if key.startswith("d_")}
         # Whether a recorded call runs the formula on Tensors: its derivatives are those of the formula's parts.
         self.in_parts = kind == FUSED and not self.differentiable
@@ -228,17 +224,6 @@ def inplace_op(*, writes):
         return function
 
     return register
-
-
-def unrecorded(function):
-    """Write a function of arrays into the table that gives several gradients, for ``at_once`` rules.
-
-    It returns a tuple of arrays, None for one that is not wanted, and plain values. ``functions.NAME`` takes Tensors, None and plain values,
-    and returns a list; NotImplemented while anything is recorded or watched, and unless all tensors are plain ones of
-    float32, or of float64.
-    """
-    UNRECORDED[function.__name__] = function
-    return function
 
 
 # ---------------------------------------------------------------- helpers for derivative rules

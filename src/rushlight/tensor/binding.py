@@ -7,9 +7,10 @@ from functools import wraps
 from ..autograd.views import check_inplace
 from ..ops import table
 from ..ops.order import PROPERTIES
-from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, UNRECORDED, functions
+from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
 from . import dispatch, fast, fast_views, forms
 from .base import Tensor
+from .linear import linear
 
 # What each public namespace holds, by the name that records write.
 NAMESPACES = {"torch": {}, "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}}
@@ -44,11 +45,19 @@ _INPLACE_OPERATORS = {
 }  # fmt: skip
 
 
+def _factory(op):
+    """What makes the function of an operation."""
+    if op.name == "linear_rows":
+        return linear
+    if op.whole is not None:
+        return fast.reduction
+    return forms.joined if op.joins else _FACTORIES[op.kind]
+
+
 def bind_all():
     """Make every operation of the table callable under its names."""
     for op in TABLE.values():
-        factory = fast.reduction if op.whole is not None else forms.joined if op.joins else _FACTORIES[op.kind]
-        function = factory(op)
+        function = _factory(op)(op)
         _publish(op.name, op.names, function)
         if op.inplace:
             _publish_inplace(op.name, op.names, forms.inplace_form(op))
@@ -60,8 +69,6 @@ def bind_all():
             _publish_inplace(name, entry.names, _composite_inplace(entry))
     for name, (function, writes) in INPLACE_LISTS.items():
         setattr(functions, name, forms.on_lists(name, function, writes))
-    for name, function in UNRECORDED.items():
-        setattr(functions, name, forms.unrecorded(name, function))
     for name, attribute in PROPERTIES.items():
         setattr(Tensor, name, attribute)
     _bind_operators()

@@ -31,8 +31,6 @@ from .interposers import INTERPOSERS, innermost
 from .writes import bump, is_tracked, run_inplace, write_result
 
 array_of, edge_of, size_of = attrgetter("_array"), attrgetter("_edge"), attrgetter("size")
-ndarray = np.ndarray
-VALUES = frozenset((type(None), bool, int, float, str, tuple))
 FLOATS = dtypes.FLOATS
 
 
@@ -239,39 +237,6 @@ def on_lists(name, function, writes):
         for place in written:
             count_writes(lists[place], name)
         return found
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = function.__doc__
-    return call
-
-
-def unrecorded(name, function):
-    """The form of a function that gives several gradients, where none of them is recorded."""
-    elements = elements_of(name)
-
-    def call(*values):
-        if state.recording or INTERPOSERS:
-            return NotImplemented
-        arrays, dtype, large = [], None, False
-        for value in values:
-            kind = value.__class__
-            if kind in PLAIN_CLASSES:
-                value = value._array
-                if dtype is None:
-                    dtype = value.dtype
-                elif value.dtype is not dtype:
-                    return NotImplemented
-                if value.size >= elements:
-                    large = True
-            elif kind not in VALUES:
-                return NotImplemented
-            arrays.append(value)
-        if dtype not in NATIVE_FLOATS:
-            return NotImplemented
-        found = kernel_of(name)(*arrays) if large else NotImplemented
-        if found is NotImplemented:
-            found = quiet.run(function, *arrays)
-        return [wrap(value) if value.__class__ is ndarray else value for value in found]
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = function.__doc__
