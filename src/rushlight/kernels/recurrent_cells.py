@@ -148,7 +148,7 @@ CELLS = {
         {**_LSTM_BACKWARD, "cells_before": _CELLS_BEFORE},
         _lstm_backward,
     ),
-    # Its sums hold the input's part of the gates, too: only `recurrent_rows` makes programs of it, and only forward.
+    # Its sums hold the input's part of the gates, too: programs of it are forward only, and not those of `recurrent_tiles`.
     "lstm_sequence": Cell(4, {**_LSTM_SEQUENCE, "cells_before": _CELLS_BEFORE}, _lstm, {}, None),
     "gru": Cell(
         3,
