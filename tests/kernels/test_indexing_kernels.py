@@ -242,3 +242,53 @@ def test_scatter_programs_of_all_widths(mode, lanes):
             interpret(program, target, index, given, outside, *sizes)
             np.testing.assert_allclose(target, expected, rtol=1e-6)
             assert outside.any() == wrong
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "f2", "?", "c8"])
+@pytest.mark.parametrize(
+    "shape, dim",
+    [((9,), 0), ((6, 5), 1), ((300, 7), 1), ((40, 3), 0), ((500, 130), 0), ((3, 8, 700), 1), ((3, 9000), 0)],
+)
+def test_slices_written(shape, dim, dtype):
+    for count in (1, 8, 60):
+        index, target = positions(shape[dim], (count,)), numbers(shape, dtype)
+        source = numbers((*shape[:dim], count, *shape[dim + 1 :]), dtype, seed=5)
+        same(indexing.index_copy(target, dim, index, source), index_ops.index_copy.forward(target, dim, index, source))
+        index[0] = -1
+        found = indexing.index_fill(target, dim, index, 1e300 if dtype == "f8" else 2)
+        if dtype[0] == "f":
+            same(found, index_ops.index_fill.forward(target, dim, index, 1e300 if dtype == "f8" else 2))
+        else:
+            assert found is NotImplemented
+
+
+def test_written_slices_leave_refusals_to_numpy():
+    target, index = numbers((6, 40)), positions(6, (4,))
+    assert indexing.index_copy_(target, 0, index + 6, numbers((4, 40))) is NotImplemented
+    assert indexing.index_copy_(target, 0, index, target[:4]) is NotImplemented
+    assert indexing.index_fill_(target, 0, index - 12, 1) is NotImplemented
+    assert indexing.index_fill_(target, 0, index, None) is NotImplemented
+    assert indexing.index_add_(target, 0, index, target[1:5], 1) is NotImplemented
+    assert indexing.index_fill(numbers((6, 40), "f2"), 0, index, 1e30)[index[0], 0] == np.inf
+
+
+@pytest.mark.parametrize("lanes", [4, 16])
+@pytest.mark.parametrize("mode", ["set", "fill"])
+def test_programs_that_write_slices(mode, lanes):
+    index, source, listed = positions(5, 9), numbers((2, 9, 19)), np.empty(3 * indexing_programs.LISTED, np.int64)
+    given = source[:1, 0, 0].copy() if mode == "fill" else source
+    expected = numbers((2, 5, 19), seed=3)
+    for i, number in enumerate(index):
+        expected[:, number] = given[0] if mode == "fill" else source[:, i]
+    for parts, columns in ((1, 4 * lanes), (3, 2 * lanes)):
+        target = numbers((2, 5, 19), seed=3)
+        program = indexing_programs.add_rows("f32", "i64", lanes, 2, mode)
+        interpret(program, target, index, given, None, None, listed, 2, 5, 19, 9, parts, columns, 0, -1, workers=3)
+        np.testing.assert_array_equal(target, expected)
+    target = numbers((2, 5), seed=3)
+    program, given = (
+        indexing_programs.add_numbers("f32", "i64", lanes, mode),
+        given if mode == "fill" else source[:, :, 0].copy(),
+    )
+    interpret(program, target, index, given, 2, 5, 9)
+    np.testing.assert_array_equal(target[:, index[-1]], given[0] if mode == "fill" else given[:, -1])

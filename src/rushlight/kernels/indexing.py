@@ -93,26 +93,31 @@ def _pick(source, index, out, outer, length, width, count, step):
     return not outside.any()
 
 
-def _added(target, axis, index, values, fresh=0, skipped=-1):
-    """Add the slices ``values`` to those of ``target`` at ``index`` (checked before); whether that was done."""
-    if target.dtype not in ADDED or index.dtype not in POSITIONS or values.dtype != target.dtype:
-        return False
-    if not are_plain(target, index, values):
+def _added(target, axis, index, values, fresh=0, skipped=-1, mode="add"):
+    """Add the slices ``values`` to those of ``target`` at ``index`` (checked before); whether that was done. Mode "set"
+    writes them there, "fill" the only number in ``values``."""
+    scalar, position = _scalar(target, mode), POSITIONS.get(index.dtype)
+    if scalar is None or position is None or values.dtype != target.dtype or not are_plain(target, index, values):
         return False
     outer, width = _around(target.shape, axis)
     if width > 1 or fresh or skipped >= 0:
-        add_rows(target, index, values, None, None, outer, target.shape[axis], width, fresh, skipped)
+        add_rows(target, index, values, None, None, outer, target.shape[axis], width, fresh, skipped, mode)
     else:
-        kernel = _kernel("add_numbers", ADDED[target.dtype], POSITIONS[index.dtype])
-        _run(kernel, values.size)(target, index, values, outer, target.shape[axis], index.size)
+        kernel = _kernel("add_numbers", scalar, position, mode)
+        _run(kernel, index.size * outer)(target, index, values, outer, target.shape[axis], index.size)
     return True
 
 
-def add_rows(target, index, values, owner, scales, outer, length, width, fresh, skipped=-1):
+def _scalar(array, mode):
+    """As what a program treats the elements of an array; None where there is none."""
+    return ADDED.get(array.dtype) if mode == "add" else MOVED.get(array.itemsize)
+
+
+def add_rows(target, index, values, owner, scales, outer, length, width, fresh, skipped=-1, mode="add"):
     """Run the program `indexing_programs.add_rows`."""
     vectors = min(math.ceil(width / lanes(target.itemsize)), _STRIP)
-    options = vectors, owner is not None, scales is not None
-    kernel = _kernel("add_rows", ADDED[target.dtype], POSITIONS[index.dtype], *options)
+    options = vectors, mode, owner is not None, scales is not None
+    kernel = _kernel("add_rows", _scalar(target, mode), POSITIONS[index.dtype], *options)
     work = index.size * outer * width + fresh * target.size // 4
     step = vectors * lanes(target.itemsize)
     parts, columns = 1, math.ceil(width / step) * step
@@ -197,6 +202,8 @@ def index_add_(self, dim, index, source, alpha):
     if self.ndim != source.ndim or not self.ndim or alpha != 1:
         return NotImplemented
     axis = index_ops.checked_rows(self, dim, index, source, "index_add_", index_ops.refuse_outside)
+    if np.may_share_memory(self, source) or np.may_share_memory(self, index):
+        return NotImplemented
     return None if _added(self, axis, index, np.ascontiguousarray(source)) else NotImplemented
 
 
@@ -204,6 +211,42 @@ def index_add_(self, dim, index, source, alpha):
 def index_add(self, dim, index, source, alpha):
     result = dense_copy(self)
     return NotImplemented if index_add_(result, dim, index, source, alpha) is NotImplemented else result
+
+
+@kernel_for("index_copy_")
+def index_copy_(self, dim, index, source):
+    if self.ndim != source.ndim or not self.size or not index.ndim or index.dtype != np.int64:
+        return NotImplemented
+    axis = wrap_dim(dim, self.ndim)
+    index_ops.check_index_copy(self, axis, index, source)
+    if not all_inside(index, self.shape[axis]) or any(np.may_share_memory(self, a) for a in (index, source)):
+        return NotImplemented
+    return None if _added(self, axis, index, np.ascontiguousarray(source), mode="set") else NotImplemented
+
+
+@kernel_for("index_copy")
+def index_copy(self, dim, index, source):
+    result = dense_copy(self)
+    return NotImplemented if index_copy_(result, dim, index, source) is NotImplemented else result
+
+
+@kernel_for("index_fill_")
+def index_fill_(self, dim, index, value):
+    filler = _fill_value(self, value)
+    if filler is None or not self.ndim or not self.size or index.ndim != 1 or index.dtype != np.int64:
+        return NotImplemented
+    axis = wrap_dim(dim, self.ndim)
+    if np.minimum.reduce(index, initial=0) < 0:
+        index = np.where(index < 0, index + self.shape[axis], index)
+    if not all_inside(index, self.shape[axis]) or np.may_share_memory(self, index):
+        return NotImplemented
+    return None if _added(self, axis, index, filler, mode="fill") else NotImplemented
+
+
+@kernel_for("index_fill")
+def index_fill(self, dim, index, value):
+    result = dense_copy(self)
+    return NotImplemented if index_fill_(result, dim, index, value) is NotImplemented else result
 
 
 @kernel_for("gather")
@@ -273,7 +316,10 @@ scatter_src, scatter_add = _scatter_kernels("scatter_src", "set"), _scatter_kern
 
 def _fill_value(self, value):
     """A number as an array of one element, or None where PyTorch has something to say about it."""
-    return np.full(1, value, self.dtype) if self.dtype.kind == "f" and value.__class__ in (int, float) else None
+    if self.dtype.kind != "f" or value.__class__ not in (int, float):
+        return None
+    with np.errstate(all="ignore"):
+        return np.full(1, value, self.dtype)
 
 
 @kernel_for("scatter_value_")

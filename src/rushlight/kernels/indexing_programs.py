@@ -37,14 +37,15 @@ def copy_rows(scalar, index_scalar, lanes):
     return Program("copy_rows", [builder.function])
 
 
-def add_rows(scalar, index_scalar, lanes, vectors, owned=False, scaled=False):
+def add_rows(scalar, index_scalar, lanes, vectors, mode="add", owned=False, scaled=False):
     """``(target, index, values, owner, scales, listed, outer, length, width, count, parts, columns, fresh, skipped)``:
     target[o, index[i], :] += values[o, i, :].
 
     All within bounds and one after the other: a chunk owns one of so many ``parts`` of the rows of an outer part, and so
     many ``columns`` of them, a multiple of ``vectors`` vectors. Unless all are its own, it lists which of ``LISTED``
     positions are before it adds their rows: guesses of a branch would be wrong every other time. ``listed`` has room for so many positions for
-    each worker. With ``fresh`` > 0 the target is cleared first; the row number ``skipped`` gets nothing. With ``owned``
+    each worker. With ``fresh`` > 0 the target is cleared first; the row number ``skipped`` gets nothing. Mode "set" writes the rows in place
+    of adding them, "fill" the number values[0]. With ``owned``
     what is added at i is values[owner[i], :], with ``scaled`` that times scales[i].
     """
     arrays = [("target", scalar), ("index", index_scalar), ("values", scalar), ("owner", "i64"), ("scales", scalar)]
@@ -84,12 +85,15 @@ def add_rows(scalar, index_scalar, lanes, vectors, owned=False, scaled=False):
             row, addend = builder.offset(begin, number * width), builder.offset(source, place * width)
             scale = builder.splat(builder.load(scales, position), lanes) if scaled else None
 
-            def added(at, mask):
-                value, total = builder.load(addend, at, lanes, mask), builder.load(row, at, lanes, mask)
-                builder.store(total + (value if scale is None else value * scale), row, at, mask)
+            def written(at, mask):
+                value = filler if mode == "fill" else builder.load(addend, at, lanes, mask)
+                if mode == "add":
+                    value = builder.load(row, at, lanes, mask) + (value if scale is None else value * scale)
+                builder.store(value, row, at, mask)
 
-            along(added)
+            along(written)
 
+        filler = builder.splat(builder.load(values), lanes) if mode == "fill" else None
         all_mine = parts.equals(1) & (skipped < 0)
         with builder.loop(0, builder.select(all_mine, count, 0)) as each:
             add(each.index)
@@ -105,19 +109,22 @@ def add_rows(scalar, index_scalar, lanes, vectors, owned=False, scaled=False):
     return Program("add_rows", [builder.function])
 
 
-def add_numbers(scalar, index_scalar, lanes):
-    """As ``add_rows`` where the width is 1: numbers added one after the other (not ``lanes`` at once), a chunk for each
-    outer part."""
+def add_numbers(scalar, index_scalar, lanes, mode="add"):
+    """As ``add_rows`` where the width is 1: numbers one after the other (not ``lanes`` at once), a chunk for some outer
+    parts."""
     sizes = [(name, "i64") for name in ("outer", "length", "count")]
     parameters = [("target", f"{scalar}*"), ("index", f"{index_scalar}*"), ("values", f"{scalar}*"), *sizes]
     builder = Builder("entry", parameters)
     target, index, values, outer, length, count = builder.parameters
-    with builder.parallel(outer) as o:
-        begin, source = builder.offset(target, o * length), builder.offset(values, o * count)
-        with builder.loop(0, count) as loop:
-            number = builder.convert(builder.load(index, loop.index), "i64")
-            total = builder.load(begin, number) + builder.load(source, loop.index)
-            builder.store(total, begin, number)
+    lines = builder.maximum(builder.constant(_COPIED // 8) // builder.maximum(count, 1), 1)
+    with builder.parallel((outer + lines - 1) // lines) as chunk:
+        with builder.loop(chunk * lines, builder.minimum((chunk + 1) * lines, outer)) as o:
+            begin, source = builder.offset(target, o.index * length), builder.offset(values, o.index * count)
+            filler = builder.load(values) if mode == "fill" else None
+            with builder.loop(0, count) as loop:
+                number = builder.convert(builder.load(index, loop.index), "i64")
+                value = filler if mode == "fill" else builder.load(source, loop.index)
+                builder.store(builder.load(begin, number) + value if mode == "add" else value, begin, number)
     return Program("add_numbers", [builder.function])
 
 

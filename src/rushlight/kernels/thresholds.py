@@ -49,6 +49,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     "indexing": {
         **dict.fromkeys(("embedding", "embedding_gradient", "index_select"), 4096),
         **dict.fromkeys(("index_add", "index_add_", "gather"), 512),
+        **dict.fromkeys(("index_copy", "index_copy_", "index_fill", "index_fill_"), 2048),
         **dict.fromkeys(("index", "index_put_arrays", "index_put_arrays_"), 512),
         **dict.fromkeys(("scatter_src", "scatter_src_", "scatter_value", "scatter_value_"), 512),
         **dict.fromkeys(("scatter_add", "scatter_add_"), 512),

@@ -279,7 +279,8 @@ class index_add:
         return found if alpha == 1 else found * alpha
 
 
-def _check_index_copy(self, axis, index, source):
+def check_index_copy(self, axis, index, source):
+    """PyTorch's refusals of arguments of index_copy; not yet of positions that do not exist."""
     name = "index_copy_()"
     if index.ndim > 1:
         raise IndexError(hinted(f"{name}: Index should have dimension 1 or 0 (got {index.ndim})", "it lists positions"))
@@ -336,7 +337,7 @@ class index_copy:
 
     def write(self, dim, index, source):
         axis = wrap_dim(dim, self.ndim)
-        _check_index_copy(self, axis, index, source)
+        check_index_copy(self, axis, index, source)
         if not self.size:
             return
         refuse_outside(index, self.shape[axis] if self.ndim else 1, axis, IndexError, "index_copy_(): ")
