@@ -357,7 +357,7 @@ def test_tiny_products_interpreted(rng, forms):
     a, b = matrix(rng, 7, 2, 3, turned=forms[0] == "columns"), matrix(rng, 7, 3, 4, turned=forms[1] == "columns")
     out, sizes = np.full((7, 2, 4), np.nan, "float32"), np.array([7, 6, 12, 3, 3])
     flat = [np.ascontiguousarray(x if form == "rows" else x.swapaxes(1, 2)) for x, form in zip((a, b), forms)]
-    interpret(tiny_program("f32", 2, 4, 3, *forms), *flat, out, None, None, None, sizes, 1, 0)
+    interpret(tiny_program("f32", 2, 4, 3, *forms), *flat, out, None, None, None, sizes, 1, 0, None)
     check(out, a, b)
 
 

@@ -19,9 +19,7 @@ from .value_types import NUMPY, scalar_of
 
 _ALONE = 1 << 18  # multiplications below which other threads are not called in: 1.5 us of work
 SMALL = 1 << 16  # multiplications below which NumPy is as fast: it starts in 1 us, a kernel in 1.7
-SUMMED_COLUMNS = (
-    512  # of A, up to which its rows are added up beside a product: beyond, `reduce` shares that out better
-)
+SUMMED_COLUMNS = 512  # of A, up to which its rows are added up beside a product: beyond, `reduce` is better at that
 _MANY = 16  # matrices in a batch, from which a kernel is as fast for small ones too
 
 _prepared = Plans()  # layouts and options -> _Product
@@ -127,7 +125,7 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend, gate=False,
     is_plain = alpha == 1 and activation is None and (addend is None or gate) and not accumulate
     if storage == "f32" and is_plain and _fits_tiles(sizes, steps):
         return _TileProduct(a, b, bias, out_shape, c_steps)
-    if plain and bias is None and not half:
+    if is_plain and addend is None and bias is None and not half and not sums_rows:
         found = _prepare_tiny(storage, sizes, steps, out_shape)
         if found is not None:
             return found

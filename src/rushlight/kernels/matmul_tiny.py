@@ -28,12 +28,12 @@ def tiny_plan(batch, m, n, k, a_batch, b_batch):
 def tiny_program(storage, m, n, k, a_form, b_form):
     """As ``matmul_program`` for (m, k) and (k, n) matrices of float32 or float64 in such forms; C lies row by row.
 
-    There are no bias, addend and alpha, and ``resume`` must be 0.
+    There are no bias, addend, alpha and row sums, and ``resume`` must be 0.
     """
     parameters = [(name, f"{storage}*") for name in ("a", "b", "c", "bias", "addend", "workspace")]
-    parameters += [("sizes", "i64*"), ("alpha", storage), ("resume", "i64")]
+    parameters += [("sizes", "i64*"), ("alpha", storage), ("resume", "i64"), ("row_sums", f"{storage}*")]
     builder = Builder("matmul_tiny", parameters)
-    a, b, c, _, _, _, sizes, _, _ = builder.parameters
+    a, b, c, _, _, _, sizes, *_ = builder.parameters
     size = {name: builder.load(sizes, i) for i, name in enumerate(_SIZES)}
     with builder.parallel(size["chunks"]) as chunk:
         first = chunk * size["together"]
