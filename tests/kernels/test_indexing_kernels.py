@@ -292,3 +292,14 @@ def test_programs_that_write_slices(mode, lanes):
     )
     interpret(program, target, index, given, 2, 5, 9)
     np.testing.assert_array_equal(target[:, index[-1]], given[0] if mode == "fill" else given[:, -1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape, count", [((500,), 9000), ((3, 40), 7), ((2, 300), 5000)])
+def test_single_numbers_out_of_few_lines(shape, count, dtype):
+    source, index = numbers(shape, dtype), positions(shape[-1], count)
+    same(indexing.index_select(source, -1, index), index_ops.index_select.forward(source, -1, index))
+    out = np.empty((*shape[:-1], count), np.float32)
+    program = indexing_programs.copy_numbers("f32", "i64", 16)
+    interpret(program, source.astype("f4"), index[:50], out[..., :50].copy(), 1, shape[-1], 50)
+    np.testing.assert_array_equal(indexing.index(source.reshape(-1), (index,)), source.reshape(-1)[index])

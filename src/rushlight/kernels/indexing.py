@@ -30,7 +30,7 @@ _STRIP = 4  # vectors of a row to which a chunk adds
 _STRIP_COLUMNS = 256  # columns of a scatter that a chunk writes
 _PARTS = 2  # chunks for each thread into which rows are divided that would be one
 _ROWS_OF_PART = 8  # rows at least that such a chunk adds to; fewer are divided by columns
-_PICKED_LINES = 8  # single numbers out of fewer lines are left to NumPy: the work would not divide
+_PICKED_LINES = 8  # of single numbers: fewer would not divide the work
 
 
 @functools.cache
@@ -67,10 +67,13 @@ def _copied(source, axis, index, shape):
     if moved is None or position is None or not are_plain(source, index):
         return None
     outer, width = _around(source.shape, axis)
-    if outer * width * index.size < _WORTHWHILE or (width == 1 and outer < _PICKED_LINES):
+    if outer * width * index.size < _WORTHWHILE:
         return None
     out = np.empty(shape, source.dtype)
-    if width == 1:
+    if width == 1 and outer < _PICKED_LINES:
+        kernel = _kernel("copy_numbers", moved, position)
+        _run(kernel, out.size)(source, index, out, outer, source.shape[axis], index.size)
+    elif width == 1:
         _pick(source, index, out, outer, source.shape[axis], 1, index.size, 0)
     else:
         kernel = _kernel("copy_rows", moved, position)

@@ -9,7 +9,7 @@ from .builder import Builder
 from .program import Program
 
 _COPIED = 1 << 15  # elements that a chunk moves
-LISTED = 4096  # positions that `add_rows` and `scatter_numbers` look through at once
+LISTED = 4096  # positions that are looked through at once
 
 
 def copy_rows(scalar, index_scalar, lanes):
@@ -35,6 +35,23 @@ def copy_rows(scalar, index_scalar, lanes):
 
             builder.for_lanes(0, width, lanes, copied)
     return Program("copy_rows", [builder.function])
+
+
+def copy_numbers(scalar, index_scalar, lanes):
+    """As ``copy_rows`` where the width is 1, for few outer parts: one number after the other (not ``lanes`` at once: gathers
+    take as long), in chunks of some positions."""
+    sizes = [(name, "i64") for name in ("outer", "length", "count")]
+    parameters = [("source", f"{scalar}*"), ("index", f"{index_scalar}*"), ("out", f"{scalar}*"), *sizes]
+    builder = Builder("entry", parameters)
+    source, index, out, outer, length, count = builder.parameters
+    pieces = (count + (LISTED - 1)) // LISTED
+    with builder.parallel(outer * pieces) as chunk:
+        o, first = chunk // pieces, chunk % pieces * LISTED
+        begin, target = builder.offset(source, o * length), builder.offset(out, o * count)
+        with builder.loop(first, builder.minimum(first + LISTED, count)) as each:
+            number = builder.convert(builder.load(index, each.index), "i64")
+            builder.store(builder.load(begin, number), target, each.index)
+    return Program("copy_numbers", [builder.function])
 
 
 def add_rows(scalar, index_scalar, lanes, vectors, mode="add", owned=False, scaled=False):

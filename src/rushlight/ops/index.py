@@ -16,7 +16,13 @@ def type_name(array):
 
 def first_outside(index, low, high):
     """The first position of ``index`` that is not in [low, high), or None."""
-    if not index.size or (int(index.min()) >= low and int(index.max()) < high):
+    if not index.size:
+        return None
+    if low == 0 and is_position_dtype(index.dtype):
+        unsigned = index.view(np.uint64 if index.itemsize == 8 else np.uint32)  # negative ones are huge
+        if np.maximum.reduce(unsigned, None) < high:
+            return None
+    elif int(index.min()) >= low and int(index.max()) < high:
         return None
     flat = index.reshape(-1)
     return int(flat[np.flatnonzero((flat < low) | (flat >= high))[0]])
