@@ -20,9 +20,9 @@ _TURNED_ROWS = 96  # of transposed sums that wait in the nearest cache
 _PACK_STEP = 2048  # bytes between B's rows from which a panel is copied together
 _PACK_TILES = 8  # that many tiles must use a packed panel to make up for the copying
 # Where a panel's row takes so many bytes, and the multipliers as long as the next one to come from the second-level cache,
-# copying pays later (64 x 512 x 784: 127 us with it, 115 without): from so many tiles on, or fewer where the panel fills
-# its sets of the cache several times over. The same is true of A's columns.
-_WIDE_BYTES, _WIDE_TILES, _WIDE_FETCHES, _WIDE_FILLS = 256, 40, 32, 4
+# copying pays later (64 x 512 x 784: 127 us with it, 115 without): from so many tiles on, unless the panel is more than its
+# sets of the cache hold; of A's columns, where they are so many times what those hold.
+_WIDE_BYTES, _WIDE_TILES, _WIDE_FILLS = 256, 40, 4
 _BLOCK_TILES = 8  # of a block of rows, at least
 _WAY_BYTES, _WAYS = 1 << 16, 16  # of a second-level cache: memory so far apart shares a set, which holds so many lines
 _WANTED_CHUNKS = 16  # per product, for two or more threads to end at about the same time
@@ -114,8 +114,7 @@ def _packing(shape, size, half, panels, tiles, row_bytes):
     b_far = shape.ldb * size >= _PACK_STEP and tiles >= _PACK_TILES
     a_far = shape.lda * size >= _COLUMNS_STEP and panels > _PACK_PANELS
     if row_bytes >= _WIDE_BYTES:
-        fetches = tiles * _fills(shape.ldb * size, _pieces(shape.k))
-        b_far = b_far and (tiles >= _WIDE_TILES or fetches >= _WIDE_FETCHES)
+        b_far = b_far and (tiles >= _WIDE_TILES or _fills(shape.ldb * size, _pieces(shape.k)) > 1)
         a_far = a_far and _fills(shape.lda * size, shape.k) >= _WIDE_FILLS
     b_pack = "turned" if shape.b_turned else "copied" if half or b_far else None
     if half:
