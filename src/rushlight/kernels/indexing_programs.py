@@ -59,11 +59,9 @@ def add_rows(scalar, index_scalar, lanes, vectors, mode="add", owned=False, scal
     target[o, index[i], :] += values[o, i, :].
 
     All within bounds and one after the other: a chunk owns one of so many ``parts`` of the rows of an outer part, and so
-    many ``columns`` of them, a multiple of ``vectors`` vectors. Unless all are its own, it lists which of ``LISTED``
-    positions are before it adds their rows: guesses of a branch would be wrong every other time. ``listed`` has room for so many positions for
-    each worker. With ``fresh`` > 0 the target is cleared first; the row number ``skipped`` gets nothing. Mode "set" writes the rows in place
-    of adding them, "fill" the number values[0]. With ``owned``
-    what is added at i is values[owner[i], :], with ``scaled`` that times scales[i].
+    many ``columns`` of them, a multiple of ``vectors`` vectors; ``listed`` is for `_each_own`. With ``fresh`` > 0 the target
+    is cleared first; the row number ``skipped`` gets nothing. Mode "set" writes the rows in place of adding them, "fill" the
+    number values[0]. With ``owned`` what is added at i is values[owner[i], :], with ``scaled`` that times scales[i].
     """
     arrays = [("target", scalar), ("index", index_scalar), ("values", scalar), ("owner", "i64"), ("scales", scalar)]
     sizes = [(name, "i64") for name in ("outer", "length", "width", "count", "parts", "columns", "fresh", "skipped")]
@@ -114,16 +112,26 @@ def add_rows(scalar, index_scalar, lanes, vectors, mode="add", owned=False, scal
         all_mine = parts.equals(1) & (skipped < 0)
         with builder.loop(0, builder.select(all_mine, count, 0)) as each:
             add(each.index)
-        with builder.loop(builder.select(all_mine, count, 0), count, LISTED) as block:
-            end = builder.minimum(block.index + LISTED, count)
-            with builder.loop(block.index, end, 1, [builder.constant(0)]) as each:
-                number = builder.convert(builder.load(index, each.index), "i64")
-                wanted = (number >= low) & (number < high) & number.differs(skipped)
-                builder.store(each.index, mine, each.carry[0])
-                each.carry = [each.carry[0] + builder.convert(wanted, "i64")]
-            with builder.loop(0, each.results[0]) as each:
-                add(builder.load(mine, each.index))
+        _each_own(builder, index, builder.select(all_mine, count, 0), count, (low, high, skipped), mine, add)
     return Program("add_rows", [builder.function])
+
+
+def _each_own(builder, index, first, count, bounds, mine, body):
+    """``body(position)`` for the positions from ``first`` to ``count`` whose numbers lie within ``bounds`` and are not skipped.
+
+    Of ``LISTED`` positions it is listed in ``mine`` which these are, before any is taken: guesses of a branch would be wrong
+    every other time.
+    """
+    low, high, skipped = bounds
+    with builder.loop(first, count, LISTED) as block:
+        end = builder.minimum(block.index + LISTED, count)
+        with builder.loop(block.index, end, 1, [builder.constant(0)]) as each:
+            number = builder.convert(builder.load(index, each.index), "i64")
+            wanted = (number >= low) & (number < high) & number.differs(skipped)
+            builder.store(each.index, mine, each.carry[0])
+            each.carry = [each.carry[0] + builder.convert(wanted, "i64")]
+        with builder.loop(0, each.results[0]) as each:
+            body(builder.load(mine, each.index))
 
 
 def add_numbers(scalar, index_scalar, lanes, mode="add"):

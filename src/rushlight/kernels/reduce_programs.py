@@ -24,8 +24,9 @@ _WIDEST = 8  # of columns, where there are so many
 
 
 class Plan(NamedTuple):
-    """How a program is run on a shape: ``columns``, ``segmented``, ``split`` and ``vectors`` (side by side) choose it, ``sizes`` are its
-    numbers, ``parts`` how many parts each result is merged from, ``count`` how many elements, ``results`` how many."""
+    """How a program is run on a shape: ``columns``, ``segmented``, ``split`` and ``vectors`` (side by side) choose it,
+    ``sizes`` are its numbers, ``parts`` how many parts each result is merged from, ``count`` how many elements, ``results``
+    how many."""
 
     columns: bool
     segmented: bool
