@@ -129,8 +129,8 @@ def test_nothing_is_bundled_beside_parameters_that_a_kernel_updates():
     optimizer = rl.optim.Adam(params)
     optimizer.step()
     (made,) = optimizer._bundles.values()
-    assert not made.params
-    assert len(made.rest) == 3
+    assert len(made.params) == (2 if host() is None else 0)  # NumPy would go through the small ones one by one
+    assert len(made.rest) == 3 - len(made.params)
 
 
 def test_parameters_that_share_memory_are_not_bundled():
