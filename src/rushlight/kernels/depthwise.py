@@ -17,7 +17,7 @@ from .kernel import compiled, pool
 from .matmul_packing import turning
 from .program import Program
 from .scratch import scratch
-from .window_staging import Numbers
+from .window_staging import Numbers, clear
 
 _LARGEST_IMAGE = 1024  # pixels; rows of larger ones fill vectors
 ENOUGH_CHUNKS = 8
@@ -75,8 +75,7 @@ def depthwise_program(form):
         weights = builder.offset(sums, n["outputs"])
         turned = builder.offset(weights, n["taps"] * lanes)
         zero = builder.constant(0, f"{scalar}x{lanes}")
-        with builder.loop(0, n["padded"], lanes) as place:
-            builder.store(zero, padded, place.index)
+        clear(builder, padded, n["padded"], lanes)
         begin = builder.offset(weight, first_channel * n["taps"])
         builder.call(gather, begin, weights, n["taps"], lanes, n["taps"], channels)
         start = zero

@@ -13,7 +13,7 @@ from .kernel import compiled, pool
 from .matmul_packing import turning
 from .program import Program
 from .scratch import scratch
-from .window_staging import Numbers
+from .window_staging import Numbers, clear
 
 
 class Form(NamedTuple):
@@ -37,7 +37,6 @@ def gradient_program(form):
     builder = Builder("depthwise_gradient", [*arrays, ("numbers", "i64*"), ("offsets", "i64*")])
     grad, source, found, own, partial, numbers, offsets = builder.parameters
     n = Numbers(builder, numbers, NUMBERS)
-    zero = builder.constant(0, f"{scalar}x{lanes}")
     with builder.parallel(n["channel_groups"] * n["sample_blocks"]) as chunk:
         first_channel, block = chunk // n["sample_blocks"] * lanes, chunk % n["sample_blocks"]
         channels = builder.minimum(n["channels"] - first_channel, lanes)
@@ -45,9 +44,8 @@ def gradient_program(form):
         turned = builder.offset(padded, n["padded"])
         flowing = builder.offset(turned, n["height"] * n["width"] * lanes)
         sums = builder.offset(partial, chunk * n["taps"] * lanes)
-        for target, size in ((padded, n["padded"]), (sums, n["taps"] * lanes)):
-            with builder.loop(0, size, lanes) as place:
-                builder.store(zero, target, place.index)
+        clear(builder, padded, n["padded"], lanes)
+        clear(builder, sums, n["taps"] * lanes, lanes)
         first, end = block * n["samples"] // n["sample_blocks"], (block + 1) * n["samples"] // n["sample_blocks"]
         with builder.loop(first, end) as sample:
             number = sample.index * n["channels"] + first_channel

@@ -15,15 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from .builder import Builder
-from .correlation import shared_out
 from .host import host, vector_registers
 from .kernel import compiled, pool
 from .matmul_micro import Epilogue, micro_kernel
 from .matmul_packing import turning
 from .program import Program
 from .scratch import scratch
-from .window_staging import Numbers
-from .winograd_program import PLACES, TAPS, clear, tile_line
+from .window_staging import Numbers, clear
+from .winograd_program import PLACES, TAPS, shared_widths, tile_line
 
 _PART = 64  # channels of a block
 _TILES = 64  # that are transformed together, where a row of them has no more
@@ -144,10 +143,7 @@ def _transform_source(builder, n, form, turn, source, first_channel, rows, tiles
             place = (line.index * n["tiles_across"] + tile.index) * part + channel.index
             target = builder.offset(tiles, place)
             lines = [builder.offset(near, n["line_pitch"] * i) for i in range(4)]
-            columns = [tile_line(*(builder.load(line, part * j, lanes) for line in lines)) for j in range(4)]
-            for i in range(4):
-                for j, value in enumerate(tile_line(*(column[i] for column in columns))):
-                    builder.store(value, target, n["tiles_step"] * (4 * i + j))
+            _transform_tile(builder, tile_line, lines, part, lanes, target, n["tiles_step"])
 
 
 def _transform_gradient(builder, n, form, turn, grad, first_channel, rows, tiles, first_line, count):
@@ -171,10 +167,16 @@ def _transform_gradient(builder, n, form, turn, grad, first_channel, rows, tiles
             place = (line.index * n["tiles_across"] + tile.index) * part + channel.index
             target = builder.offset(tiles, place)
             lines = [builder.offset(near, n["out_line_pitch"] * i) for i in range(2)]
-            columns = [_spread(*(builder.load(line, part * j, lanes) for line in lines)) for j in range(2)]
-            for i in range(4):
-                for j, value in enumerate(_spread(*(column[i] for column in columns))):
-                    builder.store(value, target, n["out_tiles_step"] * (4 * i + j))
+            _transform_tile(builder, _spread, lines, part, lanes, target, n["out_tiles_step"])
+
+
+def _transform_tile(builder, transform, lines, part, lanes, target, step):
+    """A vector of channels at each place of a tile: ``transform`` of its columns, pixels of ``part`` channels, then of its
+    rows."""
+    columns = [transform(*(builder.load(line, part * j, lanes) for line in lines)) for j in range(len(lines))]
+    for i in range(4):
+        for j, value in enumerate(transform(*(column[i] for column in columns))):
+            builder.store(value, target, step * (4 * i + j))
 
 
 def _spread(a, b):
@@ -191,11 +193,7 @@ def _gathered(a, b, c, d):
 def _multiply(builder, n, form, micros, out_tiles, tiles, sums, outputs, count):
     """Add to the sums of every place what ``count`` tiles give."""
     lanes, part, part_outputs = form.lanes, n["part_channels"], n["part_outputs"]
-    vectors = part // lanes
-    wide, narrow = shared_out(builder, vectors, form.vectors)
-    wide_end = wide * form.vectors
-    narrow_end = wide_end + narrow * (form.vectors - 1)
-    widths = ((form.vectors, 0, wide_end), (form.vectors - 1, wide_end, narrow_end), (1, narrow_end, vectors))
+    widths = shared_widths(builder, part // lanes, form.vectors)
     with builder.loop(0, PLACES) as place:
         left = builder.offset(out_tiles, place.index * n["out_tiles_step"])
         right = builder.offset(tiles, place.index * n["tiles_step"])

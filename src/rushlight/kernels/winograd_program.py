@@ -22,7 +22,7 @@ from .correlation import shared_out
 from .matmul_micro import PLAIN, micro_kernel
 from .matmul_packing import turning
 from .program import Program
-from .window_staging import Numbers
+from .window_staging import Numbers, clear
 
 PLACES = 16  # of a transformed tile
 TAPS = 9
@@ -163,13 +163,6 @@ def _sum_line(a, b, c, d):
     return a + b + c, b - c - d
 
 
-def clear(builder, target, size, lanes):
-    """Zeros; ``size`` is a multiple of the lanes."""
-    zero = builder.constant(0, target.type.element.with_lanes(lanes))
-    with builder.loop(0, size, lanes) as place:
-        builder.store(zero, target, place.index)
-
-
 def _transform_rows(builder, n, form, source, zeros, channel, lines, first_line, count):
     """B' d of a channel: from four rows of elements for each row of tiles, four rows, between columns of zeros."""
     lanes, height, width = form.lanes, n["height"], n["width"]
@@ -209,14 +202,18 @@ def _transform_columns(builder, n, form, lines, tiles, count):
                 builder.store(value, target, n["tiles_step"] * (4 * i + j))
 
 
+def shared_widths(builder, count, most):
+    """How ``count`` vectors are shared out: (how many are taken together, from which, up to which) for each width."""
+    wide, narrow = shared_out(builder, count, most)
+    wide_end = wide * most
+    narrow_end = wide_end + narrow * (most - 1)
+    return (most, 0, wide_end), (most - 1, wide_end, narrow_end), (1, narrow_end, count)
+
+
 def _multiply(builder, n, form, micros, transformed, tiles, sums, first, end, count):
     """The sums over channels of a range of output channels at every place, of all tiles of the block."""
     lanes, pitch = form.lanes, n["pitch"]
-    vectors = (count * n["tiles_across"] + (lanes - 1)) // lanes
-    wide, narrow = shared_out(builder, vectors, form.vectors)
-    wide_end = wide * form.vectors
-    narrow_end = wide_end + narrow * (form.vectors - 1)
-    widths = ((form.vectors, 0, wide_end), (form.vectors - 1, wide_end, narrow_end), (1, narrow_end, vectors))
+    widths = shared_widths(builder, (count * n["tiles_across"] + (lanes - 1)) // lanes, form.vectors)
     with builder.loop(0, PLACES) as place:
         weights = builder.offset(transformed, place.index * n["weights_step"])
         right = builder.offset(tiles, place.index * n["tiles_step"])
