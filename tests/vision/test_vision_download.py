@@ -150,6 +150,24 @@ def test_processes_take_turns(tmp_path):
     assert server.requests == [("file", None)]
 
 
+def test_one_turn_at_a_time(tmp_path):
+    inside, most = [], []
+
+    def hurry(name):
+        for _ in range(200):
+            with download.turn(str(tmp_path / "lock")):
+                inside.append(name)
+                most.append(len(inside))
+                inside.remove(name)
+
+    threads = [threading.Thread(target=hurry, args=(name,)) for name in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 1200 and not (tmp_path / "lock").exists()
+
+
 def test_download_url(tmp_path):
     with FileServer({"file": DATA}) as server:
         utils.download_url(server.url + "file", str(tmp_path), md5=MD5)

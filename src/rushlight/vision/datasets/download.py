@@ -194,11 +194,18 @@ def turn(path):
     while True:
         with open(path, "a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            # Whoever held it before has removed the file: the lock counts only on the file that has the name now.
-            if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(file.fileno())):
+            if not has_name(file, path):  # whoever held it before has removed it
                 continue
             try:
                 yield
             finally:
                 os.remove(path)
             return
+
+
+def has_name(file, path):
+    """Whether `path` names the open `file` now, and no other file or none."""
+    try:  # one look: between two, another process may remove the file
+        return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
