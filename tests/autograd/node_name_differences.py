@@ -11,7 +11,7 @@ _GROUPS = {
     "fused": """outer linear einsum cross_entropy rnn_tanh_cell rnn_relu_cell gru_cell lstm_cell rnn_tanh rnn_relu gru lstm
         pad kron real imag dropout functional_dropout fft_hfft2 fft_hfftn cosine_similarity gaussian_nll_loss""",
     # A node of its own there, written with other operations here.
-    "a composite here": """bilinear conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc grid_sample triangular_solve
+    "a composite here": """bilinear conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc triangular_solve
         linalg_householder_product ormqr native_group_norm renorm dist""",
     # The same steps in another order, shape or number.
     "other steps": """combinations gradient fractional_max_pool2d fractional_max_pool3d trapezoid cumulative_trapezoid logdet

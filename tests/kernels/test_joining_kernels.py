@@ -62,6 +62,35 @@ def test_stack(count, shape, dtype):
     assert joining.stack([arrays[0], np.ones((9, 9, 9))], 0) is NotImplemented
 
 
+def _whole(array):
+    """The array that a part looks into; itself where it is its own."""
+    return array if array.base is None else array.base
+
+
+@pytest.mark.parametrize("axis, inner", [(1, 4), (1, 24), (0, 40), (2, 3)])
+@pytest.mark.parametrize("dtype", ["float32", "bool", "complex128"])
+def test_parts_of_larger_arrays(axis, inner, dtype):
+    whole = (np.random.default_rng(2).standard_normal((40, 60, 30)) * 3).astype(dtype)
+    take = [slice(None)] * 3
+    parts = []
+    for first in (0, 3, 11, 20):
+        take[axis] = slice(first, first + inner % 7 + first)
+        parts.append(whole[tuple(take)])
+    for given in (
+        parts,
+        [part[::2] for part in parts],
+        [part[:, ::2] for part in parts],
+        [part[:, :, ::-1] for part in parts],
+    ):
+        for dim in (0, 1, 2):
+            if any(part.shape[i] != given[0].shape[i] for part in given for i in range(3) if i != dim):
+                assert joining.cat(given, dim) is NotImplemented
+                continue
+            found = joining.cat(given, dim)
+            assert found.flags.c_contiguous
+            np.testing.assert_array_equal(found, np.concatenate(given, dim))
+
+
 @pytest.mark.parametrize("lanes", [4, 16])
 @pytest.mark.parametrize("rows, columns", [(1, 7), (2, 40), (5, 13)])
 def test_program(lanes, rows, columns):
@@ -69,8 +98,14 @@ def test_program(lanes, rows, columns):
     parts = [random.standard_normal((3, length)).astype("f4") for length in (5, 0, 1, 20, 2, 0)]
     starts, out = np.cumsum([0, *(part.shape[1] for part in parts)]), np.full((3, 28), np.nan, "f4")
     program, chunks = joining.join_parts("f32", lanes), -(-28 // columns)
-    interpret(program, parts, starts, out, 3, 28, len(parts), rows, columns, chunks)
-    np.testing.assert_array_equal(out, np.concatenate(parts, 1))
+    wide = [np.concatenate([part, part], 1)[:, : part.shape[1]] for part in parts]
+    for given in (parts, wide):
+        pitches = np.array([part.strides[0] // 4 for part in given])
+        out[...] = np.nan
+        interpret(
+            program, [_whole(part) for part in given], starts, pitches, out, 3, 28, len(parts), rows, columns, chunks
+        )
+        np.testing.assert_array_equal(out, np.concatenate(parts, 1))
 
 
 def test_where_arrays_begin():

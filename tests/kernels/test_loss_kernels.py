@@ -9,7 +9,7 @@ from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 if host() is not None:
-    from rushlight.kernels.losses import _gradient, _loss
+    from rushlight.kernels.losses import _gradient, _loss, dot
 
 draw = np.random.default_rng(0)
 TOLERANCES = {"float32": 3e-6, "float64": 1e-13}
@@ -71,7 +71,7 @@ def test_what_is_declined():
     assert _loss("mse_loss_pair", first.T, first.T, "mean", 0.0) is NotImplemented
     assert _loss("mse_loss_pair", first.astype(complex), first.astype(complex), "mean", 0.0) is NotImplemented
     half = first.astype(np.float16)
-    assert _gradient("mse_loss_gradient", half[0, 0], half, half, "mean", 0.0) is NotImplemented
+    assert _gradient("mse_loss_gradient", first[0, 0], half, half, "mean", 0.0) is NotImplemented
 
 
 def test_threads_change_nothing():
@@ -85,3 +85,16 @@ def test_threads_change_nothing():
     finally:
         rushlight.set_num_threads(threads)
     assert found[0].tobytes() == found[1].tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [1, 1000, 33_000, 200_001])
+def test_dot(dtype, size):
+    x, y = (np.random.default_rng(seed).standard_normal(size).astype(dtype) for seed in (0, 1))
+    found, wanted = dot(x, y), np.dot(x.astype("f8"), y.astype("f8"))
+    assert found.dtype == x.dtype and found.shape == ()
+    np.testing.assert_allclose(
+        found, wanted, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-3 if dtype == "float32" else 1e-9
+    )
+    for other in (y[:-1], y[None], y.astype("f2"), y[::-1]):
+        assert dot(x, other) is NotImplemented or size == 1

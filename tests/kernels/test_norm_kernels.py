@@ -1,5 +1,7 @@
 """Layer, batch and group norm and their gradients by generated kernels, against float64."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -97,8 +99,8 @@ def test_rms_norm(shape, normalized, dtype):
 def test_batch_norm(shape, training, dtype):
     x, grad, tolerance = numbers(shape, dtype), numbers(shape, dtype, 1) - dtype(1), TOLERANCES[dtype]
     forward, backward = TABLE["batch_norm_parts"].forward, TABLE["batch_norm_gradients"].forward
-    kept = np.float32 if dtype is np.float16 else dtype
-    for weight, bias in affine_choices(shape[1], dtype):
+    kinds_kept = (np.float32, dtype) if dtype is np.float16 else (dtype,)
+    for (weight, bias), kept in product(affine_choices(shape[1], dtype), kinds_kept):
         mean, variance = numbers(shape[1], kept, 7), np.abs(numbers(shape[1], kept, 8)) + kept(0.5)
         running, exact = [mean.copy(), variance.copy()], [wide(mean), wide(variance)]
         options = (training, 0.1, 1e-5)

@@ -73,6 +73,8 @@ function everything(x: f32*, out: f32*, tables: f32**, flags: bool*, halves: bf1
     store true, flags
     %35 = worker : i64
     %36 = min %35, 255 : i64
+    %37 = dot %30, 7, %20 : f32
+    %38 = bitcast %23 : bf16x32
 """
 
 

@@ -42,6 +42,8 @@ def inside_parallel(text):
         ("%0 = shl %m, %m : boolx4", "shl: boolx4 where an integer is needed"),
         ("%0 = select n, a, a : f32", "select needs a bool and two equal types"),
         ("%0 = bitcast a : i64", "bitcast: the bits of f32 are no i64"),
+        ("%0 = bitcast a : bf16", "defines bf16, should define bf16x2"),
+        ("%0 = dot a, a, a : f32", "dot: two of i32 and one of f32 are needed, got f32, f32, f32"),
         ("add a, a", "`add a, a`: defines nothing, should define f32"),
         # constants
         ("%0 = neg i32(3000000000000) : i32", "`constant i32(3000000000000)`: 3000000000000 is no i32"),

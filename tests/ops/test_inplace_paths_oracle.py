@@ -1,5 +1,6 @@
 """In-place forms against PyTorch: small and large tensors, numbers, options, broadcast and shared operands, refusals."""
 
+import numpy as np
 import pytest
 
 import rushlight as rl
@@ -124,3 +125,20 @@ def test_inference_tensors_are_not_written_outside():
                 except RuntimeError as error:
                     found.append(first_line(error))
             assert found[0] == found[1], (name, size)
+
+
+@pytest.mark.parametrize("operation", ["add_", "mul_", "sub_", "div_"])
+def test_rows_and_columns_are_spread(operation):
+    values = np.random.default_rng(3).standard_normal((200, 300)).astype(np.float32)
+    others = [values[0], values[:, :1], values[:1], values[3, :1], values.T[:, None, :200], values[:, :7]]
+    for target in (lambda x: x, lambda x: x.t(), lambda x: x[::2], lambda x: x[:, 1:201]):
+        for other in others:
+            found = []
+            for m in (rl, torch):
+                x = m.from_numpy(values.copy())
+                try:
+                    getattr(target(x), operation)(m.from_numpy(other.copy()))
+                    found.append(x.numpy())
+                except RuntimeError as error:
+                    found.append(str(error).splitlines()[0])
+            np.testing.assert_array_equal(*found)

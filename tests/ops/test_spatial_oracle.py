@@ -31,7 +31,12 @@ SIZES = [
 ]  # fmt: skip
 GRIDS = [f"F.grid_sample(x2, g2, '{mode}', '{padding}', {align})" for mode in ("bilinear", "nearest", "bicubic")
          for padding in ("zeros", "border", "reflection") for align in (False, True)] + [
-    "F.grid_sample(x3, g3, align_corners=False)", "F.grid_sample(x3, g3, 'nearest', 'border', True)", "F.affine_grid(theta, (2, 3, 4, 5), False)",
+    *(f"F.grid_sample(x3, g3, '{mode}', '{padding}', {align})" for mode in ("bilinear", "nearest")
+      for padding in ("zeros", "border", "reflection") for align in (False, True)),
+    *(f"F.grid_sample({arguments}, '{mode}', align_corners=False)" for mode in ("bilinear", "nearest", "bicubic")
+      for arguments in ("x2[:0], g2[:0]", "x2[:, :0], g2", "x2, g2[:, :0]")
+      if (mode, arguments) != ("bicubic", "x2, g2[:, :0]")),  # PyTorch's second derivative fails there
+    "F.affine_grid(theta, (2, 3, 4, 5), False)",
     "F.affine_grid(theta, (2, 3, 4, 5), True)", "F.affine_grid(theta3, (1, 2, 3, 4, 5), False)",
 ]  # fmt: skip
 
@@ -97,6 +102,8 @@ def test_node_names(code):
     "F.interpolate(x1, 2, mode='bilinear')", "F.interpolate(x2, (2, 2, 2))", "F.interpolate(x2, scale_factor=(2, 2, 2))", "F.interpolate(x2, 0)",
     "F.interpolate(x1[0], 2)", "F.interpolate(x2, 2, align_corners=True)", "F.interpolate(x2, 2, antialias=True)", "F.interpolate(x2, 2, mode='foo')",
     "F.interpolate(x2, 2, recompute_scale_factor=True)", "F.interpolate(x2, 2, mode='lanczos')", "F.grid_sample(x2, g3)",
+    "F.grid_sample(x2[:, :, :0], g2, align_corners=False)", "F.grid_sample(x2.int(), g2.int(), align_corners=False)",
+    "F.grid_sample(x3.int(), g3.int(), align_corners=False)",
     "F.grid_sample(x2, g2[:1])", "F.grid_sample(x2, g2, 'foo')", "F.grid_sample(x2, g2, 'nearest', 'foo')", "F.grid_sample(x3, g3, 'bicubic')",
     "F.affine_grid(theta, (2, 3, 4))", "F.affine_grid(theta[0], (2, 3, 4, 5))", "F.affine_grid(theta, (2, 3, 0, 5))",
     "F.affine_grid(theta.long(), (2, 3, 4, 5))",

@@ -1,4 +1,4 @@
-"""Small parameters that take their steps together end up, bit for bit, where they would have alone."""
+"""Parameters that take their steps together end up where they would have alone, small ones bit for bit."""
 
 import copy
 
@@ -21,7 +21,8 @@ OPTIMIZERS = {
     "Rprop": {"lr": 0.1},
     "ASGD": {"lr": 0.1, "t0": 2},
 }
-SHAPES = [(3, 4), (5,), (), (2, 3, 1), (60, 40)]  # the last one is too large for a bundle
+SHAPES = [(3, 4), (5,), (), (2, 3, 1), (60, 40)]  # the last one is too large for a bundle of small ones
+LARGE = [(3, 4), (100, 60), (), (2, 3, 1)]  # the second one is enough for a kernel
 
 
 def nothing(*arguments):
@@ -70,6 +71,11 @@ def add_a_parameter_to_a_group(step, params, optimizer):
         optimizer.param_groups[0]["params"].append(params[-1])
 
 
+def transpose_a_gradient(step, params, optimizer):
+    if step % 3 == 1:
+        params[0].grad = params[0].grad.t().contiguous().t()
+
+
 STORIES = [
     nothing,
     lose_a_gradient,
@@ -79,13 +85,14 @@ STORIES = [
     load_a_checkpoint,
     add_a_group,
     add_a_parameter_to_a_group,
+    transpose_a_gradient,
 ]
 
 
-def run(name, story):
+def run(name, story, shapes=SHAPES):
     """Thirty steps of an optimizer; all parameters and states afterwards, as lists."""
     rl.manual_seed(0)
-    params = [rl.randn(shape, requires_grad=True) for shape in SHAPES]
+    params = [rl.randn(shape, requires_grad=True) for shape in shapes]
     optimizer = getattr(rl.optim, name)(params, **OPTIMIZERS[name])
     for step in range(30):
         for param in params:
@@ -122,15 +129,26 @@ def test_only_small_parameters_of_one_dtype_are_bundled():
     assert len(made.rest) == 6
 
 
-def test_nothing_is_bundled_beside_parameters_that_a_kernel_updates():
+def test_a_kernel_updates_small_parameters_beside_large_ones():
     params = [rl.ones(3), rl.ones(4), rl.ones(10_000)]
     for param in params:
         param.requires_grad_().grad = rl.ones_like(param)
     optimizer = rl.optim.Adam(params)
     optimizer.step()
     (made,) = optimizer._bundles.values()
-    assert len(made.params) == (2 if host() is None else 0)  # NumPy would go through the small ones one by one
+    assert len(made.params) == (2 if host() is None else 3)  # NumPy would go through the small ones one by one
     assert len(made.rest) == 3 - len(made.params)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_large_parameters_step_together_as_alone(name, story, monkeypatch):
+    together = run(name, story, LARGE)
+    if host() is not None:
+        assert any(len(each.params) > 2 and each.room is None for each in together[2]._bundles.values())
+    monkeypatch.setattr(bundle, "_members", lambda *arguments: [])
+    alone = run(name, story, LARGE)
+    assert flat(together[:2]) == pytest.approx(flat(alone[:2]), rel=2e-5, abs=2e-5)
 
 
 def test_parameters_that_share_memory_are_not_bundled():

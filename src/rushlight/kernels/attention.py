@@ -8,6 +8,7 @@ from . import host
 from .attention_backward import backward_area, backward_program
 from .attention_forward import forward_area, forward_program
 from .attention_parts import Layout
+from .half_precision import by_single_precision
 from .kernel import compiled, pool
 from .routing import kernel_for
 from .scratch import scratch
@@ -78,6 +79,7 @@ def _run(kernel, work, area, arrays, numbers, scale):
 
 
 @kernel_for("attention")
+@by_single_precision(1)
 def attention(query, key, value, mask, is_causal, scale):
     """Output and logsumexp of queries (batch, heads, L, E), keys (batch, kv heads, S, E) and values (.., S, V).
 
@@ -105,6 +107,7 @@ def attention(query, key, value, mask, is_causal, scale):
 
 
 @kernel_for("attention_backward")
+@by_single_precision()
 def attention_backward(grad, query, key, value, out, logsumexp, mask, is_causal, scale):
     """The gradients of query, key and value, given that of ``out``; the rest as ``attention`` got and gave it."""
     layout = _layout(query, key, value, mask, is_causal)

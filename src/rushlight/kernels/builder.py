@@ -124,6 +124,10 @@ class Builder:
         a, b, c = (self.value(v, widest) for v in (a, b, c))
         return self._pure("fma", (a, b, c), result_type("fma", (a.type, b.type, c.type), None))
 
+    def dot(self, a, b, total):
+        """total + the products of the pairs of bfloat16 numbers in each i32 of a and b."""
+        return self._pure("dot", (a, b, total), result_type("dot", (a.type, b.type, total.type), None))
+
     def select(self, condition, a, b):
         """a where the condition holds, else b."""
         if not isinstance(a, Value) and not isinstance(b, Value):

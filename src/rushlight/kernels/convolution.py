@@ -9,6 +9,7 @@ import numpy as np
 from . import convolution_tiles, depthwise, winograd
 from .convolution_axes import combined_phases, dense_steps, forward_axes, lines, out_lengths
 from .convolution_layouts import common_scalar, given, is_deep, plain
+from .convolution_pairs import in_pairs, pays
 from .correlation import Correlation, Operands
 from .host import host
 from .plans import Plans
@@ -56,10 +57,13 @@ def convolution(input, weight, bias, stride, padding, dilation, groups):
     if found is not None:
         return found
     dtype = NUMPY["f64" if scalar == "f64" else "f32"]
-    x, w = plain(input, dtype), plain(weight, dtype)
+    if pays(scalar, weight.shape[1]):
+        x, w, result = in_pairs(input, groups), in_pairs(weight), input.dtype
+    else:
+        x, w, result = plain(input, dtype), plain(weight, dtype), dtype
     b = None if bias is None else plain(bias, dtype)
-    plan = _forward_plans.remembered((x.shape, w.shape, out, dtype, b is not None, *options), plan_forward)
-    found = np.empty((x.shape[0], w.shape[0], *out), dtype)
+    plan = _forward_plans.remembered((x.shape, w.shape, out, x.dtype, b is not None, *options), plan_forward)
+    found = np.empty((x.shape[0], w.shape[0], *out), result)
     plan(x, w, b, found)
     return given(found, input.dtype, deep)
 
@@ -105,10 +109,13 @@ def convolution_input_gradient(grad, weight, input_size, stride, padding, dilati
     if found is not None:
         return found
     dtype = NUMPY["f64" if scalar == "f64" else "f32"]
-    g, w = plain(grad, dtype), plain(weight, dtype)
-    arguments = (g.shape, w.shape, input_size, dtype, *options)
+    if pays(scalar, grad.shape[1] // groups):
+        g, w, result = in_pairs(grad, groups), in_pairs(weight, groups, 0), grad.dtype
+    else:
+        g, w, result = plain(grad, dtype), plain(weight, dtype), dtype
+    arguments = (g.shape, w.shape, input_size, g.dtype, *options)
     correlations, complete = _gradient_plans.remembered(arguments, plan_input_gradient)
-    found = (np.empty if complete else np.zeros)(input_size, dtype)
+    found = (np.empty if complete else np.zeros)(input_size, result)
     for correlation in correlations:
         correlation(g, w, None, found)
     return given(found, grad.dtype, deep)

@@ -6,12 +6,11 @@ import numpy as np
 
 from ..base.device import contiguous_format, preserve_format
 from ..base.shapes import broadcast_shapes
-from ..ops.copy import is_same_window, number_for, refuse_overlap, refuse_shared
+from ..ops.copy import is_expanded, is_same_window, number_for, refuse_overlap, refuse_shared
+from ..ops.moving import PLAIN_COPY
 from ..ops.table import TABLE
 from .elementwise import copy, run
 from .routing import kernel_for
-
-_PLAIN_COPY = 1 << 20  # bytes: below, contiguous memory is copied as fast by one thread of NumPy
 
 
 def _target(array, dtype, memory_format):
@@ -25,7 +24,7 @@ def _target(array, dtype, memory_format):
 
 @kernel_for("clone")
 def clone(self, memory_format):
-    if self.flags.c_contiguous and self.nbytes < _PLAIN_COPY:
+    if self.flags.c_contiguous and self.nbytes < PLAIN_COPY:
         return NotImplemented
     return _copied(self, self.dtype, memory_format)
 
@@ -51,12 +50,12 @@ def copy_from(self, src, non_blocking):
 
 @kernel_for("fill_number")
 def fill_number(self, value):
-    return _written(self, number_for(self.dtype, value))
+    return NotImplemented if is_expanded(self) else _written(self, number_for(self.dtype, value))
 
 
 @kernel_for("zero_")
 def zero_(self):
-    return _written(self, np.zeros((), self.dtype))
+    return NotImplemented if is_expanded(self) else _written(self, np.zeros((), self.dtype))
 
 
 @kernel_for("masked_fill")

@@ -17,7 +17,7 @@ import numpy as np
 from .builder import Builder
 from .host import host, vector_registers
 from .kernel import compiled, pool
-from .matmul_packing import turning
+from .matmul_packing import PAIRS, turning
 from .program import Program
 from .window_staging import STAGE_NUMBERS, Numbers, Staging, stage_function, stage_numbers, step_class, stepped_store
 
@@ -35,7 +35,8 @@ class Form(NamedTuple):
     """What a correlation program is specialised in.
 
     Attributes:
-        scalar, lanes: the type of elements and how many make a vector.
+        scalar, lanes: the type of sums, and how many make a vector. element: that of source and weights: the same, or
+            ``PAIRS`` of channels in bfloat16. result: that of outputs.
         rows: of a block; uneven: whether some blocks have one row less. vectors: of a block.
         step_class: of the staging, None for none.
         dense: whether all windows are outputs (else those at rows' ends are not).
@@ -46,6 +47,8 @@ class Form(NamedTuple):
     """
 
     scalar: str
+    element: str
+    result: str
     lanes: int
     rows: int
     uneven: bool
@@ -84,9 +87,10 @@ def micro_kernel(form, rows, vectors, lone=False):
         first: the block's first vector in the tile; columns, total: how many windows, and outputs, the tile has.
         valid, starts: see ``Staging.squeezing``.
     """
-    scalar, lanes = form.scalar, form.lanes
-    parameters = [("source", f"{scalar}*"), ("depth", "i64"), ("weight", f"{scalar}*")]
-    parameters += [("bias", f"{scalar}*"), ("out", f"{scalar}*"), ("out_step", "i64"), ("first", "i64")]
+    scalar, element, lanes = form.scalar, form.element, form.lanes
+    parameters = [("source", f"{element}*"), ("depth", "i64"), ("weight", f"{element}*")]
+    stored = form.result if form.spread is None else scalar
+    parameters += [("bias", f"{scalar}*"), ("out", f"{stored}*"), ("out_step", "i64"), ("first", "i64")]
     parameters += [("columns", "i64"), ("total", "i64"), *_TABLES]
     builder = Builder(f"correlate_{rows}x{vectors}{'_lone' * lone}", parameters)
     source, depth, weight, bias, out, out_step, first, columns, total, *tables = builder.parameters
@@ -103,6 +107,7 @@ def micro_kernel(form, rows, vectors, lone=False):
         if form.biased:
             start = builder.load(bias, 0, row_lanes, builder.first_lanes(builder.constant(rows), row_lanes))
         starts.append(start)
+    multiply = builder.dot if element == PAIRS else builder.fma
     source = builder.offset(source, first * lanes)
     out_rows = [builder.offset(out, out_step * r) for r in range(rows)]
     with builder.when(depth >= _WORTH_FETCHING):
@@ -114,17 +119,17 @@ def micro_kernel(form, rows, vectors, lone=False):
         for r in range(rows):
             left = builder.splat(builder.load(weights, r), lanes)
             for j in range(vectors):
-                sums[r * vectors + j] = builder.fma(left, right[j], sums[r * vectors + j])
+                sums[r * vectors + j] = multiply(left, right[j], sums[r * vectors + j])
         if lone:
-            element = builder.splat(builder.load(at, vectors * lanes), row_lanes)
-            sums[-1] = builder.fma(element, builder.load(weights, 0, row_lanes), sums[-1])
+            window = builder.splat(builder.load(at, vectors * lanes), row_lanes)
+            sums[-1] = multiply(window, builder.load(weights, 0, row_lanes), sums[-1])
         term.carry = [builder.offset(weights, rows), *sums]
     sums = term.results[1:]
     for j in range(vectors):
         values = [sums[r * vectors + j] for r in range(rows)]
         _store(builder, form.dense, values, out_rows, first + j, masks[j], total, tables, lanes)
     for r in range(rows * lone):
-        builder.store(builder.extract(sums[-1], r), out_rows[r], (first + vectors) * lanes)
+        builder.store(builder.convert(builder.extract(sums[-1], r), stored), out_rows[r], (first + vectors) * lanes)
     return builder.function
 
 
@@ -149,13 +154,14 @@ def _store(builder, dense, values, out_rows, vector, mask, total, tables, lanes)
     first = vector * lanes
     if dense:
         for value, row in zip(values, out_rows):
-            builder.store(value, row, first, mask)
+            builder.store(builder.convert(value, row.type.element.scalar), row, first, mask)
         return
     chosen = builder.load(valid, first, lanes)
     begin = builder.load(starts, vector)
     kept = builder.first_lanes(builder.minimum(builder.load(starts, vector + 1), total) - begin, lanes)
     for value, row in zip(values, out_rows):
-        builder.store(builder.compress(value, chosen), row, begin, kept)
+        packed = builder.compress(value, chosen)
+        builder.store(builder.convert(packed, row.type.element.scalar), row, begin, kept)
 
 
 NUMBERS = (
@@ -194,11 +200,11 @@ NUMBERS = (
 def correlation_program(form):
     """The program ``(source, weight, bias, out, scratch, packed, weight_terms, slab_table, numbers, terms, valid, starts)``:
     first the weights are packed, then the tiles computed."""
-    scalar = form.scalar
+    scalar, element = form.scalar, form.element
     functions = []
     stage = None
     if form.step_class is not None:
-        stage = stage_function(scalar, form.lanes, form.step_class)
+        stage = stage_function(element, form.lanes, form.step_class)
         functions.append(stage)
     spread = None
     if form.spread is not None:
@@ -206,14 +212,15 @@ def correlation_program(form):
         functions.append(spread)
     micros = _micro_kernels(form)
     functions.extend(micros.values())
-    arrays = [(name, f"{scalar}*") for name in ("source", "weight", "bias", "out", "scratch", "packed")]
+    arrays = [("source", f"{element}*"), ("weight", f"{element}*"), ("bias", f"{scalar}*"), ("out", f"{form.result}*")]
+    arrays += [("scratch", f"{element}*"), ("packed", f"{element}*")]
     more = [("weight_terms", "i64*"), ("slab_table", "i64*"), ("numbers", "i64*")]
     builder = Builder("correlation", [*arrays, *more, *_TABLES])
     source, weight, bias, out, scratch, packed, weight_terms, slab_table, numbers, *tables = builder.parameters
     n = Numbers(builder, numbers, NUMBERS)
     turn = None
     if form.in_order:
-        turn = turning(scalar, scalar, _row_lanes(form.rows), False)
+        turn = turning(element, element, _row_lanes(form.rows), False)
         functions.append(turn)
     _pack_weights(builder, n, form, turn, weight, packed, weight_terms)
     with builder.parallel(n["chunks"]) as chunk:
@@ -236,7 +243,10 @@ def correlation_program(form):
         target = builder.offset(out, place + image * n["out_channels"] * n["out_channel_step"])
         weights = builder.offset(packed, group * n["out_channels"] * n["terms"])
         biases = builder.offset(bias, group * n["out_channels"]) if form.biased else bias
-        together = None if spread is None else (builder.offset(area, n["staged_area"]), spread, rows, numbers)
+        together = None
+        if spread is not None:
+            sums = builder.offset(area, n["staged_area"])
+            together = (sums if element == scalar else builder.reinterpret(sums, scalar), spread, rows, numbers)
         tile_values = (begin, readable, weights, biases, target, together, columns, rows * n["width_out"], tables)
         first, end = part * n["blocks"] // n["parts"], (part + 1) * n["blocks"] // n["parts"]
         high_end, low_first = builder.minimum(end, n["high_blocks"]), builder.maximum(first, n["high_blocks"])
@@ -257,7 +267,7 @@ def spreading(form):
     Its parameters:
         source, target: where the sums are, and where the first one goes. channels, lines: how many rows, lines of each.
     """
-    parameters = [("source", f"{form.scalar}*"), ("target", f"{form.scalar}*"), ("channels", "i64"), ("lines", "i64")]
+    parameters = [("source", f"{form.scalar}*"), ("target", f"{form.result}*"), ("channels", "i64"), ("lines", "i64")]
     builder = Builder("spread", [*parameters, ("numbers", "i64*")])
     source, target, channels, lines, numbers = builder.parameters
     n = Numbers(builder, numbers, NUMBERS)
@@ -267,7 +277,7 @@ def spreading(form):
         far = builder.offset(target, channel.index * n["out_channel_step"] + line.index * n["out_row_step"])
 
         def piece(index, mask, _):
-            values = builder.load(near, index, form.lanes, mask)
+            values = builder.convert(builder.load(near, index, form.lanes, mask), form.result)
             stepped_store(builder, values, far, index, step, form.lanes, form.spread, mask, width - index)
 
         builder.for_lanes(0, width, form.lanes, piece)
@@ -283,7 +293,7 @@ def _as_it_lies(builder, n, form, source, image, depth, row, columns):
     begin = builder.offset(source, place)
     with builder.loop(0, n["channels"]) as channel:
         plane = builder.offset(begin, channel.index * n["channel_volume"])
-        with builder.loop(0, n["reach"] + columns, _LINE_BYTES // (4 if form.scalar == "f32" else 8)) as line:
+        with builder.loop(0, n["reach"] + columns, _LINE_BYTES // (8 if form.element == "f64" else 4)) as line:
             builder.prefetch(plane, line.index)
     vectors = (columns + (form.lanes - 1)) // form.lanes
     end = place + (n["channels"] - 1) * n["channel_volume"] + n["reach"] + vectors * form.lanes
@@ -374,6 +384,8 @@ class Operands(NamedTuple):
 class Correlation:
     """A correlation planned and compiled for one shape: call it with source, weight, bias (or None) and output.
 
+    ``dtype`` is that of source and weight: int32 for pairs of channels in bfloat16, whose outputs are that, too,
+    with a bias in float32.
     ``vector_bytes`` is the width of the vectors to compile for, the machine's by default.
     """
 
@@ -424,7 +436,8 @@ class Correlation:
         windows = staging.tile_rows * width.out
         lone = dense and windows % lanes == 1 and lanes < windows and height.out % staging.tile_rows == 0
         lone = lone and vector_registers() >= _LONE_REGISTERS
-        form = Form(scalar, lanes, rows, uneven, vectors, stage_class, dense, spread, biased, in_order, lone)
+        types = (scalar, PAIRS, "bf16") if dtype.kind == "i" else (scalar,) * 3
+        form = Form(*types, lanes, rows, uneven, vectors, stage_class, dense, spread, biased, in_order, lone)
         self.kernel = compiled(("correlation", *form), lambda: correlation_program(form))
         self.run = self.kernel.threaded if products > THREADED_PRODUCTS else self.kernel.alone
         self.dtype = dtype

@@ -21,7 +21,7 @@ BOOL = np.dtype(np.bool_)
 _COMPUTED = {"f16": "f32", "bf16": "f32"}  # scalars that are only stored
 _CHUNK_BYTES = 65536  # of the widest operand: chunks are large beside a ticket (50 ns), small beside the whole
 _CHUNK_STEP = 1024  # elements: chunks are multiples
-_LARGE_CHUNKS, _LARGE = 64, 4  # from so many chunks on they are so many times as large: longer stretches are read
+_LARGE_CHUNKS, _LARGE = 32, 4  # from so many chunks on they are so many times as large: longer stretches are read
 # Where operands and result are more than the shared cache holds, results go past the caches (a sum of 4,000,000: 700 us
 # against 850, read at once by the next operation too). Machines that share it with strangers name more than they give.
 _STREAM_BYTES = min(shared_cache_bytes(), 64 << 20)
@@ -194,8 +194,9 @@ def _entry(op, arrays, options, dtype, result):
     formula = formula_of(op, dtype)
     if formula is None:
         return None
-    if op.numpy is not None and is_half(dtype) and any(o.__class__ is float for o in options):
-        return None  # such an option is rounded to half precision first
+    if op.numpy is not None and is_half(dtype):  # as NumPy's functions get them
+        with np.errstate(over="ignore"):
+            options = tuple([float(dtype.type(o)) if o.__class__ is float else o for o in options])
     if result is None:
         result = BOOL if rule in (COMPARE, LOGICAL) else dtype
     keep = [rule == LOGICAL or (rule == MASKED and i == 0) for i in range(len(arrays))]

@@ -9,6 +9,7 @@ from .elementwise_programs import DENSE, FIXED, REVERSED, SPACED
 _KINDS = {0: FIXED, 1: DENSE, -1: REVERSED}  # of strides along the columns
 _TILE = 16384  # elements of a tile that goes row by row
 _SPACED_ROWS, _SPACED_COLUMNS = 64, 256  # of a tile with gathers: its cache lines stay in the first-level cache
+_SHORT, _LONG = 4, 8  # columns that are no row worth a loop, beside so many times as many rows
 _CHUNK = 16384  # elements of a chunk, if tiles are smaller
 
 
@@ -65,6 +66,15 @@ def _collapsed(shape, strides):
     return found
 
 
+def _widened(dimensions):
+    """The dimensions with the last two exchanged where rows would be short and operands lie side by side along the other."""
+    if len(dimensions) > 1:
+        *others, (length, steps), (shortest, last) = dimensions
+        if shortest <= _SHORT and length >= _LONG * shortest and all(step in (0, 1) for step in steps[:-1]):
+            return [*others, (shortest, last), (length, steps)]
+    return dimensions
+
+
 def _rows_of(dimensions, kinds):
     """The dimensions with the best one for rows next to the columns: where spaced operands lie closest together."""
     if SPACED not in kinds[:-1] or len(dimensions) < 3:
@@ -91,7 +101,7 @@ def make(arrays, out=None):
     strides = [_steps(a, plan.shape) for a in (*arrays, plan.empty(np.int8) if out is None else out)]
     if any(s is None for s in strides):
         return None
-    dimensions = _collapsed(plan.shape, strides) or [(1, [0] * len(strides))]
+    dimensions = _widened(_collapsed(plan.shape, strides)) or [(1, [0] * len(strides))]
     kinds = [_KINDS.get(step, SPACED) for step in dimensions[-1][1]]
     if kinds[-1] == FIXED:
         kinds[-1] = DENSE  # one column

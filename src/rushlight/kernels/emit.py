@@ -169,6 +169,12 @@ class FunctionEmitter(Conversions):
     def emit_fma(self, instruction, a, b, c):
         return self.call_intrinsic("fma", llvm_type(a.type), self.typed(a), self.typed(b), self.typed(c))
 
+    def emit_dot(self, instruction, a, b, total):
+        result, pairs = llvm_type(total.type), llvm_type(a.type)
+        name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * total.type.lanes}"
+        self.module.declare(name, result, result, pairs, pairs)
+        return self.emit(f"call {result} @{name}({self.typed(total)}, {self.typed(a)}, {self.typed(b)})")
+
     def _smaller_or_greater(self, a, b, ordered, integer):
         compare = f"fcmp {ordered}" if a.type.is_float else f"icmp {'s' if a.type.is_signed else 'u'}{integer}"
         chosen = self.emit(f"{compare} {self.typed(a)}, {self.name(b)}")

@@ -38,6 +38,11 @@ def lanes(scalar_size):
     return host().vector_bytes // scalar_size
 
 
+def has_dots():
+    """Whether this machine multiplies pairs of bfloat16 numbers: see `instructions.dot_of_pairs`."""
+    return host().has_dots
+
+
 def vector_registers():
     """How many vectors the registers of this machine hold."""
     return host().vector_registers

@@ -11,9 +11,12 @@ from ..base.settings import get_num_threads
 from ..base.shapes import wrap_dim
 from ..ops import embedding as embedding_ops
 from ..ops import index as index_ops
-from ..ops.copy import dense_copy
+from ..ops.copy import dense_copy, refuse_too_large
+from ..ops.table import is_half
 from . import indexing_programs as programs
 from . import selection
+from .convolution_layouts import copied, plain
+from .half_precision import by_single_precision
 from .host import lanes
 from .kernel import compiled, pool
 from .routing import kernel_for
@@ -30,6 +33,7 @@ _STRIP = 4  # vectors of a row to which a chunk adds
 _STRIP_COLUMNS = 256  # columns of a scatter that a chunk writes
 _PARTS = 2  # chunks for each thread into which rows are divided that would be one
 _ROWS_OF_PART = 8  # rows at least that such a chunk adds to; fewer are divided by columns
+_FEW = 4  # times as many elements in a target of half precision make those that are added to it few
 _PICKED_LINES = 8  # of single numbers: fewer would not divide the work
 
 
@@ -99,6 +103,8 @@ def _pick(source, index, out, outer, length, width, count, step):
 def _added(target, axis, index, values, fresh=0, skipped=-1, mode="add"):
     """Add the slices ``values`` to those of ``target`` at ``index`` (checked before); whether that was done. Mode "set"
     writes them there, "fill" the only number in ``values``."""
+    if mode == "add" and not fresh and is_half(target.dtype) and values.size * _FEW >= target.size:
+        return _in_float32(target, values, lambda wide, added: _added(wide, axis, index, added))
     scalar, position = _scalar(target, mode), POSITIONS.get(index.dtype)
     if scalar is None or position is None or values.dtype != target.dtype or not are_plain(target, index, values):
         return False
@@ -108,6 +114,15 @@ def _added(target, axis, index, values, fresh=0, skipped=-1, mode="add"):
     else:
         kernel = _kernel("add_numbers", scalar, position, mode)
         _run(kernel, index.size * outer)(target, index, values, outer, target.shape[axis], index.size)
+    return True
+
+
+def _in_float32(target, values, add):
+    """``add(target, values)`` for half precision, on copies in float32; whether that was done."""
+    wide = plain(target, np.float32)
+    if not are_plain(target) or not add(wide, plain(values, np.float32)):
+        return False
+    copied(wide, target)
     return True
 
 
@@ -143,6 +158,7 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
 
 
 @kernel_for("embedding_gradient")
+@by_single_precision()
 def embedding_gradient(grad, indices, rows, padding_idx, scale_grad_by_freq):
     if scale_grad_by_freq or not grad.size or not all_inside(indices, rows):
         return NotImplemented
@@ -275,8 +291,9 @@ def gather(self, dim, index, sparse_grad):
 
 def _scattered(self, dim, index, source, mode):
     """Write ``source`` (an array, for "fill" of one element) along ``dim``; whether that was done."""
-    scalar = ADDED.get(self.dtype) if mode == "add" else MOVED.get(self.itemsize)
-    position = POSITIONS.get(index.dtype)
+    if mode == "add" and is_half(self.dtype) and source.dtype == self.dtype:
+        return _in_float32(self, source, lambda wide, added: _scattered(wide, dim, index, added, mode))
+    scalar, position = _scalar(self, mode), POSITIONS.get(index.dtype)
     if scalar is None or self.itemsize < 4 or position is None or not index.size or source.dtype != self.dtype:
         return False
     if not self.ndim or self.ndim != index.ndim or (mode != "fill" and source.shape != index.shape):
@@ -321,8 +338,8 @@ def _fill_value(self, value):
     """A number as an array of one element, or None where PyTorch has something to say about it."""
     if self.dtype.kind != "f" or value.__class__ not in (int, float):
         return None
-    with np.errstate(all="ignore"):
-        return np.full(1, value, self.dtype)
+    refuse_too_large(self.dtype, value)
+    return np.full(1, value, self.dtype)
 
 
 @kernel_for("scatter_value_")

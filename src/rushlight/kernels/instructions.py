@@ -132,9 +132,17 @@ def _convert(types, attributes):
 
 def _bitcast(types, attributes):
     to = types[0].with_scalar(attributes["to"])
-    if to.size != types[0].size or "bool" in (to.scalar, types[0].scalar):
+    lanes, rest = divmod(types[0].lanes * types[0].size, to.size)
+    if rest or "bool" in (to.scalar, types[0].scalar):
         raise TypeError(f"the bits of {types[0]} are no {to}")
-    return to
+    return to.with_lanes(lanes)
+
+
+def _dot(types, attributes):
+    total = types[2]
+    if total.scalar != "f32" or not types[0] is types[1] is total.with_scalar("i32"):
+        raise TypeError(f"two of i32 and one of f32 are needed, got {', '.join(map(str, types))}")
+    return total
 
 
 def fused_multiply_add(a, b, c):
@@ -150,6 +158,25 @@ def fused_multiply_add(a, b, c):
     lost = (product - (total - part)) + (addend - part)
     inexact = np.isfinite(lost) & (lost != 0) & (total.view(np.uint64) & np.uint64(1) == 0)
     return np.where(inexact, np.nextafter(total, np.where(lost > 0, np.inf, -np.inf)), total).astype(np.float32)
+
+
+def dot_of_pairs(a, b, total):
+    """total + a1 * b1 + a0 * b0 for the bfloat16 numbers in the upper (1) and lower (0) halves of a and b.
+
+    The upper ones first, each product and sum rounded once. Denormal numbers count as 0, and become it: that is how
+    AVX512_BF16's instruction computes.
+    """
+    total = _without_denormals(total)
+    for shift in (16, 0):
+        first, second = (
+            _without_denormals(bf16_to_f32((x.view(np.uint32) >> np.uint32(shift)) & np.uint32(0xFFFF))) for x in (a, b)
+        )
+        total = _without_denormals(fused_multiply_add(first, second, total))
+    return total
+
+
+def _without_denormals(x):
+    return np.where(np.abs(x) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), x), x)
 
 
 def _fused_float64(a, b, c):
@@ -186,6 +213,8 @@ def _arithmetic():
     _define("rem", 2, _numbers, np.fmod, f="frem", s="srem", u="urem")  # the sign of the dividend
     _define("neg", 1, _numbers, np.negative)
     _define("fma", 3, _floats, fused_multiply_add)  # first * second + third, rounded once
+    # third + the two products of bfloat16 numbers in the halves of each i32; where the CPU has it (`Host.has_dots`)
+    _define("dot", 3, _dot, dot_of_pairs)
     # Where an operand is NaN, both give the second: what one machine instruction does.
     _define("min", 2, _numbers, lambda a, b: np.where(a < b, a, b))
     _define("max", 2, _numbers, lambda a, b: np.where(a > b, a, b))
@@ -218,7 +247,10 @@ def _arithmetic():
         _define(name, 2, rule, meaning, f=ordered, s=integer or "s" + name, u=integer or "u" + name, b=integer)
     _define("select", 3, _select, np.where)
     _define("convert", 1, _convert, None)  # attribute ``to``: the value in another scalar type; see convert_array
-    _define("bitcast", 1, _bitcast, None)  # attribute ``to``: the same bits as another scalar type of the same size
+    _define(
+        "bitcast", 1, _bitcast, None
+    )  # attribute ``to``: the same bits as another scalar type, of which there may be
+    # more or fewer lanes; the first lane is the lowest of a wider one's bits
 
 
 def bf16_to_f32(raw):

@@ -101,7 +101,7 @@ def compute(instruction, operands):
     if opcode == "convert":
         found = convert_array(operands[0], instruction.operands[0].type.scalar, type.scalar)
     elif opcode == "bitcast":
-        found = operands[0].view(NUMPY[type.scalar])
+        found = operands[0].reshape(-1).view(NUMPY[type.scalar]).reshape(type.lanes if type.is_vector else ())
     else:
         found = OPCODES[opcode].meaning(*operands)
     return np.asarray(found, NUMPY[type.scalar])

@@ -9,6 +9,7 @@ import numpy as np
 from ..base.shapes import wrap_dim
 from ..ops.moving import copied
 from . import leading_programs as programs
+from .half_precision import by_single_precision
 from .host import lanes
 from .indexing import gather
 from .kernel import compiled
@@ -29,21 +30,21 @@ _calls = Plans()
 
 
 @kernel_for("topk_pair")
+@by_single_precision()
 def topk_pair(self, k, dim, largest, sorted):
-    kind = self.dtype
-    scalar = scalar_of(kind)
-    if scalar in (None, "bool") or not self.ndim or not self.size or not kind.isnative:
+    if scalar_of(self.dtype) in (None, "bool", "f16", "bf16") or not self.dtype.isnative:
+        return NotImplemented
+    if not self.ndim or not self.size:
         return NotImplemented
     axis = wrap_dim(dim, self.ndim)
     if not 0 < k <= self.shape[axis] < _LONGEST:
         return NotImplemented
-    source = self.astype(np.float32) if scalar in ("f16", "bf16") else self
     is_last = axis == self.ndim - 1
-    rows = source if is_last else np.moveaxis(source, axis, -1)
+    rows = self if is_last else np.moveaxis(self, axis, -1)
     values, places = _leading(rows if rows.flags.c_contiguous else copied(rows), k, bool(largest))
     if not is_last:
         values, places = [copied(np.moveaxis(found, -1, axis)) for found in (values, places)]
-    return values.astype(kind, copy=False), places
+    return values, places
 
 
 def _prepared(shape, dtype, count, largest):

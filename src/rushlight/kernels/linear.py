@@ -10,6 +10,10 @@ from . import elementwise, matmul, reduce
 from .plans import Plans
 from .routing import kernel_for
 
+# Multiplications below which a layer is left to NumPy, so that programs of a few small tensors never load this room; 1,024:
+# 1.1 us against 1.8, with all gradients 2.6 against 5.
+_LEAST = 1 << 10
+
 _layers = Plans()  # layouts -> what runs the product, or NotImplemented
 _ways = Plans()  # layouts and what is needed -> _Way
 
@@ -30,7 +34,7 @@ def linear_rows(input, weight, bias):
 
 
 def _layer(input, weight, bias):
-    if input.ndim != 2 or weight.ndim != 2 or input.size * weight.shape[0] < matmul.SMALL:
+    if input.ndim != 2 or weight.ndim != 2 or input.size * weight.shape[0] < _LEAST:
         return NotImplemented
     if bias is not None and not (
         bias.shape == weight.shape[:1] and bias.dtype == input.dtype and bias.flags.c_contiguous
@@ -50,7 +54,7 @@ class _Way:
     def __init__(self, grad, input, weight, needs, gate):
         self.for_input = self.for_weight = NotImplemented
         self.gates = self.sums = False
-        if grad.size * (input if weight is None else weight).shape[1] < matmul.SMALL:
+        if grad.size * (input if weight is None else weight).shape[1] < _LEAST:
             return
         if needs[0]:
             if gate:
@@ -78,7 +82,8 @@ def linear_gradients(grad, input, weight, needs, gate):
         way = _ways[key] = _Way(grad, input, weight, needs, gate)
     for_input, for_weight = way.for_input, way.for_weight
     if (needs[0] and for_input is NotImplemented) or (needs[1] and for_weight is NotImplemented):
-        return NotImplemented
+        copy = matmul.laid(grad)  # that of a sum is one number, repeated
+        return NotImplemented if copy is grad else linear_gradients(copy, input, weight, needs, gate)
     of_input = of_weight = of_bias = None
     if needs[0]:
         of_input = np.empty(for_input.shape, grad.dtype)

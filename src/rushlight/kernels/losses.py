@@ -1,4 +1,4 @@
-"""Kernels of losses of pairs: each element's loss by the operation's formula and their sum in one pass; gradients too."""
+"""Kernels of losses of pairs, and dot: each element by the operation's formula and their sum in one pass; gradients too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ..ops.table import TABLE
+from ..ops.table import TABLE, widened
 from .builder import Builder
 from .elementwise import run as run_elementwise
 from .host import host
@@ -17,7 +17,7 @@ from .reduce import computed_in, is_plain
 from .reduce_programs import PART, ceiling
 from .routing import kernel_for
 from .spans import RowSpan
-from .trace import Emission, Number, Trail, Untraceable
+from .trace import Emission, Number, Trail, Untraceable, formula_of
 from .value_types import NUMPY, pointer, scalar_of, vector
 
 _THREADED_FROM = 32768  # elements
@@ -69,12 +69,12 @@ def _prepared(name, arrays, options):
     scalar = computed_in(sources[0])
     if any(computed_in(s) != scalar for s in sources) or any(a.shape != present[0].shape for a in present):
         return False
-    numbers = [Number(o) for o in options]
+    numbers, element = [Number(o) for o in options], formula_of(TABLE[name], NUMPY[scalar])
     trail = Trail([NUMPY[scalar]] * len(present))
 
     def formula(m, *elements):
         elements = iter(elements)
-        return TABLE[name].element(m, *(None if a is None else next(elements) for a in absent), *numbers)
+        return element(m, *(None if a is None else next(elements) for a in absent), *numbers)
 
     absent = [None if a is None else True for a in arrays]
     try:
@@ -111,14 +111,21 @@ def _loss(name, *values):
     return out
 
 
+@kernel_for("dot")
+def dot(self, tensor):
+    if self.ndim != 1 or self.shape != tensor.shape or self.dtype is not tensor.dtype or self.itemsize == 2:
+        return NotImplemented
+    return _loss("mul", self, tensor, "sum")
+
+
 def _gradient(name, grad, *values):
     """The gradient of each element: ``values`` as of `_loss`."""
     place = next(i for i, value in enumerate(values) if value.__class__ is str)
     arrays, reduction, options = values[:place], values[place], values[place + 1 :]
     first = arrays[0]
-    if first.itemsize == 2 or grad.dtype is not first.dtype:
+    if grad.dtype != first.dtype:
         return NotImplemented
-    factor = np.asarray(grad[()] / first.size) if reduction == "mean" else grad
+    factor = np.asarray(widened(grad)[()] / first.size) if reduction == "mean" else grad
     return run_elementwise(TABLE[name], (factor, *arrays), options, first.dtype)
 
 

@@ -29,15 +29,16 @@ class Host:
         facts = self._facts() if stored is None else stored.decode()
         if stored is None and key is not None:
             disk().store(key, facts.encode())
-        self.description, self.cpu, vector_bytes, has_tiles = facts.split("\n")
+        self.description, self.cpu, vector_bytes, has_tiles, has_dots = facts.split("\n")
         self.vector_bytes = int(vector_bytes)
         many = self.vector_bytes == 64 or self.description.startswith(("aarch64", "arm64"))
         self.vector_registers = 32 if many else 16
         self.has_tiles = has_tiles == "tiles" and _may_use_tiles()
+        self.has_dots = has_dots == "dots"
         self._libraries = 0
 
     def _facts(self):
-        """What LLVM says of the CPU, as lines: description, name, bytes of a vector, whether it has tiles."""
+        """What LLVM says of the CPU, as lines: description, name, bytes of a vector, whether it has tiles, and dots of bfloat16."""
         features, version = self._features, self._llvm.llvm_version_info
         cpu = self._llvm.get_host_cpu_name()
         enabled = set(features.split(","))
@@ -47,7 +48,8 @@ class Host:
             vector_bytes = min(vector_bytes, self._most_bits // 8)
             description += f" {vector_bytes} bytes"
         tiles = "tiles" if {"+amx-tile", "+amx-bf16", "+avx512f"} <= enabled else "no tiles"
-        return "\n".join((description, cpu, str(vector_bytes), tiles))
+        dots = "dots" if "+avx512bf16" in enabled else "no dots"
+        return "\n".join((description, cpu, str(vector_bytes), tiles, dots))
 
     @functools.cached_property
     def _llvm(self):
@@ -150,7 +152,7 @@ def _machine_key(version):
     except OSError:
         return None
     first = text.partition("\n\n")[0].splitlines()
-    return f"CPU, level {_LEVEL} llvmlite {version} {sys.platform} " + " ".join(
+    return f"CPU, its tiles and dots, level {_LEVEL} llvmlite {version} {sys.platform} " + " ".join(
         line for line in first if line.startswith(_CPU_LINES)
     )
 

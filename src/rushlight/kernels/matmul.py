@@ -8,6 +8,7 @@ from . import host
 from .kernel import compiled, pool
 from .matmul_dots import FEW, at_once, dots_plan, dots_program
 from .matmul_micro import Epilogue
+from .matmul_packing import PAIRS
 from .matmul_plan import Shape, plan_product, turns_out
 from .matmul_program import Options, matmul_program
 from .matmul_tiny import LARGEST, dense_form, tiny_plan, tiny_program
@@ -67,7 +68,7 @@ def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=Fals
 
     Args:
         a, b: (m, k) and (k, n), or (batch, m, k) and (batch, k, n), of one dtype: float32, float64, float16 or
-            bfloat16 (those are added up in float32). One step of each matrix must be 1; batches may have any step.
+            bfloat16 (those are added up in float32). Matrices without a step of 1 are copied; batches may have any step.
         out: the array to write, rows contiguous.
         bias: None, or (n,) contiguous.
         activation: None or a name in ``matmul_micro.ACTIVATIONS``.
@@ -81,11 +82,21 @@ def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=Fals
     if found is None:
         found = _prepared[key] = _prepare(a, b, out, bias, activation, alpha, accumulate, addend)
     if found is NotImplemented:
-        return found
+        both = laid(a), laid(b)
+        if both[0] is a and both[1] is b:
+            return found
+        return product(*both, out, bias, activation, alpha, accumulate, addend)
     if out is None:
         out = np.empty(found.shape, a.dtype)
     found.run(a, b, out, bias, addend, alpha, accumulate)
     return out
+
+
+def laid(matrix):
+    """A matrix, or its copy where neither its rows' elements nor its columns' lie side by side."""
+    if matrix.ndim < 2 or 1 in matrix.shape[-2:] or matrix.itemsize in matrix.strides[-2:]:
+        return matrix
+    return np.ascontiguousarray(matrix)
 
 
 def plain(a, b, bias=None):
@@ -115,6 +126,8 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend, gate=False,
         return NotImplemented
     compute = "f64" if storage == "f64" else "f32"
     half = storage != compute
+    packed = PAIRS if storage == "bf16" and host.has_dots() else compute
+    pairs = packed == PAIRS
     out_shape = (*a.shape[:-1], b.shape[-1])
     c_steps = (out_shape[-2] * out_shape[-1], out_shape[-1], 1) if out is None else _steps(out, a.itemsize)
     steps = [_steps(a, a.itemsize), _steps(b, a.itemsize), c_steps]
@@ -144,16 +157,17 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend, gate=False,
     if sums_rows:
         if half or swapped or shape.a_form == "rows" or shape.k > SUMMED_COLUMNS or turns_out(shape, a.itemsize):
             return NotImplemented
-    elif not half and not accumulate and addend is None:
-        found = _prepare_dots(shape, storage, lanes, epilogue)
+    elif not accumulate and addend is None:
+        found = _prepare_dots(shape, (storage, compute, packed), lanes, epilogue)
         if found is not None:
-            return _Product(shape, swapped, out_shape, *found, storage)
-        if not swapped and turns_out(shape, a.itemsize):
+            kernel, numbers = found
+            return _Product(shape, swapped, out_shape, kernel, numbers, compute, scratch=numbers[-1] if half else 0)
+        if not swapped and (pairs or not half) and turns_out(shape, a.itemsize):
             first, second, *rest = ((batch, column, row) for batch, row, column in steps)
             shape, swapped = _shape(sizes[0], shape.n, shape.m, shape.k, second, first, *rest, c_turned=True), True
-    plan = plan_product(shape, lanes, host.vector_registers(), a.itemsize, half, accumulate)
-    packed = plan.a_pack, plan.b_pack, plan.b_shared
-    options = Options(storage, compute, lanes, plan.widths, plan.heights, shape.a_form, *packed, plan.resumes,
+    plan = plan_product(shape, lanes, host.vector_registers(), a.itemsize, half, accumulate, pairs)
+    packing = plan.a_pack, plan.b_pack, plan.b_shared
+    options = Options(storage, compute, packed, lanes, plan.widths, plan.heights, shape.a_form, *packing, plan.resumes,
                       shape.c_turned, epilogue, sums_rows)  # fmt: skip
     key = tuple(tuple(value) if isinstance(value, tuple) else value for value in options)
     kernel = compiled(("matmul", *key), lambda: matmul_program(options))
@@ -180,7 +194,7 @@ def _prepare_tiny(storage, sizes, steps, out_shape):
     return _Product(shape, False, out_shape, kernel, tiny_plan(batch, m, n, k, a[0], b[0]), storage)
 
 
-def _prepare_dots(shape, storage, lanes, epilogue):
+def _prepare_dots(shape, types, lanes, epilogue):
     """Kernel and numbers for sums along the rows of one operand, where the other is no more than a few vectors; or None."""
     if shape.a_form != "rows" or epilogue.bias == "column":
         return None
@@ -195,8 +209,8 @@ def _prepare_dots(shape, storage, lanes, epilogue):
     else:
         return None
     count, registers = at_once(numbers[2]), host.vector_registers()
-    key = ("matmul_dots", storage, lanes, registers, matrix, count, tuple(epilogue))
-    kernel = compiled(key, lambda: dots_program(storage, lanes, registers, matrix, epilogue, count))
+    key = ("matmul_dots", *types, lanes, registers, matrix, count, tuple(epilogue))
+    kernel = compiled(key, lambda: dots_program(*types, lanes, registers, matrix, epilogue, count))
     return kernel, dots_plan(*numbers, shape.batch, steps)
 
 
@@ -259,6 +273,13 @@ def bmm(self, mat2):
     if self.ndim != 3 or mat2.ndim != 3:
         return NotImplemented
     if len(self) < _MANY and self.size * mat2.shape[2] < SMALL:
+        return NotImplemented
+    return product(self, mat2)
+
+
+@kernel_for("batched_product")
+def batched_product(self, mat2):
+    if self.shape[:-2] != mat2.shape[:-2] or self.ndim not in (2, 3) or self.size * mat2.shape[-1] < SMALL:
         return NotImplemented
     return product(self, mat2)
 

@@ -9,6 +9,7 @@ from itertools import product
 
 from .builder import Builder
 from .matmul_micro import ACTIVATIONS, PLAIN
+from .matmul_packing import PAIRS
 from .program import Program
 from .value_types import vector
 
@@ -27,6 +28,7 @@ SIZES = (
     "c_batch",
     "together",  # matrices in a chunk
     "chunks",
+    "sums",  # that a chunk has at once, where they are rounded in the end
 )  # numbers the program reads
 FEW = 8  # vectors for which the matrix is read again from a cache
 # Number of registers -> vectors -> rows that are multiplied at once with them: enough sums to keep the multipliers busy.
@@ -46,7 +48,22 @@ def dots_plan(rows, step, vectors, vector_step, depth, c_step, batch=1, batch_st
     parts = -(-rows // chunk_rows)
     together = min(batch, max(1, _LEAST // (rows * depth)))
     chunks = -(-batch // together) * parts
-    return rows, step, vectors, vector_step, depth, c_step, chunk_rows, parts, batch, *batch_steps, together, chunks
+    sums = chunk_rows * vectors
+    return (
+        rows,
+        step,
+        vectors,
+        vector_step,
+        depth,
+        c_step,
+        chunk_rows,
+        parts,
+        batch,
+        *batch_steps,
+        together,
+        chunks,
+        sums,
+    )
 
 
 def at_once(vectors):
@@ -54,18 +71,19 @@ def at_once(vectors):
     return max(count for count in (1, 2, 4) if count <= vectors)
 
 
-def dots_program(storage, lanes, registers, matrix, epilogue, at_once):
-    """As ``matmul_program`` for float32 and float64, with A or B^T (``matrix`` "a" or "b") as the matrix.
+def dots_program(storage, compute, packed, lanes, registers, matrix, epilogue, at_once):
+    """As ``matmul_program``, with A or B^T (``matrix`` "a" or "b") as the matrix; nothing is packed, but pairs are multiplied
+    where ``packed`` says so.
 
     The results for one vector lie side by side in C; there may be more vectors than are multiplied ``at_once``. There are
-    no addend and no sums of rows, and ``resume`` must be 0.
+    no addend and no sums of rows, and ``resume`` must be 0. Sums in another type than C's wait in the workspace.
     """
     rows_at_once = _ROWS[registers][at_once]
-    block = _block(storage, lanes, rows_at_once, at_once)
+    block = _block(storage, compute, packed, lanes, rows_at_once, at_once)
     parameters = [("a", f"{storage}*"), ("b", f"{storage}*"), ("c", f"{storage}*"), ("bias", f"{storage}*")]
-    parameters += [("addend", f"{storage}*"), ("workspace", f"{storage}*"), ("sizes", "i64*"), ("alpha", storage)]
+    parameters += [("addend", f"{storage}*"), ("workspace", f"{compute}*"), ("sizes", "i64*"), ("alpha", compute)]
     builder = Builder("matmul_dots", [*parameters, ("resume", "i64"), ("row_sums", f"{storage}*")])
-    a, b, c, bias, _, _, sizes, alpha, _, _ = builder.parameters
+    a, b, c, bias, _, workspace, sizes, alpha, _, _ = builder.parameters
     size = {name: builder.load(sizes, i) for i, name in enumerate(SIZES)}
     held, given = (a, b) if matrix == "a" else (b, a)
     with builder.parallel(size["chunks"]) as chunk:
@@ -77,47 +95,51 @@ def dots_program(storage, lanes, registers, matrix, epilogue, at_once):
                 builder.offset(pointer, one.index * size[step])
                 for pointer, step in ((held, "matrix_batch"), (given, "vectors_batch"), (c, "c_batch"))
             )
-            _multiply_rows(builder, size, block, (rows_at_once, at_once), matrix_of, vectors_of, results, first, last)
-            if epilogue != PLAIN:
-                _finish_rows(builder, size, lanes, epilogue, results, bias, alpha, first, last)
+            sums, step = results, size["c_step"]
+            if storage != compute:
+                sums, step = builder.offset(workspace, builder.worker() * size["sums"] - first), size["chunk_rows"]
+            place = sums, step, first, last
+            _multiply_rows(builder, size, block, (rows_at_once, at_once), matrix_of, vectors_of, *place)
+            if epilogue != PLAIN or storage != compute:
+                _finish_rows(builder, size, compute, lanes, epilogue, bias, alpha, results, *place)
     return Program("matmul_dots", [block, builder.function])
 
 
-def _multiply_rows(builder, size, block, at_once, matrix, vectors, results, first, last):
+def _multiply_rows(builder, size, block, at_once, matrix, vectors, sums, sums_step, first, last):
     """Rows ``first`` to ``last`` of one matrix times all its vectors, so many rows and vectors ``at_once``."""
-    step, vector_step, c_step = (size[name] for name in ("step", "vector_step", "c_step"))
+    step, vector_step = size["step"], size["vector_step"]
     with builder.loop(first, last, at_once[0]) as row, builder.loop(0, size["vectors"], at_once[1]) as v:
-        place = builder.offset(builder.offset(results, v.index * c_step), row.index)
+        place = builder.offset(builder.offset(sums, v.index * sums_step), row.index)
         left, right = builder.offset(matrix, row.index * step), builder.offset(vectors, v.index * vector_step)
         counts = last - row.index, size["vectors"] - v.index
-        builder.call(block, left, step, right, vector_step, size["depth"], place, c_step, *counts)
+        builder.call(block, left, step, right, vector_step, size["depth"], place, sums_step, *counts)
 
 
-def _finish_rows(builder, size, lanes, epilogue, results, bias, alpha, first, last):
-    """The epilogue, in place, for rows ``first`` to ``last``."""
+def _finish_rows(builder, size, compute, lanes, epilogue, bias, alpha, results, sums, sums_step, first, last):
+    """The epilogue for rows ``first`` to ``last``."""
     with builder.loop(0, size["vectors"]) as v:
-        row = builder.offset(results, v.index * size["c_step"])
+        row, results_row = builder.offset(sums, v.index * sums_step), builder.offset(results, v.index * size["c_step"])
 
         def finish(index, mask, _):
             value = builder.load(row, index, lanes, mask)
             if epilogue.scaled:
                 value = value * builder.splat(alpha, lanes)
             if epilogue.bias:
-                value = value + builder.load(bias, index, lanes, mask)
+                value = value + builder.convert(builder.load(bias, index, lanes, mask), compute)
             if epilogue.activation:
                 value = ACTIVATIONS[epilogue.activation](builder, value)
-            builder.store(value, row, index, mask)
+            builder.store(builder.convert(value, results.type.element.scalar), results_row, index, mask)
 
         builder.for_lanes(first, last, lanes, finish)
 
 
-def _block(storage, lanes, row_count, vector_count):
+def _block(storage, compute, packed, lanes, row_count, vector_count):
     """Function: the sums over k of so many rows, ``step`` apart, times so many vectors.
 
     Where there are fewer, ``rows_left`` and ``vectors_left``, the last ones are taken again.
     """
     names = [("rows", f"{storage}*"), ("step", "i64"), ("vectors", f"{storage}*"), ("vector_step", "i64")]
-    names += [("depth", "i64"), ("out", f"{storage}*"), ("out_step", "i64")]
+    names += [("depth", "i64"), ("out", f"{compute}*"), ("out_step", "i64")]
     builder = Builder("dot_block", [*names, ("rows_left", "i64"), ("vectors_left", "i64")])
     rows, step, vectors, vector_step, depth, out, out_step, rows_left, vectors_left = builder.parameters
     places = [builder.minimum(rows_left - 1, i) for i in range(row_count)]
@@ -125,12 +147,19 @@ def _block(storage, lanes, row_count, vector_count):
     lefts = [builder.offset(rows, place * step) for place in places]
     rights = [builder.offset(vectors, other * vector_step) for other in others]
 
-    def add(index, mask, sums):
-        left, right = ([builder.load(p, index, lanes, mask) for p in side] for side in (lefts, rights))
-        return [builder.fma(x, y, total) for (x, y), total in zip(product(left, right), sums)]
+    pairs = packed == PAIRS
+    at_once, multiply = (2 * lanes, builder.dot) if pairs else (lanes, builder.fma)
 
-    zeros = [builder.constant(0, vector(storage, lanes))] * (row_count * vector_count)
-    sums = builder.for_lanes(0, depth, lanes, add, zeros)
+    def fetch(pointer, index, mask):
+        values = builder.load(pointer, index, at_once, mask)
+        return builder.bitcast(values, PAIRS) if pairs else builder.convert(values, compute)
+
+    def add(index, mask, sums):
+        left, right = ([fetch(p, index, mask) for p in side] for side in (lefts, rights))
+        return [multiply(x, y, total) for (x, y), total in zip(product(left, right), sums)]
+
+    zeros = [builder.constant(0, vector(compute, lanes))] * (row_count * vector_count)
+    sums = builder.for_lanes(0, depth, at_once, add, zeros)
     for (place, other), total in zip(product(places, others), sums):
         builder.store(builder.reduce(total), out, other * out_step + place)
     return builder.function

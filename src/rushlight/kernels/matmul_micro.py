@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .builder import Builder
+from .matmul_packing import PAIRS
 from .value_types import vector
 
 
@@ -52,7 +53,9 @@ class Epilogue(NamedTuple):
 PLAIN = Epilogue()
 
 
-def micro_kernel(storage, compute, lanes, rows, vectors, a_form, epilogue, resumes, whole=None):
+def micro_kernel(
+    storage, compute, lanes, rows, vectors, a_form, epilogue, resumes, whole=None, packed=None, given=None
+):
     """Function that computes ``rows`` rows and up to ``vectors`` vectors of C.
 
     Its parameters:
@@ -65,10 +68,14 @@ def micro_kernel(storage, compute, lanes, rows, vectors, a_form, epilogue, resum
         bias, addend, ld_addend, alpha: for the epilogue, at this block's place.
 
     The first ``whole`` vectors (by default all but the last) must lie within the columns; the others may be cut off.
+    ``packed`` is the type of B, and of A in "columns" (by default ``compute``), ``given`` that of A in "rows", the bias
+    and the addend (by default ``storage``). With ``PAIRS`` one k of ``depth`` is a pair of them.
     """
-    parameters = [("a", f"{compute}*"), ("lda", "i64"), ("b", f"{compute}*"), ("ldb", "i64"), ("c", f"{storage}*")]
+    packed, given = packed or compute, given or storage
+    parameters = [("a", f"{given if a_form == 'rows' else packed}*"), ("lda", "i64")]
+    parameters += [("b", f"{packed}*"), ("ldb", "i64"), ("c", f"{storage}*")]
     parameters += [("ldc", "i64"), ("depth", "i64"), ("columns", "i64"), ("resume", "i64"), ("final", "i64")]
-    parameters += [("bias", f"{storage}*"), ("addend", f"{storage}*"), ("ld_addend", "i64"), ("alpha", compute)]
+    parameters += [("bias", f"{given}*"), ("addend", f"{given}*"), ("ld_addend", "i64"), ("alpha", compute)]
     builder = Builder(f"micro_{rows}x{vectors}", parameters)
     a, lda, b, ldb, c, ldc, depth, columns, resume, final, *extra = builder.parameters
     whole = vectors - 1 if whole is None else whole
@@ -105,7 +112,8 @@ def micro_kernel(storage, compute, lanes, rows, vectors, a_form, epilogue, resum
 
 def _products(builder, a, lda, b, ldb, depth, rows, lanes, masks, a_form, start):
     """The loop over k: each element of A's column against each vector of B's row."""
-    vectors = len(masks)
+    vectors, pairs = len(masks), b.type.element.scalar == PAIRS
+    multiply = builder.dot if pairs else builder.fma
     a_rows = [builder.offset(a, lda * r) for r in range(rows)]
     moving = [b] if a_form == "rows" else [b, a]
     with builder.loop(0, depth, 1, [*moving, *start]) as k:
@@ -113,10 +121,15 @@ def _products(builder, a, lda, b, ldb, depth, rows, lanes, masks, a_form, start)
         sums = k.carry[len(moving) :]
         right = [builder.load(b_row, j * lanes, lanes, masks[j]) for j in range(vectors)]
         for r in range(rows):
-            left = builder.load(a_rows[r], k.index) if a_form == "rows" else builder.load(k.carry[1], r)
+            if a_form == "columns":
+                left = builder.load(k.carry[1], r)
+            elif pairs:
+                left = builder.bitcast(builder.load(a_rows[r], k.index * 2, 2), PAIRS)
+            else:
+                left = builder.load(a_rows[r], k.index)
             left = builder.splat(left, lanes)
             for j in range(vectors):
-                sums[r * vectors + j] = builder.fma(left, right[j], sums[r * vectors + j])
+                sums[r * vectors + j] = multiply(left, right[j], sums[r * vectors + j])
         steps = [ldb] if a_form == "rows" else [ldb, lda]
         k.carry = [*(builder.offset(p, s) for p, s in zip(k.carry, steps)), *sums]
     return k.results[len(moving) :]
@@ -166,7 +179,7 @@ def finisher(epilogue, lanes):
         if epilogue.scaled:
             values = values * builder.splat(alpha, lanes)
         if epilogue.bias:
-            values = values + builder.load(bias, 0, lanes, mask)
+            values = values + builder.convert(builder.load(bias, 0, lanes, mask), values.type.scalar)
         if epilogue.activation:
             values = ACTIVATIONS[epilogue.activation](builder, values)
         return values

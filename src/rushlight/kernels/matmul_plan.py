@@ -36,7 +36,7 @@ _BLOCK_BYTES = 3 << 18  # of A that stay in a second-level cache while panels of
 _A_TILES = 8  # tiles of A that are packed by one chunk
 
 SIZES = (
-    "n depth deepest panels wide_panels row_blocks tiles big_tiles parts parts_together chunks "
+    "n k depth deepest panels wide_panels row_blocks tiles big_tiles parts parts_together chunks "
     "lda ldb ldc ld_addend batch_a batch_b batch_c batch_addend "
     "panels_at b_area b_chunks pieces a_area a_chunks a_groups local_at local_area"
 ).split()  # the numbers of a plan that the program reads, in order
@@ -109,7 +109,7 @@ def _cut(shape, lanes, registers, wanted):
     return vectors, panels, widths, wide_panels, tiles, *_shared_out(shape.m, tiles, most_rows)
 
 
-def _packing(shape, size, half, panels, tiles, row_bytes):
+def _packing(shape, size, half, pairs, panels, tiles, row_bytes):
     """Whether and how A and B are packed: (for A, for B), each None, "copied" or "turned"; a panel's row has ``row_bytes``."""
     b_far = shape.ldb * size >= _PACK_STEP and tiles >= _PACK_TILES
     a_far = shape.lda * size >= _COLUMNS_STEP and panels > _PACK_PANELS
@@ -117,6 +117,8 @@ def _packing(shape, size, half, panels, tiles, row_bytes):
         b_far = b_far and (tiles >= _WIDE_TILES or _fills(shape.ldb * size, _pieces(shape.k)) > 1)
         a_far = a_far and _fills(shape.lda * size, shape.k) >= _WIDE_FILLS
     b_pack = "turned" if shape.b_turned else "copied" if half or b_far else None
+    if pairs and shape.a_form == "rows" and shape.k % 2 == 0:
+        return None, b_pack
     if half:
         return "turned" if shape.a_form == "rows" else "copied", b_pack
     return "copied" if shape.a_form == "columns" and a_far else None, b_pack
@@ -136,22 +138,23 @@ def _blocks_of_rows(shape, size, wanted, chunks, tiles, height, b_pack):
     return max(blocks, -(-tiles * height // _TURNED_ROWS)) if shape.c_turned else blocks
 
 
-def plan_product(shape, lanes, registers, size, half, resumes):
+def plan_product(shape, lanes, registers, size, half, resumes, pairs=False):
     """The Plan for a Shape: ``lanes`` in a vector, so many registers of vectors, ``size`` bytes in an element.
 
-    ``half``: storage must be converted.
+    ``half``: storage must be converted; ``pairs``: to pairs, for the instruction ``dot``.
     """
-    wanted = min(_WANTED_CHUNKS, shape.batch * shape.m * shape.n * shape.k // _LEAST_CHUNK)
+    depth = (shape.k + 1) // 2 if pairs else shape.k
+    wanted = min(_WANTED_CHUNKS, shape.batch * shape.m * shape.n * depth // _LEAST_CHUNK)
     vectors, panels, widths, wide_panels, tiles, heights, big_tiles = _cut(shape, lanes, registers, wanted)
-    a_pack, b_pack = _packing(shape, size, half, panels, tiles, widths[0] * lanes * size)
+    a_pack, b_pack = _packing(shape, size, half, pairs, panels, tiles, widths[0] * lanes * size)
     row_blocks = _blocks_of_rows(shape, size, wanted, shape.batch * panels, tiles, heights[0], b_pack)
     parts = shape.batch * panels * row_blocks
     together = max(1, parts // _MOST_CHUNKS)
-    deepest = shape.k if half else _pieces(shape.k)
-    pieces = -(-shape.k // deepest)
+    deepest = depth if half else _pieces(depth)
+    pieces = -(-depth // deepest)
     b_shared = bool(b_pack) and row_blocks > 1
-    b_area = (vectors * shape.k if b_shared else widths[0] * deepest) * lanes if b_pack else 0
-    a_area = -(-shape.m * shape.k // lanes) * lanes if a_pack else 0
+    b_area = (vectors * depth if b_shared else widths[0] * deepest) * lanes if b_pack else 0
+    a_area = -(-shape.m * depth // lanes) * lanes if a_pack else 0
     c_area = -(-tiles // row_blocks) * heights[0] * widths[0] * lanes if shape.c_turned else 0
     a_groups = -(-tiles // _A_TILES) if a_pack else 0
     batches_of_a, batches_of_b = (shape.batch if step else 1 for step in (shape.batch_a, shape.batch_b))
@@ -159,7 +162,7 @@ def plan_product(shape, lanes, registers, size, half, resumes):
     local_area = c_area + (0 if b_shared else b_area)
     sizes = {
         **shape._asdict(),
-        "depth": shape.k,
+        "depth": depth,
         "deepest": deepest,
         "panels": panels,
         "wide_panels": wide_panels,

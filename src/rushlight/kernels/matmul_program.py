@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from .builder import Builder
 from .matmul_micro import PLAIN, Epilogue, finisher, micro_kernel
-from .matmul_packing import copying, tiling, turning
+from .matmul_packing import PAIRS, copying, tiling, turning
 from .matmul_plan import PACK_PARTS, SIZES
 from .program import Program
 from .value_types import vector
@@ -20,6 +20,7 @@ class Options(NamedTuple):
 
     storage: str
     compute: str
+    packed: str  # the type of packed A and B: ``compute``, or PAIRS
     lanes: int
     widths: tuple
     heights: tuple
@@ -56,7 +57,9 @@ class _Writer:
         self.alpha, self.resume = alpha, resume
         self.size = {name: builder.load(sizes, i) for i, name in enumerate(SIZES)}
         self.workspace = workspace
-        self.packed_a, self.packed_b = workspace, builder.offset(workspace, self.size["panels_at"])
+        self.in_step = 2 if options.packed == PAIRS else 1  # of k
+        self.packed_a = workspace if options.packed == options.compute else builder.reinterpret(workspace, PAIRS)
+        self.packed_b = builder.offset(self.packed_a, self.size["panels_at"])
 
     def program(self):
         if self.options.sums_rows:
@@ -79,9 +82,10 @@ class _Writer:
     # ---- the functions that are called
 
     def _packer(self, name, make, *how):
-        """The packing function that ``make(storage, compute, lanes, *how)`` gives, under a name of its own."""
+        """The packing function that ``make(storage, packed, lanes, *how)`` gives, under a name of its own."""
         if name not in self.functions:
-            function = self.functions[name] = make(*self.options[:3], *how)
+            options = self.options
+            function = self.functions[name] = make(options.storage, options.packed, options.lanes, *how)
             function.name = name
         return self.functions[name]
 
@@ -99,6 +103,8 @@ class _Writer:
                 a_form,
                 PLAIN if options.c_turned else options.epilogue,
                 options.resumes,
+                packed=options.packed,
+                given=options.storage,
             )
         return self.functions[key]
 
@@ -123,6 +129,12 @@ class _Writer:
 
     def _length(self, k):
         return self.builder.minimum(self.size["deepest"], self.size["depth"] - k)
+
+    def _elements(self, k, length):
+        """How many of the matrices' elements a block of k from a step on has."""
+        if self.in_step == 1:
+            return length
+        return self.builder.minimum(length * self.in_step, self.size["k"] - k * self.in_step)
 
     def _tiles(self, first, last, body):
         """``body(tile, rows)`` for the big tiles, then for the small ones, between two tile numbers."""
@@ -171,6 +183,7 @@ class _Writer:
         )
         with self._depths() as depths:
             length = self._length(depths.index)
+            elements = self._elements(depths.index, length)
 
             def places(tile):
                 row = self._tile_row(tile)
@@ -182,14 +195,15 @@ class _Writer:
                 begin, place, step = places(tile)
                 for strip in range(0, rows, lanes):
                     strip_begin, strip_place = builder.offset(begin, step * strip), builder.offset(place, strip)
-                    builder.call(packer, strip_begin, strip_place, step, rows, length, min(lanes, rows - strip))
+                    count = min(lanes, rows - strip)
+                    builder.call(packer, strip_begin, strip_place, step, rows, elements, count)
 
             if options.a_pack == "turned":
                 self._tiles(first, last, turn)
             else:
                 for start, end, rows in self._ranges(first, last):
                     tile_packer = self._packer(f"copied_a{rows}", tiling, rows)
-                    builder.call(tile_packer, *places(start), length, builder.maximum(end - start, 0))
+                    builder.call(tile_packer, *places(start), elements, builder.maximum(end - start, 0))
 
     def _rows(self):
         """The rows of A."""
@@ -197,7 +211,7 @@ class _Writer:
         return self.size["tiles"] * small + self.size["big_tiles"] * (big - small)
 
     def _a_at(self, a, row, k):
-        lda = self.size["lda"]
+        lda, k = self.size["lda"], k * self.in_step
         return self.builder.offset(a, row * lda + k if self.options.a_form == "rows" else row + k * lda)
 
     # ---- phase 2: B in panels
@@ -249,6 +263,7 @@ class _Writer:
     def _pack_panel(self, b, k, length, vectors, columns, target):
         """Pack ``columns`` columns at b over a block of k."""
         builder, size, options = self.builder, self.size, self.options
+        length, k = self._elements(k, length), k * self.in_step
         pitch, lanes = vectors * options.lanes, options.lanes
         if options.b_pack == "copied":
             packer = self._packer(f"copied_b{vectors}", copying, vectors)
@@ -281,7 +296,7 @@ class _Writer:
         top = 0
         if options.c_turned:
             c, ldc, top = (
-                self._local(0 if options.b_shared else size["b_area"]),
+                self._local(self.workspace, 0 if options.b_shared else size["b_area"]),
                 vectors * options.lanes,
                 self._tile_row(first),
             )
@@ -332,12 +347,10 @@ class _Writer:
             step = self.size["ldc"]
             builder.call(self.functions["turn_out"], source, place, pitch, step, columns, width, bias, self.alpha)
 
-    def _local(self, place):
+    def _local(self, workspace, place):
         """The thread's own part of the workspace, from a place on."""
         size = self.size
-        return self.builder.offset(
-            self.workspace, size["local_at"] + self.builder.worker() * size["local_area"] + place
-        )
+        return self.builder.offset(workspace, size["local_at"] + self.builder.worker() * size["local_area"] + place)
 
     def _right(self, batch, b, column, k, length, vectors, columns):
         """A panel over a block of k, packed if the plan says so: a pointer and the step between its rows."""
@@ -346,6 +359,6 @@ class _Writer:
             return builder.offset(b, k * size["ldb"]), size["ldb"]
         if options.b_shared:
             return self._shared_panel(batch, column, k, length), vectors * options.lanes
-        panel = self._local(0)
+        panel = self._local(self.packed_a, 0)
         self._pack_panel(b, k, length, vectors, columns, panel)
         return panel, vectors * options.lanes

@@ -186,33 +186,31 @@ def _channel_plan(array, lanes):
     return row_plan(channels, samples, length, lanes, (length, channels * length))
 
 
-def _batch_call(input, training, weight, bias, running_mean):
+def _batch_call(input, training, weight, bias, running_mean, running_var):
     if input.ndim < 2:
         return False
-    lanes, source = _lanes(input), scalar_of(input.dtype)
-    affine = _affine(weight=weight, bias=bias)
-    running = training and running_mean is not None
-    if running_mean is not None and scalar_of(running_mean.dtype) != computed_in(source):
+    lanes = _lanes(input)
+    affine, running = _affine(weight=weight, bias=bias), _affine(mean=running_mean, var=running_var)
+    kind = running.get("mean")
+    if kind != running.get("var"):
         return False
-    operation = Normalise(source, affine, "row", training, running)
-    options = (*affine.items(), training, running)
+    operation = Normalise(scalar_of(input.dtype), affine, "row", training, kind)
+    options = (*affine.items(), training, kind)
     call = _Call("batch_norm", operation, _channel_plan(input, lanes), input.size, lanes, options)
-    return call, input.size // input.shape[1], running
+    return call, input.size // input.shape[1]
 
 
 @kernel_for("batch_norm_parts")
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
-    found = _prepared(_batch_call, input, (training,), weight, bias, running_mean, beside=(running_var,))
+    found = _prepared(_batch_call, input, (training,), weight, bias, running_mean, running_var)
     if found is None:
         return NotImplemented
-    call, count, running = found
+    call, count = found
     out = np.empty(input.shape, input.dtype)
     mean, scale = np.empty(input.shape[1], call.kind), np.empty(input.shape[1], call.kind)
-    further = ()
-    if running:
-        further = (running_mean, running_var, momentum, count / max(count - 1, 1))
-    elif not training:
-        further = (running_mean, running_var)
+    further = _given(running_mean, running_var)
+    if training and further:
+        further += [momentum, count / max(count - 1, 1)]
     call(input, out, *_given(weight, bias), mean, scale, eps, *further)
     return out, mean, scale
 

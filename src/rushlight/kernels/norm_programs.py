@@ -52,23 +52,24 @@ class _Affine(RowOperation):
 class Normalise(_Affine):
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` from x (array 0) into array 1.
 
-    ``statistics``: whether mean and variance are the row's own, else they are given; ``running``: whether running
-    averages of them are updated.
+    ``statistics``: whether mean and variance are the row's own, else they are the running averages; ``running``: the scalar
+    type of running averages, which are updated with own statistics; None where there are none.
     """
 
     settled = 2
     centred = True
 
-    def __init__(self, source, affine, per, statistics=True, running=False):
+    def __init__(self, source, affine, per, statistics=True, running=None):
         super().__init__(source, affine, per)
-        self.arrays, self.statistics, self.running = (source, source), statistics, running
+        self.arrays, self.statistics = (source, source), statistics
+        self.updates = statistics and running is not None
         self.moments = Moments("var", self.scalar)
         self.states = 3 if statistics else 0
         place = pointer(self.scalar)
         self.extras = [*self.parameters(), ("mean", place), ("scale", place), ("eps", self.scalar)]
-        if running or not statistics:
-            self.extras += [("running_mean", place), ("running_var", place)]
-        if running:
+        if running is not None:
+            self.extras += [("running_mean", pointer(running)), ("running_var", pointer(running))]
+        if self.updates:
             self.extras += [("momentum", self.scalar), ("unbiased", self.scalar)]
         self.extras += self.group_sizes()
 
@@ -89,7 +90,7 @@ class Normalise(_Affine):
         scale = 1.0 / builder.unary("sqrt", variance + eps)
         span.store_own(mean, given["mean"])
         span.store_own(scale, given["scale"])
-        if self.running:
+        if self.updates:
             momentum = builder.value(given["momentum"], mean.type)
             unbiased = builder.value(given["unbiased"], mean.type)
             for name, value in (("running_mean", mean), ("running_var", variance * unbiased)):

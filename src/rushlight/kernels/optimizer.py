@@ -13,12 +13,12 @@ from .host import host, lanes
 from .kernel import compiled
 from .plans import Plans
 from .program import Program
+from .reduce import computed_in
 from .routing import kernel_for
 from .trace import Element, Emission, Trail
-from .value_types import named
+from .value_types import NUMPY, named, scalar_of
 
-_SCALARS = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
-_DTYPES = {scalar: dtype for dtype, scalar in _SCALARS.items()}
+_SCALARS = frozenset(("f16", "bf16", "f32", "f64"))
 _CHUNK = 8192  # elements; the arrays of an Adam step on so many lie in a core's cache
 _ALONE = 16384  # elements that one thread updates before another has come to help
 
@@ -38,11 +38,11 @@ def run(formula, constants, params, grads, states):
         params, grads: k arrays each, of equal shapes in pairs.
         states: the states of parameter 0, then those of parameter 1, ...
 
-    Nothing is done, and the answer is False, unless all are C-contiguous and of one dtype, float32 or float64, and no two
-    parameters share memory: those are updated one after the other.
+    Nothing is done, and the answer is False, unless all are C-contiguous and of one floating dtype, and no two parameters share
+    memory: those are updated one after the other. Half precision is computed in float32.
     """
     dtype = params[0].dtype
-    if dtype not in _SCALARS or host() is None:
+    if scalar_of(dtype) not in _SCALARS or host() is None:
         return False
     arrays = [*params, *grads, *states]
     if len({*map(dtype_of, arrays)}) > 1 or not all(map(is_contiguous, arrays)):
@@ -80,15 +80,18 @@ def optimizer_step_(params, grads, scalars, states, *, formula, constants, advan
 
 def prepared(params, parts, formula):
     """As `routing.prepared_step`; None for dtypes without a kernel."""
-    dtype = params[0].dtype
-    if dtype not in _SCALARS:
+    if scalar_of(params[0].dtype) not in _SCALARS:
         return None
-    count = len(parts)
+    launches = {}  # form of the constants -> what `launch_of` gives for it
 
     def step(grads, constants):
         if not all(map(is_contiguous, grads)):
             return False
-        launch, table, chunks, numbers = launch_of(formula, constants, count, params)
+        form, numbers = _split(constants)
+        found = launches.get(form)
+        if found is None:
+            found = launches[form] = launch_of(formula, constants, len(parts), params)[:3]
+        launch, table, chunks = found
         launch(params, grads, *parts, table, chunks, *numbers)
         return True
 
@@ -120,6 +123,16 @@ def launch_of(formula, constants, count, params):
 
     Those are the numbers among the constants, which the kernel takes last.
     """
+    form, numbers = _split(constants)
+    key = (formula, params[0].dtype, count, *form, *map(size_of, params))
+    found = _launches.get(key)
+    if found is None:
+        found = _launches[key] = _prepare(formula, constants, form, count, params)
+    return *found, numbers
+
+
+def _split(constants):
+    """(form, numbers) of constants: a tuple with "number" in the place of each number, and these as a list."""
     numbers, form = [], []
     for value in constants.values():
         if value is None or value.__class__ is bool:
@@ -127,29 +140,26 @@ def launch_of(formula, constants, count, params):
         else:
             form.append("number")
             numbers.append(value)
-    key = (formula, params[0].dtype, count, *form, *map(size_of, params))
-    found = _launches.get(key)
-    if found is None:
-        found = _launches[key] = _prepare(formula, constants, tuple(form), count, params)
-    return *found, numbers
+    return (*form,), numbers
 
 
 def _prepare(formula, constants, form, count, params):
     table, chunks, total = _chunk_table(map(size_of, params))
-    kernel = _kernel(formula, constants, form, count, _SCALARS[params[0].dtype])
+    kernel = _kernel(formula, constants, form, count, scalar_of(params[0].dtype))
     return kernel.alone if total <= _ALONE else kernel.threaded, table, chunks
 
 
-def _kernel(formula, constants, form, count, scalar):
+def _kernel(formula, constants, form, count, source):
     """The kernel of a formula for arrays of one scalar type, with constants of one form."""
     name = formula.__qualname__.partition(".")[0].strip("_").lower() + "_step"
+    scalar = computed_in(source)
     constants, width = dict(constants), lanes(named(scalar).size)
-    trail = Trail([_DTYPES[scalar]] * (2 + count + len(constants)))
+    trail = Trail([NUMPY[scalar]] * (2 + count + len(constants)))
     elements = trail.elements
     formula(trail, _symbols(constants, elements[2 + count :]), *elements[: 2 + count])
     steps = (*trail.steps, "end", *[element.value for element in elements[: 2 + count]])
-    key = name, scalar, width, count, form, steps
-    return compiled(key, lambda: program(name, formula, constants, count, scalar, width))
+    key = name, source, width, count, form, steps
+    return compiled(key, lambda: program(name, formula, constants, count, source, width))
 
 
 def _symbols(constants, elements):
@@ -160,14 +170,15 @@ def _symbols(constants, elements):
     }
 
 
-def program(name, formula, constants, count, scalar, lanes):
+def program(name, formula, constants, count, source, lanes):
     """The loop program of a step.
 
     Parameters: the arrays of all parameters, of their gradients and of each of ``count`` states; ``table`` with a row
     (parameter, first element, end) for each of ``chunks``; the numbers among the ``constants``, in their order.
     """
     lists = ["params", "grads", *(f"states{i}" for i in range(count))]
-    fixed = [*((each, scalar + "**") for each in lists), ("table", "i64*"), ("chunks", "i64")]
+    scalar = computed_in(source)
+    fixed = [*((each, source + "**") for each in lists), ("table", "i64*"), ("chunks", "i64")]
     given = [key for key, value in constants.items() if value is not None and value.__class__ is not bool]
     builder = Builder(name, [*fixed, *((key, scalar) for key in given)])
     lists, table, chunks = builder.parameters[: count + 2], *builder.parameters[count + 2 : count + 4]
@@ -178,12 +189,12 @@ def program(name, formula, constants, count, scalar, lanes):
 
         def update(index, mask, carry):
             emission = Emission(builder, named(scalar).with_lanes(lanes))
-            before = [builder.load(pointer, index, lanes, mask) for pointer in pointers]
+            before = [builder.convert(builder.load(pointer, index, lanes, mask), scalar) for pointer in pointers]
             elements = [Element(emission, value) for value in before]
             formula(emission, _symbols(constants, [Element(emission, value) for value in spread]), *elements)
             for element, value, pointer in zip(elements, before, pointers):
                 if element.value is not value:
-                    builder.store(element.value, pointer, index, mask)
+                    builder.store(builder.convert(element.value, source), pointer, index, mask)
 
         builder.for_lanes(first, end, lanes, update)
     return Program(name, [builder.function])

@@ -93,11 +93,11 @@ def pad_rows(scalar, lanes, constant):
             else:
                 copied(target, begin, fill)
 
-    _in_pieces(builder, outer * out_planes, out_rows, pieces, share, piece)
+    in_pieces(builder, outer * out_planes, out_rows, pieces, share, piece)
     return Program("pad_rows", [builder.function])
 
 
-def _in_pieces(builder, images, rows, pieces, share, body):
+def in_pieces(builder, images, rows, pieces, share, body):
     """Hand out images, each in so many ``pieces`` of its rows, ``share`` pieces a chunk: ``body(image, low, high)``."""
     total = images * pieces
     with builder.parallel((total + share - 1) // share) as chunk:
@@ -156,7 +156,7 @@ def sum_padded_rows(scalar, lanes):
                 place = (from_images + plane_of(plane)) * out_rows + line_of(line)
                 added(target, builder.offset(grad, place * out_width))
 
-    _in_pieces(builder, outer * planes, rows, pieces, share, piece)
+    in_pieces(builder, outer * planes, rows, pieces, share, piece)
     return Program("sum_padded_rows", [builder.function])
 
 

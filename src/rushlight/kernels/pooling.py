@@ -10,6 +10,7 @@ import numpy as np
 from .builder import Builder
 from .convolution_axes import equal_windows, forward_axes
 from .convolution_layouts import is_plain
+from .half_precision import by_single_precision
 from .host import host
 from .kernel import compiled, pool
 from .plans import Plans
@@ -301,8 +302,9 @@ def _planned(self, kernel, stride, padding, dilation, out, result):
 
 
 @kernel_for("max_pool_values")
+@by_single_precision()
 def max_pool(self, kernel, stride, padding, dilation, out):
-    """See ``ops.pool_max.max_pool_values``: float32 and float64, contiguous."""
+    """See ``ops.pool_max.max_pool_values``: contiguous."""
     plan = is_plain(self) and _planned(self, kernel, stride, padding, dilation, out, "values")
     if not plan:
         return NotImplemented
@@ -312,8 +314,9 @@ def max_pool(self, kernel, stride, padding, dilation, out):
 
 
 @kernel_for("max_pool_places")
+@by_single_precision()
 def max_pool_with_indices(self, kernel, stride, padding, dilation, out):
-    """See ``ops.pool_max.max_pool_places``: float32 and float64, contiguous."""
+    """See ``ops.pool_max.max_pool_places``: contiguous."""
     plan = is_plain(self) and _planned(self, kernel, stride, padding, dilation, out, "places")
     if not plan:
         return NotImplemented
@@ -324,8 +327,9 @@ def max_pool_with_indices(self, kernel, stride, padding, dilation, out):
 
 
 @kernel_for("max_pool_values_gradient")
+@by_single_precision()
 def max_pool_gradient(grad, self, best, kernel, stride, padding, dilation, out):
-    """See ``ops.pool_max.max_pool_values_gradient``: float32 and float64, contiguous."""
+    """See ``ops.pool_max.max_pool_values_gradient``: contiguous."""
     plan = is_plain(self, grad) and _planned(self, kernel, stride, padding, dilation, out, "gradient")
     if not plan:
         return NotImplemented
@@ -335,8 +339,9 @@ def max_pool_gradient(grad, self, best, kernel, stride, padding, dilation, out):
 
 
 @kernel_for("adaptive_max_pool")
+@by_single_precision()
 def adaptive_max_pool(self, out):
-    """See ``ops.pool_adaptive.adaptive_max_pool``: where all windows are of one size, float32 and float64, contiguous."""
+    """See ``ops.pool_adaptive.adaptive_max_pool``: where all windows are of one size, contiguous."""
     kernel = equal_windows(self.shape[-len(out) :], out)
     if kernel is None:
         return NotImplemented
@@ -365,8 +370,9 @@ def put_program(scalar, lanes):
 
 
 @kernel_for("places_gradient")
+@by_single_precision()
 def places_gradient(grad, places, lengths):
-    """See ``ops.pool_max.places_gradient``: float32 and float64, contiguous. The places are inside."""
+    """See ``ops.pool_max.places_gradient``: contiguous. The places are inside."""
     plain = is_plain(grad) and places.flags.c_contiguous and places.flags.aligned and places.dtype == np.int64
     if not plain or 0 in lengths:
         return NotImplemented

@@ -10,6 +10,7 @@ import numpy as np
 from .builder import Builder
 from .convolution_axes import equal_windows, forward_axes
 from .convolution_layouts import is_plain
+from .half_precision import by_single_precision
 from .host import host
 from .kernel import compiled, pool
 from .plans import Plans
@@ -159,8 +160,9 @@ def _is_whole(lengths, kernel, out, padding):
 
 
 @kernel_for("avg_pool")
+@by_single_precision()
 def avg_pool(self, kernel, stride, padding, out, count_include_pad, divisor_override):
-    """See ``ops.pool_mean.avg_pool``: float32 and float64, contiguous."""
+    """See ``ops.pool_mean.avg_pool``: contiguous."""
     if not is_plain(self) or divisor_override == 0:
         return NotImplemented
     if _is_whole(self.shape[-len(kernel) :], kernel, out, padding):
@@ -176,9 +178,8 @@ def avg_pool(self, kernel, stride, padding, out, count_include_pad, divisor_over
     return found
 
 
-@kernel_for("adaptive_avg_pool")
-def adaptive_avg_pool(self, out):
-    """See ``ops.pool_adaptive.adaptive_avg_pool``: where all windows are of one size, float32 and float64, contiguous."""
+def equal_adaptive(self, out):
+    """``ops.pool_adaptive.adaptive_avg_pool`` where all windows are of one size; else NotImplemented."""
     kernel = equal_windows(self.shape[-len(out) :], out)
     if kernel is None:
         return NotImplemented
@@ -326,8 +327,9 @@ def _inside(axis, window):
 
 
 @kernel_for("avg_pool_gradient")
+@by_single_precision()
 def avg_pool_gradient(grad, lengths, kernel, stride, padding, count_include_pad, divisor_override):
-    """See ``ops.pool_mean.avg_pool_gradient``: float32 and float64, contiguous."""
+    """See ``ops.pool_mean.avg_pool_gradient``: contiguous."""
     if not is_plain(grad) or divisor_override == 0 or 0 in lengths:
         return NotImplemented
     if _is_whole(lengths, kernel, grad.shape[-len(lengths) :], padding):
@@ -342,9 +344,8 @@ def avg_pool_gradient(grad, lengths, kernel, stride, padding, count_include_pad,
     return found
 
 
-@kernel_for("adaptive_avg_pool_gradient")
-def adaptive_avg_pool_gradient(grad, lengths):
-    """See ``ops.pool_adaptive.adaptive_avg_pool_gradient``: where all windows are of one size."""
+def equal_adaptive_gradient(grad, lengths):
+    """The gradient of `equal_adaptive`."""
     out = grad.shape[-len(lengths) :]
     kernel = equal_windows(lengths, out)
     if kernel is None:

@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 import functools
+import math
+from operator import itemgetter
 
 import numpy as np
 
 from ..base import settings
 from . import host, recurrent_rows
+from .half_precision import by_single_precision
 from .kernel import compiled, pool
 from .matmul import product
 from .recurrent_cells import CELLS
 from .recurrent_gradients import parameter_gradients, pitch_of
 from .recurrent_programs import pointer_names, stride_names
 from .recurrent_tiles import blocks_of_scratch, packed_words, tile_program
-from .recurrent_vectors import panel_vectors, vector_program
+from .recurrent_vectors import PANEL_VECTORS, TILE_ROWS, gates_of_sums, vector_program
 from .routing import kernel_for
 from .scratch import aligned, scratch
 from .tiles.panels import BLOCK, PANEL
 from .value_types import NUMPY, scalar_of
 
-_TILE_COST = 0.7  # what a tile costs besides its rows' products, in rows
 _CHUNK_WORK = 1 << 18  # multiplications of a chunk from which it is worth handing out
 _ALONE = 1 << 18  # multiplications of a step below which other threads are not called in
 _FULL = 0.75  # of the rows that the tile unit takes, how many there must be for it to win (24 of 32: by a tenth)
 _CACHE_BYTES = 1 << 20  # of packed weight that stays in a second-level cache beside what passes by
 _VECTOR_CACHE_BYTES = 3 << 18  # of weight in vectors that stays there
-_INPUT_ROWS = 16  # from which reading the input's weight again at every step is cheaper than writing and reading gates
+_INPUT_ROWS = 8  # from which reading the input's weight again at every step is cheaper than writing and reading gates
+_FAR_UNITS = 1 << 13  # of a step, from which a cell's arrays are not in a near cache when it comes to them
+_ALIGNED_FROM = 1 << 18  # elements: 128 samples of 128 units, 32 steps: 5 % less of a training step
+_LEAST_BLOCK = 8  # rows that a vector of the weight serves
 _LEAST_ROWS = 4  # of a thread that takes rows through all steps
-_SUMS = 24  # vectors of sums that are added up at once; beside them, registers hold a row of the panel and an element
 _TILE_SIZE = 96  # hidden units from which it wins: below, vectors have the weight in the nearest cache
 
 
 class _Plan:
     """A layer's program for given sizes, ready to run."""
 
-    __slots__ = ("blocks", "packed", "pointers", "run", "scratch_size", "strides")
+    __slots__ = ("blocks", "packed", "pick", "run", "scratch_size", "strided")
 
     def __init__(self, kind, backward, scalar, rows, size, inputs, absent, threads):
         gates = CELLS[kind].gates
@@ -47,8 +51,8 @@ class _Plan:
         else:
             kernel = self._with_tiles(kind, backward, rows, size, absent)
         self.run = kernel.alone if work < _ALONE else kernel.threaded
-        self.pointers = pointer_names(kind, backward, absent)
-        self.strides = stride_names(kind, backward, absent)
+        self.pick = itemgetter(*pointer_names(kind, backward, absent))
+        self.strided = [name[: -len("_step")] for name in stride_names(kind, backward, absent)[::2]]
 
     def _with_rows(self, kind, backward, size, inputs, absent):
         gates = CELLS[kind].gates
@@ -68,23 +72,23 @@ class _Plan:
 
     def _with_vectors(self, kind, backward, scalar, rows, size, inputs, absent, threads):
         lanes, gates = host.lanes(NUMPY[scalar].itemsize), CELLS[kind].gates
-        unit_vectors, vectors = panel_vectors(kind, backward)
-        panels = -(-size // (unit_vectors * lanes))
-        packed = panels * vectors * lanes * (size * (gates if backward else 1) + inputs)
-        work = rows * size * size * gates
+        vectors, sums = -(-size // lanes), gates_of_sums(kind, backward)
+        panels, work = -(-vectors // PANEL_VECTORS), rows * size * size * gates
+        pitch = sums * PANEL_VECTORS * lanes
+        packed = panels * pitch * (size * (gates if backward else 1) + inputs)
         by_rows = _by_rows(gates, scalar, rows, size, inputs, threads)
-        most = max(1, min(_SUMS, host.vector_registers() - vectors - 1) // vectors)
         if by_rows:
             self.blocks = 1 if work < _ALONE else min(threads, rows)
-            tile_rows = _tile_rows(rows // self.blocks, most)
-            self.packed, self.scratch_size = 0, packed + -(-rows // self.blocks) * vectors * lanes
         else:
-            tile_rows = _tile_rows(rows, most)
-            self.blocks = max(1, min(rows // tile_rows, work // panels // _CHUNK_WORK))
-            rows_of_block = -(-(rows // tile_rows) // self.blocks) * tile_rows + tile_rows
-            self.packed, self.scratch_size = packed, rows_of_block * vectors * lanes
-        key = (f"{kind}_layer{'_backward' * backward}", scalar, lanes, tile_rows, by_rows, absent)
-        return compiled(key, lambda: vector_program(kind, backward, scalar, lanes, tile_rows, by_rows, absent))
+            self.blocks = max(1, min(rows // _LEAST_BLOCK, work // panels // _CHUNK_WORK))
+        most = -(-rows // self.blocks)
+        self.packed, self.scratch_size = (0, packed) if by_rows else (packed, 0)
+        self.scratch_size += most * pitch
+        widths = (PANEL_VECTORS,) * (vectors >= PANEL_VECTORS) + (1,) * (vectors % PANEL_VECTORS)
+        heights = _heights(rows, self.blocks, most)
+        options = scalar, lanes, widths, heights, by_rows, rows * size >= _FAR_UNITS, absent
+        key = f"{kind}_layer{'_backward' * backward}", *options
+        return compiled(key, lambda: vector_program(kind, backward, *options))
 
 
 def _tiles_pay(scalar, rows, size):
@@ -104,11 +108,11 @@ def _by_rows(gates, scalar, rows, size, inputs, threads):
     return fits and (rows >= _LEAST_ROWS * threads or rows * size * size * gates < _ALONE)
 
 
-def _tile_rows(rows, most):
-    """How many rows to multiply at once, so that few are multiplied twice."""
-    if rows <= most:
-        return rows
-    return min(range(most, most // 2, -1), key=lambda height: -(-rows // height) * (height + _TILE_COST))
+def _heights(rows, blocks, most):
+    """The heights of the tiles that blocks of rows, of ``most`` at most, are cut into: one, or two that differ by 1."""
+    tiles = -(-most // TILE_ROWS[host.vector_registers()])
+    low, high = rows // blocks // tiles, -(-most // tiles)
+    return (high,) if low == high else (high, low)
 
 
 _plan = functools.lru_cache(1024)(_Plan)
@@ -121,13 +125,12 @@ def _run(kind, backward, given, steps, rows, size, reverse, inputs=0):
     plan = _plan(kind, backward, scalar_of(weight.dtype), rows, size, inputs, absent, settings.get_num_threads())
     work = scratch("recurrent", plan.packed + plan.scratch_size * pool().scratch_areas, weight.dtype)
     given["packed"], given["scratch"] = work, work[plan.packed :]
-    pointers = [given[name] for name in plan.pointers]
-    strides = []
-    for name in plan.strides[::2]:
-        array = given[name[: -len("_step")]]
-        strides += [array.strides[0] // array.itemsize, array.strides[1] // array.itemsize]
+    strides, itemsize = [], weight.itemsize
+    for name in plan.strided:
+        of_step, of_row, _ = given[name].strides
+        strides += (of_step // itemsize, of_row // itemsize)
     first, direction = (steps - 1, -1) if reverse else (0, 1)
-    plan.run(*pointers, *strides, steps, rows, size, inputs, first, direction, plan.blocks, plan.scratch_size)
+    plan.run(*plan.pick(given), *strides, steps, rows, size, inputs, first, direction, plan.blocks, plan.scratch_size)
 
 
 def _readable(array):
@@ -149,6 +152,7 @@ def _contiguous(array):
 
 
 @kernel_for("lstm_layer")
+@by_single_precision()
 def lstm_layer(gates, hidden, cell, weight, reverse):
     if not _fits(gates, hidden, cell, weight):
         return NotImplemented
@@ -158,13 +162,14 @@ def lstm_layer(gates, hidden, cell, weight, reverse):
 
 
 @kernel_for("gru_layer")
+@by_single_precision()
 def gru_layer(gates, hidden, weight, bias, reverse):
     if not _fits(gates, hidden, weight, bias):
         return NotImplemented
     steps, rows, width = gates.shape
     size = width // 3
-    outputs, inner = np.empty((steps, rows, size), gates.dtype), np.empty((steps, rows, size), gates.dtype)
-    values = np.empty(gates.shape, gates.dtype)
+    outputs = np.empty((steps, rows, size), gates.dtype)
+    inner, values = _internal(outputs.shape, gates.dtype), _internal(gates.shape, gates.dtype)
     given = {"gates": _readable(gates), "hidden": _contiguous(hidden), "weight": _contiguous(weight)}
     given |= {"bias": bias if bias is None else _contiguous(bias), "outputs": outputs, "values": values, "inner": inner}
     _run("gru", False, given, steps, rows, size, reverse)
@@ -172,6 +177,7 @@ def gru_layer(gates, hidden, weight, bias, reverse):
 
 
 @kernel_for("rnn_layer")
+@by_single_precision()
 def rnn_layer(gates, hidden, weight, rectified, reverse):
     if not _fits(gates, hidden, weight):
         return NotImplemented
@@ -190,6 +196,12 @@ def _sums_gradient(like):
     return aligned(steps * rows * pitch, like.dtype).reshape(steps, rows, pitch)[:, :, :width]
 
 
+def _internal(shape, dtype):
+    """An array that no user sees: a large one begins on a cache line, so that each of its vectors lies in one."""
+    count = math.prod(shape)
+    return np.empty(shape, dtype) if count < _ALIGNED_FROM else aligned(count, dtype).reshape(shape)
+
+
 def _carry(like):
     """Zeros of the shape of a state, for what flows from step to step beside the sums; good until the next call."""
     found = scratch("recurrent_carry", like.size, like.dtype)[: like.size]
@@ -198,6 +210,7 @@ def _carry(like):
 
 
 @kernel_for("lstm_layer_backward")
+@by_single_precision()
 def lstm_layer_backward(*arguments):
     found = _run_lstm_backward(*arguments, None, True)
     if found is NotImplemented:
@@ -237,6 +250,7 @@ def _projected(input, weight, biases):
 
 
 @kernel_for("lstm_sequence")
+@by_single_precision()
 def lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
     found = _run_lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse)
     if found is NotImplemented:
@@ -274,8 +288,8 @@ def _or_zeros(state, rows, weight):
 
 def _run_lstm(kind, given, hidden, cell, steps, rows, size, reverse, inputs=0):
     """Run an LSTM layer forward; the hidden and cell states after every step and the gates' values."""
-    outputs, cells = (np.empty((steps, rows, size), hidden.dtype) for _ in range(2))
-    values = np.empty((steps, rows, 4 * size), hidden.dtype)
+    outputs = np.empty((steps, rows, size), hidden.dtype)
+    cells, values = (_internal((steps, rows, count * size), hidden.dtype) for count in (1, 4))
     given |= {"hidden": _contiguous(hidden), "cell": _contiguous(cell)}
     given |= {"outputs": outputs, "cells": cells, "values": values}
     _run(kind, False, given, steps, rows, size, reverse, inputs)
@@ -283,12 +297,14 @@ def _run_lstm(kind, given, hidden, cell, steps, rows, size, reverse, inputs=0):
 
 
 @kernel_for("lstm_sequence_backward")
+@by_single_precision()
 def lstm_sequence_backward(*arguments):
     input, weight = arguments[-2], arguments[5]
     return _run_lstm_backward(*arguments) if _fits(input, weight) else NotImplemented
 
 
 @kernel_for("gru_sequence")
+@by_single_precision()
 def gru_sequence(input, hidden, w_ih, w_hh, b_ih, b_hh, reverse):
     if not _fits(input, w_ih, w_hh, b_ih, b_hh, hidden):
         return NotImplemented
@@ -298,6 +314,7 @@ def gru_sequence(input, hidden, w_ih, w_hh, b_ih, b_hh, reverse):
 
 
 @kernel_for("gru_layer_backward")
+@by_single_precision()
 def gru_layer_backward(*arguments):
     found = _run_gru_backward(*arguments, None, True)
     if found is NotImplemented:
@@ -307,6 +324,7 @@ def gru_layer_backward(*arguments):
 
 
 @kernel_for("gru_sequence_backward")
+@by_single_precision()
 def gru_sequence_backward(*arguments):
     input, weight = arguments[-2], arguments[4]
     return _run_gru_backward(*arguments) if _fits(input, weight) else NotImplemented
@@ -333,6 +351,7 @@ def _run_gru_backward(d_outputs, d_values, d_inner, hidden, weight, outputs, val
 
 
 @kernel_for("rnn_sequence")
+@by_single_precision()
 def rnn_sequence(input, hidden, w_ih, w_hh, b_ih, b_hh, rectified, reverse):
     biases = [_contiguous(bias) for bias in (b_ih, b_hh) if bias is not None]
     if not _fits(input, w_ih, w_hh, hidden, *biases):
@@ -343,6 +362,7 @@ def rnn_sequence(input, hidden, w_ih, w_hh, b_ih, b_hh, rectified, reverse):
 
 
 @kernel_for("rnn_layer_backward")
+@by_single_precision()
 def rnn_layer_backward(*arguments):
     found = _run_rnn_backward(*arguments, None, True)
     if found is NotImplemented:
@@ -352,6 +372,7 @@ def rnn_layer_backward(*arguments):
 
 
 @kernel_for("rnn_sequence_backward")
+@by_single_precision()
 def rnn_sequence_backward(*arguments):
     input, weight = arguments[-2], arguments[2]
     return _run_rnn_backward(*arguments) if _fits(input, weight) else NotImplemented

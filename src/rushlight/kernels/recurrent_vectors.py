@@ -1,8 +1,9 @@
 """Loop programs of recurrent layers whose products are those of vectors.
 
-Rows (samples) meet a panel of columns (hidden units): they are multiplied with the panel's columns of the weight, for all
-gates, into scratch memory, and then the cell runs on what was found. The weight is first packed so that a panel's columns
-(forward those of all gates) lie side by side; on the way back, only where it does not stay in a core's cache.
+Rows (samples) meet a panel of hidden units: they are multiplied with the panel's columns of the weight, gate by gate, into
+scratch memory, and then the cell runs on what was found. The weight is first packed so that the columns of a panel and a
+gate lie side by side. A panel has two vectors of units, so that there are registers for many rows of sums (a vector of the
+weight then serves as many rows, and may come from a far cache) and the cell has two chains of arithmetic at a time.
 
 Where the weight stays in a core's cache, each thread takes some rows through all steps, with a packed weight of its own, so
 that threads have nothing to wait for and nothing to tell each other. Where it does not, a step's panels are handed out, so
@@ -11,120 +12,171 @@ that each thread's cache has some of them.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from .builder import Builder
 from .matmul_packing import turning
 from .recurrent_cells import CELLS
 from .recurrent_programs import Layer
 
-
-def panel_vectors(kind, backward):
-    """How many vectors of hidden units a panel has, and how many vectors of sums that makes."""
-    gates = CELLS[kind].gates
-    units = 4 if backward else 4 // gates
-    return units, units if backward else units * gates
+PANEL_VECTORS = 2  # of hidden units
+TILE_ROWS = {32: 12, 16: 6}
 
 
-def _product(scalar, lanes, rows, vectors, has_input):
-    """Function that multiplies ``rows`` rows with a panel: target[r, j] = sum of a[r, k] * b[k, j] over k < depth.
+def gates_of_sums(kind, backward):
+    """How many sums there are for each hidden unit."""
+    return 1 if backward else CELLS[kind].gates
 
-    Target rows hold ``vectors`` whole vectors; of b only ``columns`` columns are read. With ``has_input`` another matrix's
-    rows, ``x``, go on where those of a end.
+
+def _product(scalar, lanes, rows, vectors, pitch, has_input):
+    """Function that multiplies ``rows`` rows with ``vectors`` vectors of columns: target[r * pitch + j] is the sum of
+    a[r * lda + k] * b[k, j] over k < depth; all of b lies side by side.
+
+    With ``has_input`` another matrix's rows, ``x``, go on where those of a end.
     """
     pointer = f"{scalar}*"
     parameters = [("a", pointer), ("lda", "i64"), ("depth", "i64"), ("x", pointer), ("ldx", "i64"), ("inputs", "i64")]
-    parameters += [("b", pointer), ("ldb", "i64"), ("columns", "i64"), ("target", pointer)]
-    builder = Builder(f"product{rows}", parameters)
-    *sources, b, ldb, columns, target = builder.parameters
-    masks = [builder.first_lanes(columns - v * lanes, lanes) for v in range(vectors)]
+    builder = Builder(f"product{rows}x{vectors}", [*parameters, ("b", pointer), ("target", pointer)])
+    *sources, b, target = builder.parameters
     carried = [b] + [builder.constant(0, f"{scalar}x{lanes}")] * (rows * vectors)
     for first in (0, 3) if has_input else (0,):
         a, lda, depth = sources[first : first + 3]
         a_rows = [builder.offset(a, lda * r) for r in range(rows)]
         with builder.loop(0, depth, 1, carried) as k:
             panel, *sums = k.carry
-            right = [builder.load(panel, v * lanes, lanes, masks[v]) for v in range(vectors)]
+            right = [builder.load(panel, v * lanes, lanes) for v in range(vectors)]
             for r, row in enumerate(a_rows):
                 left = builder.splat(builder.load(row, k.index), lanes)
                 for v in range(vectors):
                     sums[r * vectors + v] = builder.fma(left, right[v], sums[r * vectors + v])
-            k.carry = [builder.offset(panel, ldb), *sums]
+            k.carry = [builder.offset(panel, vectors * lanes), *sums]
         carried = k.results
     for i, total in enumerate(carried[1:]):
-        builder.store(total, target, i * lanes)
+        builder.store(total, target, i // vectors * pitch + i % vectors * lanes)
     return builder.function
 
 
 class _VectorLayer(Layer):
-    """What both ways of handing out the work have in common; ``tile_rows`` rows are multiplied at once."""
+    """What both ways of handing out the work have in common.
 
-    def __init__(self, kind, scalar, lanes, tile_rows, backward, absent):
+    ``widths`` are the vectors that panels have (the last may be narrower), ``heights`` the rows that tiles have;
+    ``fetches`` says whether what cells read and write is fetched before.
+    """
+
+    def __init__(self, kind, scalar, lanes, widths, heights, fetches, backward, absent):
         super().__init__(kind, scalar, backward, absent)
-        self.lanes, self.tile_rows = lanes, tile_rows
-        self.unit_vectors, self.vectors = panel_vectors(kind, backward)
+        self.lanes, self.widths, self.heights, self.fetches = lanes, widths, heights, fetches
+        self.gates = gates_of_sums(kind, backward)
         self.has_input = "input" in self.arrays
-        self.product = _product(scalar, lanes, tile_rows, self.vectors, self.has_input)
+        self.width = PANEL_VECTORS * lanes
+        self.pitch = self.gates * self.width  # of rows of sums
+        shapes = [(rows, vectors) for rows in heights for vectors in widths]
+        self.products = {s: _product(scalar, lanes, *s, self.pitch, self.has_input) for s in shapes}
         self.turn = turning(scalar, scalar, lanes, True)
-        self.product_functions = [self.product] if backward else [self.turn, self.product]
-        self.width, self.pitch = self.unit_vectors * lanes, self.vectors * lanes
+        self.product_functions = [*([] if backward else [self.turn]), *self.products.values()]
         self.panels = (self.size + (self.width - 1)) // self.width
         self.inputs = self.given["inputs"] if self.has_input else self.builder.constant(0)
+        self.deep = self.depth + self.inputs
+
+    def by_width(self, panel, body):
+        """``body(vectors)`` for the width that a panel has."""
+        if len(self.widths) == 1:
+            body(self.widths[0])
+            return
+        is_wide = panel * self.width + self.lanes < self.size
+        with self.builder.when(is_wide):
+            body(self.widths[0])
+        with self.builder.when(~is_wide):
+            body(self.widths[1])
+
+    # ---- packing
+
+    def place_of(self, panel, gate, vectors, packed):
+        """Where a panel's packed columns of a gate begin."""
+        return self.builder.offset(
+            packed, (panel * (self.gates * PANEL_VECTORS) + gate * vectors) * (self.deep * self.lanes)
+        )
 
     def pack_panel(self, panel, packed):
         """Lay the columns of the weights that make a panel side by side."""
-        if self.backward:
-            self._copy_panel(panel, packed)
-        else:
-            self._turn_panel(panel, packed)
+        pack = self._copy_panel if self.backward else self._turn_panel
+        self.by_width(panel, lambda vectors: pack(panel, packed, vectors))
 
-    def _copy_panel(self, panel, packed):
+    def _copy_panel(self, panel, packed, vectors):
         builder, column = self.builder, panel * self.width
-        source = builder.offset(self.given["weight"], column)
-        target = builder.offset(packed, panel * self.depth * self.pitch)
-        places = range(0, self.pitch, self.lanes)
+        source, target = builder.offset(self.given["weight"], column), self.place_of(panel, 0, vectors, packed)
+        places = range(0, vectors * self.lanes, self.lanes)
         masks = [builder.first_lanes(self.size - column - place, self.lanes) for place in places]
         with builder.loop(0, self.depth) as k:
             for place, mask in zip(places, masks):
                 values = builder.load(source, k.index * self.size + place, self.lanes, mask)
-                builder.store(values, target, k.index * self.pitch + place)
+                builder.store(values, target, k.index * (vectors * self.lanes) + place)
 
-    def _turn_panel(self, panel, packed):
-        builder, size, gates = self.builder, self.size, self.cell.gates
-        with builder.loop(0, self.vectors) as vector:
-            unit = builder.minimum(panel * self.width + vector.index // gates * self.lanes, size - 1)
-            place = panel * (size + self.inputs) * self.pitch + vector.index * self.lanes
-            row, count = vector.index % gates * size + unit, builder.minimum(size - unit, self.lanes)
+    def _turn_panel(self, panel, packed, vectors):
+        builder, size, pitch = self.builder, self.size, vectors * self.lanes
+        with builder.loop(0, self.gates) as gate, builder.loop(0, vectors) as vector:
+            unit = panel * self.width + vector.index * self.lanes
+            place = builder.offset(self.place_of(panel, gate.index, vectors, packed), vector.index * self.lanes)
+            row, count = gate.index * size + unit, builder.minimum(size - unit, self.lanes)
             for name, depth in (("weight", size), ("w_ih", self.inputs))[: 1 + self.has_input]:
-                source, target = builder.offset(self.given[name], row * depth), builder.offset(packed, place)
-                builder.call(self.turn, source, target, depth, self.pitch, depth, count)
-                place = place + depth * self.pitch
+                source = builder.offset(self.given[name], row * depth)
+                builder.call(self.turn, source, place, depth, pitch, depth, count)
+                place = builder.offset(place, depth * pitch)
+
+    # ---- a step
 
     def run_panel(self, panel, first, end, packed, states, depth, starts, arithmetic):
-        """The rows from ``first`` to ``end`` and one panel of the packed weight, or of that itself: products, then the cell."""
-        builder, rows_at_once, pitch = self.builder, self.tile_rows, self.pitch
-        sums = self.scratch()
-        if packed is None:
-            column = panel * self.width
-            weight = builder.offset(self.given["weight"], column), self.size, self.size - column
-        else:
-            weight = builder.offset(packed, panel * (self.depth + self.inputs) * pitch), pitch, pitch
-        input, stride = starts["input"] if self.has_input else (states, 0)
-        with builder.loop(first, end, rows_at_once) as tile:
-            row = builder.minimum(tile.index, end - rows_at_once)  # the last tile may repeat rows
-            left = builder.offset(states, row * self.state_row), self.state_row, depth
-            left += builder.offset(input, row * stride), stride, self.inputs
-            builder.call(self.product, *left, *weight, builder.offset(sums, (row - first) * pitch))
-        with builder.loop(first, end) as row:
-            place = builder.offset(sums, (row.index - first) * pitch)
-            self._run_cell(place, row.index, panel * self.width, starts, arithmetic)
+        """The rows from ``first`` to ``end`` and one panel of the packed weight: products, then the cell."""
 
-    def _run_cell(self, sums, row, column, starts, arithmetic):
-        builder, lanes = self.builder, self.lanes
-        gates = self.vectors // self.unit_vectors
-        with builder.loop(0, self.unit_vectors) as vector:
-            place = column + vector.index * lanes
-            mask = builder.first_lanes(self.size - place, lanes)
-            values = [builder.load(sums, (vector.index * gates + g) * lanes, lanes) for g in range(gates)]
-            arithmetic(builder, values, self.units(starts, row, place, lanes, mask))
+        def run(vectors):
+            self._multiply(panel, first, end, packed, states, depth, starts, vectors)
+            self._run_cells(panel, first, end, starts, arithmetic, vectors)
+
+        self.by_width(panel, run)
+
+    def _multiply(self, panel, first, end, packed, states, depth, starts, vectors):
+        builder, sums, count = self.builder, self.scratch(), end - first
+        input, stride = starts["input"] if self.has_input else (states, 0)
+        tiles = self._tiles()
+        with builder.loop(0, self.gates) as gate, builder.loop(0, tiles) as tile:
+            row, following = (index * count // tiles for index in (tile.index, tile.index + 1))
+            if self.fetches:
+                with builder.when(gate.index.equals(0)):
+                    self._fetch(panel, first + row, first + following, starts, vectors)
+            left = builder.offset(states, (first + row) * self.state_row), self.state_row, depth
+            left += builder.offset(input, (first + row) * stride), stride, self.inputs
+            target = builder.offset(sums, row * self.pitch + gate.index * self.width)
+            right = self.place_of(panel, gate.index, vectors, packed)
+            for height in self.heights:
+                with builder.when((following - row).equals(height)):
+                    builder.call(self.products[height, vectors], *left, right, target)
+
+    def _tiles(self):
+        """Into how many tiles a block's rows are cut: as many as for the largest block."""
+        most, height = (self.rows + (self.given["blocks"] - 1)) // self.given["blocks"], self.heights[0]
+        return (most + (height - 1)) // height
+
+    def _fetch(self, panel, first, end, starts, vectors):
+        """Fetch what the cell will read and write of some rows while their products are made: its lines lie far apart."""
+        builder, column = self.builder, panel * self.width
+        with builder.loop(first, end) as row:
+            for name, (begin, stride) in starts.items():
+                array = self.arrays.get(name)
+                if array is None or array.place == "all" or name == "input":
+                    continue
+                place = builder.offset(begin, row.index * stride + column)
+                for gate in range(array.gates):
+                    for vector in range(vectors):
+                        builder.prefetch(place, self.size * gate + vector * self.lanes)
+
+    def _run_cells(self, panel, first, end, starts, arithmetic, vectors):
+        builder, lanes, column = self.builder, vectors * self.lanes, panel * self.width
+        sums = self.scratch()
+        mask = builder.first_lanes(self.size - column, lanes)
+        with builder.loop(first, end) as row:
+            place = builder.offset(sums, (row.index - first) * self.pitch)
+            values = [builder.load(place, gate * self.width, lanes) for gate in range(self.gates)]
+            arithmetic(builder, values, self.units(starts, row.index, column, lanes, mask))
 
 
 class _ByPanels(_VectorLayer):
@@ -135,44 +187,42 @@ class _ByPanels(_VectorLayer):
             self.pack_panel(panel, self.given["packed"])
 
     def step(self, index, states, depth, starts, arithmetic):
-        builder, rows_at_once, blocks = self.builder, self.tile_rows, self.given["blocks"]
-        with builder.parallel(blocks * self.panels) as chunk:
+        blocks = self.given["blocks"]
+        with self.builder.parallel(blocks * self.panels) as chunk:
             panel, block = chunk // blocks, chunk % blocks  # so that a thread has the same panels at every step
-            tiles = self.rows // rows_at_once
-            first = block * tiles // blocks * rows_at_once
-            end = builder.select(block + 1 < blocks, (block + 1) * tiles // blocks * rows_at_once, self.rows)
+            first, end = block * self.rows // blocks, (block + 1) * self.rows // blocks
             self.run_panel(panel, first, end, self.given["packed"], states, depth, starts, arithmetic)
 
 
 class _ByRows(_VectorLayer):
-    """A chunk is a block of rows through all steps; forward, it packs the weight for itself, behind its worker's sums."""
+    """A chunk is a block of rows through all steps; it packs the weight for itself, behind its worker's sums."""
 
     def _steps_forward(self):
-        with self.builder.parallel(self.given["blocks"]) as block:
-            self._begin(block)
-            with self.builder.loop(0, self.panels) as panel:
-                self.pack_panel(panel.index, self.packed)
+        with self._blocks():
             super()._steps_forward()
 
     def _steps_backward(self):
-        with self.builder.parallel(self.given["blocks"]) as block:
-            self._begin(block)
-            self.packed = None  # its rows lie close enough to stay in the cache
+        with self._blocks():
             super()._steps_backward()
 
-    def _begin(self, block):
-        blocks = self.given["blocks"]
-        self.first, self.end = block * self.rows // blocks, (block + 1) * self.rows // blocks
-        most = (self.rows + (blocks - 1)) // blocks
-        self.packed = self.builder.offset(self.scratch(), most * self.pitch)
+    @contextmanager
+    def _blocks(self):
+        builder, blocks = self.builder, self.given["blocks"]
+        with builder.parallel(blocks) as block:
+            self.first, self.end = block * self.rows // blocks, (block + 1) * self.rows // blocks
+            most = (self.rows + (blocks - 1)) // blocks
+            self.packed = builder.offset(self.scratch(), most * self.pitch)
+            with builder.loop(0, self.panels) as panel:
+                self.pack_panel(panel.index, self.packed)
+            yield
 
     def step(self, index, states, depth, starts, arithmetic):
         with self.builder.loop(0, self.panels) as panel:
             self.run_panel(panel.index, self.first, self.end, self.packed, states, depth, starts, arithmetic)
 
 
-def vector_program(kind, backward, scalar, lanes, tile_rows, by_rows, absent=()):
+def vector_program(kind, backward, scalar, lanes, widths, heights, by_rows, fetches, absent=()):
     """The program of a layer of the given kind of cell ("lstm", "lstm_sequence", "gru", "tanh" or "relu"), or that of its
     gradients; ``absent`` names arrays that are not given."""
     layer = _ByRows if by_rows else _ByPanels
-    return layer(kind, scalar, lanes, tile_rows, backward, absent).program()
+    return layer(kind, scalar, lanes, widths, heights, fetches, backward, absent).program()

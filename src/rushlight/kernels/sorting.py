@@ -7,6 +7,7 @@ import numpy as np
 from ..base.shapes import wrap_dim
 from ..ops.moving import copied
 from . import sorting_programs as programs
+from .half_precision import by_single_precision
 from .kernel import compiled
 from .routing import kernel_for
 from .scratch import scratch
@@ -30,6 +31,7 @@ def _rows(array, dim):
 
 
 @kernel_for("sort_pair")
+@by_single_precision()
 def sort_pair(self, dim, descending, stable):
     prepared = _rows(self, dim)
     if prepared is None:
@@ -42,6 +44,7 @@ def sort_pair(self, dim, descending, stable):
 
 
 @kernel_for("mode_pair")
+@by_single_precision()
 def mode_pair(self, dim, keepdim):
     prepared = _rows(self, dim)
     if prepared is None or self.dtype.kind == "b":
@@ -57,6 +60,7 @@ def mode_pair(self, dim, keepdim):
 
 
 @kernel_for("unique_parts")
+@by_single_precision()
 def unique_parts(self, dim, consecutive):
     if dim is not None or consecutive or scalar_of(self.dtype) in (None, "f16", "bf16") or not self.dtype.isnative:
         return NotImplemented

@@ -29,9 +29,11 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
         **dict.fromkeys(("mse_loss_pair", "smooth_l1_loss_pair", "huber_loss_pair", "binary_cross_entropy_pair"), 2048),
         **dict.fromkeys(("binary_cross_entropy_with_logits_pair", "mse_loss_gradient"), 2048),
         **dict.fromkeys(("smooth_l1_loss_gradient", "huber_loss_gradient"), 2048),
+        "dot": 32768,  # 1,000,000: 44 us against 88
     },
     "nll_loss": {"nll_loss_parts": 512, "nll_loss_gradient": 256},  # of the scores, of the targets
-    "cross_entropy": {"cross_entropy_parts": 256, "cross_entropy_gradient": 256},  # 32 rows of 10: 8 us against 47
+    # A row of 10: 2 us against 10; 32 rows: 2 against 40.
+    "cross_entropy": dict.fromkeys(("cross_entropy_parts", "cross_entropy_gradient"), 1),
     "norm": {
         **dict.fromkeys(("layer_norm_parts", "layer_norm_gradients", "batch_norm_parts", "batch_norm_gradients"), 512),
         **dict.fromkeys(("group_norm_parts", "group_norm_gradients", "rms_norm_parts", "rms_norm_gradients"), 512),
@@ -66,6 +68,9 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     # 1,000 x 1,000 rows of 64: 0.4 ms against 2, by any power 0.6 against 70 and more; the sizes of both decide.
     "distances": dict.fromkeys(("cdist_pairs", "pdist_pairs", "distance_gradient", "symmetric_matrix"), 64),
     "leading": {"topk_pair": 256},  # 5 of 256: 2 us against 12, 10 of 1,000,000: 0.14 ms against 1.8
+    "multinomial": {
+        "multinomial": 512
+    },  # 1,000,000 weights, 10 drawn: 3 ms against 100, with replacement 0.7 against 4
     # 1,000,000 integers below 1,000: 0.26 ms against 1.5, floats among 100 intervals: 0.36 against 2.9.
     "counting": {"bincount": 4096, "histc": 512, "histogram_counts": 1024},
     "selection": {"nonzero_rows": 4096, "masked_select": 512},  # 100,000 elements: 40 us against 900, 15 against 450
@@ -76,25 +81,30 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
         **dict.fromkeys(("max_pool_values", "max_pool_places", "max_pool_values_gradient"), 512),
         **dict.fromkeys(("adaptive_max_pool", "places_gradient"), 512),
     },
-    "pooling_mean": {
-        **dict.fromkeys(("avg_pool", "avg_pool_gradient", "adaptive_avg_pool", "adaptive_avg_pool_gradient"), 512),
+    "pooling_mean": dict.fromkeys(("avg_pool", "avg_pool_gradient"), 512),
+    # 3 x 8 x 8 to 16 x 16: 9 us against 22, 3 x 512 x 512 halved: 65 us against 2,800.
+    "resampling": {
+        **dict.fromkeys(("interpolate_parts", "interpolate_gradient"), 64),
+        **dict.fromkeys(("adaptive_avg_pool", "adaptive_avg_pool_gradient"), 64),
     },
+    # 3 x 8 x 8 sampled as often: 3 us against 90, gradients 4 against 80; 16 of 3 x 224 x 224: 1.4 ms against 39.
+    "grid_sampling": dict.fromkeys(("grid_samples", "grid_samples_input_gradient", "grid_samples_grid_gradient"), 64),
     # One launch for all parameters; small ones lie in a bundle (optim/bundle.py), one call of NumPy's functions for all of
     # them, until it has taken so many steps that loading a kernel pays: a launch takes 1 us, an Adam step in NumPy 12.
     "optimizer": {"optimizer_step_": 4096, "add_scaled_": 4096},
     # Casts and filled masks are 3 to 40 times as fast (16,384 elements to half: 3 us against 44, transposed: 6 against 10);
-    # plain clones win with several threads only, and small ones are declined.
+    # plain clones win with several threads only, and small ones are declined. zero_ of 100,000: 3.7 us against 7.6.
     "copies": {
         **dict.fromkeys(("clone", "to_copy", "copy_from", "masked_fill", "masked_fill_"), 8192),
-        **dict.fromkeys(("fill_number", "zero_"), 262144),
+        **dict.fromkeys(("fill_number", "zero_"), 32768),
         "reshape_copy": 8192,
         **dict.fromkeys(("tril", "triu"), 8192),
     },
     # From 65,536 multiplications on kernels take as long as OpenBLAS or less (below they decline): 1 x 784 x 512 transposed 10
     # us against 21, 64 x 784 x 512 transposed with bias 165 against 300, batches of 64 x 32 x 64 66 against 219.
     # With so many multiplications an operand has 256 elements at least.
-    "matmul": dict.fromkeys(("mm", "mv", "bmm", "transposed_mm", "addmm", "baddbmm"), 256),
-    "linear": dict.fromkeys(("linear_rows", "linear_gradients"), 256),
+    "matmul": dict.fromkeys(("mm", "mv", "bmm", "transposed_mm", "addmm", "baddbmm", "batched_product"), 256),
+    "linear": dict.fromkeys(("linear_rows", "linear_gradients"), 64),  # what is small declines, by its multiplications
     # 64 heads of 64 x 64 x 32: 186 us against 1,300 in NumPy's passes.
     "attention": dict.fromkeys(("attention", "attention_backward"), 1024),
 }
@@ -111,6 +121,9 @@ MODULE_OF = {name: module for module, operations in OPERATIONS.items() for name 
 # and their like from 4,096 elements (8,192: 2.6 us against 3.3), sums and products from 16,384, formulas of few steps
 # (relu) from 2,048 (4,096: 1.3 us against 4.6), those of many from 512 (1,024: 1.2 us against 2.3 and more).
 _UFUNC, _MATH, _LIGHT, _FORMULA = 16384, 4096, 2048, 512
+HALVES = (
+    512  # elements of half precision, of any operation: NumPy takes 4 ns for each (10,000 multiplied: 41 us against 5)
+)
 # 100 elements of these: 1 to 2 us against 30 to 140.
 _SLOW = dict.fromkeys(("erfinv", "special_ndtri", "special_erfcx", "special_log_ndtr", "lgamma", "digamma"), 64)
 

@@ -65,7 +65,8 @@ class Winograd:
         lines_area = max(block_lines * 4 * line_pitch, TAPS * lanes)
         # The odd vectors keep the places of a tile out of one set of the cache.
         tiles_step, sums_step = o.channels * pitch + lanes, group_channels * pitch + lanes
-        self.area = lines_area + PLACES * (tiles_step + sums_step)
+        block_area, shared = PLACES * tiles_step, parts > 1
+        self.area = lines_area + PLACES * sums_step + (0 if shared else block_area)
         values = {
             "channels": o.channels, "out_channels": o.out_channels, "height": height.length, "width": width.length,
             "row_start": height.start, "left": left, "skipped": skipped, "height_out": height.out,
@@ -73,14 +74,16 @@ class Winograd:
             "block_lines": block_lines, "blocks": blocks, "parts": parts, "part_channels": part_channels,
             "group_channels": group_channels, "pitch": pitch, "line_pitch": line_pitch, "lines_area": lines_area,
             "tiles_step": tiles_step, "sums_step": sums_step, "area": self.area, "panels": panels,
-            "channel_groups": -(-o.channels // CHANNELS_TOGETHER), "weights_step": panels * lanes * o.channels + lanes,
-            "row_step": o.row_step, "channel_step": int(o.weight_terms[TAPS] - o.weight_terms[0]),
-            "out_channel_step": o.out_steps[0], "out_row_step": o.out_steps[2],
+            "channel_groups": -(-o.channels // CHANNELS_TOGETHER), "block_area": block_area,
+            "weights_step": panels * lanes * o.channels + lanes, "row_step": o.row_step,
+            "channel_step": int(o.weight_terms[TAPS] - o.weight_terms[0]), "out_channel_step": o.out_steps[0],
+            "out_row_step": o.out_steps[2],
         }  # fmt: skip
         self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
         self.weights, self.flags = PLACES * values["weights_step"], blocks * parts
+        self.tiles = blocks * block_area if shared else 0
         self.zeros = np.zeros(width.length + lanes, np.float32)
-        form = Form("f32", lanes, rows, vectors, height.taps[0] != 0, biased)
+        form = Form("f32", lanes, rows, vectors, height.taps[0] != 0, biased, shared)
         self.kernel = compiled(("winograd", *form), lambda: winograd_program(form))
 
     def __call__(self, source, weight, bias, out):
@@ -93,7 +96,8 @@ class Winograd:
         """What the program takes."""
         own = scratch("winograd", pool().scratch_areas * self.area, np.float32)
         transformed = scratch("winograd weights", self.weights, np.float32)
-        return source, weight, bias, out, own, transformed, self.zeros, flags, self.numbers
+        shared = scratch("winograd tiles", self.tiles, np.float32) if self.tiles else None
+        return source, weight, bias, out, own, transformed, shared, self.zeros, flags, self.numbers
 
 
 def _block_lines(lines, across, channels, lanes, vectors):

@@ -28,7 +28,7 @@ _PART = 64  # channels of a block
 _TILES = 64  # that are transformed together, where a row of them has no more
 _ENOUGH_CHUNKS = 8
 _PARTIAL_ELEMENTS = 1 << 22  # of all chunks' sums together
-_LEAST_TILES = 192  # that pay for the sums of 16 places instead of 9 taps
+_LEAST_TILES = 96  # that pay for the sums of 16 places instead of 9 taps
 _FEWEST_CHANNELS = 16
 
 

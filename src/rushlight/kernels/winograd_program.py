@@ -10,7 +10,8 @@ y = A' (sum over channels of (G g G') * (B' d B)) A, with the weights g and Lavi
 
 The sum over channels is a product of matrices (output channels x channels by channels x tiles) for each of the 16
 places of a transformed tile: what `matmul_micro` computes. A block of tiles goes through all of it while it lies in the
-cache. Tiles are numbered along the rows of tiles of all samples, so small images fill vectors together.
+cache; where there are few blocks, threads share out the output channels, and before that the transforms of the tiles.
+Tiles are numbered along the rows of tiles of all samples, so small images fill vectors together.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Form(NamedTuple):
         rows, vectors: output channels and vectors of tiles of a micro-kernel's block; lanes are a multiple of rows.
         flipped: whether the taps' weights lie in the order of descending offsets.
         biased: whether a number is added to each output channel.
+        shared: whether several chunks read the transformed tiles of a block.
     """
 
     scalar: str
@@ -45,6 +47,7 @@ class Form(NamedTuple):
     vectors: int
     flipped: bool
     biased: bool
+    shared: bool
 
 
 NUMBERS = (
@@ -73,6 +76,7 @@ NUMBERS = (
     "area",
     "panels",  # of as many output channels as a vector has lanes
     "channel_groups",
+    "block_area",  # from one block's shared transformed tiles to the next one's
     "weights_step",  # from one place's transformed weights to the next one's
     "row_step",  # of the weight, from one output channel to the next
     "channel_step",
@@ -82,30 +86,48 @@ NUMBERS = (
 
 
 def winograd_program(form):
-    """The program ``(source, weight, bias, out, scratch, transformed, zeros, flags, numbers)``: first the weights are
-    transformed, then the blocks computed. ``zeros`` is a row of the source outside of it; a block whose outputs are not
-    all finite sets its flag."""
+    """The program ``(source, weight, bias, out, scratch, transformed, shared, zeros, flags, numbers)``: first the weights are
+    transformed, and the tiles where they are shared, then the blocks computed. ``zeros`` is a row of the source outside of
+    it; a block whose outputs are not all finite sets its flag."""
     scalar = form.scalar
     turn = turning(scalar, scalar, form.lanes, True)
     micros = {v: _micro_kernel(form, v) for v in {form.vectors, form.vectors - 1, 1}}
     functions = [turn, *micros.values()]
-    arrays = [(name, f"{scalar}*") for name in ("source", "weight", "bias", "out", "scratch", "transformed", "zeros")]
-    builder = Builder("winograd", [*arrays, ("flags", "i32*"), ("numbers", "i64*")])
-    source, weight, bias, out, scratch, transformed, zeros, flags, numbers = builder.parameters
+    arrays = [(name, f"{scalar}*") for name in ("source", "weight", "bias", "out", "scratch", "transformed", "shared")]
+    builder = Builder("winograd", [*arrays, ("zeros", f"{scalar}*"), ("flags", "i32*"), ("numbers", "i64*")])
+    source, weight, bias, out, scratch, transformed, shared, zeros, flags, numbers = builder.parameters
     n = Numbers(builder, numbers, NUMBERS)
+
+    def block_of(number):
+        """The first row of tiles of a block, and how many there are."""
+        first_line = number * n["block_lines"]
+        return first_line, builder.minimum(n["block_lines"], n["tile_lines"] - first_line)
+
+    def transform_tiles(block, first, end, tiles):
+        lines = builder.offset(scratch, builder.worker() * n["area"])
+        first_line, count = block_of(block)
+        clear(builder, lines, n["lines_area"], form.lanes)
+        with builder.loop(first, end) as channel:
+            _transform_rows(builder, n, form, source, zeros, channel.index, lines, first_line, count)
+            _transform_columns(builder, n, form, lines, builder.offset(tiles, channel.index * n["pitch"]), count)
+
     with builder.parallel(n["panels"] * n["channel_groups"]) as chunk:
         area = builder.offset(scratch, builder.worker() * n["area"])
         _transform_weights(builder, n, form, turn, weight, area, transformed, chunk)
+    if form.shared:
+        with builder.parallel(n["blocks"] * n["channel_groups"]) as chunk:
+            block, first = chunk // n["channel_groups"], chunk % n["channel_groups"] * CHANNELS_TOGETHER
+            end = builder.minimum(first + CHANNELS_TOGETHER, n["channels"])
+            transform_tiles(block, first, end, builder.offset(shared, block * n["block_area"]))
     with builder.parallel(n["blocks"] * n["parts"]) as chunk:
-        lines = builder.offset(scratch, builder.worker() * n["area"])
-        tiles = builder.offset(lines, n["lines_area"])
-        sums = builder.offset(tiles, n["tiles_step"] * PLACES)
-        first_line = chunk // n["parts"] * n["block_lines"]
-        count = builder.minimum(n["block_lines"], n["tile_lines"] - first_line)
-        clear(builder, lines, n["lines_area"], form.lanes)
-        with builder.loop(0, n["channels"]) as channel:
-            _transform_rows(builder, n, form, source, zeros, channel.index, lines, first_line, count)
-            _transform_columns(builder, n, form, lines, builder.offset(tiles, channel.index * n["pitch"]), count)
+        block = chunk // n["parts"]
+        sums = builder.offset(scratch, builder.worker() * n["area"] + n["lines_area"])
+        if form.shared:
+            tiles = builder.offset(shared, block * n["block_area"])
+        else:
+            tiles, sums = sums, builder.offset(sums, n["tiles_step"] * PLACES)
+            transform_tiles(block, 0, n["channels"], tiles)
+        first_line, count = block_of(block)
         first = chunk % n["parts"] * n["part_channels"]
         end = builder.minimum(first + n["part_channels"], n["out_channels"])
         finite = builder.constant(0, f"{scalar}x{form.lanes}")

@@ -33,16 +33,38 @@ def number_for(dtype, value):
             raise ValueError(hinted("Overflow when unpacking long long", f"{value} needs more than 64 bits"))
         if isinstance(value, int):
             value = np.array(value & 0xFFFFFFFFFFFFFFFF, np.uint64)
+    else:
+        refuse_too_large(dtype, value)
     return np.asarray(value).astype(dtype)
 
 
+def refuse_too_large(dtype, value):
+    """PyTorch's refusals of a finite number that a floating dtype could only hold as an infinity, and of integers beyond
+    64 bits."""
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        message = "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
+        raise OverflowError(hinted(message, f"{value} needs more than 64 bits; a float may be as large"))
+    largest = _LARGEST.get(dtype.name)
+    if largest is not None and isinstance(value, (int, float)) and largest < abs(value) < math.inf:
+        raise _no_place(
+            dtype, f"{dtype.name} ends at {largest:g}: float('-inf') is what masks take, or finfo(dtype).min"
+        )
+
+
 def _no_place(dtype, hint):
-    c_name = _C_NAMES[dtype.itemsize] if dtype.kind in "iu" else _C_FLOATS.get(dtype.itemsize, "bool")
+    c_name = _C_NAMES.get(dtype.name, dtype.name + "_t")
     return RuntimeError(hinted(f"value cannot be converted to type {c_name} without overflow", hint))
 
 
-_C_NAMES = {1: "int8_t", 2: "int16_t", 4: "int", 8: "int64_t"}
-_C_FLOATS = {2: "at::Half", 4: "float", 8: "double"}
+_C_NAMES = {
+    "int32": "int",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+}
+_C_NAMES["bool"] = "bool"
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
 
 
 def laid_out(array, memory_format):

@@ -9,6 +9,7 @@ from ..base.arrays import strided_view
 from ..base.device import channels_last, check_device, contiguous_format, preserve_format
 from ..base.errors import hinted
 from ..base.shapes import sizes_argument
+from .copy import refuse_too_large
 from .moving import filled, progression
 from .table import CREATE, composite, functions, op
 
@@ -69,6 +70,7 @@ class full:
 
     def forward(size, fill_value, dtype):
         kind = dtypes.of_scalar(fill_value) if dtype is None else dtype
+        refuse_too_large(kind.numpy, fill_value)
         return filled(checked_shape(size), fill_value, kind.numpy)
 
 

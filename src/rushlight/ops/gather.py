@@ -6,7 +6,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes, wrap_dim
 from .copy import number_for
-from .index import is_position_dtype, refuse_outside, type_name
+from .index import add_at_key, is_position_dtype, refuse_outside, type_name
 from .table import composite, functions, op
 from .writing import writes
 
@@ -266,9 +266,9 @@ class scatter_add:
         if place is not None:
             target, key, values = place
             if target.ndim == 1 and key.__class__ is not tuple:
-                np.add.at(target, key.reshape(-1), values.reshape(-1))
+                add_at_key(target, key.reshape(-1), values.reshape(-1))
             else:
-                np.add.at(target, key, values)
+                add_at_key(target, key, values)
 
     def d_self(grad):
         return grad

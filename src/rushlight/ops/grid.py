@@ -1,11 +1,13 @@
 """Sampling of images at the points of a grid, and grids of affine maps."""
 
 import itertools
+import math
 import warnings
 
 import numpy as np
 
-from .table import composite, functions, op
+from ..base.errors import hinted
+from .table import composite, functions, op, widened
 
 
 @composite(names=("nn.functional",))
@@ -74,22 +76,37 @@ def _aligned(align_corners):
     return bool(align_corners)
 
 
-def _grid_places(grid, length, padding_mode, align_corners):
-    """Pixel coordinates of normalised grid coordinates along one dimension."""
-    x = (grid + 1) / 2 * (length - 1) if align_corners else ((grid + 1) * length - 1) / 2
-    if padding_mode == "border":
-        return x.clamp(0, length - 1)
+def _places(m, grid, length, padding_mode, align_corners):
+    """Pixel coordinates of normalised grid coordinates along one dimension, and how fast they grow with those.
+
+    Of arrays (``m`` is NumPy) or Tensors (``m`` is `functions`). Padding brings them inside, NaN to 0; on the border itself
+    they do not grow.
+    """
+    last = length - 1
+    scale = (last if align_corners else length) / 2
+    x = (grid + 1) * scale
+    if not align_corners:
+        x = x - 0.5
+    if padding_mode == "zeros":
+        return x, scale
+    slope = scale
     if padding_mode == "reflection":
-        low, high = (0, 2 * (length - 1)) if align_corners else (-1, 2 * length - 1)
-        low, span = low / 2, (high - low) / 2
-        if span == 0:
-            return x * 0
-        x = (x - low).abs()
-        turns = (x / span).floor().detach()
+        low, span = (0.0, last) if align_corners else (-0.5, length)
+        x = x - low
+        slope, x = m.sign(x) * scale, abs(x)
+        turns = m.floor(x / span) if span else x * 0
         rest = x - turns * span
-        x = functions.where(turns % 2 == 0, rest + low, span - rest + low)
-        return x.clamp(0, length - 1)
-    return x
+        is_odd = turns % 2 != 0
+        slope = m.where(is_odd, -slope, slope)
+        x = m.where(is_odd, span - rest, rest) + low
+    inside = (x > 0) & (x < last)
+    held = m.where(x >= last, float(last), 0.0)
+    return m.where(inside, x, held if m is not np else held.astype(x.dtype)), m.where(inside, slope, 0.0)
+
+
+def _axes(grid):
+    """The coordinates of the points along each dimension, the first dimension first: the grid has the last one first."""
+    return [grid[..., axis] for axis in reversed(range(grid.shape[-1]))]
 
 
 @composite(names=("nn.functional",))
@@ -104,13 +121,160 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
             f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'"
         )
     align = _aligned(align_corners)
-    lengths = tuple(input.shape[2:])
     _check_grid(input, grid, mode)
-    raw = [grid[..., len(lengths) - 1 - axis] for axis in range(len(lengths))]
     if mode == "bicubic":
-        places = [_grid_places(g, n, "zeros", align) for g, n in zip(raw, lengths)]
-        return _sample_cubic(input, places, lengths, padding_mode, align)
-    places = [_grid_places(g, n, padding_mode, align) for g, n in zip(raw, lengths)]
+        return _sample_cubic(input, grid, padding_mode, align)
+    return functions.grid_samples(input, grid, mode, padding_mode, align)
+
+
+# ---------------------------------------------------------------- bilinear and nearest
+
+
+_OPTIONS = "str mode, str padding_mode, bool align_corners"
+
+
+@op(f"grid_samples(Tensor input, Tensor grid, {_OPTIONS}) -> Tensor",
+    names=(), node=lambda input, *others: f"GridSampler{input.ndim - 2}DBackward0")  # fmt: skip
+class grid_samples:
+    """`grid_sample` by the nearest elements, or by lines between neighbours."""
+
+    def forward(input, grid, mode, padding_mode, align_corners):
+        places, _ = _all_places(grid, input.shape[2:], padding_mode, align_corners)
+        found = 0
+        for at, weights, _ in _neighbours(places, mode):
+            value = _elements(input, at)
+            found = found + (value * np.multiply.reduce(weights)[:, None] if weights else value)
+        return found.astype(input.dtype, copy=False)
+
+    def d_input(grad, input_shape, grid, mode, padding_mode, align_corners):
+        return functions.grid_samples_input_gradient(grad, grid, input_shape[2:], mode, padding_mode, align_corners)
+
+    def d_grid(grad, input, grid, mode, padding_mode, align_corners):
+        return functions.grid_samples_grid_gradient(grad, input, grid, mode, padding_mode, align_corners)
+
+    def samples():
+        for image, grid, _, *options in _sample_calls():
+            yield (image, grid, *options), {}
+
+
+@op(f"grid_samples_input_gradient(Tensor grad, Tensor grid, int[] lengths, {_OPTIONS}) -> Tensor",
+    names=(), node=lambda grad, *others: f"GridSampler{grad.ndim - 2}DBackwardBackward0")  # fmt: skip
+class grid_samples_input_gradient:
+    """The gradient of `grid_samples` for its input, whose spatial ``lengths`` are given."""
+
+    def forward(grad, grid, lengths, mode, padding_mode, align_corners):
+        samples, channels = grad.shape[:2]
+        volume, planes = math.prod(lengths), np.arange(samples * channels).reshape(samples, channels, 1)
+        places, _ = _all_places(grid, lengths, padding_mode, align_corners)
+        wide, found = widened(grad), np.zeros(planes.size * volume)
+        for at, weights, _ in _neighbours(places, mode):
+            flat, inside = _positions(at, lengths)
+            parts = wide * np.multiply.reduce(weights)[:, None] if weights else wide
+            parts = np.where(inside[:, None], parts, 0)
+            index = planes * volume + flat.reshape(samples, 1, flat[:1].size)
+            found += np.bincount(index.ravel(), parts.ravel(), found.size)
+        return found.reshape(samples, channels, *lengths).astype(grad.dtype)
+
+    def gradients(grads, grad, grid, lengths, mode, padding_mode, align_corners, needs):
+        # The same at any input.
+        input = functions.zeros((*grad.shape[:2], *lengths), dtype=grad.dtype)
+        found = functions.differentiate_gradient(
+            lambda x, g: _lines_formula(x, g, mode, padding_mode, align_corners), (input, grid), grad, (grads[0], None)
+        )
+        return found[0], found[2]
+
+    def samples():
+        for image, grid, grad, *options in _sample_calls():
+            yield (grad, grid, image.shape[2:], *options), {}
+
+
+@op(f"grid_samples_grid_gradient(Tensor grad, Tensor input, Tensor grid, {_OPTIONS}) -> Tensor",
+    names=(), node=lambda grad, *others: f"GridSampler{grad.ndim - 2}DBackwardBackward0")  # fmt: skip
+class grid_samples_grid_gradient:
+    """The gradient of `grid_samples` for its grid: zeros for the nearest elements."""
+
+    def forward(grad, input, grid, mode, padding_mode, align_corners):
+        if mode == "nearest":
+            return np.zeros(grid.shape, grid.dtype)
+        places, slopes = _all_places(grid, input.shape[2:], padding_mode, align_corners)
+        corners = {sides: (_elements(input, at), weights) for at, weights, sides in _neighbours(places, mode)}
+        found = np.empty(grid.shape, widened(grid).dtype)
+        for axis, slope in enumerate(slopes):
+            rise = 0
+            for sides, (value, weights) in corners.items():
+                if not sides[axis]:
+                    beyond, _ = corners[*sides[:axis], 1, *sides[axis + 1 :]]
+                    others = np.multiply.reduce((*weights[:axis], *weights[axis + 1 :]))
+                    rise = rise + (beyond - value) * others[:, None]
+            found[..., -1 - axis] = (widened(grad) * rise).sum(1) * slope
+        return found.astype(grid.dtype, copy=False)
+
+    def gradients(grads, grad, input, grid, mode, padding_mode, align_corners, needs):
+        if mode == "nearest":
+            return None, None, None
+        return functions.differentiate_gradient(
+            lambda x, g: _lines_formula(x, g, mode, padding_mode, align_corners), (input, grid), grad, (None, grads[0])
+        )
+
+    def samples():
+        for image, grid, grad, *options in _sample_calls():
+            yield (grad, image, grid, *options), {}
+
+
+def _sample_calls():
+    """(image, grid, gradient of the result, options)."""
+    draw = np.random.default_rng(0)
+    for shape, out, *options in (
+        ((2, 3, 4, 5), (3, 4), "bilinear", "zeros", False),
+        ((1, 2, 3, 4, 3), (3, 2, 2), "bilinear", "reflection", True),
+    ):
+        grid = draw.uniform(-1.2, 1.2, (shape[0], *out, len(out)))
+        yield (draw.standard_normal(shape), grid, draw.standard_normal((*shape[:2], *out)), *options)
+
+
+def _all_places(grid, lengths, padding_mode, align_corners):
+    """`_places` along each dimension: all coordinates, all slopes."""
+    axes = zip(_axes(widened(grid)), lengths)
+    return zip(*(_places(np, x, n, padding_mode, align_corners) for x, n in axes))
+
+
+def _neighbours(places, mode):
+    """(coordinates, weights along each dimension, on which side each lies) of the elements that places are sampled from."""
+    if mode == "nearest":
+        yield [np.rint(p) for p in places], None, None
+        return
+    below = [np.floor(p) for p in places]
+    for sides in itertools.product((0, 1), repeat=len(places)):
+        weights = [p - b if side else 1 - (p - b) for p, b, side in zip(places, below, sides)]
+        yield [b + side for b, side in zip(below, sides)], weights, sides
+
+
+def _positions(places, lengths):
+    """The numbers of the elements at whole coordinates, 0 outside, and whether they lie inside."""
+    flat, inside = 0, True
+    for place, length in zip(places, lengths):
+        inside = inside & (place >= 0) & (place < length)
+    for place, length in zip(places, lengths):
+        flat = flat * length + np.where(inside, place, 0).astype(np.int64)
+    return flat, inside
+
+
+def _elements(input, places):
+    """The elements of ``input`` at whole coordinates; zeros outside."""
+    samples, channels, *lengths = input.shape
+    flat, inside = _positions(places, lengths)
+    rows, index = widened(input).reshape(samples, channels, math.prod(lengths)), flat.reshape(samples, 1, flat[:1].size)
+    found = np.take_along_axis(rows, index, 2).reshape(samples, channels, *flat.shape[1:])
+    return np.where(inside[:, None], found, 0)
+
+
+# ---------------------------------------------------------------- formulas of Tensors
+
+
+def _lines_formula(input, grid, mode, padding_mode, align):
+    """`grid_samples`, of operations that can be differentiated again."""
+    lengths = tuple(input.shape[2:])
+    places = [_places(functions, x, n, padding_mode, align)[0] for x, n in zip(_axes(grid), lengths)]
     if mode == "nearest":
         return _fetch(input, [p.round() for p in places], lengths)
     below = [p.floor() for p in places]
@@ -126,9 +290,10 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 
 def _check_grid(input, grid, mode):
-    sizes = f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
     if not input.ndim or not grid.ndim or input.shape[0] != grid.shape[0]:
-        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}")
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, but got {_sizes_of(input, grid)}"
+        )
     if grid.shape[-1] != input.ndim - 2:
         raise RuntimeError(
             f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with sizes "
@@ -136,33 +301,52 @@ def _check_grid(input, grid, mode):
         )
     if input.ndim not in (4, 5) or input.ndim != grid.ndim:
         raise RuntimeError(
-            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got {sizes}"
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got "
+            + _sizes_of(input, grid)
         )
     if input.dtype is not grid.dtype:
         raise RuntimeError(
             f"grid_sampler(): expected input and grid to have same dtype, but input has {input.dtype} and grid has "
             f"{grid.dtype}"
         )
+    lengths = input.shape[2:]
+    if 0 in lengths:
+        raise RuntimeError(
+            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)} "
+            f"with dimension {lengths.index(0) + 2} being empty"
+        )
     if mode == "bicubic" and input.ndim == 5:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if not input.is_floating_point():
+        kernel = "grid_sampler_2d_cpu_kernel_impl" if input.ndim == 4 else "grid_sampler3d_cpu"
+        raise NotImplementedError(
+            hinted(f"\"{kernel}\" not implemented for '{input.dtype.legacy_name}'", "convert both with .float()")
+        )
+
+
+def _sizes_of(input, grid):
+    return f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
 
 
 def _fetch(input, places, lengths):
     """The elements at integer coordinates; zeros outside."""
-    flat, inside = None, None
+    places, flat, inside = [place.detach() for place in places], None, None
     for place, length in zip(places, lengths):
-        place = place.detach()
         ok = (place >= 0) & (place <= length - 1)
         inside = ok if inside is None else inside & ok
-        whole = place.clamp(0, length - 1).long()
+    for place, length in zip(places, lengths):
+        whole = functions.where(inside, place, 0.0).long()
         flat = whole if flat is None else flat * length + whole
-    samples, channels = input.shape[:2]
-    index = flat.reshape(samples, 1, -1).expand(samples, channels, -1)
-    found = input.reshape(samples, channels, -1).gather(2, index).reshape(samples, channels, *flat.shape[1:])
-    return found * inside.unsqueeze(1).to(input.dtype)
+    (samples, channels), points = input.shape[:2], math.prod(flat.shape[1:])
+    index = flat.reshape(samples, 1, points).expand(samples, channels, points)
+    found = input.reshape(samples, channels, math.prod(lengths)).gather(2, index)
+    found = found.reshape(samples, channels, *flat.shape[1:])
+    return functions.where(inside.unsqueeze(1), found, 0.0)
 
 
-def _sample_cubic(input, places, lengths, padding_mode, align):
+def _sample_cubic(input, grid, padding_mode, align):
+    lengths = tuple(input.shape[2:])
+    places = [_places(functions, x, n, "zeros", align)[0] for x, n in zip(_axes(grid), lengths)]
     below = [p.floor().detach() for p in places]
     total = None
     for offsets in itertools.product(range(-1, 3), repeat=2):
@@ -183,7 +367,7 @@ def _hold(place, length, padding_mode, align):
     if padding_mode == "border":
         return place.clamp(0, length - 1)
     back = place / max(length - 1, 1) * 2 - 1 if align else (place * 2 + 1) / length - 1
-    return _grid_places(back, length, padding_mode, align).round()
+    return _places(functions, back, length, padding_mode, align)[0].round()
 
 
 def _cubic_weight(t, offset, a=-0.75):

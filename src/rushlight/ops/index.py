@@ -5,7 +5,8 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
-from .table import composite, functions, op
+from .copy import refuse_too_large
+from .table import composite, functions, is_half, op, widened
 from .writing import WARN, writes
 
 
@@ -111,16 +112,24 @@ def add_at(target, indices, values):
         values = np.broadcast_to(values, (*arrays[0].shape, *rest)).reshape(rows.size, *rest)
         add_rows(target.reshape(-1, *rest), rows.reshape(-1), values)
     else:
-        np.add.at(target, _numpy_key(indices), values)
+        add_at_key(target, _numpy_key(indices), values)
+
+
+def add_at_key(target, key, values):
+    """``target[key] += values`` with repeated positions counted each time, half precision added up in float32."""
+    wide = widened(target)
+    np.add.at(wide, key, values)
+    if wide is not target:
+        target[...] = wide
 
 
 def add_rows(target, rows, values):
-    """Add ``values[i]`` to ``target[rows[i]]``; rows are 0 or more. Repeated rows are summed first."""
+    """Add ``values[i]`` to ``target[rows[i]]``; rows are 0 or more. Repeated rows are summed first, half precision in float32."""
     rows = rows.reshape(-1)
     values = values.reshape(rows.size, *target.shape[1:])
     if rows.size == 0:
         return
-    if target.ndim == 1:
+    if target.ndim == 1 and not is_half(target.dtype):
         np.add.at(target, rows, values)
         return
     order = np.argsort(rows, kind="stable")
@@ -129,7 +138,9 @@ def add_rows(target, rows, values):
     if starts.size == rows.size:
         target[rows] += values
     else:
-        target[ordered[starts]] += np.add.reduceat(values[order], starts, axis=0, dtype=target.dtype)
+        own = ordered[starts]
+        sums = np.add.reduceat(widened(values[order]), starts, axis=0)
+        target[own] = (widened(target[own]) + sums).astype(target.dtype, copy=False)
 
 
 # ---------------------------------------------------------------- along one dimension
@@ -403,6 +414,8 @@ class index_fill:
                     f"positions are {-length} to {length - 1}",
                 )
             )
+        if not hasattr(value, "dtype"):
+            refuse_too_large(self.dtype, value)
         rows_of(self, axis)[index.reshape(-1)] = np.asarray(value).astype(self.dtype)
 
     def d_self(grad, dim, index):

@@ -1,146 +1,18 @@
-"""Interpolation: images and signals resized by nearest elements, lines, cubics and Lanczos windows.
-
-Resizing one dimension is a product with a small matrix; dimensions are resized one after the other.
-"""
+"""Interpolation: images and signals resized by nearest elements, lines, cubics and Lanczos windows."""
 
 import math
 import warnings
 
-import numpy as np
-
 from ..base import dtypes
 from ..base.arrays import laid_out_as
 from ..base.errors import hinted
-from .pool_adaptive import along_each
-from .table import composite, functions, is_half, op
-
-_HALF_WIDTHS = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}
+from .resampling import interpolation_taps, resample
+from .table import composite, functions, op
 
 
-def _source_step(length, out, scale, align_corners):
-    """How far apart the outputs lie in the input."""
-    if align_corners:
-        return (length - 1) / (out - 1) if out > 1 else 0.0
-    return 1 / scale if scale else length / out
-
-
-def _cubic(x, a):
-    """Keys' cubic kernel at distances ``x`` (1981)."""
-    near = ((a + 2) * x - (a + 3)) * x * x + 1
-    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-    return np.where(x <= 1, near, np.where(x < 2, far, 0))
-
-
-def _kernel_at(kernel, x):
-    """The antialiasing kernels at distances ``x``."""
-    if kernel == "linear":
-        return np.clip(1 - x, 0, None)
-    if kernel == "cubic":
-        return _cubic(x, -0.5)
-    return np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0)
-
-
-def _matrix(length, out, scale, align_corners, kernel, antialias):
-    """The matrix (out, length) that resizes one dimension."""
-    step = _source_step(length, out, scale, align_corners)
-    if antialias:
-        return _antialiased_matrix(length, out, step, kernel)
-    centre = np.arange(out) * step if align_corners else (np.arange(out) + 0.5) * step - 0.5
-    matrix, rows = np.zeros((out, length)), np.arange(out)
-    if kernel == "linear":
-        centre = np.maximum(centre, 0)
-        below = np.minimum(centre.astype(np.int64), length - 1)
-        weight = np.clip(centre - below, 0, 1)
-        np.add.at(matrix, (rows, below), 1 - weight)
-        np.add.at(matrix, (rows, np.minimum(below + 1, length - 1)), weight)
-        return matrix
-    below = np.floor(centre).astype(np.int64)
-    rest = centre - below
-    for offset in range(-1, 3):
-        np.add.at(matrix, (rows, np.clip(below + offset, 0, length - 1)), _cubic(np.abs(rest - offset), -0.75))
-    return matrix
-
-
-def _antialiased_matrix(length, out, step, kernel):
-    """Weights of a kernel widened to the step, so that shrinking averages instead of skipping."""
-    support = _HALF_WIDTHS[kernel] * max(step, 1.0)
-    widen = 1 / max(step, 1.0)
-    matrix = np.zeros((out, length))
-    for row in range(out):
-        centre = step * (row + 0.5)
-        first = max(int(centre - support + 0.5), 0)
-        last = min(int(centre + support + 0.5), length)
-        weights = _kernel_at(kernel, np.abs((np.arange(first, last) - centre + 0.5) * widen))
-        matrix[row, first:last] = weights / weights.sum()
-    return matrix
-
-
-def _nearest_places(length, out, scale, exact):
-    """Which element each output copies; PyTorch computes it in float32, and ties fall as they do there."""
-    step = np.float32(1 / scale) if scale else np.float32(length) / np.float32(out)
-    places = (np.arange(out, dtype=np.float32) + np.float32(0.5 if exact else 0)) * step
-    return np.minimum(np.floor(places).astype(np.int64), length - 1)
-
-
-def _nearest_matrix(length, out, scale, exact):
-    matrix = np.zeros((out, length))
-    matrix[np.arange(out), _nearest_places(length, out, scale, exact)] = 1
-    return matrix
-
-
-def _matrices(lengths, out, scales, mode, align_corners, antialias):
-    """The matrix of each dimension."""
-    if mode.startswith("nearest"):
-        return [_nearest_matrix(n, m, s, mode == "nearest-exact") for n, m, s in zip(lengths, out, scales)]
-    kernel = {"bicubic": "cubic", "lanczos": "lanczos"}.get(mode, "linear")
-    return [_matrix(n, m, s, align_corners, kernel, antialias) for n, m, s in zip(lengths, out, scales)]
-
-
-def _apply(array, matrices):
-    if array.dtype == np.uint8:
-        return _apply_to_bytes(array, matrices)
-    wide = np.float32 if is_half(array.dtype) or array.dtype.kind in "ib" else array.dtype
-    found = along_each(array.astype(wide, copy=False), [matrix.astype(wide) for matrix in matrices])
-    if array.dtype.kind == "i":
-        info = np.iinfo(array.dtype)
-        found = np.clip(np.rint(found), info.min, info.max)
-    return found.astype(array.dtype, copy=False)
-
-
-def _apply_to_bytes(array, matrices):
-    """uint8 images: whole-number weights of 15 bits, and bytes again after each dimension, from the last to the first."""
-    found = array
-    for axis in range(len(matrices)):
-        matrix = matrices[-1 - axis]
-        if matrix.shape[0] == matrix.shape[1] and (matrix == np.eye(matrix.shape[0])).all():
-            continue
-        bits = 0
-        while bits < 21 and int(0.5 + matrix.max() * (1 << (bits + 1))) < 1 << 15:
-            bits += 1
-        weights = np.trunc(matrix * (1 << bits) + np.where(matrix < 0, -0.5, 0.5))
-        kept = [None] * (len(matrices) - 1 - axis) + [weights] + [None] * axis
-        total = along_each(found.astype(np.float64), kept) + (1 << bits >> 1)
-        found = np.clip(np.floor(total / (1 << bits)), 0, 255).astype(np.uint8)
-    return found
-
-
-def _repeated(array, factors):
-    """Every element repeated along the last dimensions."""
-    lead, lengths = array.shape[: -len(factors)], array.shape[-len(factors) :]
-    apart = array[(..., *(part for _ in factors for part in (slice(None), None)))]
-    found = np.empty((*lead, *(part for pair in zip(lengths, factors) for part in pair)), array.dtype)
-    found[...] = apart
-    return found.reshape(*lead, *(n * k for n, k in zip(lengths, factors)))
-
-
-def _nearest(array, out, places):
-    """The elements at ``places`` along each of the last dimensions."""
-    lengths = array.shape[2:]
-    if all(m % n == 0 and (p == np.arange(m) // (m // n)).all() for n, m, p in zip(lengths, out, places)):
-        return _repeated(array, [m // n for n, m in zip(lengths, out)])
-    for axis, place in enumerate(places, 2):
-        array = np.take(array, place, axis)
-    return array
+def taps_of(lengths, out, scales, mode, align_corners, antialias):
+    """The Taps of each dimension."""
+    return [interpolation_taps(n, m, s, mode, align_corners, antialias) for n, m, s in zip(lengths, out, scales)]
 
 
 _NODE_NAMES = {"nearest": "UpsampleNearest", "nearest-exact": "UpsampleNearestExact", "linear": "UpsampleLinear",
@@ -160,13 +32,7 @@ class interpolate_parts:
     """`interpolate` along every spatial dimension."""
 
     def forward(self, out, scales, mode, align_corners, antialias):
-        lengths = self.shape[2:]
-        if not mode.startswith("nearest"):
-            found = _apply(self, _matrices(lengths, out, scales, mode, align_corners, antialias))
-        else:
-            places = [_nearest_places(n, m, s, mode == "nearest-exact") for n, m, s in zip(lengths, out, scales)]
-            found = _nearest(self, out, places)
-        return laid_out_as(found, self)
+        return laid_out_as(resample(self, taps_of(self.shape[2:], out, scales, mode, align_corners, antialias)), self)
 
     def d_self(grad, shape, scales, mode, align_corners, antialias):
         return functions.interpolate_gradient(grad, shape[2:], scales, mode, align_corners, antialias)
@@ -175,11 +41,11 @@ class interpolate_parts:
 @op(f"interpolate_gradient(Tensor self, int[] lengths, {_OPTIONS}) -> Tensor",
     names=(), node="UpsampleBackwardBackward0")  # fmt: skip
 class interpolate_gradient:
-    """The gradient of `interpolate`: products with the transposed matrices."""
+    """The gradient of `interpolate`: each element collects from the outputs that it went into."""
 
     def forward(self, lengths, scales, mode, align_corners, antialias):
-        matrices = _matrices(lengths, self.shape[2:], scales, mode, align_corners, antialias)
-        return laid_out_as(_apply(self, [matrix.T for matrix in matrices]), self)
+        axes = taps_of(lengths, self.shape[2:], scales, mode, align_corners, antialias)
+        return laid_out_as(resample(self, [taps.transposed for taps in axes]), self)
 
     def d_self(grad, shape, scales, mode, align_corners, antialias):
         return functions.interpolate_parts(grad, shape[2:], scales, mode, align_corners, antialias)

@@ -8,7 +8,7 @@ from ..base import dtypes
 from .matmul import NATIVE_FLOATS
 from .numpy_math import numpy_math
 from .reduce import add_up
-from .table import camel_case, composite, functions, is_half, op, widened
+from .table import camel_case, composite, functions, op, widened
 from .tensor_math import tensor_math
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -142,10 +142,10 @@ def _distance(name, value, slope, curvature, doc, *, scale=1, total=None):
 
         def forward(grad, self, target, reduction, parameter):
             found = np.asarray(slope(numpy_math, _difference(self, target), parameter))
-            factor = grad[()] * scale / self.size if reduction == "mean" else grad * scale
-            if is_half(self.dtype):
-                return np.multiply(found, widened(factor), out=found).astype(self.dtype, copy=False)
-            return np.multiply(found, factor, out=found)
+            factor = widened(grad)[()] * scale  # a half's share of many elements may be too small for it
+            if reduction == "mean":
+                factor /= self.size
+            return np.multiply(found, factor, out=found).astype(self.dtype, copy=False)
 
         def d_grad(grads, self, target, reduction, parameter):
             slopes = slope(tensor_math, self - target, parameter)

@@ -10,7 +10,7 @@ import numpy as np
 # lies above this room, puts its own here.
 kernels = {}
 _NONE = 1 << 62, None
-PLAIN_COPY = 1 << 20  # bytes of contiguous memory that one thread of NumPy copies as fast as several
+PLAIN_COPY = 1 << 17  # bytes of contiguous memory that one thread of NumPy copies as fast as several
 
 
 def write(target, source, use="copy"):

@@ -105,6 +105,13 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
             raise RuntimeError(
                 hinted(f"{name} must be defined in evaluation mode", "give the running statistics, or training=True")
             )
+    if (running_mean is None) != (running_var is None):
+        raise ValueError(
+            hinted(
+                "running_mean and running_var must either both be None or neither be None",
+                f"{'running_mean' if running_mean is None else 'running_var'} is None; they are updated together",
+            )
+        )
     if input.ndim < 2:
         return input.clone()
     channels = input.shape[1]

@@ -1,13 +1,13 @@
 """Adaptive pooling: means and maxima of windows that cover the input with a given number of outputs."""
 
 import itertools
-import math
 
 import numpy as np
 
 from ..base.errors import hinted
 from .pool import dimension_name
-from .table import composite, functions, op, widened
+from .resampling import averaging_taps, resample
+from .table import composite, functions, op
 
 
 def _bins(length, count):
@@ -15,26 +15,9 @@ def _bins(length, count):
     return [(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
 
 
-def _averaging_matrix(length, count, dtype):
-    matrix = np.zeros((count, length), dtype)
-    for row, (start, end) in enumerate(_bins(length, count)):
-        matrix[row, start:end] = 1 / (end - start)
-    return matrix
-
-
-def along_each(array, matrices):
-    """Multiply each of the last dimensions by its matrix; None leaves one as it is."""
-    first = array.ndim - len(matrices)
-    for axis, matrix in enumerate(matrices, first):
-        if matrix is None:
-            continue
-        if axis == array.ndim - 1:
-            array = np.matmul(array, matrix.T)
-        else:
-            lead, behind = array.shape[:axis], array.shape[axis + 1 :]
-            rows = array.reshape(*lead, array.shape[axis], math.prod(behind))
-            array = np.matmul(matrix, rows).reshape(*lead, matrix.shape[0], *behind)
-    return np.ascontiguousarray(array)
+def averages_of(lengths, out):
+    """The Taps of the means along each dimension."""
+    return [averaging_taps(n, m) for n, m in zip(lengths, out)]
 
 
 @op("adaptive_avg_pool(Tensor self, int[] out) -> Tensor",
@@ -43,10 +26,7 @@ class adaptive_avg_pool:
     """Means of windows that cover the last dimensions with a given number of outputs."""
 
     def forward(self, out):
-        wide = widened(self)
-        lengths = self.shape[-len(out) :]
-        found = along_each(wide, [_averaging_matrix(n, m, wide.dtype) for n, m in zip(lengths, out)])
-        return found.astype(self.dtype, copy=found is self)
+        return resample(self, averages_of(self.shape[-len(out) :], out))
 
     def d_self(grad, shape, out):
         return functions.adaptive_avg_pool_gradient(grad, shape[-len(out) :])
@@ -58,10 +38,7 @@ class adaptive_avg_pool_gradient:
     """Gradients spread evenly over the windows of `adaptive_avg_pool`."""
 
     def forward(grad, lengths):
-        wide = widened(grad)
-        out = grad.shape[-len(lengths) :]
-        found = along_each(wide, [_averaging_matrix(n, m, wide.dtype).T for n, m in zip(lengths, out)])
-        return found.astype(grad.dtype, copy=False)
+        return resample(grad, [taps.transposed for taps in averages_of(lengths, grad.shape[-len(lengths) :])])
 
     def d_grad(grads, shape, lengths):
         return functions.adaptive_avg_pool(grads[0], shape[-len(lengths) :])

@@ -1,4 +1,4 @@
-"""Bundle: the small parameters of a group, which take a step as if they were one parameter."""
+"""Bundle: parameters of a group that take a step together, as if they were one parameter."""
 
 from __future__ import annotations
 
@@ -13,38 +13,41 @@ from ..autograd.node import VersionCounter
 from ..kernels.host import host
 from ..kernels.routing import elements_of, prepared_step
 from ..ops.optimize import COMPUTED
-from ..ops.table import functions
+from ..ops.table import functions, is_half
 from ..tensor import Tensor
 
 # Elements up to which a parameter is small: copying it into a bundle and back costs less than a formula's own calls.
 SMALL = 2048
 # How often a bundle may be found unfit before it is made anew.
 PATIENCE = 10
-# Steps after which a bundle's kernel is loaded. Loading takes as long as NumPy does on some thousand steps, and whoever has
-# taken so many will take more.
+# Steps after which the kernel of small parameters is loaded. Loading takes as long as NumPy does on some thousand steps, and
+# whoever has taken so many will take more.
 WARM = 2000
 
 _array_of, _grad_of = attrgetter("_array"), attrgetter("_grad")
 
 
 class Bundle:
-    """Small parameters with equal scalars (step counts, ...), whose states lie end to end in flat tensors.
+    """Parameters with equal scalars (step counts, ...), which are looked at once: later steps only ask whether all is as it
+    was.
 
-    A formula is a dozen calls of NumPy, which cost more than the arithmetic on small arrays: run over the flat tensors, it
-    costs them once, not once for each parameter. The state tensors of the members look into the flat ones; parameters
-    and gradients are copied, since their memory is the user's.
+    Where there are large ones, a kernel updates all in one launch, as they lie. A bundle of small ones alone has its states
+    end to end in flat tensors: a formula is a dozen calls of NumPy, which cost more than the arithmetic on small arrays; run
+    over the flat tensors, it costs them once, not once for each parameter. The state tensors of the members look into the
+    flat ones; parameters and gradients are copied, since their memory is the user's. The scalars always lie in flat tensors.
 
     Args:
         listed: the parameters of the group.
         state: the optimizer's state, where those that have a gradient already have theirs.
         scalar_names, names: of the 0-dim state tensors, and of those in the shape of the parameter.
 
-    ``params`` are the members, none where there are not two, and ``rest`` the other parameters of the group.
-    ``misses`` counts the steps that the bundle did not fit, ``hits`` those that it did.
+    ``params`` are the members, perhaps none, and ``rest`` the other parameters of the group. ``misses`` counts the steps that
+    the bundle did not fit, ``hits`` those that it did.
     """
 
     def __init__(self, listed, state, scalar_names, names):
-        self.params = params = _members(listed, state, scalar_names, names)
+        large = _has_large(listed)
+        self.params = params = _members(listed, state, scalar_names, names, large)
         self.names, self.misses, self.hits, self.known = names, 0, 0, len(state)
         chosen = set(map(id, params))
         self.rest = [param for param in listed if id(param) not in chosen]
@@ -52,12 +55,16 @@ class Bundle:
         if not params:
             return
         self.scalars = [self._scalar(name) for name in scalar_names]
-        flats = [self._flat() for _ in names]
-        self.states = [self._move(name, *flat) for name, flat in zip(names, flats)]
-        self.parts = [parts for _, parts in flats]
-        self.room = tuple(self._flat() for _ in ("params", "grads"))
+        self.kernel, self.loads_at = None, 1 if large else WARM
+        if large:
+            self.room, self.states = None, [values[name] for values in self.dicts for name in names]
+            self.parts = [[values[name]._array for values in self.dicts] for name in names]
+        else:
+            flats = [self._flat() for _ in names]
+            self.states = [self._move(name, *flat) for name, flat in zip(names, flats)]
+            self.parts = [parts for _, parts in flats]
+            self.room = tuple(self._flat() for _ in ("params", "grads"))
         self.written = [*params, *self.scalars, *self.states]
-        self.kernel = None  # once it is warm: what `prepared_step` gives
         self.found = self._look(listed, state)
 
     def _flat(self):
@@ -88,8 +95,11 @@ class Bundle:
         return [*listed, *islice(state.values(), self.known), *map(_array_of, tensors)]
 
     def step(self, grads, group, formula, constants, advance):
-        """Let the members take a step, after `gradients`; the functions are those of an `ElementwiseOptimizer`."""
-        if self.hits == WARM:
+        """Let the members take a step, after `gradients`, and say whether they did: large ones need contiguous gradients.
+
+        The functions are those of an `ElementwiseOptimizer`.
+        """
+        if self.hits == self.loads_at:
             self.kernel = prepared_step(list(map(_array_of, self.params)), self.parts, formula)
         if self.kernel is not None:
             numbers = self.numbers
@@ -98,7 +108,9 @@ class Bundle:
                     for flat, number in zip(self.scalars, advance(group, *numbers)):
                         flat._array.fill(number)
                 functions.count_writes(self.written, "optimizer_step_")
-                return
+                return True
+        if self.room is None:
+            return False
         functions.bundle_step_(
             self.params,
             grads,
@@ -110,6 +122,7 @@ class Bundle:
             advance=advance,
             group=group,
         )
+        return True
 
     def _fits(self, listed, state):
         try:
@@ -140,32 +153,39 @@ class Bundle:
         return None
 
 
-def _members(listed, state, scalar_names, names):
-    """The parameters that can be bundled: small, of the same dtype, memory of their own, most of them at the same step.
-
-    Not one where the others are enough for a kernel: that takes all in one launch, as they are.
-    """
+def _has_large(listed):
+    """Whether the large parameters that have a gradient are enough for a kernel."""
     large = [param._array.size for param in listed if param._grad is not None and param._array.size > SMALL]
-    if sum(large) >= elements_of("optimizer_step_") and host() is not None:
-        return []
+    return sum(large) >= elements_of("optimizer_step_") and host() is not None
+
+
+def _members(listed, state, scalar_names, names, large):
+    """The parameters that can be bundled: of the same dtype, memory of their own, most of them at the same step.
+
+    Unless there are ``large`` ones, they are small, and two at least.
+    """
     kinds, bounds = {}, []
     for param in listed:
         array, values = param._array, state.get(param)
         if (
             param._grad is not None
-            and 0 < array.size <= SMALL
-            and array.dtype in COMPUTED
+            and array.size > 0
+            and (large or array.size <= SMALL)
+            and (array.dtype in COMPUTED or (large and is_half(array.dtype)))
             and array.flags.c_contiguous
             and values
             and all(isinstance(value, Tensor) for value in values.values())
-            and all(values[name]._array.dtype == array.dtype for name in names)
-            and all(values[name]._array.shape == array.shape for name in names)
+            and all(_alike(values[name]._array, array) for name in names)
         ):
             kinds[id(param)] = (array.dtype, *[values[name].item() for name in scalar_names])
             bounds.append(byte_bounds(array))
     if any(start < end for (_, end), (start, _) in pairwise(sorted(bounds))):
         return []  # parameters share memory: the second one's step has to see the first one's
     most = Counter(kinds.values()).most_common(1)
-    if not most or most[0][1] < 2:
+    if not most or (most[0][1] < 2 and not large):
         return []
     return [param for param in listed if kinds.get(id(param)) == most[0][0]]
+
+
+def _alike(state, array):
+    return state.dtype == array.dtype and state.shape == array.shape and state.flags.c_contiguous

@@ -89,8 +89,7 @@ class ElementwiseOptimizer(Optimizer):
         rest, numbers = group["params"], self.with_numbers(group)
         bundle = self._bundles.get(id(group))
         bundled = None if bundle is None else bundle.gradients(rest, state_of, names)
-        if bundled is not None:
-            bundle.step(bundled, numbers, self.formula, self.constants, self.advance_scalars)
+        if bundled is not None and bundle.step(bundled, numbers, self.formula, self.constants, self.advance_scalars):
             rest = bundle.rest
             if not rest:
                 return

@@ -14,27 +14,38 @@ from .generator import resolve
 _LARGEST_ROW = 1 << 24
 
 
-def multinomial(weights, num_samples, replacement=False, generator=None):
+def leading(quotients, count):
+    """Where the ``count`` largest of each row are, in order."""
+    if count == 1:
+        return quotients.argmax(-1)[..., None]
+    return np.argsort(-quotients, axis=-1, kind="stable")[..., :count]
+
+
+def multinomial(weights, num_samples, replacement=False, generator=None, ways=None):
     """``num_samples`` int64 indices into the last axis of ``weights`` (1-d or 2-d, floating), as ``torch.multinomial``.
 
     Without replacement (and for a single sample) each weight is divided by an exponential number and the largest
     quotients win; with replacement, uniform numbers are looked up in the cumulated weights. ``RuntimeError`` for
-    negative, infinite or NaN weights, rows that sum to zero, or more samples than categories.
+    negative, infinite or NaN weights, rows that sum to zero, or more samples than categories. ``ways`` are functions that
+    do what `leading`, `cumulated` and `looked_up` do; these, if None.
     """
+    find_leading, cumulate, look_up = ways or (leading, cumulated, looked_up)
     _check(weights, num_samples, replacement)
     if weights.shape[-1] == 0:
         raise _zero_sum()
     if weights.size == 0:
         return np.empty(weights.shape[:-1] + (num_samples,), np.int64)
     if replacement and num_samples > 1:
-        return _look_up(weights, num_samples, generator)
+        rows = np.atleast_2d(weights.astype(FLOAT32) if is_narrow_float(weights.dtype) else weights)
+        sums, generator = cumulate(rows), resolve(generator)
+        with generator.lock:
+            uniform = words.doubles(generator.engine, rows.shape[0] * num_samples).reshape(rows.shape[0], num_samples)
+        return look_up(sums, uniform).reshape(*weights.shape[:-1], num_samples)
     _check_weights(weights)
     race = exponential_(np.empty(weights.shape, weights.dtype), 1.0, generator)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         np.divide(weights, race, race)
-    if num_samples == 1:
-        return race.argmax(-1)[..., None]
-    return np.argsort(-race, axis=-1, kind="stable")[..., :num_samples]
+    return find_leading(race, num_samples)
 
 
 def _check(weights, num_samples, replacement):
@@ -82,9 +93,8 @@ def _zero_sum():
     )
 
 
-def _look_up(weights, num_samples, generator):
-    narrow = is_narrow_float(weights.dtype)
-    rows = np.atleast_2d(weights.astype(FLOAT32) if narrow else weights)
+def cumulated(rows):
+    """The sums of each row's weights up to each one, added one by one, as parts of the whole."""
     if not (rows >= 0).all():
         raise RuntimeError(
             hinted(
@@ -100,15 +110,17 @@ def _look_up(weights, num_samples, generator):
             )
         )
     with np.errstate(over="ignore", invalid="ignore"):
-        cumulated = np.cumsum(rows, axis=-1)
-        total = cumulated[:, -1:].copy()
+        sums = np.cumsum(rows, axis=-1)
+        total = sums[:, -1:].copy()
         if not (total > 0).all():
             raise _zero_sum()
-        cumulated /= total
-    generator = resolve(generator)
-    with generator.lock:
-        uniform = words.doubles(generator.engine, rows.shape[0] * num_samples).reshape(rows.shape[0], num_samples)
-    result = np.empty(uniform.shape, np.int64)
-    for row, numbers, indices in zip(cumulated, uniform, result):
-        indices[...] = np.searchsorted(row.astype(np.float64), numbers)
-    return result if weights.ndim == 2 else result[0]
+        sums /= total
+    return sums
+
+
+def looked_up(sums, uniform):
+    """Where in each row the numbers belong: before the first sum that is not smaller."""
+    found = np.empty(uniform.shape, np.int64)
+    for row, numbers, places in zip(sums, uniform, found):
+        places[...] = np.searchsorted(row.astype(np.float64), numbers)
+    return found

@@ -10,7 +10,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
 from ..kernels.routing import run_elementwise
-from ..kernels.thresholds import elementwise_elements
+from ..kernels.thresholds import HALVES, elementwise_elements
 from ..ops import table
 from ..ops.blockwise import in_blocks
 from ..ops.numpy_math import numpy_math
@@ -69,6 +69,8 @@ def elementwise_result(op, schema, values, out=None):
 def _large_result(op, operands, options, common, result, out):
     """What the generated kernel gives, converting operands on their way in; NotImplemented for small ones or without."""
     elements = elementwise_elements(op)
+    if common is not None and common.itemsize == 2 and common.is_floating_point:
+        elements = min(elements, HALVES)
     size = 1
     for value in operands:
         if hasattr(value, "_edge"):
@@ -93,6 +95,12 @@ def broadcast_size(first, *others):
         if array.shape != shape[len(shape) - array.ndim :]:
             return np.broadcast(first, *others).size
     return first.size
+
+
+def spreads(shape, target):
+    """Whether an array of the first shape is broadcast to the second."""
+    missing = len(target) - len(shape)
+    return missing >= 0 and all(n == m or n == 1 for n, m in zip(shape, target[missing:]))
 
 
 def fills(out, arrays):

@@ -29,8 +29,7 @@ from .interposers import INTERPOSERS
 
 ndarray, asarray = np.ndarray, np.asarray
 NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
-PLAIN_FLOATS = frozenset((*NATIVE_FLOATS, np.dtype(np.float16)))
-NUMBERS = frozenset((*PLAIN_FLOATS, *(np.dtype(kind) for kind in "bhilBHILFD")))
+NUMBERS = frozenset((*NATIVE_FLOATS, *(np.dtype(kind) for kind in "bhilBHILFD")))
 COMPLEXES = dtypes.COMPLEXES
 MISSING = object()  # the second operand of a call that names it otherwise: pow(x, exponent=2)
 BOOL = dtypes.BOOL_ARRAY
@@ -60,7 +59,8 @@ def number_array(value, dtype):
     if found is None:
         if len(_scalars) > 4096:
             _scalars.clear()
-        found = _scalars[value, dtype] = np.array(value, dtype)
+        with np.errstate(over="ignore"):
+            found = _scalars[value, dtype] = np.array(value, dtype)
     return found
 
 
@@ -79,7 +79,7 @@ def unary(op):
     """The function of a one-operand operation."""
     slow = general(op)
     compute, rule = op.ufunc, default_rule(op)
-    ready = ready_dtypes(op, PLAIN_FLOATS if compute is not None and rule == table.PROMOTE else NATIVE_FLOATS)
+    ready = ready_dtypes(op, NATIVE_FLOATS)
     if compute is None and op.element is not None:
         compute = array_function(op)
     if compute is None or rule not in RULES:
@@ -118,7 +118,7 @@ def elementwise(op):
     if rule not in (*RULES, table.MASKED):
         return slow
     evaluate = op.numpy or array_function(op)
-    ready = ready_dtypes(op, PLAIN_FLOATS if op.numpy else NATIVE_FLOATS)
+    ready = ready_dtypes(op, NATIVE_FLOATS)
     kinds = tuple(argument.is_tensor for argument in schema.arguments)
     defaults = tuple(argument.default for argument in schema.arguments)
     names = {argument.name: i for i, argument in enumerate(schema.arguments)}
@@ -205,7 +205,7 @@ def binary(op, operator=False):
     compute, rule = op.ufunc, default_rule(op)
     if compute is None or rule not in RULES:
         return slow
-    ready = ready_dtypes(op, PLAIN_FLOATS if rule == table.FLOAT else NUMBERS)
+    ready = ready_dtypes(op, NATIVE_FLOATS if rule == table.FLOAT else NUMBERS)
     operate = _operate(op, slow, compute, ready, op.differentiable and rule != table.COMPARE)
     if operator:
         return named(operate, op)

@@ -25,7 +25,7 @@ from .base import quiet, wrap
 from .classes import PLAIN_CLASSES, SEQUENCES
 from .compute import default_rule, schema_of
 from .dispatch import general, named, record_result, short_call
-from .elementwise import array_function
+from .elementwise import array_function, spreads
 from .fast import CALM, NATIVE_FLOATS, WITH_NUMBERS, number_array, ready_dtypes
 from .interposers import INTERPOSERS, innermost
 from .writes import bump, is_tracked, run_inplace, write_result
@@ -95,7 +95,7 @@ def _ufunc_write(op, name, otherwise):
         try:
             if y is None:
                 y = number_array(other, dtype)
-            plain = x.size < elements or (y.ndim and x.shape != y.shape)
+            plain = x.size < elements or (y.ndim and x.shape != y.shape and not spreads(y.shape, x.shape))
             if plain or large(op, (x, y), options, out=x) is NotImplemented:
                 quiet.run(ufunc, x, y, out=x)
         except (ValueError, OverflowError):  # the general path says what is wrong, or wraps the number
@@ -119,43 +119,48 @@ def _plain_write(op):
     evaluate, numbered = op.numpy or array_function(op), _takes_numbers(op)
     ready = ready_dtypes(op, NATIVE_FLOATS | numbered.keys())
 
+    positional, others = schema.positional, kinds[1:]
+    operand_places = [place for place, is_operand in enumerate(kinds) if is_operand]
+    option_places = [place for place, is_operand in enumerate(kinds) if not is_operand]
+
     def write(self, args, kwargs):
-        values = [self, *args, *defaults[len(args) + 1 :]]
+        x = self._array
+        dtype, given = x.dtype, len(args)
+        if dtype not in ready or given >= positional:
+            return False
+        values = [*args, *defaults[given + 1 :]]
         for name, value in kwargs.items():
             place = places.get(name, 0)
-            if place <= len(args):
+            if place <= given:
                 return False
-            values[place] = value
-        x, recording = self._array, state.recording
-        dtype = x.dtype
-        if dtype not in ready or len(args) >= schema.positional:
-            return False
-        plain, arrays = [], []
-        for value, is_operand in zip(values, kinds):
+            values[place - 1] = value
+        plain = [x]
+        for value, is_operand in zip(values, others):
             kind = value.__class__
             if kind in PLAIN_CLASSES:
                 array = value._array
-                if array.dtype is not dtype or (recording and is_tracked(value._edge)):
+                if array.dtype is not dtype or (state.recording and is_tracked(value._edge)):
                     return False
                 if array.shape != x.shape[x.ndim - array.ndim :]:
                     return False
                 value = array
-                arrays.append(array)
             elif is_operand and (kind is int or (kind is float and dtype in NATIVE_FLOATS)):
                 value = number_array(value, dtype)
             elif value is not None and (is_operand or kind not in (int, float, str)):
                 return False
             plain.append(value)
-        refuse_overlap(x)
-        for array in arrays:
-            refuse_partly_shared(x, array)
+        if x.base is not None or values:
+            refuse_overlap(x)
+            for array in plain:
+                if array.__class__ is np.ndarray and array is not x:
+                    refuse_partly_shared(x, array)
         if check is not None:
-            check(*values)
+            check(self, *values)
         if x.size < elements:
             np.copyto(x, quiet.run(evaluate, *plain))
             return True
-        operands = [value for value, is_operand in zip(plain, kinds) if is_operand]
-        options = tuple([value for value, is_operand in zip(plain, kinds) if not is_operand])
+        operands = [plain[place] for place in operand_places]
+        options = tuple([plain[place] for place in option_places])
         return run_elementwise(op, operands, options, out=x) is not NotImplemented
 
     return write

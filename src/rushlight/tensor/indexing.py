@@ -12,7 +12,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..kernels.routing import mask_positions
 from ..ops.copy import number_for, refuse_overlap, refuse_shared
-from ..ops.table import TABLE, functions
+from ..ops.table import TABLE, functions, is_half
 from .base import Tensor, method, wrap
 from .binding import NAMESPACES
 from .classes import PLAIN_CLASSES
@@ -23,6 +23,7 @@ from .internals import internal
 from .interposers import INTERPOSERS
 
 _track_select = tracker(TABLE["select"])
+DOUBLE = np.dtype(np.float64)
 # Lists of at least this length are always data, never a row of keys.
 _LONGEST_KEY = 32
 
@@ -37,8 +38,8 @@ def __getitem__(self, key):
             except IndexError:
                 return _select(self, 0, key, 0, self)
             return link(self, found, _track_select, (0, key))
-        if kind is tuple:
-            found = _basic_part(self, key)
+        if kind is tuple or kind is slice:
+            found = _basic_part(self, key if kind is tuple else (key,))
             if found is not None:
                 return link(self, found, None, ())
         if kind is Tensor:
@@ -122,11 +123,14 @@ def __setitem__(self, key, value):
     elif isinstance(value, (int, float, complex)):
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
             raise ValueError(hinted("Overflow when unpacking long long", f"{value} needs more than 64 bits"))
-        if indices is None and not view.requires_grad:
+        kind = self._array.dtype
+        if indices is None and not view.requires_grad and not is_half(kind):
             refuse_overlap(view._array)
             view.fill_(value)
         else:
-            filler = wrap(number_for(self._array.dtype, value))
+            # Into half precision PyTorch writes a double, which may become an infinity on the way.
+            with np.errstate(over="ignore"):
+                filler = wrap(number_for(DOUBLE, value).astype(kind) if is_half(kind) else number_for(kind, value))
             if indices is None:
                 view.fill_(filler)
             else:

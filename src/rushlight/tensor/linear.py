@@ -7,6 +7,7 @@ from ..autograd.op_node import OpNode, op_node_class, record
 from ..base.dtypes import is_differentiable
 from ..kernels.routing import elements_of, kernel_of
 from ..ops.matmul import NATIVE_FLOATS, linear_gradients
+from ..ops.table import is_half
 from .base import new_tensor, quiet
 from .classes import PLAIN_CLASSES
 from .compute import schema_of
@@ -51,7 +52,7 @@ def _fits(tensor, dtype):
 
 
 class LinearNode(OpNode):
-    """A node of ``linear_rows``. Anything but plain float32 or float64 tensors goes the general way, by the single rules.
+    """A node of ``linear_rows``. Anything but plain floating-point tensors goes the general way, by the single rules.
 
     Where the layer's input is the result of a `relu`, and nobody looks at its gradient, that comes gated: as the ReLU's node
     would make it, which then passes it on.
@@ -78,7 +79,9 @@ class LinearNode(OpNode):
             input = kept._array
         elif not needs[0]:
             return OpNode.apply(self, *grads)
-        if dtype not in NATIVE_FLOATS or (needs[2] and saved[slots["bias_shape"]] != array.shape[1:]):
+        if not (dtype in NATIVE_FLOATS or is_half(dtype)) or (
+            needs[2] and saved[slots["bias_shape"]] != array.shape[1:]
+        ):
             return OpNode.apply(self, *grads)
         gate = self._gate(kept) if needs[0] and needs[1] else None
         arguments = array, input, weight, needs, gate is not None

@@ -43,6 +43,7 @@ def batched_product(call):
 
 @rule(
     "im2col", "col2im", "channel_shuffle", "interpolate_parts", "interpolate_gradient", "fractional_max_pool",
+    "grid_samples", "grid_samples_input_gradient", "grid_samples_grid_gradient",
 )  # fmt: skip
 def samples(call):
     """Operations on (samples, ...): the batch makes more samples."""

@@ -5,7 +5,7 @@ import numpy as np
 from ...base.errors import hinted
 from ..blockwise import bounded, select
 from ..table import BINARY, ELEMENTWISE, FUSED, MASKED, composite, functions, is_half, op, widened
-from .checks import BOOL, is_tensor, refuse_complex
+from .checks import BOOL, check_place, is_tensor, refuse_complex
 
 
 @op("maximum_backward(Tensor gradient, Tensor self, Tensor other) -> Tensor", kind=FUSED, names=())
@@ -116,6 +116,8 @@ def _check_clamp(self, min, max):
                 "both bounds are tensors or both are numbers",
             )
         )
+    check_place(min, self)
+    check_place(max, self)
 
 
 @op("clamp(Tensor self, Operand? min=None, Operand? max=None) -> Tensor", kind=ELEMENTWISE, inplace=True, refuse=BOOL,
@@ -165,6 +167,7 @@ class clamp_backward:
 
 def _check_bound(self, bound):
     _no_complex(self)
+    check_place(bound, self)
 
 
 @op("clamp_min(Tensor self, Operand min) -> Tensor", kind=BINARY, inplace=True,

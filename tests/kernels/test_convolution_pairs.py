@@ -1,0 +1,125 @@
+"""Convolutions in bfloat16 over pairs of channels: against sums over taps in float64, and in the interpreter."""
+
+import numpy as np
+import pytest
+from test_convolution_kernels import CASES, LARGE, operands, reference
+
+import rushlight
+from rushlight.kernels import convolution_pairs, host
+from rushlight.kernels.convolution import (
+    convolution,
+    convolution_input_gradient,
+    plan_forward,
+    plan_input_gradient,
+)
+from rushlight.kernels.convolution_pairs import in_pairs, pairs_program
+from rushlight.kernels.interpret import interpret
+
+ml_dtypes = pytest.importorskip("ml_dtypes")
+pytestmark = pytest.mark.skipif(host.host() is None, reason="needs llvmlite")
+
+PAIRED = [case for case in CASES if case[1][1] > 1]
+
+
+def half(arrays):
+    return [array.astype(ml_dtypes.bfloat16) for array in arrays]
+
+
+def check(found, wanted):
+    error = abs(found.astype(np.float64) - wanted)
+    assert (error <= 2**-8 * abs(wanted) + 1e-5 * max(1.0, abs(wanted).max())).all()
+
+
+@pytest.mark.parametrize("case", [*CASES, LARGE], ids=str)
+def test_against_sums_over_taps(case):
+    arrays, options = operands(case, np.float32)
+    input, weight, bias, grad = half(arrays)
+    found, d_input, _ = reference(input, weight, grad, *options)
+    plain = convolution(input, weight, None, *options)
+    assert plain.dtype == input.dtype and plain.shape == grad.shape and plain.flags.c_contiguous
+    check(plain, found)
+    biased = found + bias.astype(np.float64).reshape(-1, *[1] * (grad.ndim - 2))
+    check(convolution(input, weight, bias, *options), biased)
+    check(convolution_input_gradient(grad, weight, input.shape, *options), d_input)
+
+
+def test_channels_last_and_strides():
+    arrays, options = operands(LARGE, np.float32)
+    input, weight, _, grad = half(arrays)
+    found, d_input, _ = reference(input, weight, grad, *options)
+    deep = np.moveaxis(np.ascontiguousarray(np.moveaxis(input, 1, -1)), -1, 1)
+    check(convolution(deep, weight, None, *options), found)
+    wide = np.repeat(grad, 2, -1)[..., ::2]
+    check(convolution_input_gradient(wide, weight, input.shape, *options), d_input)
+
+
+def test_results_do_not_depend_on_threads():
+    arrays, options = operands(LARGE, np.float32)
+    input, weight, _, _ = half(arrays)
+    before, found = rushlight.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            rushlight.set_num_threads(threads)
+            found.append(convolution(input, weight, None, *options).view(np.uint16))
+    finally:
+        rushlight.set_num_threads(before)
+    assert np.array_equal(*found)
+
+
+def joined(array, groups, axis):
+    """`in_pairs`, by NumPy."""
+    shape = array.shape
+    words = array.view(np.uint16).astype(np.uint32).reshape(*shape[:axis], groups, shape[axis] // groups, -1)
+    if words.shape[-2] % 2:
+        words = np.concatenate([words, np.zeros_like(words[..., :1, :])], -2)
+    return (words[..., ::2, :] | words[..., 1::2, :] << np.uint32(16)).view(np.int32)
+
+
+@pytest.mark.parametrize("groups, axis", [(1, 1), (2, 1), (1, 0), (3, 0)])
+def test_pairs_of_channels(groups, axis):
+    draw = np.random.default_rng(0).standard_normal
+    for shape in ((6, 8, 3, 5), (12, 6, 40), (18, 2, 1), (6, 400, 11)):
+        array = draw(shape).astype(ml_dtypes.bfloat16)
+        wanted = joined(array, groups, axis)
+        assert np.array_equal(in_pairs(array, groups, axis).reshape(-1), wanted.reshape(-1))
+    target = np.zeros(3 * 3 * 7, np.int32)
+    array = draw((3, 5, 7)).astype(ml_dtypes.bfloat16)
+    interpret(pairs_program(4), array.view(np.uint16).reshape(-1), target, 3, 5, 7, 2)
+    assert np.array_equal(target, joined(array, 1, 1).reshape(-1))
+
+
+@pytest.mark.parametrize("case", [PAIRED[i] for i in (0, 2, 3, 9, 10, 13)], ids=str)
+def test_the_interpreter_stays_within_bounds(monkeypatch, case):
+    monkeypatch.setattr("rushlight.kernels.correlation.compiled", lambda key, build: Interpreted(build))
+    arrays, options = operands(case, np.float32)
+    input, weight, bias, grad = half(arrays)
+    groups, dtype = options[-1], np.dtype(np.int32)
+    found, d_input, _ = reference(input, weight, grad, *options)
+    x, w = in_pairs(input, groups), in_pairs(weight)
+    result = np.zeros(grad.shape, input.dtype)
+    forward = plan_forward(x.shape, w.shape, grad.shape[2:], dtype, True, *options, 16)
+    forward(x, w, bias.astype(np.float32), result)
+    check(result, found + bias.astype(np.float64).reshape(-1, *[1] * (grad.ndim - 2)))
+    g, w = in_pairs(grad, groups), in_pairs(weight, groups, 0)
+    result = np.zeros(input.shape, input.dtype)
+    for phase in plan_input_gradient(g.shape, w.shape, input.shape, dtype, *options, 16)[0]:
+        phase(g, w, None, result)
+    check(result, d_input)
+
+
+class Interpreted:
+    """A kernel that is interpreted, with bounds checked."""
+
+    def __init__(self, build):
+        self.program = build()
+        self.alone = self.threaded = lambda *arguments: interpret(self.program, *map(_flat, arguments), workers=2)
+
+
+def _flat(argument):
+    return argument.reshape(-1) if isinstance(argument, np.ndarray) else argument
+
+
+def test_one_channel_has_no_partner(monkeypatch):
+    monkeypatch.setattr(convolution_pairs.host, "has_dots", lambda: True)
+    assert convolution_pairs.pays("bf16", 2) and not convolution_pairs.pays("bf16", 1)
+    assert not convolution_pairs.pays("f16", 2)
