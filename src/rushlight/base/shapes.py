@@ -19,7 +19,9 @@ def wrap_dim(dim, ndim):
 
 def wrap_dims(dims, ndim):
     """Every dim of ``dims`` counted from the front; one that appears twice is an error."""
-    wrapped = tuple(wrap_dim(d, ndim) for d in dims)
+    if len(dims) == 1:
+        return (wrap_dim(dims[0], ndim),)
+    wrapped = tuple([wrap_dim(d, ndim) for d in dims])
     if len(set(wrapped)) != len(wrapped):
         seen = set()
         for d in wrapped:

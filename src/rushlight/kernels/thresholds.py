@@ -119,8 +119,9 @@ MODULE_OF = {name: module for module, operations in OPERATIONS.items() for name 
 # as fast as one thread until operands leave the second-level cache; of formulas it makes several passes (gelu of 1,024
 # elements: 16 us against 1.5). Measured where both take the same time, doubled for what the first call loads: exp, log
 # and their like from 4,096 elements (8,192: 2.6 us against 3.3), sums and products from 16,384, formulas of few steps
-# (relu) from 2,048 (4,096: 1.3 us against 4.6), those of many from 512 (1,024: 1.2 us against 2.3 and more).
-_UFUNC, _MATH, _LIGHT, _FORMULA = 16384, 4096, 2048, 512
+# (relu) from 2,048 (4,096: 1.3 us against 4.6). Formulas of many steps, activations of networks and their like, win from
+# the start (gelu of 32: 1.2 us against 9.6, softplus 1.2 against 4.6), which is worth loading the room for.
+_UFUNC, _MATH, _LIGHT, _FORMULA = 16384, 4096, 2048, 16
 HALVES = (
     512  # elements of half precision, of any operation: NumPy takes 4 ns for each (10,000 multiplied: 41 us against 5)
 )

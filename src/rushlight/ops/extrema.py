@@ -31,12 +31,15 @@ def take_positions(array, positions, axis):
     """The elements at ``positions`` (reduced along ``axis``), in the reduced shape."""
     if array.ndim == 0:
         return array.copy()
-    return np.take_along_axis(array, np.expand_dims(positions, axis), axis).squeeze(axis)
+    ndim, length = array.ndim, array.shape[axis]
+    lines = array if axis == ndim - 1 else array.transpose(*range(axis), *range(axis + 1, ndim), axis)
+    starts = np.arange(0, array.size, length).reshape(positions.shape)
+    return lines.reshape(-1).take(starts + positions)
 
 
 def _arg(array, axis, largest):
     """The position of the extreme along ``axis``; the first NaN wins."""
-    return np.argmax(array, axis=axis) if largest else np.argmin(array, axis=axis)
+    return array.argmax(axis) if largest else array.argmin(axis)
 
 
 def _extreme_all(name, ufunc):

@@ -31,7 +31,12 @@ def spread(value, dim, keepdim, shape):
 
 def count_of(shape, dim):
     """How many elements of ``shape`` each result of a reduction over ``dim`` combines."""
-    return math.prod(shape[axis] for axis in axes_of(dim, len(shape)))
+    return count_along(shape, axes_of(dim, len(shape)))
+
+
+def count_along(shape, axes):
+    """How many elements of ``shape`` lie along ``axes``, counted from the front."""
+    return shape[axes[0]] if len(axes) == 1 else math.prod([shape[axis] for axis in axes])
 
 
 def accumulator(dtype):
@@ -163,7 +168,7 @@ class mean:
         axes = axes_of(dim, self.ndim)
         wide = np.dtype(accumulator(kind))
         total = reduce_sum(self, axes, keepdim, wide)
-        return (total / wide.type(count_of(self.shape, axes or None))).astype(kind, copy=False)
+        return (total / wide.type(count_along(self.shape, axes))).astype(kind, copy=False)
 
     def d_self(grad, shape, dim, keepdim):
         return spread(grad, dim, keepdim, shape) / count_of(shape, dim)
@@ -263,15 +268,14 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
 def _truth(name, ufunc, doc):
     class record:
         def forward(self, dim, keepdim):
-            dims = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
-            axes = tuple(range(self.ndim)) if dims is None else wrap_dims(tuple(dims), self.ndim)
+            axes = None if dim is None else wrap_dims(dim, self.ndim)
             if not self.ndim:
                 axes = None
             found = np.asarray(ufunc.reduce(self != 0 if self.dtype.kind != "b" else self, axis=axes, keepdims=keepdim))
             return found.astype(np.uint8) if self.dtype == np.uint8 else found
 
     record.__name__, record.__doc__ = name, doc
-    return op(f"{name}(Tensor self, any dim=None, bool keepdim=False) -> Tensor")(record)
+    return op(f"{name}(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")(record)
 
 
 any = _truth("any", np.logical_or, "Whether some element is true (not zero), in all or along ``dim``.")
@@ -298,11 +302,13 @@ class logsumexp:
         if not wide.size:
             top = np.zeros((), wide.dtype)
         else:
-            top = np.real(wide).max(axis=axes, keepdims=True)
-            top = np.where(np.isfinite(top), top, 0).astype(top.dtype)
+            top = np.maximum.reduce(wide.real, axes, keepdims=True)
+            finite = np.isfinite(top)
+            if not np.logical_and.reduce(finite, None):
+                top = np.where(finite, top, top.dtype.type(0))
         found = np.log(add_up(np.exp(wide - top), axes, True)) + top
         if not keepdim:
-            found = found.reshape([n for d, n in enumerate(found.shape) if d not in axes])
+            found = found.squeeze(axes)
         return np.asarray(found).astype(self.dtype, copy=False)
 
     def d_self(grad, self, dim, keepdim, result):

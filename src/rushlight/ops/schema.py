@@ -60,10 +60,21 @@ class Argument:
         self.check = _CHECKS.get(re.sub(r"\d+", "", self.type), _any)
         self.accepts = _EXACT.get(self.type, _NOTHING)  # classes whose values need no look
 
+    @property
+    def is_required(self):
+        """Whether a call must give it."""
+        return self.default is _REQUIRED
+
+    @property
+    def is_int_list(self):
+        """Whether it is a list of ints, for which one may stand."""
+        return self.type.startswith("int[")
+
     def quick_classes(self):
         """The exact classes of values that need no check or conversion at all; None where values must be looked into."""
         if self.is_tensor:
-            return OPTIONAL_TENSOR_CLASSES if self.optional else TENSOR_CLASSES if self.type == "Tensor" else None
+            found = OPTIONAL_TENSOR_CLASSES if self.optional else TENSOR_CLASSES
+            return found if self.type == "Tensor" else found | {int, float}
         found = {"int[]": {tuple, Size}, "Tensor[]": None, "any": None}.get(self.type, _EXACT.get(self.type))
         if found is None:
             return None
@@ -106,6 +117,10 @@ class Schema:
         self.has_lists = any(a.is_list for a in self.arguments)
         self.untyped_positions = tuple(i for i, a in enumerate(self.arguments) if a.type == "any")
         self.varargs = next((i for i, a in enumerate(self.arguments) if a.varargs), None)
+
+    def place_of(self, name):
+        """The position of the argument that a call means by ``name``; None where there is none."""
+        return self.index.get(name, self.index.get(_ALIASES.get(name)))
 
     def bind(self, args, kwargs):
         """The values of all arguments, in schema order, checked and converted; TypeError in PyTorch's words."""

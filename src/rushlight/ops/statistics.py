@@ -7,7 +7,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from .reduce import add_up, axes_of, count_of, spread
+from .reduce import add_up, axes_of, count_along, count_of, spread
 from .table import composite, conj, functions, is_half, op, widened
 
 
@@ -20,7 +20,7 @@ def _variance(name, array, dim, correction, keepdim):
     axes = axes_of(dim, array.ndim)
     wide = widened(array)
     real = wide.real.dtype.type
-    count = count_of(array.shape, axes or None)
+    count = count_along(array.shape, axes)
     mean = add_up(wide, axes, True) / real(count)
     centred = wide - mean
     if wide.dtype.kind == "c":

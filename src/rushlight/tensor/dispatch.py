@@ -8,6 +8,7 @@ the general path, `run`, which promotes, broadcasts, checks and explains.
 from __future__ import annotations
 
 from functools import partial
+from operator import itemgetter
 from types import FunctionType
 
 import numpy as np
@@ -30,6 +31,7 @@ from .writes import write_out
 
 ndarray = np.ndarray
 FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
+NUMBERS = frozenset((int, float))  # classes of numbers that stand for tensors
 
 
 def general(op):
@@ -55,30 +57,36 @@ def general(op):
 def short(op):
     """The function of an operation on plain tensors and plain values: its short path, then the general one.
 
-    Positional arguments whose classes are exactly those of the schema go to forward at once.
+    Arguments whose classes are exactly those of the schema go to forward at once.
     """
     slow = general(op)
     own_name, forward = op.name, op.forward
     elements, is_view = elements_of(op.name), op.kind == table.VIEW
-    known = {}  # classes of the arguments of a call -> its signature, empty where `short` cannot run it
+    known = {}  # classes of the arguments of a call, and names -> its signature, empty where `short` cannot run it
 
     def call(*args, **kwargs):
-        if kwargs or INTERPOSERS:
+        if INTERPOSERS:
             return slow(*args, **kwargs)
-        classes = (*map(type, args),)
+        classes = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
         signature = known.get(classes)
         if signature is None:
-            signature = known[classes] = short_call(schema_of(op), op, classes) or ()
+            names = dict(zip(kwargs, classes[len(args) + len(kwargs) :]))
+            signature = None if op.refuse else short_call(schema_of(op), op, classes[: len(args)], names)
+            known[classes] = signature = signature or ()
         if not signature:
-            return slow(*args)
-        schema, rest, tensors, int_lists, gathers, node_type = signature
+            return slow(*args, **kwargs)
+        schema, rest, tensors, int_lists, gathers, node_type, arrange = signature
         if gathers:
             args = args[0], args[1:]
+        values = args + rest if arrange is None else arrange((*args, *kwargs.values(), *rest))
         for position in int_lists:
-            for item in args[position]:
+            value = values[position]
+            if value.__class__ is int:
+                values = (*values[:position], (value,) * schema.arguments[position].repeat, *values[position + 1 :])
+                continue
+            for item in value:
                 if item.__class__ is not int:
-                    return slow(*args)
-        values = args + rest
+                    return slow(*args, **kwargs)
         arrays = [*values]
         tracked = large = False
         for position in tensors:
@@ -113,12 +121,13 @@ def short(op):
     return named(call, op)
 
 
-def short_call(schema, op, classes):
+def short_call(schema, op, classes, keywords=None):
     """How `short` runs a call with positional arguments of these classes; None where it cannot.
 
-    Returns the schema, the values of the arguments left out, the positions of tensors and of lists of ints, whether the
-    ints after the first argument are to be gathered into one such list, and the class of the nodes, unless arguments
-    decide on it.
+    ``keywords`` are the classes of arguments by name. Returns the schema, the values of the arguments left out, the
+    positions of tensors and of ints where lists of them may stand, whether the ints after the first argument are to be
+    gathered into one such list, the class of the nodes, unless arguments decide on it, and what puts arguments by name and
+    all defaults into the schema's order, None without names.
     """
     gathers = len(classes) > 1 and schema.varargs == 1 and classes[1] is int
     if gathers:
@@ -126,19 +135,34 @@ def short_call(schema, op, classes):
             return None
         classes = classes[0], tuple
     count, arguments = len(classes), schema.arguments
-    if op.refuse or any(a.is_list for a in arguments) or not schema.required <= count <= schema.positional:
+    if schema.has_lists or count > schema.positional:
         return None
-    accepted = [argument.quick_classes() for argument in arguments[: schema.positional]]
-    if None in accepted or any(cls not in some for cls, some in zip(classes, accepted)):
-        return None
-    given = [(i, a) for i, (cls, a) in enumerate(zip(classes, arguments)) if cls is not type(None)]
-    tensors = tuple(i for i, a in given if a.is_tensor)
-    int_lists = tuple(i for i, a in given if a.type.startswith("int["))
-    rest = schema.defaults[count:]
+    given = dict(enumerate(classes))
+    for name, cls in (keywords or {}).items():
+        place = schema.place_of(name)
+        if place is None or place in given:
+            return None
+        given[place] = cls
+    for place, argument in enumerate(arguments):
+        accepted = argument.quick_classes()
+        if place in given:
+            if accepted is None or not (given[place] in accepted or (given[place] is int and argument.is_int_list)):
+                return None
+        elif argument.is_required:
+            return None
+    present = {place for place, cls in given.items() if cls is not type(None)}
+    tensors = tuple(place for place in sorted(present) if arguments[place].is_tensor and given[place] not in NUMBERS)
+    int_lists = tuple(place for place in sorted(present) if arguments[place].is_int_list)
+    rest, arrange = schema.defaults[count:], None
+    if keywords:
+        passed = {place: number for number, place in enumerate(given)}
+        rest = schema.defaults
+        arrange = itemgetter(*(passed.get(place, len(given) + place) for place in range(schema.count)))
     node_type = None
     if op.node_by_presence:
-        node_type = node_class_of(op, (*(None if cls is type(None) else cls for cls in classes), *rest))
-    return schema, rest, tensors, int_lists, gathers, node_type
+        kinds = (given.get(place, argument.default) for place, argument in enumerate(arguments))
+        node_type = node_class_of(op, [None if kind is type(None) else kind for kind in kinds])
+    return schema, rest, tensors, int_lists, gathers, node_type, arrange
 
 
 def _link_short(op, schema, values, result, tracked):

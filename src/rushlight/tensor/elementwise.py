@@ -70,7 +70,7 @@ def _large_result(op, operands, options, common, result, out):
     """What the generated kernel gives, converting operands on their way in; NotImplemented for small ones or without."""
     elements = elementwise_elements(op)
     if common is not None and common.itemsize == 2 and common.is_floating_point:
-        elements = min(elements, HALVES)
+        elements = HALVES
     size = 1
     for value in operands:
         if hasattr(value, "_edge"):

@@ -22,23 +22,31 @@ from ..ops.table import functions
 from .base import new_tensor, quiet, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
-from .dispatch import general, named, record_result, short
+from .dispatch import general, named, record_result, short, short_call
 from .elementwise import array_function, broadcast_size
 from .fast_nodes import Placeholder, binary_recorders, tracked_unary
 from .interposers import INTERPOSERS
 
 ndarray, asarray = np.ndarray, np.asarray
 NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
-NUMBERS = frozenset((*NATIVE_FLOATS, *(np.dtype(kind) for kind in "bhilBHILFD")))
+INTEGERS = frozenset(np.dtype(kind) for kind in "bhilBHIL")
+COMPLEX_NUMBERS = frozenset(np.dtype(kind) for kind in "FD")
+BITS = INTEGERS | {dtypes.BOOL_ARRAY}
 COMPLEXES = dtypes.COMPLEXES
+NOTHING = ()
 MISSING = object()  # the second operand of a call that names it otherwise: pow(x, exponent=2)
 BOOL = dtypes.BOOL_ARRAY
-RULES = (table.PROMOTE, table.FLOAT, table.COMPARE)
+RULES = (table.PROMOTE, table.FLOAT, table.COMPARE, table.INTEGRAL)
+# The dtypes in which operations of two operands are computed as they are, by dtype rule.
+READY = dict.fromkeys(RULES, NATIVE_FLOATS | INTEGERS | COMPLEX_NUMBERS) | {
+    table.FLOAT: NATIVE_FLOATS,
+    table.INTEGRAL: BITS,
+}
 
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
 # What NumPy raises where the general path has to say what is wrong, or has to compute without warnings.
-NUMPY_REFUSES = (ValueError, RuntimeWarning, FloatingPointError)
+NUMPY_REFUSES = (ValueError, OverflowError, RuntimeWarning, FloatingPointError)
 
 # Operations that hardly ever make NumPy warn: they call it directly, the others with its warnings off.
 CALM = frozenset(
@@ -79,7 +87,7 @@ def unary(op):
     """The function of a one-operand operation."""
     slow = general(op)
     compute, rule = op.ufunc, default_rule(op)
-    ready = ready_dtypes(op, NATIVE_FLOATS)
+    ready = ready_dtypes(op, BITS if rule == table.INTEGRAL else NATIVE_FLOATS)
     if compute is None and op.element is not None:
         compute = array_function(op)
     if compute is None or rule not in RULES:
@@ -113,59 +121,45 @@ def unary(op):
 def elementwise(op):
     """The function of an operation with any number of operands and options: short where all operands have one dtype."""
     slow = general(op)
-    schema = schema_of(op)
     rule = default_rule(op)
     if rule not in (*RULES, table.MASKED):
         return slow
-    evaluate = op.numpy or array_function(op)
+    schema, evaluate, check = schema_of(op), op.numpy or array_function(op), op.check
     ready = ready_dtypes(op, NATIVE_FLOATS)
-    kinds = tuple(argument.is_tensor for argument in schema.arguments)
-    defaults = tuple(argument.default for argument in schema.arguments)
-    names = {argument.name: i for i, argument in enumerate(schema.arguments)}
-    masked = rule == table.MASKED
-    check = op.check
-    elements, large = _route(op, quiet.later(evaluate), sum(kinds))
+    leading = int(rule == table.MASKED)  # the operand whose dtype is that of the computation; before it stands a mask
+    elements, large = _route(op, quiet.later(evaluate), sum(argument.is_tensor for argument in schema.arguments))
+    known = {}  # classes of the arguments of a call, and names -> what `_short_operands` says of it
 
     def call(*args, **kwargs):
-        values = [*args, *defaults[len(args) :]]
-        for name, value in kwargs.items():
-            place = names.get(name, 0)
-            if place < len(args) or not place:
-                return slow(*args, **kwargs)
-            values[place] = value
-        first = values[masked] if len(args) > masked else None
-        if INTERPOSERS or first.__class__ not in PLAIN_CLASSES or len(values) != len(kinds):
+        classes = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
+        signature = known.get(classes)
+        if signature is None:
+            signature = known[classes] = _short_operands(op, schema, leading, classes, len(args), kwargs)
+        if not signature or INTERPOSERS:
             return slow(*args, **kwargs)
-        dtype = first._array.dtype
+        rest, arrange, tensors, numbers = signature
+        values = args + rest if arrange is None else arrange((*args, *kwargs.values(), *rest))
+        arrays = [*values]
+        dtype = values[leading]._array.dtype
         if dtype not in ready:
             return slow(*args, **kwargs)
-        arrays, tracked, size = [], False, 1
-        for value, is_operand in zip(values, kinds):
-            kind = value.__class__
-            if kind in PLAIN_CLASSES:
-                array = value._array
-                if array.dtype is not dtype and not (masked and not arrays and array.dtype is BOOL):
-                    return slow(*args, **kwargs)
-                tracked = tracked or value._edge is not None
-                size *= array.size
-                arrays.append(array)
-            elif kind is float or kind is int:
-                if is_operand:
-                    array = number_array(value, dtype)
-                    arrays.append(array)
-                else:
-                    arrays.append(value)
-            elif value is None or (kind is str and not is_operand):
-                arrays.append(value)
-            else:
+        tracked, size = False, 1
+        for place in tensors:
+            value = values[place]
+            array = arrays[place] = value._array
+            if array.dtype is not dtype and not (place < leading and array.dtype is BOOL):
                 return slow(*args, **kwargs)
+            tracked = tracked or value._edge is not None
+            size *= array.size
         if check is not None:
             check(*values)
         try:
-            if size >= elements > first._array.size:
-                size = broadcast_size(*[array for array in arrays if array.__class__ is ndarray])
+            for place in numbers:
+                arrays[place] = number_array(values[place], dtype)
+            if size >= elements > arrays[tensors[0]].size:
+                size = broadcast_size(*[arrays[place] for place in tensors])
             found = quiet.run(evaluate, *arrays) if size < elements else large(*arrays)
-        except ValueError:
+        except (ValueError, OverflowError):
             return slow(*args, **kwargs)
         result = wrap(found)
         if tracked and state.recording:
@@ -173,6 +167,24 @@ def elementwise(op):
         return result
 
     return named(call, op)
+
+
+def _short_operands(op, schema, leading, classes, count, kwargs):
+    """How `elementwise` runs a call with ``count`` positional arguments, others by name; () where it cannot.
+
+    Returns the values of the arguments left out, what arranges all (`short_call`), and the places of tensors and of numbers
+    among the operands.
+    """
+    names = dict(zip(kwargs, classes[count + len(kwargs) :]))
+    signature = short_call(schema, op, classes[:count], names)
+    if signature is None:
+        return ()
+    _, rest, tensors, _, _, _, arrange = signature
+    if leading not in tensors:
+        return ()
+    given = dict(enumerate(classes[:count])) | {schema.place_of(name): cls for name, cls in names.items()}
+    numbers = (p for p, cls in given.items() if schema.arguments[p].is_tensor and cls in (int, float))
+    return rest, arrange, tensors, (*numbers,)
 
 
 def fused(op):
@@ -202,10 +214,10 @@ def fused(op):
 def binary(op, operator=False):
     """The function of a two-operand operation, or its ``operator`` form, which leaves foreign operands alone."""
     slow = operator_form(general(op)) if operator else general(op)
-    compute, rule = op.ufunc, default_rule(op)
+    compute, rule = op.ufunc or op.numpy, default_rule(op)
     if compute is None or rule not in RULES:
         return slow
-    ready = ready_dtypes(op, NATIVE_FLOATS if rule == table.FLOAT else NUMBERS)
+    ready = ready_dtypes(op, READY[rule])
     operate = _operate(op, slow, compute, ready, op.differentiable and rule != table.COMPARE)
     if operator:
         return named(operate, op)
@@ -220,8 +232,10 @@ def binary(op, operator=False):
 
 def _operate(op, slow, compute, ready, may_track):
     """The short path of two operands: compute at once, then make a node if one of them is tracked."""
-    ready_for_number = ready & NATIVE_FLOATS
     with_number = op.with_number
+    # The classes of numbers that are second operands; a formula of its own for numbers is one for floats.
+    numbers = {d: WITH_NUMBERS[d] for d in ready & (WITH_NUMBERS.keys() if with_number is None else NATIVE_FLOATS)}
+    check = op.check if op.ufunc is None else None
     pair, number = binary_recorders(op)
     if compute not in CALM:
         ufunc = compute
@@ -242,6 +256,8 @@ def _operate(op, slow, compute, ready, may_track):
             y = other._array
             if y.dtype is not dtype or dtype not in ready:
                 return slow(input, other)
+            if check is not None:
+                check(input, other)
             try:
                 size = x.size
                 if size < elements and size * y.size >= elements and x.shape != y.shape:
@@ -251,12 +267,14 @@ def _operate(op, slow, compute, ready, may_track):
                 return slow(input, other)
             edge, other_edge = input._edge, other._edge
             record = pair
-        elif (kind is float or kind is int) and dtype in ready_for_number:
+        elif kind in numbers.get(dtype, NOTHING):
+            if check is not None:
+                check(input, other)
             if with_number is None or x.size >= elements:
-                y = cached((other, dtype))
-                if y is None:
-                    y = number_array(other, dtype)
                 try:
+                    y = cached((other, dtype))
+                    if y is None:
+                        y = number_array(other, dtype)
                     found = compute(x, y) if x.size < elements else large(x, y)
                 except NUMPY_REFUSES:
                     return slow(input, other)

@@ -177,7 +177,7 @@ def inplace_only(op):
             classes = (*map(type, args),)
             signature = known.get(classes)
             if signature is None:
-                signature = short_call(schema_of(op), op, classes)
+                signature = None if op.refuse else short_call(schema_of(op), op, classes)
                 simple = signature is not None and not signature[3] and not signature[4]
                 signature = known[classes] = signature if simple else ()
             if signature:
