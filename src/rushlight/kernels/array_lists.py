@@ -27,7 +27,22 @@ def list_code():
     """
     return f"""
 define ptr @begins(ptr %self, ptr %arguments, i64 %given) nounwind {{
-start:
+{_arguments()}
+{_each_array()}
+{_each_axis()}
+{_result()}
+}}
+@true = external global i8
+@false = external global i8
+@ndarray_type = external global i8
+declare i64 @PyLong_AsSsize_t(ptr)
+declare void @Py_IncRef(ptr)
+"""
+
+
+def _arguments():
+    """The arguments as machine values, and what the first array is like."""
+    return f"""start:
   %list = load ptr, ptr %arguments
   %axis_at = getelementptr ptr, ptr %arguments, i64 1
   %axis_object = load ptr, ptr %axis_at
@@ -45,8 +60,12 @@ start:
   {_field("first_lengths", "%first", _LENGTHS, "ptr")}
   {_field("first_dtype", "%first", _DTYPE, "ptr")}
   %rank = sext i32 %first_rank to i64
-  br label %more
-more:
+  br label %more"""
+
+
+def _each_array():
+    """The loop over the arrays: stores where one begins, and leaves for ``done`` if it is not like the first."""
+    return f"""more:
   %k = phi i64 [0, %start], [%next_k, %fits]
   %begin = phi i64 [0, %start], [%next_begin, %fits]
   %place = getelementptr i64, ptr %begins, i64 %k
@@ -71,8 +90,12 @@ array:
   %same_dtype = icmp eq ptr %item_dtype, %first_dtype
   %both = and i1 %same_rank, %same_dtype
   %comparable = and i1 %both, %flat
-  br i1 %comparable, label %axes, label %done
-axes:
+  br i1 %comparable, label %axes, label %done"""
+
+
+def _each_axis():
+    """The loop over an array's axes: its extent along the axis given, if it is as long as the first along all others."""
+    return """axes:
   %d = phi i64 [0, %array], [%next_d, %following]
   %extent = phi i64 [1, %array], [%next_extent, %following]
   %another = icmp slt i64 %d, %rank
@@ -90,8 +113,12 @@ across:
 following:
   %next_extent = phi i64 [%length, %compare], [%extent, %across]
   %next_d = add i64 %d, 1
-  br label %axes
-fits:
+  br label %axes"""
+
+
+def _result():
+    """The end of the loop over the arrays, and whether it came to the last."""
+    return """fits:
   %step = mul i64 %extent, %unit
   %next_begin = add i64 %begin, %step
   %next_k = add i64 %k, 1
@@ -100,14 +127,7 @@ done:
   %complete = icmp eq i64 %k, %count
   %verdict = select i1 %complete, ptr @true, ptr @false
   call void @Py_IncRef(ptr %verdict)
-  ret ptr %verdict
-}}
-@true = external global i8
-@false = external global i8
-@ndarray_type = external global i8
-declare i64 @PyLong_AsSsize_t(ptr)
-declare void @Py_IncRef(ptr)
-"""
+  ret ptr %verdict"""
 
 
 @functools.cache

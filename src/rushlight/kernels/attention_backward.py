@@ -67,11 +67,11 @@ class _Backward:
 
     def _cleared(self, name, letters, batch, head, columns):
         """One matrix of a gradient, filled with zeros."""
-        builder, lanes, zeros = self.builder, self.layout.lanes, self.parts.splat(0)
+        builder, lanes = self.builder, self.layout.lanes
         place = self._at(name, letters, batch, head)
         with builder.loop(0, self.size["keys"]) as loop:
             row = builder.offset(place, loop.index * self.size[f"{letters}_row"])
-            builder.for_lanes(0, self.size[columns], lanes, lambda i, mask, _: builder.store(zeros, row, i, mask))
+            builder.clear(row, self.size[columns], lanes)
         return place
 
     def _areas(self):

@@ -338,3 +338,12 @@ class Builder:
             lambda: [self.value(v, c.type) for v, c in zip(body(whole, mask, loop.results) or [], carry, strict=True)],
             lambda: loop.results,
         )
+
+    def clear(self, target, count, lanes, whole=False):
+        """Zeros in ``count`` elements from ``target`` on; ``whole``: the count is known to be a multiple of the lanes."""
+        zero = self.constant(0, target.type.element.with_lanes(lanes))
+        if not whole:
+            self.for_lanes(0, count, lanes, lambda index, mask, _: self.store(zero, target, index, mask))
+            return
+        with self.loop(0, count, lanes) as place:
+            self.store(zero, target, place.index)

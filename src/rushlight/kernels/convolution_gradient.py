@@ -26,7 +26,7 @@ from .plans import Plans
 from .program import Program
 from .routing import kernel_for
 from .value_types import NUMPY
-from .window_staging import STAGE_NUMBERS, Numbers, clear, stage_function, stage_numbers
+from .window_staging import STAGE_NUMBERS, Numbers, stage_function, stage_numbers
 
 _ENOUGH_CHUNKS = 8
 _COMBINED_TERMS = 64  # that are added up and laid down together
@@ -174,7 +174,7 @@ def gradient_program(form):
             partial, block * n["block_step"] + (group * n["parts"] + part) * terms * n["padded_channels"]
         )
         sums = builder.offset(turned, 0) if form.few else target
-        clear(builder, sums, terms * sums_step, form.lanes)
+        builder.clear(sums, terms * sums_step, form.lanes, whole=True)
         sample = (block * n["samples"] // n["blocks"], (block + 1) * n["samples"] // n["blocks"])
         out_volume = n["depth_out"] * n["height_out"] * n["width_out"]
 

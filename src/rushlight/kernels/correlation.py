@@ -224,11 +224,8 @@ def correlation_program(form):
         functions.append(turn)
     _pack_weights(builder, n, form, turn, weight, packed, weight_terms)
     with builder.parallel(n["chunks"]) as chunk:
-        part, rest = chunk % n["parts"], chunk // n["parts"]
-        tile, rest = rest % n["tiles"], rest // n["tiles"]
-        depth, image = rest % n["depth_out"], rest // n["depth_out"]
+        part, row, depth, image = _tile_of(n, chunk)
         group = image % n["groups"]
-        row = tile * n["tile_rows"]
         rows = builder.minimum(n["tile_rows"], n["height_out"] - row)
         columns = (rows - 1) * n["pitch"] + n["width_out"]
         area = builder.offset(scratch, builder.worker() * n["area"])
@@ -259,6 +256,13 @@ def correlation_program(form):
                     builder, n, form, micros, form.rows - 1, n["high_blocks"], (low_first, end), vectors, tile_values
                 )
     return Program("correlation", [*functions, builder.function])
+
+
+def _tile_of(n, chunk):
+    """What a chunk of work is about: the part of the output channels, the first row of a tile, its depth and image."""
+    part, rest = chunk % n["parts"], chunk // n["parts"]
+    tile, rest = rest % n["tiles"], rest // n["tiles"]
+    return part, tile * n["tile_rows"], rest % n["depth_out"], rest // n["depth_out"]
 
 
 def spreading(form):

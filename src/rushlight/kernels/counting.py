@@ -31,8 +31,7 @@ def _chunks(builder, count, chunks, tables, bins, body):
     """``body(first, end, table, chunk)`` for each chunk, its table of ``bins`` numbers being zero."""
     with builder.parallel(chunks) as chunk:
         table = builder.offset(tables, chunk * bins)
-        zeros = builder.constant(0, table.type.element.with_lanes(8))
-        builder.for_lanes(0, bins, 8, lambda at, mask, carry: builder.store(zeros, table, at, mask))
+        builder.clear(table, bins, 8)
         body(chunk * count // chunks, (chunk + 1) * count // chunks, table, chunk)
 
 

@@ -17,7 +17,7 @@ from .kernel import compiled, pool
 from .matmul_packing import turning
 from .program import Program
 from .scratch import scratch
-from .window_staging import Numbers, clear
+from .window_staging import Numbers
 
 _LARGEST_IMAGE = 1024  # pixels; rows of larger ones fill vectors
 ENOUGH_CHUNKS = 8
@@ -45,12 +45,10 @@ PADDED_NUMBERS = (
     "padded",  # its elements, for all lanes
     "first",  # where the first window begins in it
 )
+BLOCK_NUMBERS = ("samples", "sample_blocks", "channels", "channel_groups")
 NUMBERS = (
     *PADDED_NUMBERS,
-    "samples",
-    "sample_blocks",
-    "channels",
-    "channel_groups",
+    *BLOCK_NUMBERS,
     "taps",
     "outputs",  # elements of the turned outputs
     "area",
@@ -68,21 +66,19 @@ def depthwise_program(form):
     source, weight, bias, out, own, numbers, offsets = builder.parameters
     n = Numbers(builder, numbers, NUMBERS)
     with builder.parallel(n["channel_groups"] * n["sample_blocks"]) as chunk:
-        first_channel, block = chunk // n["sample_blocks"] * lanes, chunk % n["sample_blocks"]
-        channels = builder.minimum(n["channels"] - first_channel, lanes)
+        first_channel, channels, samples = block_of(builder, n, lanes, chunk)
         padded = builder.offset(own, builder.worker() * n["area"])
         sums = builder.offset(padded, n["padded"])
         weights = builder.offset(sums, n["outputs"])
         turned = builder.offset(weights, n["taps"] * lanes)
         zero = builder.constant(0, f"{scalar}x{lanes}")
-        clear(builder, padded, n["padded"], lanes)
+        builder.clear(padded, n["padded"], lanes, whole=True)
         begin = builder.offset(weight, first_channel * n["taps"])
         builder.call(gather, begin, weights, n["taps"], lanes, n["taps"], channels)
         start = zero
         if form.biased:
             start = builder.load(bias, first_channel, lanes, builder.first_lanes(channels, lanes))
-        first, end = block * n["samples"] // n["sample_blocks"], (block + 1) * n["samples"] // n["sample_blocks"]
-        with builder.loop(first, end) as sample:
+        with builder.loop(*samples) as sample:
             number = sample.index * n["channels"] + first_channel
             image = n["height"] * n["width"]
             builder.call(gather, builder.offset(source, number * image), turned, image, lanes, image, channels)
@@ -95,6 +91,14 @@ def depthwise_program(form):
                 width = builder.minimum(image_out - pixel.index, lanes)
                 builder.call(spread, strip, to, lanes, image_out, channels, width)
     return Program("depthwise", [gather, spread, builder.function])
+
+
+def block_of(builder, n, lanes, chunk):
+    """What a chunk of work is about: its first channel, how many channels, and the samples from one to another."""
+    first_channel, block = chunk // n["sample_blocks"] * lanes, chunk % n["sample_blocks"]
+    channels = builder.minimum(n["channels"] - first_channel, lanes)
+    first, end = (place * n["samples"] // n["sample_blocks"] for place in (block, block + 1))
+    return first_channel, channels, (first, end)
 
 
 def pad(builder, n, lanes, turned, padded):

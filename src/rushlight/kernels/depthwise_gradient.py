@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from .builder import Builder
-from .depthwise import ENOUGH_CHUNKS, PADDED_NUMBERS, fits, pad, padded_numbers
+from .depthwise import BLOCK_NUMBERS, ENOUGH_CHUNKS, PADDED_NUMBERS, block_of, fits, pad, padded_numbers
 from .host import host, vector_registers
 from .kernel import compiled, pool
 from .matmul_packing import turning
 from .program import Program
 from .scratch import scratch
-from .window_staging import Numbers, clear
+from .window_staging import Numbers
 
 
 class Form(NamedTuple):
@@ -24,7 +24,7 @@ class Form(NamedTuple):
     taps: int
 
 
-NUMBERS = (*PADDED_NUMBERS, "samples", "sample_blocks", "channels", "channel_groups", "taps", "area")
+NUMBERS = (*PADDED_NUMBERS, *BLOCK_NUMBERS, "taps", "area")
 
 
 def gradient_program(form):
@@ -38,16 +38,14 @@ def gradient_program(form):
     grad, source, found, own, partial, numbers, offsets = builder.parameters
     n = Numbers(builder, numbers, NUMBERS)
     with builder.parallel(n["channel_groups"] * n["sample_blocks"]) as chunk:
-        first_channel, block = chunk // n["sample_blocks"] * lanes, chunk % n["sample_blocks"]
-        channels = builder.minimum(n["channels"] - first_channel, lanes)
+        first_channel, channels, samples = block_of(builder, n, lanes, chunk)
         padded = builder.offset(own, builder.worker() * n["area"])
         turned = builder.offset(padded, n["padded"])
         flowing = builder.offset(turned, n["height"] * n["width"] * lanes)
         sums = builder.offset(partial, chunk * n["taps"] * lanes)
-        clear(builder, padded, n["padded"], lanes)
-        clear(builder, sums, n["taps"] * lanes, lanes)
-        first, end = block * n["samples"] // n["sample_blocks"], (block + 1) * n["samples"] // n["sample_blocks"]
-        with builder.loop(first, end) as sample:
+        builder.clear(padded, n["padded"], lanes, whole=True)
+        builder.clear(sums, n["taps"] * lanes, lanes, whole=True)
+        with builder.loop(*samples) as sample:
             number = sample.index * n["channels"] + first_channel
             for array, target, image in (
                 (source, turned, n["height"] * n["width"]), (grad, flowing, n["height_out"] * n["width_out"])

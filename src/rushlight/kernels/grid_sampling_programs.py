@@ -208,7 +208,6 @@ def input_gradient_program(form):
     grad, grid, found, parts, targets, samples, channels, height, width, points, group = builder.parameters
     sampled = _Points(builder, form, height, width)
     area, volume = CORNERS * lanes, height * width
-    zero = builder.constant(0, f"{form.scalar}x{lanes}")
     groups = (channels + (group - 1)) // group
     with builder.parallel(samples * groups) as chunk:
         sample, low = chunk // groups, chunk % groups * group
@@ -216,10 +215,7 @@ def input_gradient_program(form):
         first_plane, end_plane = sample * channels + low, sample * channels + high
         numbers = builder.offset(grid, sample * points * 2)
         my_parts, my_targets = (builder.offset(own, builder.worker() * area) for own in (parts, targets))
-        builder.for_lanes(
-            first_plane * volume, end_plane * volume, lanes,
-            lambda index, mask, _: builder.store(zero, found, index, mask),
-        )  # fmt: skip
+        builder.clear(builder.offset(found, first_plane * volume), (end_plane - first_plane) * volume, lanes)
 
         def vector(index, mask, _):
             pair = sampled.loaded(numbers, index, None if mask is None else points - index)

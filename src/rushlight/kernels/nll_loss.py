@@ -116,12 +116,8 @@ def build_gradient(source, weighted, reduction, lanes):
     def piece(number, sample, first, count):
         start = builder.offset(given["out"], sample * given["sample_step"] + first * given["step"])
         place = sample * given["length"] + first
-        zero = builder.constant(0, vector(source, lanes))
         with builder.loop(0, given["strips"]) as strip:
-            target = builder.offset(start, strip.index * given["strip_step"])
-            builder.for_lanes(
-                0, count * given["step"], lanes, lambda index, mask, _: builder.store(zero, target, index, mask)
-            )
+            builder.clear(builder.offset(start, strip.index * given["strip_step"]), count * given["step"], lanes)
 
         def write(index, mask, _):
             found, weight, valid, _ = places.classes(place, index, mask)

@@ -321,10 +321,8 @@ def build_row_gradients(name, operation, lanes, single):
             columns(loop.index, pointers, count, lambda span: sum_rows(span, first, number))
 
     def sum_chunks(span):
-        def terms(pointers, index, mask):
-            return [span.load(p, index, mask) for p in pointers]
-
-        for value, target in zip(span.sums(terms, len(parameters)), results):
+        sums = span.sums(lambda pointers, index, mask: [span.load(p, index, mask) for p in pointers], len(parameters))
+        for value, target in zip(sums, results):
             span.store_own(value, target)
 
     chunked(builder, blocks, 1, lambda block: columns(block, works, chunks, sum_chunks))

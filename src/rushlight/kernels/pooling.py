@@ -193,9 +193,7 @@ def max_pool_program(form):
             add_at_places(builder, target, flowing, tile_places, rows * n["width_out"])
 
     def clear(first, count):
-        zero = builder.constant(0, f"{scalar}x{lanes}")
-        begin = builder.offset(found, first * n["volume"])
-        builder.for_lanes(0, count * n["volume"], lanes, lambda i, mask, _: builder.store(zero, begin, i, mask))
+        builder.clear(builder.offset(found, first * n["volume"]), count * n["volume"], lanes)
 
     before = clear if form.result.startswith("gradient") else None
     over_tiles(builder, n, source, scratch, slab_table, numbers, stage, one_plane, before)
@@ -357,12 +355,11 @@ def put_program(scalar, lanes):
     parameters += [(name, "i64") for name in ("planes", "outputs", "volume", "planes_at_once")]
     builder = Builder("put", parameters)
     grad, places, found, planes, outputs, volume, at_once = builder.parameters
-    zero = builder.constant(0, f"{scalar}x{lanes}")
     with builder.parallel((planes + (at_once - 1)) // at_once) as chunk:
         first = chunk * at_once
         with builder.loop(first, builder.minimum(first + at_once, planes)) as plane:
             target = builder.offset(found, plane.index * volume)
-            builder.for_lanes(0, volume, lanes, lambda i, mask, _: builder.store(zero, target, i, mask))
+            builder.clear(target, volume, lanes)
             first_output = plane.index * outputs
             flowing, at = builder.offset(grad, first_output), builder.offset(places, first_output)
             add_at_places(builder, target, flowing, at, outputs)

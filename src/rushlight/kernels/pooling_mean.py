@@ -208,50 +208,21 @@ def mean_pool_gradient_program(scalar, lanes, step, apart, once):
     grad, found, divisor, scratch, numbers, line_taps, row_places, *column_tables = builder.parameters
     first_columns, tap_columns, column_windows = column_tables
     n = Numbers(builder, numbers, _GRADIENT_NUMBERS)
-    zero = builder.constant(0, f"{scalar}x{lanes}")
 
-    def clear(target, size):
-        builder.for_lanes(0, size, lanes, lambda i, mask, _: builder.store(zero, target, i, mask))
+    def give(row, sums):
+        def piece(index, mask, _):
+            value = builder.load(sums, index, lanes, mask)
+            builder.store(value if once else builder.load(row, index, lanes, mask) + value, row, index, mask)
 
-    def share_out(flowing, share, sums):
-        shares = builder.offset(sums, n["width"] + lanes)
-
-        def window(index, mask, _):
-            builder.store(builder.load(flowing, index, lanes, mask) / builder.load(share, index, lanes), shares, index)
-
-        def column(index, mask, _):
-            windows = builder.load(column_windows, index, lanes)
-            builder.store(builder.gather(shares, windows), sums, index)
-
-        builder.for_lanes(0, n["columns"], lanes, window)
-        builder.store(0, shares, n["columns"])  # of columns in no window
-        builder.for_lanes(0, n["width"], lanes, column)
-
-    def add_up(flowing, share, sums):
-        clear(sums, n["width"])
-        with builder.loop(0, n["tap_count"]) as tap:
-            end = builder.load(first_columns, n["tap_count"] + tap.index)
-            to = builder.offset(sums, builder.load(tap_columns, tap.index))
-
-            def piece(index, mask, _):
-                value = builder.load(flowing, index, lanes, mask) / builder.load(share, index, lanes)
-                place = (to, index, n["step"], lanes, step, mask, end - index)
-                stepped_store(builder, stepped_load(builder, *place) + value, *place)
-
-            builder.for_lanes(builder.load(first_columns, tap.index), end, lanes, piece)
+        builder.for_lanes(0, n["width"], lanes, piece)
 
     def one_line(target, flowing, share, ends, sums):
-        (share_out if apart else add_up)(flowing, share, sums)
-
-        def give(row):
-            def piece(index, mask, _):
-                value = builder.load(sums, index, lanes, mask)
-                builder.store(value if once else builder.load(row, index, lanes, mask) + value, row, index, mask)
-
-            builder.for_lanes(0, n["width"], lanes, piece)
-
+        if apart:
+            _share_out(builder, n, lanes, column_windows, flowing, share, sums)
+        else:
+            _add_up(builder, n, lanes, step, (first_columns, tap_columns), flowing, share, sums)
         with builder.loop(builder.load(ends, 0), builder.load(ends, 1)) as row:
-            give(builder.offset(target, builder.load(row_places, row.index)))
+            give(builder.offset(target, builder.load(row_places, row.index)), sums)
 
     with builder.parallel((n["planes"] + (n["planes_at_once"] - 1)) // n["planes_at_once"]) as chunk:
         first = chunk * n["planes_at_once"]
@@ -259,12 +230,44 @@ def mean_pool_gradient_program(scalar, lanes, step, apart, once):
         with builder.loop(first, builder.minimum(first + n["planes_at_once"], n["planes"])) as plane:
             target = builder.offset(found, plane.index * n["volume"])
             if not once:
-                clear(target, n["volume"])
+                builder.clear(target, n["volume"], lanes)
             with builder.loop(0, n["lines"]) as line:
                 flowing = builder.offset(grad, (plane.index * n["lines"] + line.index) * n["columns"])
                 share = builder.offset(divisor, line.index * n["columns"])
                 one_line(target, flowing, share, builder.offset(line_taps, line.index), sums)
     return Program("mean_pool_gradient", [builder.function])
+
+
+def _share_out(builder, n, lanes, column_windows, flowing, share, sums):
+    """What a line of windows that share no columns gives to each column: the share of the window in which it lies."""
+    shares = builder.offset(sums, n["width"] + lanes)
+
+    def window(index, mask, _):
+        builder.store(builder.load(flowing, index, lanes, mask) / builder.load(share, index, lanes), shares, index)
+
+    def column(index, mask, _):
+        windows = builder.load(column_windows, index, lanes)
+        builder.store(builder.gather(shares, windows), sums, index)
+
+    builder.for_lanes(0, n["columns"], lanes, window)
+    builder.store(0, shares, n["columns"])  # of columns in no window
+    builder.for_lanes(0, n["width"], lanes, column)
+
+
+def _add_up(builder, n, lanes, step, tables, flowing, share, sums):
+    """What a line of windows gives to each column: tap by tap, the shares of the windows that have it there."""
+    first_columns, tap_columns = tables
+    builder.clear(sums, n["width"], lanes)
+    with builder.loop(0, n["tap_count"]) as tap:
+        end = builder.load(first_columns, n["tap_count"] + tap.index)
+        to = builder.offset(sums, builder.load(tap_columns, tap.index))
+
+        def piece(index, mask, _):
+            value = builder.load(flowing, index, lanes, mask) / builder.load(share, index, lanes)
+            place = (to, index, n["step"], lanes, step, mask, end - index)
+            stepped_store(builder, stepped_load(builder, *place) + value, *place)
+
+        builder.for_lanes(builder.load(first_columns, tap.index), end, lanes, piece)
 
 
 class MeanPoolGradient:

@@ -62,16 +62,15 @@ def _prefixes(builder, name, x, identity):
     return x
 
 
+def _row_scan(name, source, result):
+    """The Builder of a scan's program over rows of (rows, length)."""
+    sizes = ("rows", "length", "chunk")
+    return Builder(name, [("x", pointer(source)), ("out", pointer(result)), *((size, "i64") for size in sizes)])
+
+
 def build_rows(name, source, result, scalar, lanes):
     """The Program of scans along rows of (rows, length), one row after the other in each chunk."""
-    parameters = [
-        ("x", pointer(source)),
-        ("out", pointer(result)),
-        ("rows", "i64"),
-        ("length", "i64"),
-        ("chunk", "i64"),
-    ]
-    builder = Builder(name, parameters)
+    builder = _row_scan(name, source, result)
     x, out, rows, length, chunk = builder.parameters
     identity = builder.constant(_identity(name, scalar), vector(scalar, lanes))
     # Adding -0.0 changes nothing, not even zeros, and LLVM has no slow instruction for moving it in, as it has for 0.0.
@@ -105,14 +104,7 @@ def build_log_rows(name, source, result, scalar, lanes):
     one log. Where its elements, or those before, are so far apart that some would be lost beside the largest, and where
     one is not finite, logarithms are added up pair by pair.
     """
-    parameters = [
-        ("x", pointer(source)),
-        ("out", pointer(result)),
-        ("rows", "i64"),
-        ("length", "i64"),
-        ("chunk", "i64"),
-    ]
-    builder = Builder(name, parameters)
+    builder = _row_scan(name, source, result)
     x, out, rows, length, chunk = builder.parameters
     type = vector(scalar, lanes)
     least, neutral, one = (builder.constant(number, type) for number in (-math.inf, -0.0, 1.0))

@@ -60,8 +60,7 @@ class Sorter:
         """How often each value of digit ``number`` occurs, into ``counts``."""
         builder = self.builder
         keys = builder.offset(self.keys[number % 2], area)
-        zeros = builder.constant(0, "i64x8")
-        builder.for_lanes(0, DIGITS, 8, lambda at, mask, _: builder.store(zeros, counts, at, mask))
+        builder.clear(counts, DIGITS, 8)
         with builder.loop(first, end) as loop:
             place = builder.offset(counts, self._digit(builder.load(keys, loop.index), number))
             builder.store(builder.load(place) + 1, place)

@@ -144,13 +144,6 @@ class Numbers:
         return self._builder.load(self._pointer, self._places[name])
 
 
-def clear(builder, target, size, lanes):
-    """Zeros; ``size`` is a multiple of the lanes."""
-    zero = builder.constant(0, target.type.element.with_lanes(lanes))
-    with builder.loop(0, size, lanes) as place:
-        builder.store(zero, target, place.index)
-
-
 def stage_function(scalar, lanes, step_class, filling=0.0):
     """Function that copies channels of a source into the staged layout.
 

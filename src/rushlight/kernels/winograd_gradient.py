@@ -21,7 +21,7 @@ from .matmul_micro import Epilogue, micro_kernel
 from .matmul_packing import turning
 from .program import Program
 from .scratch import scratch
-from .window_staging import Numbers, clear
+from .window_staging import Numbers
 from .winograd_program import PLACES, TAPS, shared_widths, tile_line
 
 _PART = 64  # channels of a block
@@ -92,8 +92,8 @@ def gradient_program(form):
         out_rows = builder.offset(rows, n["rows_area"])
         tiles = builder.offset(out_rows, n["out_rows_area"])
         out_tiles = builder.offset(tiles, n["tiles_step"] * PLACES)
-        clear(builder, sums, n["sums"], lanes)
-        clear(builder, rows, n["rows_area"] + n["out_rows_area"], lanes)
+        builder.clear(sums, n["sums"], lanes, whole=True)
+        builder.clear(rows, n["rows_area"] + n["out_rows_area"], lanes, whole=True)
         first, end = block * n["tile_lines"] // n["blocks"], (block + 1) * n["tile_lines"] // n["blocks"]
         with builder.loop(first, end, n["lines_together"]) as line:
             count = builder.minimum(n["lines_together"], end - line.index)
@@ -136,7 +136,7 @@ def _transform_source(builder, n, form, turn, source, first_channel, rows, tiles
                 plane = builder.offset(images, row * width)
                 _turned_row(builder, turn, lanes, plane, height * width, target, width, channels, part)
             with builder.when(~inside):
-                clear(builder, target, width * part, lanes)
+                builder.clear(target, width * part, lanes, whole=True)
         begin = builder.offset(rows, slot * n["line_pitch"])
         with builder.loop(0, n["tiles_across"]) as tile, builder.loop(0, part, lanes) as channel:
             near = builder.offset(begin, tile.index * 2 * part + channel.index)
@@ -161,7 +161,7 @@ def _transform_gradient(builder, n, form, turn, grad, first_channel, rows, tiles
                 plane = builder.offset(images, row * width)
                 _turned_row(builder, turn, lanes, plane, height * width, target, width, channels, part)
             with builder.when(row >= height):
-                clear(builder, target, width * part, lanes)
+                builder.clear(target, width * part, lanes, whole=True)
         with builder.loop(0, n["tiles_across"]) as tile, builder.loop(0, part, lanes) as channel:
             near = builder.offset(rows, tile.index * 2 * part + channel.index)
             place = (line.index * n["tiles_across"] + tile.index) * part + channel.index

@@ -23,7 +23,7 @@ from .correlation import shared_out
 from .matmul_micro import PLAIN, micro_kernel
 from .matmul_packing import turning
 from .program import Program
-from .window_staging import Numbers, clear
+from .window_staging import Numbers
 
 PLACES = 16  # of a transformed tile
 TAPS = 9
@@ -106,7 +106,7 @@ def winograd_program(form):
     def transform_tiles(block, first, end, tiles):
         lines = builder.offset(scratch, builder.worker() * n["area"])
         first_line, count = block_of(block)
-        clear(builder, lines, n["lines_area"], form.lanes)
+        builder.clear(lines, n["lines_area"], form.lanes, whole=True)
         with builder.loop(first, end) as channel:
             _transform_rows(builder, n, form, source, zeros, channel.index, lines, first_line, count)
             _transform_columns(builder, n, form, lines, builder.offset(tiles, channel.index * n["pitch"]), count)
