@@ -70,6 +70,7 @@ from .elementwise import (
     activation,
     activation_functional,
     activation_gradient,
+    activation_random,
     arithmetic,
     bitwise,
     bounds,

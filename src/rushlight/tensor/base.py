@@ -77,9 +77,6 @@ class Tensor:
     def __new__(cls, *args, **kwargs):
         return functions.legacy_constructor(cls, args, kwargs) if args or kwargs else functions.empty_instance(cls)
 
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         return NotImplemented

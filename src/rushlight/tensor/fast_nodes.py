@@ -32,46 +32,13 @@ def tracked_unary(op):
         return None
     names = _arguments(rule)
     keeps_input, keeps_result = first in names, "result" in names
-    apply_rule = _positional(rule, names, first, "result", options)
-    with_result = keeps_result and not keeps_input and names == ("grad", "result")  # the rule takes these as they are
+    positional = _positional(rule, names, first, "result", options)
+    of_result = rule if names == ("grad", "result") else None
     node_name = op.node_name if op.node_name.__class__ is str else op.node_name(Placeholder(), *options.values())
 
-    class UnaryNode(Node):
-        __slots__ = ()
-
-        def apply(self, grad):
-            value, kept, version, kept_version = self.saved if keeps_input or keeps_result else (None, None, 0, 0)
-            if keeps_input and value._version_counter.value != version:
-                raise modified_in_place(value, version, describe_producer(value), self)
-            if keeps_result:
-                if kept._version_counter.value != kept_version:
-                    raise modified_in_place(kept, kept_version, produced_by((self, 0)), self)
-                if op.gate and grad.__dict__.pop("_gated_by", None) is self:
-                    return (grad,)
-                if state.grad:
-                    kept = kept._alias()
-                    kept._edge = (self, 0)
-                if with_result:
-                    return (rule(grad, kept),)
-            return (grad if apply_rule is None else apply_rule(grad, value, kept),)
-
-        if keeps_input:
-            _saved_self = property(lambda self: self.saved[0])
-
-        if keeps_result:
-
-            def holds(self, tensor):
-                """Whether the result that the node keeps is the memory of ``tensor``."""
-                return self.saved[1]._array is tensor._array
-
-            @property
-            def _saved_result(self):
-                kept = self.saved[1]._alias()
-                kept._edge = (self, 0)
-                return kept
-
     keeps = first if keeps_input else None, "result" if keeps_result else None  # names of what is in ``saved``
-    node_type = node_class(node_name, UnaryNode, op=op, keeps=keeps, gate=op.gate)
+    base = _unary_node(positional, of_result, keeps_input, keeps_result, op.gate)
+    node_type = node_class(node_name, base, op=op, keeps=keeps, gate=op.gate)
     show_raw(node_type, names)
 
     def tracked(input, result, edge):
@@ -94,6 +61,46 @@ def tracked_unary(op):
         return node
 
     return tracked
+
+
+def _unary_node(rule, of_result, keeps_input, keeps_result, gate):
+    """The class of nodes that apply ``rule`` to gradient, operand and result, or ``of_result`` to gradient and result."""
+
+    class UnaryNode(Node):
+        __slots__ = ()
+
+        def apply(self, grad):
+            value, kept, version, kept_version = self.saved if keeps_input or keeps_result else (None, None, 0, 0)
+            if keeps_input and value._version_counter.value != version:
+                raise modified_in_place(value, version, describe_producer(value), self)
+            if keeps_result:
+                if kept._version_counter.value != kept_version:
+                    raise modified_in_place(kept, kept_version, produced_by((self, 0)), self)
+                if gate and grad.__dict__.pop("_gated_by", None) is self:
+                    return (grad,)
+                if state.grad:
+                    kept = kept._alias()
+                    kept._edge = (self, 0)
+                if of_result is not None:
+                    return (of_result(grad, kept),)
+            return (grad if rule is None else rule(grad, value, kept),)
+
+        if keeps_input:
+            _saved_self = property(lambda self: self.saved[0])
+
+        if keeps_result:
+
+            def holds(self, tensor):
+                """Whether the result that the node keeps is the memory of ``tensor``."""
+                return self.saved[1]._array is tensor._array
+
+            @property
+            def _saved_result(self):
+                kept = self.saved[1]._alias()
+                kept._edge = (self, 0)
+                return kept
+
+    return UnaryNode
 
 
 class Placeholder:
