@@ -82,35 +82,42 @@ def stft(
     if center:
         if align_to_window is not None:
             raise RuntimeError("stft align_to_window should only be set when center = false")
-        dims = max(0, 3 - input.ndim)
-        padded = functions.pad(input.reshape((1,) * dims + tuple(input.shape)), [n_fft // 2, n_fft // 2], pad_mode)
-        input = padded.reshape(padded.shape[dims:])
+        input = _padded(input, n_fft // 2, pad_mode)
     _check_forward(input, n_fft, hop, win, window, normalized, onesided, return_complex, align_to_window)
     complex_numbers = input.is_complex() or (window is not None and window.is_complex())
+    _check_output_form(return_complex, complex_numbers)
+    onesided = not complex_numbers if onesided is None else onesided
+    if onesided and complex_numbers:
+        raise RuntimeError("Cannot have onesided output if window or input is complex")
+    norm = "ortho" if normalized else "backward"
+    found = _frames_transformed(input, n_fft, hop, win, window, norm, onesided, align_to_window)
+    return functions.view_as_real(found) if return_complex is False else found
+
+
+def _padded(input, width, mode):
+    """The signal with ``width`` samples more on both sides."""
+    dims = max(0, 3 - input.ndim)  # `pad` reflects the last dimension of a batch of channels
+    padded = functions.pad(input.reshape((1,) * dims + tuple(input.shape)), [width, width], mode)
+    return padded.reshape(padded.shape[dims:])
+
+
+def _check_output_form(return_complex, complex_numbers):
+    """Ask for ``return_complex`` where the signal is real, and warn where it is False."""
     if return_complex is None and not complex_numbers:
         raise RuntimeError(
             hinted(
                 "stft requires the return_complex parameter be given for real inputs, and will further require that "
-                "return_complex=True "
-                "in a future PyTorch release.",
+                "return_complex=True in a future PyTorch release.",
                 "pass return_complex=True",
             )
         )
     if return_complex is False:
         warnings.warn(
             "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex "
-            "tensors for all inputs, "
-            "and return_complex=False will raise an error.",
+            "tensors for all inputs, and return_complex=False will raise an error.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    onesided = not complex_numbers if onesided is None else onesided
-    if onesided and complex_numbers:
-        raise RuntimeError("Cannot have onesided output if window or input is complex")
-    found = _frames_transformed(
-        input, n_fft, hop, win, window, "ortho" if normalized else "backward", onesided, align_to_window
-    )
-    return functions.view_as_real(found) if return_complex is False else found
 
 
 def _check_forward(input, n_fft, hop, win, window, normalized, onesided, return_complex, align_to_window):
@@ -188,19 +195,10 @@ def istft(
         center=center, normalized=normalized, onesided=onesided, length=length, return_complex=return_complex,
     )  # fmt: skip
     _check_inverse(call, input, n_fft, hop, win, window, onesided, return_complex)
-    spectra = input.transpose(-1, -2)
-    norm = "ortho" if normalized else "backward"
-    last = (spectra.ndim - 1,)
-    if return_complex:
-        frames = functions.fft_c2c(spectra, last, norm, False)
-    else:  # the upper half of a whole spectrum is not looked at
-        frames = functions.fft_c2r(spectra[..., : n_fft // 2 + 1], last, norm, n_fft)
-    window = _full_window(window, win, n_fft, input)
-    count = frames.shape[-2]
-    total = n_fft + hop * (count - 1)
-    signal = functions.unfold_gradient(frames * window, [*frames.shape[:-2], total], frames.ndim - 2, n_fft, hop)
-    weights = functions.unfold_gradient((window * window).expand(count, n_fft), [total], 0, n_fft, hop)
+    frames = _frames_of(input.transpose(-1, -2), n_fft, "ortho" if normalized else "backward", return_complex)
+    signal, weights = _overlapped(frames, _full_window(window, win, n_fft, input), n_fft, hop)
     start = n_fft // 2 if center else 0
+    total = signal.shape[-1]
     end = start + length if length is not None else total - n_fft // 2 if center else total
     signal, weights = signal[..., start:end], weights[start:end]
     least = float(weights.detach().abs().min()) if weights.numel() else 0.0
@@ -216,13 +214,30 @@ def istft(
     if missing > 0:
         warnings.warn(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
-            "tail. Please check your "
-            "center and hop_length settings.",
+            "tail. Please check your center and hop_length settings.",
             UserWarning,
             stacklevel=2,
         )
         found = functions.pad(found, [0, missing])
     return found
+
+
+def _frames_of(spectra, n_fft, norm, complex_numbers):
+    """The stretches of signal that have these spectra, in the last dimension."""
+    last = (spectra.ndim - 1,)
+    if complex_numbers:
+        return functions.fft_c2c(spectra, last, norm, False)
+    # The upper half of a whole spectrum is not looked at.
+    return functions.fft_c2r(spectra[..., : n_fft // 2 + 1], last, norm, n_fft)
+
+
+def _overlapped(frames, window, n_fft, hop):
+    """Frames, windowed once more, added up where they overlap; and what the squares of the window come to there."""
+    count = frames.shape[-2]
+    total = n_fft + hop * (count - 1)
+    signal = functions.unfold_gradient(frames * window, [*frames.shape[:-2], total], frames.ndim - 2, n_fft, hop)
+    weights = functions.unfold_gradient((window * window).expand(count, n_fft), [total], 0, n_fft, hop)
+    return signal, weights
 
 
 def _check_inverse(call, input, n_fft, hop, win, window, onesided, return_complex):
@@ -243,14 +258,12 @@ def _check_inverse(call, input, n_fft, hop, win, window, onesided, return_comple
     if onesided and frequencies != n_fft // 2 + 1:
         raise RuntimeError(
             f"{call} : expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + 1 "
-            "when onesided=True, "
-            f"but got {frequencies}"
+            f"when onesided=True, but got {frequencies}"
         )
     if not onesided and frequencies != n_fft:
         raise RuntimeError(
             f"{call} : expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when "
-            "onesided=False, but got "
-            f"{frequencies}"
+            f"onesided=False, but got {frequencies}"
         )
     if not 0 < hop <= win:
         raise RuntimeError(f"{call} : expected 0 < hop_length <= win_length")

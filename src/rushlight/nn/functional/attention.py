@@ -162,36 +162,19 @@ def multi_head_attention_forward(
     is_causal = is_causal and key_padding_mask is None and not need_weights
     attn_mask = None if is_causal else canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
     _check_embedding(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
-
-    if use_separate_proj_weight:
-        weights = (q_proj_weight, k_proj_weight, v_proj_weight)
-        _check_separate_weights(weights, query, key, value)
-        query, key, value = _project_separately(query, key, value, weights, in_proj_bias)
-    else:
-        _require(in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
-        query, key, value = _project_packed(query, key, value, in_proj_weight, in_proj_bias)
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    query, key, value = _project(query, key, value, in_proj_weight, separate, in_proj_bias)
     attn_mask = _batch_of_masks(attn_mask, target_length, key.shape[0], batch * num_heads)
-
     learned = _has_learned_pair(bias_k, bias_v, static_k, static_v)
     if learned:
-        key = functions.cat([key, bias_k.repeat(1, batch, 1)])
-        value = functions.cat([value, bias_v.repeat(1, batch, 1)])
-    query = _split_heads(query, batch, num_heads)
-    key = _split_heads(key, batch, num_heads) if static_k is None else _checked_static(static_k, "static_k", query)
-    value = _split_heads(value, batch, num_heads) if static_v is None else _checked_static(static_v, "static_v", query)
-    if add_zero_attn:
-        key, value = (functions.cat([x, x.new_zeros(*x.shape[:2], 1, x.shape[3])], 2) for x in (key, value))
+        key, value = (functions.cat([x, bias.repeat(1, batch, 1)]) for x, bias in ((key, bias_k), (value, bias_v)))
+    query, key, value = _by_heads(query, key, value, num_heads, static_k, static_v, add_zero_attn)
     mask = _merge_masks(attn_mask, key_padding_mask, learned + add_zero_attn, batch, key.shape[2])
-
     attend = _attend_with_weights if need_weights else _attend_without_weights
     output, weights = attend(query, key, value, mask, dropout_p if training else 0.0, is_causal)
-    output = output.permute(2, 0, 1, 3).reshape(target_length * batch, embed_dim)
-    output = functions.linear(output, out_proj_weight, out_proj_bias).view(target_length, batch, embed_dim)
-    if weights is not None and average_attn_weights:
-        weights = weights.mean(1)
-    if batched:
-        return output, weights
-    return output.squeeze(1), None if weights is None else weights.squeeze(0)
+    output = _join_heads(output, embed_dim, out_proj_weight, out_proj_bias)
+    weights = weights.mean(1) if need_weights and average_attn_weights else weights
+    return (output, weights) if batched else (output.squeeze(1), None if weights is None else weights.squeeze(0))
 
 
 def _attend_with_weights(query, key, value, mask, dropout_p, is_causal):
@@ -209,7 +192,16 @@ def _attend_without_weights(query, key, value, mask, dropout_p, is_causal):
     return scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal), None
 
 
-# ---------------------------------------------------------------- its projections
+# ---------------------------------------------------------------- its projections and heads
+
+
+def _project(query, key, value, packed, separate, bias):
+    """Queries, keys and values by the matrices that there are: one ``packed``, or three ``separate`` ones."""
+    if separate is not None:
+        _check_separate_weights(separate, query, key, value)
+        return _project_separately(query, key, value, separate, bias)
+    _require(packed is not None, "use_separate_proj_weight is False but in_proj_weight is None")
+    return _project_packed(query, key, value, packed, bias)
 
 
 def _project_packed(query, key, value, weight, bias):
@@ -229,6 +221,20 @@ def _project_separately(query, key, value, weights, bias):
     return [functions.linear(x, weight, b) for x, weight, b in zip((query, key, value), weights, biases)]
 
 
+def _by_heads(query, key, value, num_heads, static_key, static_value, with_zeros):
+    """Queries, keys and values as (N, heads, steps, E / heads); keys and values may be given ready made, and get zeros
+    for a last step where ``with_zeros``."""
+    batch = query.shape[1]
+    query = _split_heads(query, batch, num_heads)
+    key, value = (
+        _split_heads(x, batch, num_heads) if static is None else _checked_static(static, name, query)
+        for x, static, name in ((key, static_key, "static_k"), (value, static_value, "static_v"))
+    )
+    if with_zeros:
+        key, value = (functions.cat([x, x.new_zeros(*x.shape[:2], 1, x.shape[3])], 2) for x in (key, value))
+    return query, key, value
+
+
 def _split_heads(x, batch, num_heads):
     """(steps, N, E) to (N, heads, steps, E / heads), a view."""
     steps, present, size = x.shape
@@ -240,6 +246,13 @@ def _split_heads(x, batch, num_heads):
             )
         )
     return x.view(steps, batch, num_heads, size // num_heads).permute(1, 2, 0, 3)
+
+
+def _join_heads(x, embed_dim, weight, bias):
+    """(N, heads, steps, E / heads) to (steps, N, E), projected."""
+    batch, _, steps, _ = x.shape
+    x = x.permute(2, 0, 1, 3).reshape(steps * batch, embed_dim)
+    return functions.linear(x, weight, bias).view(steps, batch, embed_dim)
 
 
 # ---------------------------------------------------------------- its masks

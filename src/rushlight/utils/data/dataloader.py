@@ -113,10 +113,7 @@ class DataLoader(Generic[T_co]):
         if batch_sampler is not None:
             batch_size, drop_last = None, False
         if sampler is None:
-            if self._dataset_kind == _DatasetKind.Iterable:
-                sampler = _InfiniteConstantSampler()
-            else:
-                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+            sampler = _default_sampler(dataset, self._dataset_kind, shuffle, generator)
         if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
 
@@ -201,6 +198,12 @@ class DataLoader(Generic[T_co]):
                 " freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
                 stacklevel=3,
             )
+
+
+def _default_sampler(dataset, kind, shuffle, generator):
+    if kind == _DatasetKind.Iterable:
+        return _InfiniteConstantSampler()
+    return RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
 
 
 def _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers):
