@@ -53,3 +53,17 @@ def assert_same_story(story, torch, hints=True):
     difference = [line for line in difflib.ndiff(theirs.lines, ours.lines) if not line.startswith(("  ", "?"))]
     assert not difference, "\n" + "\n".join(difference)
     assert not (hints and ours.unhinted), ours.unhinted
+
+
+def leaf(torch, *values, **options):
+    """A tensor that requires grad: of one dimension, or of none for a single value."""
+    return torch.tensor(values if len(values) > 1 else values[0], requires_grad=True, **options)
+
+
+def function_class(torch, forward, backward=None, **members):
+    """A custom Function with these static methods; members that cannot be called are attributes."""
+    body = {"forward": staticmethod(forward)}
+    if backward is not None:
+        body["backward"] = staticmethod(backward)
+    body |= {name: staticmethod(member) if callable(member) else member for name, member in members.items()}
+    return type("Made", (torch.autograd.Function,), body)

@@ -1,13 +1,9 @@
 """backward and grad against PyTorch: values, accumulation, what is freed, what is refused."""
 
 import pytest
-from stories import assert_same_story
+from stories import assert_same_story, leaf
 
 torch = pytest.importorskip("torch")
-
-
-def leaf(torch, *values, **options):
-    return torch.tensor(values if len(values) > 1 else values[0], requires_grad=True, **options)
 
 
 def arguments_of_backward(torch, note):

@@ -3,13 +3,9 @@
 import contextlib
 
 import pytest
-from stories import assert_same_story
+from stories import assert_same_story, leaf
 
 torch = pytest.importorskip("torch")
-
-
-def leaf(torch, *values, **options):
-    return torch.tensor(values if len(values) > 1 else values[0], requires_grad=True, **options)
 
 
 def both_variants(torch, note):

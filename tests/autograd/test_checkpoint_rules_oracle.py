@@ -5,13 +5,9 @@ import weakref
 from importlib import import_module
 
 import pytest
-from stories import assert_same_story
+from stories import assert_same_story, leaf
 
 torch = pytest.importorskip("torch")
-
-
-def leaf(torch, *v, **o):
-    return torch.tensor(v if len(v) > 1 else v[0], requires_grad=True, **o)
 
 
 def checkpoints(torch, note):

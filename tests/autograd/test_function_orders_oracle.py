@@ -1,24 +1,9 @@
 """Custom Functions against PyTorch: higher derivatives, layouts and dtypes of gradients, inheritance."""
 
 import pytest
-from stories import assert_same_story
+from stories import assert_same_story, function_class, leaf
 
 torch = pytest.importorskip("torch")
-
-
-def leaf(torch, *v, **o):
-    return torch.tensor(v if len(v) > 1 else v[0], requires_grad=True, **o)
-
-
-def F(torch, forward, backward=None, **members):
-    body = {"forward": staticmethod(forward)}
-    if backward is not None:
-        body["backward"] = staticmethod(backward)
-    return type(
-        "Made",
-        (torch.autograd.Function,),
-        body | {n: staticmethod(v) if callable(v) else v for n, v in members.items()},
-    )
 
 
 def higher_derivatives(torch, note):
@@ -39,34 +24,36 @@ def higher_derivatives(torch, note):
         return out
 
     sv = lambda ctx, a: (ctx.save_for_backward(a), a**3)[1]
-    note("input", lambda: grads(F(torch, sv, lambda ctx, g: 3 * ctx.saved_tensors[0] ** 2 * g).apply))
+    note("input", lambda: grads(function_class(torch, sv, lambda ctx, g: 3 * ctx.saved_tensors[0] ** 2 * g).apply))
 
     def so(ctx, a):
         r = a.exp()
         ctx.save_for_backward(r)
         return r
 
-    note("output", lambda: grads(F(torch, so, lambda ctx, g: ctx.saved_tensors[0] * g).apply))
+    note("output", lambda: grads(function_class(torch, so, lambda ctx, g: ctx.saved_tensors[0] * g).apply))
 
     def si(ctx, a):
         r = a.exp()
         ctx.save_for_backward(r)
         return r * 2
 
-    note("intermediate", lambda: grads(F(torch, si, lambda ctx, g: ctx.saved_tensors[0] * g * 2).apply))
+    note("intermediate", lambda: grads(function_class(torch, si, lambda ctx, g: ctx.saved_tensors[0] * g * 2).apply))
 
     def sa(ctx, a):
         ctx.a = a
         return a**3
 
-    note("attribute", lambda: grads(F(torch, sa, lambda ctx, g: 3 * ctx.a**2 * g).apply))
+    note("attribute", lambda: grads(function_class(torch, sa, lambda ctx, g: 3 * ctx.a**2 * g).apply))
 
     def st(ctx, i, o):
         ctx.save_for_backward(*i, o)
 
     note(
         "setup",
-        lambda: grads(F(torch, lambda a: a.exp(), lambda ctx, g: ctx.saved_tensors[1] * g, setup_context=st).apply),
+        lambda: grads(
+            function_class(torch, lambda a: a.exp(), lambda ctx, g: ctx.saved_tensors[1] * g, setup_context=st).apply
+        ),
     )
 
     def two(ctx, a):
@@ -77,7 +64,7 @@ def higher_derivatives(torch, note):
     note(
         "intermediate as output",
         lambda: grads(
-            lambda q: F(
+            lambda q: function_class(
                 torch,
                 two,
                 lambda ctx, g, h: (
@@ -86,15 +73,20 @@ def higher_derivatives(torch, note):
             ).apply(q)[0]
         ),
     )
-    note("detached", lambda: grads(F(torch, sv, lambda ctx, g: (3 * ctx.saved_tensors[0] ** 2 * g).detach()).apply))
+    note(
+        "detached",
+        lambda: grads(function_class(torch, sv, lambda ctx, g: (3 * ctx.saved_tensors[0] ** 2 * g).detach()).apply),
+    )
     note(
         "no grad inside",
-        lambda: grads(F(torch, sv, lambda ctx, g: torch.no_grad()(lambda: 3 * ctx.saved_tensors[0] ** 2 * g)()).apply),
+        lambda: grads(
+            function_class(torch, sv, lambda ctx, g: torch.no_grad()(lambda: 3 * ctx.saved_tensors[0] ** 2 * g)()).apply
+        ),
     )
     note(
         "once",
         lambda: grads(
-            F(
+            function_class(
                 torch, sv, torch.autograd.function.once_differentiable(lambda ctx, g: 3 * ctx.saved_tensors[0] ** 2 * g)
             ).apply
         ),
@@ -102,10 +94,10 @@ def higher_derivatives(torch, note):
     note(
         "function in backward",
         lambda: grads(
-            F(
+            function_class(
                 torch,
                 sv,
-                lambda ctx, g: F(
+                lambda ctx, g: function_class(
                     torch,
                     lambda c, a, b: (c.save_for_backward(a, b), 3 * a * a * b)[1],
                     lambda c, h: (6 * c.saved_tensors[0] * c.saved_tensors[1] * h, 3 * c.saved_tensors[0] ** 2 * h),
@@ -116,7 +108,10 @@ def higher_derivatives(torch, note):
     note(
         "enable_grad in backward",
         lambda: grads(
-            F(torch, sv, lambda ctx, g: torch.enable_grad()(lambda: 3 * ctx.saved_tensors[0] ** 2 * g)()).apply, 2
+            function_class(
+                torch, sv, lambda ctx, g: torch.enable_grad()(lambda: 3 * ctx.saved_tensors[0] ** 2 * g)()
+            ).apply,
+            2,
         ),
     )
 
@@ -132,27 +127,27 @@ def layouts_and_types(torch, note):
         look(g)
         return g * 2
 
-    A = F(torch, lambda ctx, a: (seen.append((a.stride(), a.is_contiguous())), a * 1)[1], bw)
+    A = function_class(torch, lambda ctx, a: (seen.append((a.stride(), a.is_contiguous())), a * 1)[1], bw)
     note("transposed", lambda: (torch.autograd.grad(A.apply(x.t()).sum(), x), seen))
     seen.clear()
     note("strided", lambda: (torch.autograd.grad(A.apply(x[:, ::2]).sum(), x), seen))
     seen.clear()
     note("expanded", lambda: (torch.autograd.grad(A.apply(x[:, :1].expand(2, 4)).sum(), x), seen))
     seen.clear()
-    B = F(torch, lambda ctx, a: a.t(), lambda ctx, g: (look(g), g.t())[1])
+    B = function_class(torch, lambda ctx, a: a.t(), lambda ctx, g: (look(g), g.t())[1])
     note("returns view", lambda: (torch.autograd.grad(B.apply(x).sum(), x), seen, B.apply(x)._base is x))
     seen.clear()
-    C = F(
+    C = function_class(
         torch,
         lambda ctx, a: (ctx.save_for_backward(a), a * 1)[1],
         lambda ctx, g: (seen.append((ctx.saved_tensors[0].stride(), ctx.saved_tensors[0].is_contiguous())), g)[1],
     )
     note("saved strided", lambda: (torch.autograd.grad(C.apply(x.t()).sum(), x), seen))
     seen.clear()
-    Z = F(torch, lambda ctx, a: (a.t() * 1, a * 2), lambda ctx, g, h: (look(g), look(h), h)[2])
+    Z = function_class(torch, lambda ctx, a: (a.t() * 1, a * 2), lambda ctx, g, h: (look(g), look(h), h)[2])
     note("zeros", lambda: (torch.autograd.grad(Z.apply(x)[1].sum(), x), seen))
     seen.clear()
-    R = F(torch, lambda ctx, a: a * 1, lambda ctx, g: torch.ones(1).expand(2, 3))
+    R = function_class(torch, lambda ctx, a: a * 1, lambda ctx, g: torch.ones(1).expand(2, 3))
 
     def acc():
         x.grad = None
@@ -160,10 +155,10 @@ def layouts_and_types(torch, note):
         return (x.grad, x.grad.stride())
 
     note("expanded grad accumulates", acc)
-    R = F(torch, lambda ctx, a: a * 1, lambda ctx, g: torch.ones(3, 2).t())
+    R = function_class(torch, lambda ctx, a: a * 1, lambda ctx, g: torch.ones(3, 2).t())
     note("transposed grad accumulates", acc)
     keep = torch.ones(2, 3)
-    R = F(torch, lambda ctx, a: a * 1, lambda ctx, g: keep)
+    R = function_class(torch, lambda ctx, a: a * 1, lambda ctx, g: keep)
 
     def acc2():
         x.grad = None
@@ -176,14 +171,16 @@ def layouts_and_types(torch, note):
         note(
             f"dtype {d}",
             lambda: (
-                F(torch, lambda ctx, a: a.to(d), lambda ctx, g: (seen.append(g.dtype), g)[1]).apply(x).requires_grad
+                function_class(torch, lambda ctx, a: a.to(d), lambda ctx, g: (seen.append(g.dtype), g)[1])
+                .apply(x)
+                .requires_grad
             ),
         )
         note(
             f"dtype {d} grad",
             lambda: (
                 torch.autograd.grad(
-                    F(torch, lambda ctx, a: a.to(d), lambda ctx, g: (seen.append(g.dtype), g.real)[1])
+                    function_class(torch, lambda ctx, a: a.to(d), lambda ctx, g: (seen.append(g.dtype), g.real)[1])
                     .apply(x)
                     .real.sum(),
                     x,
@@ -192,15 +189,22 @@ def layouts_and_types(torch, note):
             ),
         )
         seen.clear()
-    note("empty", lambda: torch.autograd.grad(F(torch, lambda ctx, a: a * 1, lambda ctx, g: g).apply(x[:0]).sum(), x))
+    note(
+        "empty",
+        lambda: torch.autograd.grad(
+            function_class(torch, lambda ctx, a: a * 1, lambda ctx, g: g).apply(x[:0]).sum(), x
+        ),
+    )
     note(
         "scalar out",
-        lambda: torch.autograd.grad(F(torch, lambda ctx, a: a.sum(), lambda ctx, g: g.expand(2, 3)).apply(x), x),
+        lambda: torch.autograd.grad(
+            function_class(torch, lambda ctx, a: a.sum(), lambda ctx, g: g.expand(2, 3)).apply(x), x
+        ),
     )
     note(
         "grad of long input",
         lambda: (
-            F(torch, lambda ctx, a, i: a[i], lambda ctx, g: (torch.ones(2, 3), None))
+            function_class(torch, lambda ctx, a, i: a[i], lambda ctx, g: (torch.ones(2, 3), None))
             .apply(x, torch.tensor([0]))
             .sum()
             .backward()
@@ -209,7 +213,7 @@ def layouts_and_types(torch, note):
     note(
         "grad given for long input",
         lambda: (
-            F(torch, lambda ctx, a, i: a[i], lambda ctx, g: (torch.ones(2, 3), torch.ones(1)))
+            function_class(torch, lambda ctx, a, i: a[i], lambda ctx, g: (torch.ones(2, 3), torch.ones(1)))
             .apply(x, torch.tensor([0]))
             .sum()
             .backward()
@@ -218,17 +222,19 @@ def layouts_and_types(torch, note):
     note(
         "grad given for untracked",
         lambda: torch.autograd.grad(
-            F(torch, lambda ctx, a, b: a * b, lambda ctx, g: (g, g)).apply(x, torch.ones(2, 3)).sum(), x
+            function_class(torch, lambda ctx, a, b: a * b, lambda ctx, g: (g, g)).apply(x, torch.ones(2, 3)).sum(), x
         ),
     )
     note(
         "subclass",
         lambda: (
-            type(F(torch, lambda ctx, a: a * 1, lambda ctx, g: g).apply(torch.nn.Parameter(torch.ones(2)))).__name__
+            type(
+                function_class(torch, lambda ctx, a: a * 1, lambda ctx, g: g).apply(torch.nn.Parameter(torch.ones(2)))
+            ).__name__
         ),
     )
     P = torch.nn.Parameter(torch.ones(2))
-    note("param as is", lambda: type(F(torch, lambda ctx, a: a, lambda ctx, g: g).apply(P)).__name__)
+    note("param as is", lambda: type(function_class(torch, lambda ctx, a: a, lambda ctx, g: g).apply(P)).__name__)
 
     class Base(torch.autograd.Function):
         @staticmethod
@@ -250,7 +256,7 @@ def layouts_and_types(torch, note):
     note(
         "needs",
         lambda: (
-            F(
+            function_class(
                 torch,
                 lambda ctx, *a: (note("n", lambda: ctx.needs_input_grad), a[0] * 1)[1],
                 lambda ctx, g: (g, None, None, None),
@@ -262,15 +268,17 @@ def layouts_and_types(torch, note):
     note(
         "grad_fn attrs",
         lambda: (lambda f: (f.next_functions[0][1], len(f.next_functions), f.requires_grad))(
-            F(torch, lambda ctx, *a: a[0] * 1, lambda ctx, g: g).apply(x, 3, torch.ones(1), "x").grad_fn
+            function_class(torch, lambda ctx, *a: a[0] * 1, lambda ctx, g: g).apply(x, 3, torch.ones(1), "x").grad_fn
         ),
     )
     note(
         "setup as is saved",
-        lambda: F(torch, lambda a: a, lambda ctx, g: g, setup_context=lambda c, i, o: c.save_for_backward(o)).apply(x),
+        lambda: function_class(
+            torch, lambda a: a, lambda ctx, g: g, setup_context=lambda c, i, o: c.save_for_backward(o)
+        ).apply(x),
     )
-    note("hash", lambda: len({F(torch, lambda ctx, a: a * 1, lambda ctx, g: g).apply(x).grad_fn}))
-    y = F(torch, lambda ctx, a: a * 1, lambda ctx, g: g).apply(x)
+    note("hash", lambda: len({function_class(torch, lambda ctx, a: a * 1, lambda ctx, g: g).apply(x).grad_fn}))
+    y = function_class(torch, lambda ctx, a: a * 1, lambda ctx, g: g).apply(x)
     note("same node", lambda: y.grad_fn is y.grad_fn)
     y.grad_fn.note = 5
     note("attribute", lambda: y.grad_fn.note)

@@ -1,24 +1,9 @@
 """Custom Functions against PyTorch: every mark and form of result, inputs returned as they are, writes in place."""
 
 import pytest
-from stories import assert_same_story
+from stories import assert_same_story, function_class, leaf
 
 torch = pytest.importorskip("torch")
-
-
-def leaf(torch, *v, **o):
-    return torch.tensor(v if len(v) > 1 else v[0], requires_grad=True, **o)
-
-
-def F(torch, forward, backward=None, **members):
-    body = {"forward": staticmethod(forward)}
-    if backward is not None:
-        body["backward"] = staticmethod(backward)
-    return type(
-        "Made",
-        (torch.autograd.Function,),
-        body | {n: staticmethod(v) if callable(v) else v for n, v in members.items()},
-    )
 
 
 def names(torch, note):
@@ -39,11 +24,11 @@ def names(torch, note):
     note(
         "issub",
         lambda: issubclass(
-            type(F(torch, lambda ctx, x: x * 1, lambda ctx, g: g).apply(leaf(torch, 1.0)).grad_fn),
+            type(function_class(torch, lambda ctx, x: x * 1, lambda ctx, g: g).apply(leaf(torch, 1.0)).grad_fn),
             torch.autograd.graph.Node,
         ),
     )
-    made = F(torch, lambda ctx, x: x * 1, lambda ctx, g: g)
+    made = function_class(torch, lambda ctx, x: x * 1, lambda ctx, g: g)
     note("backward cls", lambda: (made._backward_cls.__name__, made._backward_cls._forward_cls is made))
     note("flags", lambda: (made.generate_vmap_rule, made.clear_saved_tensors_on_access, made.boxed_grads_call))
     note("nodename", lambda: made.apply(leaf(torch, 1.0)).grad_fn.name())
@@ -61,7 +46,7 @@ def context(torch, note):
     def tell(forward, backward=lambda ctx, g: g, inp=(x,), back=True, **m):
 
         def run():
-            o = F(torch, forward, backward, **m).apply(*inp)
+            o = function_class(torch, forward, backward, **m).apply(*inp)
             if not back:
                 return o
             outs = o if isinstance(o, tuple) else (o,)
@@ -126,7 +111,7 @@ def context(torch, note):
     )
     note("vjp", tell(lambda c, a: a * 1, None, vjp=lambda c, g: g * 5))
     note("both", tell(lambda c, a: a * 1, lambda c, g: g, vjp=lambda c, g: g * 5))
-    note("kwargs", lambda: F(torch, lambda c, a, k=1: a * k, lambda c, g: (g, None)).apply(x, k=3))
+    note("kwargs", lambda: function_class(torch, lambda c, a, k=1: a * k, lambda c, g: (g, None)).apply(x, k=3))
     note("nonstatic", lambda: type("A", (torch.autograd.Function,), {"forward": lambda self, a: a * 1}).apply(x))
     note(
         "nonstatic2",
@@ -136,14 +121,14 @@ def context(torch, note):
     )
     note(
         "setup kwargs",
-        lambda: F(
+        lambda: function_class(
             torch, lambda a, k=1: a * k, lambda c, g: (g, None), setup_context=lambda c, i, o: note("i", lambda: i)
         ).apply(x, k=3),
     )
     note(
         "setup defaults",
         lambda: (
-            F(
+            function_class(
                 torch,
                 lambda a, k=1: a * k,
                 lambda c, g: (g, None),
@@ -156,11 +141,13 @@ def context(torch, note):
     )
     note(
         "setup return",
-        lambda: F(torch, lambda a, k=1: a * k, lambda c, g: (g, None), setup_context=lambda c, i, o: 3).apply(x),
+        lambda: function_class(
+            torch, lambda a, k=1: a * k, lambda c, g: (g, None), setup_context=lambda c, i, o: 3
+        ).apply(x),
     )
     note(
         "setup kwonly",
-        lambda: F(
+        lambda: function_class(
             torch, lambda a, *, k=1: a * k, lambda c, g: (g, None), setup_context=lambda c, i, o: note("i", lambda: i)
         ).apply(x, k=3),
     )
@@ -179,9 +166,9 @@ def context(torch, note):
             clear_saved_tensors_on_access=True,
         ),
     )
-    note("no args", lambda: F(torch, lambda c: torch.ones(2), lambda c, g: None).apply())
-    note("nograd out", lambda: F(torch, lambda c, a: a.long(), lambda c, g: None).apply(x))
-    note("int and float", lambda: F(torch, lambda c, a: (a.long(), a * 1), lambda c, g: None).apply(x))
+    note("no args", lambda: function_class(torch, lambda c: torch.ones(2), lambda c, g: None).apply())
+    note("nograd out", lambda: function_class(torch, lambda c, a: a.long(), lambda c, g: None).apply(x))
+    note("int and float", lambda: function_class(torch, lambda c, a: (a.long(), a * 1), lambda c, g: None).apply(x))
     note("generator", tell(lambda c, a: a * 1, lambda c, g: (q for q in [g])))
 
 
@@ -207,26 +194,26 @@ def returned_as_is(torch, note):
         ("view", (x * 2)[:1]),
         ("long", torch.ones(2).long()),
     ):
-        A = F(torch, lambda c, a: a, lambda c, g: g * 3)
+        A = function_class(torch, lambda c, a: a, lambda c, g: g * 3)
         note(nm + " as is", lambda: look(A.apply(inp)))
         note(nm + " identity", lambda: A.apply(inp) is inp)
         note(nm + " grad", lambda: torch.autograd.grad(A.apply(inp).sum(), inp))
         note(nm + " inplace", lambda: look(A.apply(inp).add_(1)))
-        V = F(torch, lambda c, a: a.view(-1), lambda c, g: g * 3)
+        V = function_class(torch, lambda c, a: a.view(-1), lambda c, g: g * 3)
         note(nm + " view", lambda: look(V.apply(inp)))
         note(nm + " view inplace", lambda: look(V.apply(inp).add_(1)))
-        V2 = F(torch, lambda c, a: (a[:1], a[1:]), lambda c, g, h: torch.cat([g, h]))
+        V2 = function_class(torch, lambda c, a: (a[:1], a[1:]), lambda c, g, h: torch.cat([g, h]))
         note(nm + " views", lambda: [look(t) for t in V2.apply(inp)])
         note(nm + " views inplace", lambda: look(V2.apply(inp)[0].add_(1)))
-        T = F(torch, lambda c, a: (a, a), lambda c, g, h: g + h)
+        T = function_class(torch, lambda c, a: (a, a), lambda c, g, h: g + h)
         note(nm + " twice", lambda: [look(t) for t in T.apply(inp)])
         note(nm + " twice same", lambda: (lambda r: r[0] is r[1])(T.apply(inp)))
-        W = F(torch, lambda c, a: (lambda b: (b, b))(a * 2), lambda c, g, h: g + h)
+        W = function_class(torch, lambda c, a: (lambda b: (b, b))(a * 2), lambda c, g, h: g + h)
         note(nm + " same out twice", lambda: [look(t) for t in W.apply(inp)])
         note(nm + " same out grads", lambda: torch.autograd.grad(sum(t.sum() for t in W.apply(inp)), inp))
-        N = F(torch, lambda c, a: (c.mark_non_differentiable(a), a)[1], lambda c, g: g * 3)
+        N = function_class(torch, lambda c, a: (c.mark_non_differentiable(a), a)[1], lambda c, g: g * 3)
         note(nm + " nondiff as is", lambda: look(N.apply(inp)))
-        D = F(torch, lambda c, a: (c.mark_dirty(a), a.mul_(2))[1], lambda c, g: g * 3)
+        D = function_class(torch, lambda c, a: (c.mark_dirty(a), a.mul_(2))[1], lambda c, g: g * 3)
         note(nm + " dirty", lambda: look(D.apply(inp.clone())))
         note(nm + " dirty direct", lambda: look(D.apply(inp)))
 
@@ -244,9 +231,11 @@ def returned_as_is(torch, note):
             return (look(o), o is v, look(t), torch.autograd.grad(t.sum(), inp))
 
         note(nm + " dirty view", dv)
-        ND = F(torch, lambda c, a: (c.mark_dirty(a), c.mark_non_differentiable(a), a.mul_(2))[2], lambda c, g: g * 3)
+        ND = function_class(
+            torch, lambda c, a: (c.mark_dirty(a), c.mark_non_differentiable(a), a.mul_(2))[2], lambda c, g: g * 3
+        )
         note(nm + " dirty+nondiff", lambda: look(ND.apply(inp.clone())))
-        M = F(torch, lambda c, a: (c.mark_dirty(a), a.mul_(2), a * 3)[1:], lambda c, g, h: g * 3 + h)
+        M = function_class(torch, lambda c, a: (c.mark_dirty(a), a.mul_(2), a * 3)[1:], lambda c, g, h: g * 3 + h)
 
         def dm():
             t = inp.clone()
@@ -254,11 +243,11 @@ def returned_as_is(torch, note):
             return ([look(k) for k in o], torch.autograd.grad(o[0].sum() + o[1].sum(), inp))
 
         note(nm + " dirty and more", dm)
-        DN = F(torch, lambda c, a: (c.mark_dirty(a), a.mul_(2), a * 3)[2], lambda c, g: g * 3)
+        DN = function_class(torch, lambda c, a: (c.mark_dirty(a), a.mul_(2), a * 3)[2], lambda c, g: g * 3)
         note(nm + " dirty not returned", lambda: look(DN.apply(inp.clone())))
-        U = F(torch, lambda c, a: (c.mark_dirty(a), a.mul_(2), a.view(-1))[2], lambda c, g: g * 3)
+        U = function_class(torch, lambda c, a: (c.mark_dirty(a), a.mul_(2), a.view(-1))[2], lambda c, g: g * 3)
         note(nm + " dirty returns view", lambda: look(U.apply(inp.clone())))
-        S = F(torch, lambda c, a: a.mul_(2), lambda c, g: g * 3)
+        S = function_class(torch, lambda c, a: a.mul_(2), lambda c, g: g * 3)
         note(nm + " inplace unmarked", lambda: look(S.apply(inp.clone())))
 
 
@@ -275,7 +264,7 @@ def written_in_place(torch, note):
         )
 
     x = leaf(torch, 1.0, 2.0, 3.0)
-    D = F(torch, lambda c, a, b: (c.mark_dirty(a), a.add_(b))[1], lambda c, g: (g * 3, g * 5))
+    D = function_class(torch, lambda c, a, b: (c.mark_dirty(a), a.add_(b))[1], lambda c, g: (g * 3, g * 5))
 
     def case():
         base = torch.zeros(3)
@@ -338,7 +327,9 @@ def written_in_place(torch, note):
         return torch.autograd.grad(c.sum(), x)
 
     note("saved input", case)
-    Dm = F(torch, lambda c, a, b: (c.mark_dirty(a, b), a.add_(1), b.add_(1))[1:], lambda c, g, h: (g * 3, h * 5))
+    Dm = function_class(
+        torch, lambda c, a, b: (c.mark_dirty(a, b), a.add_(1), b.add_(1))[1:], lambda c, g, h: (g * 3, h * 5)
+    )
 
     def case():
         a, b = (x * 2, x * 3)
@@ -362,7 +353,7 @@ def written_in_place(torch, note):
         return ([look(q) for q in o], look(b))
 
     note("one view of two", case)
-    Sv = F(
+    Sv = function_class(
         torch,
         lambda c, a: (c.mark_dirty(a), a.mul_(2), c.save_for_backward(a), a)[3],
         lambda c, g: (note("sv", lambda: c.saved_tensors), g * c.saved_tensors[0])[1],

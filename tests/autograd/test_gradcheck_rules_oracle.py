@@ -1,20 +1,9 @@
 """gradcheck and gradgradcheck against PyTorch: every argument, forward mode and batches included."""
 
 import pytest
-from stories import assert_same_story
+from stories import assert_same_story, function_class
 
 torch = pytest.importorskip("torch")
-
-
-def F(torch, forward, backward=None, **members):
-    body = {"forward": staticmethod(forward)}
-    if backward is not None:
-        body["backward"] = staticmethod(backward)
-    return type(
-        "Made",
-        (torch.autograd.Function,),
-        body | {n: staticmethod(v) if callable(v) else v for n, v in members.items()},
-    )
 
 
 def every_argument(torch, note):
@@ -22,8 +11,8 @@ def every_argument(torch, note):
     x = torch.tensor([0.3, 0.8], dtype=torch.float64, requires_grad=True)
     y = torch.tensor([1.3, 0.4], dtype=torch.float64, requires_grad=True)
     c = torch.tensor([0.3 + 0.4j, 0.8 - 0.2j], dtype=torch.complex128, requires_grad=True)
-    wrong = F(torch, lambda ctx, a: a * a, lambda ctx, grad: grad).apply
-    cwrong = F(torch, lambda ctx, a: a * a.conj(), lambda ctx, grad: grad).apply
+    wrong = function_class(torch, lambda ctx, a: a * a, lambda ctx, grad: grad).apply
+    cwrong = function_class(torch, lambda ctx, a: a * a.conj(), lambda ctx, grad: grad).apply
     second_wrong = lambda a, b: (a * b, wrong(b))
 
     def absent(ctx, g):
@@ -77,18 +66,26 @@ def every_argument(torch, note):
             )
         k = dict(fast_mode=fast)
         log = []
-        uneven = F(torch, lambda ctx, a: a * 1, lambda ctx, g: (log.append(1), g * (1 + 1e-05 * len(log)))[1]).apply
+        uneven = function_class(
+            torch, lambda ctx, a: a * 1, lambda ctx, g: (log.append(1), g * (1 + 1e-05 * len(log)))[1]
+        ).apply
         note("uneven", lambda: check(uneven, x, atol=0.01, **k))
         note("uneven tol", lambda: check(uneven, x, atol=0.1, nondet_tol=1.0, **k))
         note("constant", lambda: check(lambda a: torch.ones(2), x, **k))
-        note("offset", lambda: check(F(torch, lambda ctx, a: a * 1, lambda ctx, g: g + 1e-07).apply, x, **k))
+        note(
+            "offset", lambda: check(function_class(torch, lambda ctx, a: a * 1, lambda ctx, g: g + 1e-07).apply, x, **k)
+        )
         note(
             "offset masked",
-            lambda: check(F(torch, lambda ctx, a: a * 1, lambda ctx, g: g + 1e-09).apply, x, masked=True, **k),
+            lambda: check(
+                function_class(torch, lambda ctx, a: a * 1, lambda ctx, g: g + 1e-09).apply, x, masked=True, **k
+            ),
         )
         note(
             "offset not masked",
-            lambda: check(F(torch, lambda ctx, a: a * 1, lambda ctx, g: g + 1e-09).apply, x, masked=False, **k),
+            lambda: check(
+                function_class(torch, lambda ctx, a: a * 1, lambda ctx, g: g + 1e-09).apply, x, masked=False, **k
+            ),
         )
 
         def fw(ctx, a, b):
@@ -100,12 +97,14 @@ def every_argument(torch, note):
                 raise RuntimeError("boom none")
             return (g, h)
 
-        note("absent", lambda: check(F(torch, fw, bw).apply, (x, y), **k))
-        note("absent off", lambda: check(F(torch, fw, bw).apply, (x, y), check_undefined_grad=False, **k))
+        note("absent", lambda: check(function_class(torch, fw, bw).apply, (x, y), **k))
+        note("absent off", lambda: check(function_class(torch, fw, bw).apply, (x, y), check_undefined_grad=False, **k))
         note(
             "absent nonzero",
             lambda: check(
-                F(torch, fw, lambda ctx, g, h: (g if g is not None else torch.ones(2, dtype=torch.float64), h)).apply,
+                function_class(
+                    torch, fw, lambda ctx, g, h: (g if g is not None else torch.ones(2, dtype=torch.float64), h)
+                ).apply,
                 (x, y),
                 **k,
             ),
@@ -115,7 +114,7 @@ def every_argument(torch, note):
         note(
             "gg wrong",
             lambda: twice(
-                F(
+                function_class(
                     torch,
                     lambda ctx, a: (ctx.save_for_backward(a), a * a)[1],
                     lambda ctx, g: ctx.saved_tensors[0].detach() * 2 * g,
@@ -154,7 +153,7 @@ def every_argument(torch, note):
         note(
             "gg false",
             lambda: twice(
-                F(
+                function_class(
                     torch,
                     lambda ctx, a: (ctx.save_for_backward(a), a * a)[1],
                     lambda ctx, g: ctx.saved_tensors[0].detach() * 2 * g,

@@ -3,24 +3,9 @@
 import gc
 
 import pytest
-from stories import assert_same_story
+from stories import assert_same_story, function_class, leaf
 
 torch = pytest.importorskip("torch")
-
-
-def leaf(torch, *v, **o):
-    return torch.tensor(v if len(v) > 1 else v[0], requires_grad=True, **o)
-
-
-def F(torch, forward, backward=None, **members):
-    body = {"forward": staticmethod(forward)}
-    if backward is not None:
-        body["backward"] = staticmethod(backward)
-    return type(
-        "Made",
-        (torch.autograd.Function,),
-        body | {n: staticmethod(v) if callable(v) else v for n, v in members.items()},
-    )
 
 
 def gradient_edges(torch, note):
@@ -60,7 +45,7 @@ def gradient_edges(torch, note):
     note("unused allow", lambda: torch.autograd.grad(z, eb, retain_graph=True, allow_unused=True))
     note("materialize", lambda: torch.autograd.grad(z, eb, retain_graph=True, materialize_grads=True))
     note("create", lambda: torch.autograd.grad(torch.autograd.grad(z, ey, create_graph=True)[0].sum(), x))
-    A = F(torch, lambda ctx, p: p * 2, lambda ctx, g: g * 3)
+    A = function_class(torch, lambda ctx, p: p * 2, lambda ctx, g: g * 3)
     f = A.apply(x)
     ef = G.get_gradient_edge(f)
     del f

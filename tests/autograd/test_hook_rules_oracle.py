@@ -4,24 +4,9 @@ import copy
 import pickle
 
 import pytest
-from stories import assert_same_story
+from stories import assert_same_story, function_class, leaf
 
 torch = pytest.importorskip("torch")
-
-
-def leaf(torch, *v, **o):
-    return torch.tensor(v if len(v) > 1 else v[0], requires_grad=True, **o)
-
-
-def F(torch, forward, backward=None, **members):
-    body = {"forward": staticmethod(forward)}
-    if backward is not None:
-        body["backward"] = staticmethod(backward)
-    return type(
-        "Made",
-        (torch.autograd.Function,),
-        body | {n: staticmethod(v) if callable(v) else v for n, v in members.items()},
-    )
 
 
 def absent_gradients(torch, note):
@@ -38,7 +23,7 @@ def absent_gradients(torch, note):
     torch.autograd.grad(c, x, retain_graph=True)
     note("grad", lambda: log)
     log.clear()
-    A = F(torch, lambda ctx, p, q: p * q, lambda ctx, g: (None, g))
+    A = function_class(torch, lambda ctx, p, q: p * q, lambda ctx, g: (None, g))
     p, q = (leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0))
     p.register_hook(lambda g: log.append(("p", g)))
     q.register_hook(lambda g: log.append(("q", g)))
@@ -365,8 +350,8 @@ def undefined_gradients(torch, note):
             ctx.set_materialize_grads(mat)
             return a * 1
 
-        A = F(torch, fw, lambda ctx, g: (log.append(g), g)[1])
-        N = F(torch, lambda ctx, a: a * 1, lambda ctx, g: None)
+        A = function_class(torch, fw, lambda ctx, g: (log.append(g), g)[1])
+        N = function_class(torch, lambda ctx, a: a * 1, lambda ctx, g: None)
         x.grad = None
         N.apply(A.apply(x)).sum().backward()
         note(f"{mat} below none", lambda: (log, x.grad))
@@ -382,7 +367,7 @@ def undefined_gradients(torch, note):
             ctx.set_materialize_grads(mat)
             return (a * 1, a * 2, a.long(), 5)
 
-        B = F(torch, fw2, lambda ctx, *g: (log.append(g), g[0])[1])
+        B = function_class(torch, fw2, lambda ctx, *g: (log.append(g), g[0])[1])
         p, q = B.apply(x)[:2]
         note(f"{mat} several", lambda: (torch.autograd.grad(p.sum(), x), log))
         log.clear()
@@ -396,7 +381,7 @@ def undefined_gradients(torch, note):
             ctx.mark_non_differentiable(b)
             return (a * 1, b)
 
-        C = F(torch, fw3, lambda ctx, *g: (log.append(g), g[0])[1])
+        C = function_class(torch, fw3, lambda ctx, *g: (log.append(g), g[0])[1])
         p, q = C.apply(x)
         note(f"{mat} non diff", lambda: (torch.autograd.grad(p.sum(), x), log))
         log.clear()
@@ -407,7 +392,7 @@ def undefined_gradients(torch, note):
         ctx.mark_non_differentiable(b)
         return (a * 1, b)
 
-    C = F(torch, fw3, lambda ctx, *g: (log.append(g), g[0])[1])
+    C = function_class(torch, fw3, lambda ctx, *g: (log.append(g), g[0])[1])
     p, q = C.apply(x)
     note("non diff flag", lambda: (torch.autograd.grad(p.sum(), x), log))
     log.clear()

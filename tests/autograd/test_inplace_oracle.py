@@ -1,13 +1,9 @@
 """Views and in-place writes against PyTorch: what is refused, and how the graph follows."""
 
 import pytest
-from stories import assert_same_story
+from stories import assert_same_story, leaf
 
 torch = pytest.importorskip("torch")
-
-
-def leaf(torch, *values, **options):
-    return torch.tensor(values if len(values) > 1 else values[0], requires_grad=True, **options)
 
 
 def refused_writes(torch, note):

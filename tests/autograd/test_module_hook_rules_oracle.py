@@ -1,13 +1,9 @@
 """Hooks of modules against PyTorch: every form of argument, global ones, errors."""
 
 import pytest
-from stories import assert_same_story
+from stories import assert_same_story, leaf
 
 torch = pytest.importorskip("torch")
-
-
-def leaf(torch, *v, **o):
-    return torch.tensor(v if len(v) > 1 else v[0], requires_grad=True, **o)
 
 
 def forward_hooks(torch, note):

@@ -1,13 +1,9 @@
 """saved_tensors_hooks and its relatives against PyTorch."""
 
 import pytest
-from stories import assert_same_story
+from stories import assert_same_story, leaf
 
 torch = pytest.importorskip("torch")
-
-
-def leaf(torch, *v, **o):
-    return torch.tensor(v if len(v) > 1 else v[0], requires_grad=True, **o)
 
 
 def saved_hooks(torch, note):

@@ -1,13 +1,9 @@
 """``node._raw_saved_NAME`` and hooks of one saved tensor, against PyTorch."""
 
 import pytest
-from stories import assert_same_story
+from stories import assert_same_story, leaf
 
 torch = pytest.importorskip("torch")
-
-
-def leaf(torch, *v, **o):
-    return torch.tensor(v if len(v) > 1 else v[0], requires_grad=True, **o)
 
 
 def raw_saved_tensors(torch, note):

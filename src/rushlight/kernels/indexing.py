@@ -216,6 +216,16 @@ def index_select(self, dim, index):
     return NotImplemented if found is None else found
 
 
+def _on_copy(name, in_place):
+    """The kernel of the operation called ``name``: that of its form in place, on a copy."""
+
+    def copying(self, *arguments):
+        result = dense_copy(self)
+        return NotImplemented if in_place(result, *arguments) is NotImplemented else result
+
+    return kernel_for(name)(copying)
+
+
 @kernel_for("index_add_")
 def index_add_(self, dim, index, source, alpha):
     if self.ndim != source.ndim or not self.ndim or alpha != 1:
@@ -226,10 +236,7 @@ def index_add_(self, dim, index, source, alpha):
     return None if _added(self, axis, index, np.ascontiguousarray(source)) else NotImplemented
 
 
-@kernel_for("index_add")
-def index_add(self, dim, index, source, alpha):
-    result = dense_copy(self)
-    return NotImplemented if index_add_(result, dim, index, source, alpha) is NotImplemented else result
+index_add = _on_copy("index_add", index_add_)
 
 
 @kernel_for("index_copy_")
@@ -243,10 +250,7 @@ def index_copy_(self, dim, index, source):
     return None if _added(self, axis, index, np.ascontiguousarray(source), mode="set") else NotImplemented
 
 
-@kernel_for("index_copy")
-def index_copy(self, dim, index, source):
-    result = dense_copy(self)
-    return NotImplemented if index_copy_(result, dim, index, source) is NotImplemented else result
+index_copy = _on_copy("index_copy", index_copy_)
 
 
 @kernel_for("index_fill_")
@@ -262,10 +266,7 @@ def index_fill_(self, dim, index, value):
     return None if _added(self, axis, index, filler, mode="fill") else NotImplemented
 
 
-@kernel_for("index_fill")
-def index_fill(self, dim, index, value):
-    result = dense_copy(self)
-    return NotImplemented if index_fill_(result, dim, index, value) is NotImplemented else result
+index_fill = _on_copy("index_fill", index_fill_)
 
 
 @kernel_for("gather")
@@ -323,12 +324,8 @@ def _scatter_kernels(name, mode):
     def in_place(self, dim, index, source):
         return None if _scattered(self, dim, index, source, mode) else NotImplemented
 
-    def copying(self, dim, index, source):
-        result = dense_copy(self)
-        return NotImplemented if in_place(result, dim, index, source) is NotImplemented else result
-
     kernel_for(name + "_")(in_place)
-    return kernel_for(name)(copying)
+    return _on_copy(name, in_place)
 
 
 scatter_src, scatter_add = _scatter_kernels("scatter_src", "set"), _scatter_kernels("scatter_add", "add")
@@ -348,7 +345,4 @@ def scatter_value_(self, dim, index, value):
     return None if value is not None and _scattered(self, dim, index, value, "fill") else NotImplemented
 
 
-@kernel_for("scatter_value")
-def scatter_value(self, dim, index, value):
-    result = dense_copy(self)
-    return NotImplemented if scatter_value_(result, dim, index, value) is NotImplemented else result
+scatter_value = _on_copy("scatter_value", scatter_value_)

@@ -100,6 +100,14 @@ done:
 }}
 """
 
+# Where the caller tells the workers what to do.
+_ANNOUNCEMENT = f"""  {_field("word_at", _WORD)}
+  {_field("epoch_at", _WORD + 4)}
+  {_field("sleepers_at", _SLEEPERS)}
+  {_field("function_at", _FUNCTION)}
+  {_field("context_at", _CONTEXT)}
+  {_field("launch_at", _LAUNCH)}"""
+
 _RUN = f"""
 define void @run(ptr %function, ptr %context, ptr %launch) nounwind {{  ; call function on all threads that are free
 start:
@@ -116,12 +124,7 @@ alone:
   call void %function(ptr %context, i64 0, ptr %launch)
   ret void
 announce:
-  {_field("word_at", _WORD)}
-  {_field("epoch_at", _WORD + 4)}
-  {_field("sleepers_at", _SLEEPERS)}
-  {_field("function_at", _FUNCTION)}
-  {_field("context_at", _CONTEXT)}
-  {_field("launch_at", _LAUNCH)}
+{_ANNOUNCEMENT}
   store ptr %function, ptr %function_at
   store ptr %context, ptr %context_at
   store ptr %launch, ptr %launch_at
@@ -161,12 +164,7 @@ unlock:
 _WORK = f"""
 define void @work(i64 %worker) nounwind {{  ; what a worker thread does, until it is told to quit
 start:
-  {_field("word_at", _WORD)}
-  {_field("epoch_at", _WORD + 4)}
-  {_field("sleepers_at", _SLEEPERS)}
-  {_field("function_at", _FUNCTION)}
-  {_field("context_at", _CONTEXT)}
-  {_field("launch_at", _LAUNCH)}
+{_ANNOUNCEMENT}
   {_field("limit_at", _LIMIT)}
   {_field("quit_at", _QUIT)}
   br label %look

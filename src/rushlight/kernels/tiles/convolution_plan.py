@@ -72,6 +72,7 @@ class Windows:
     Attributes:
         rows, columns: of windows of a strip. pitch: lines of a staged row. staged_rows: of a slab.
         slabs, residues: tables. lines: of a strip, with those behind the end that blocks of 32 windows read.
+        row_strips, column_strips: of an image.
     """
 
     def __init__(self, phases, rows, columns):
@@ -90,6 +91,7 @@ class Windows:
         read = max(max(self.taps(phase)) for phase in phases) + blocks * PANEL
         self.slack = max(0, read - last)
         self.lines = last + self.slack
+        self.row_strips, self.column_strips = -(-height.out // rows), -(-width.out // columns)
 
     def taps(self, phase):
         """From which line on the windows of each tap of a phase begin."""
@@ -106,6 +108,20 @@ class Windows:
                     part = slab * len(self.residues) + self.residues.index(w % width.stride)
                     found.append((part * self.staged_rows + h // height.stride) * self.pitch + w // width.stride)
         return found
+
+    def numbers(self, source):
+        """What programs read in ``sizes`` of the strips, their axes, and where ``source``, a Layout, has the elements."""
+        depth, height, width = self.axes
+        return {
+            "depth": depth.length, "height": height.length, "width": width.length, "depth_stride": depth.stride,
+            "row_stride": height.stride, "column_stride": width.stride, "depth_start": depth.start,
+            "row_start": height.start, "column_start": width.start, "x_sample": source.sample,
+            "x_channel": source.channel, "x_depth": source.depth, "x_row": source.row, "x_column": source.column,
+            "slabs": len(self.slabs), "residues": len(self.residues), "rows": self.staged_rows, "pitch": self.pitch,
+            "part_words": self.lines * LANES, "slack": self.slack, "row_strips": self.row_strips,
+            "column_strips": self.column_strips, "tile_rows": self.rows, "tile_columns": self.columns,
+            "depth_out": depth.out,
+        }  # fmt: skip
 
 
 def _united(axes):
@@ -145,13 +161,10 @@ class Convolution:
         parts, channel_groups, out_blocks = PARTS[scalar], -(-inputs // PANEL), -(-outputs // PANEL)
         *w_steps, taps = weights
         windows = cut(phases, samples * groups, channel_groups * parts * LANES, _STRIP_WORDS)
-        depth, height, width = windows.axes
         all_taps = sum(len(phase.places) for phase in phases)
-        row_strips, column_strips = -(-height.out // windows.rows), -(-width.out // windows.columns)
-        image_strips = depth.out * row_strips * column_strips
+        image_strips = windows.axes[0].out * windows.row_strips * windows.column_strips
         strips = samples * groups * image_strips
-        part_words = windows.lines * LANES
-        group_words = parts * part_words
+        group_words = parts * windows.lines * LANES
         strip_words = channel_groups * group_words
         panel_words = all_taps * 2 * parts * TILE_WORDS
         all_panels = groups * out_blocks * channel_groups * panel_words
@@ -161,16 +174,9 @@ class Convolution:
         self.own, self.shared = -(-own // LANES) * LANES, strips * strip_words if few else all_panels
         self.chunks = groups * out_blocks if few else strips
         values = {
-            "depth": depth.length, "height": height.length, "width": width.length, "depth_stride": depth.stride,
-            "row_stride": height.stride, "column_stride": width.stride, "depth_start": depth.start,
-            "row_start": height.start, "column_start": width.start, "x_channel": source.channel,
-            "x_depth": source.depth, "x_row": source.row, "x_column": source.column, "slabs": len(windows.slabs),
-            "residues": len(windows.residues), "rows": windows.staged_rows, "pitch": windows.pitch,
-            "part_words": part_words, "slack": windows.slack, "groups": groups, "inputs": inputs, "outputs": outputs,
-            "taps": taps, "all_taps": all_taps, "w_group": w_steps[0], "w_output": w_steps[1], "w_input": w_steps[2],
-            "phases": len(phases), "strips": strips, "image_strips": image_strips, "row_strips": row_strips,
-            "column_strips": column_strips, "tile_rows": windows.rows, "tile_columns": windows.columns,
-            "depth_out": depth.out, "x_sample": source.sample, "x_group": inputs * source.channel,
+            **windows.numbers(source), "groups": groups, "inputs": inputs, "outputs": outputs, "taps": taps,
+            "all_taps": all_taps, "w_group": w_steps[0], "w_output": w_steps[1], "w_input": w_steps[2],
+            "phases": len(phases), "strips": strips, "image_strips": image_strips, "x_group": inputs * source.channel,
             "y_sample": result.sample, "y_group": outputs * result.channel, "y_channel": result.channel,
             "y_depth": steps[0], "y_row": steps[1], "y_column": steps[2], "group_words": group_words,
             "panel_words": panel_words, "strip_words": strip_words, "scratch_words": self.own,
@@ -213,8 +219,7 @@ class Convolution:
 
     def _estimate(self, phases, windows, parts, images, channel_groups, out_blocks):
         """Cycles of one core that it takes."""
-        depth, height, width = (axis.out for axis in windows.axes)
-        strips = images * depth * -(-height // windows.rows) * -(-width // windows.columns)
+        strips = images * windows.axes[0].out * windows.row_strips * windows.column_strips
         blocks = strips * out_blocks * -(-windows.rows * windows.pitch // PANEL)
         steps = sum(len(phase.places) for phase in phases) * channel_groups
         cycles = blocks * (steps * max(2, len(PRODUCTS[parts])) * _PRODUCT + len(phases) * _BLOCK[self.form.storing])

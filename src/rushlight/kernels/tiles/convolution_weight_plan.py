@@ -39,11 +39,9 @@ class WeightGradient:
         words = LANES * parts * 2 * (input_blocks + output_blocks)  # of a line with what belongs to it
         windows = cut([phase], samples * groups, words, _STRIP_WORDS, 1 if samples > 1 else 2)
         depth, height, width = windows.axes
-        row_strips, column_strips = -(-height.out // windows.rows), -(-width.out // windows.columns)
-        strips = samples * depth.out * row_strips * column_strips
+        strips = samples * depth.out * windows.row_strips * windows.column_strips
         pairs, steps = -(-strips // 2), -(-windows.rows * windows.pitch // LANES)
-        part_words = windows.lines * LANES
-        half_words, panel_words = parts * part_words, steps * 2 * parts * TILE_WORDS
+        half_words, panel_words = parts * windows.lines * LANES, steps * 2 * parts * TILE_WORDS
         lines_words = input_blocks * 2 * half_words
         pair_words = lines_words + output_blocks * panel_words
         blocks = input_blocks * output_blocks
@@ -56,15 +54,8 @@ class WeightGradient:
         self.sums = 0 if few else groups * slots * blocks * taps * BLOCK
         self.chunks = groups * blocks
         values = {
-            "depth": depth.length, "height": height.length, "width": width.length, "depth_stride": depth.stride,
-            "row_stride": height.stride, "column_stride": width.stride, "depth_start": depth.start,
-            "row_start": height.start, "column_start": width.start, "x_channel": source.channel,
-            "x_depth": source.depth, "x_row": source.row, "x_column": source.column, "slabs": len(windows.slabs),
-            "residues": len(windows.residues), "rows": windows.staged_rows, "pitch": windows.pitch,
-            "part_words": part_words, "slack": windows.slack, "groups": groups, "inputs": inputs, "outputs": outputs,
-            "taps": taps, "strips": strips, "pairs": pairs, "row_strips": row_strips, "column_strips": column_strips,
-            "tile_rows": windows.rows, "tile_columns": windows.columns, "depth_out": depth.out,
-            "height_out": height.out, "width_out": width.out, "x_sample": source.sample,
+            **windows.numbers(source), "groups": groups, "inputs": inputs, "outputs": outputs, "taps": taps,
+            "strips": strips, "pairs": pairs, "height_out": height.out, "width_out": width.out,
             "x_group": inputs * source.channel, "y_sample": result.sample, "y_group": outputs * result.channel,
             "y_channel": result.channel, "y_depth": result.depth, "y_row": result.row, "slots": slots, "steps": steps,
             "few_steps": few_steps(steps), "half_words": half_words, "group_words": 2 * half_words,

@@ -14,6 +14,7 @@ from .prune_methods import (
     RandomUnstructured,
     unwrapped,
 )
+from .weight_hooks import take_off
 
 
 def identity(module, name):
@@ -100,12 +101,9 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
 
 def remove(module, name):
     """Make the pruning of the parameter ``name`` permanent: its pruned values become the parameter; return the module."""
-    for identity_, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[identity_]
-            return module
-    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    if take_off(module, BasePruningMethod, lambda hook: hook._tensor_name == name) is None:
+        raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    return module
 
 
 def is_pruned(module):

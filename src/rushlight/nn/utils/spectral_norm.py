@@ -6,6 +6,7 @@ from ...autograd import no_grad
 from ...ops.table import functions
 from .. import functional as F
 from ..parameter import Parameter, is_lazy
+from .weight_hooks import take_off
 
 __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
 
@@ -120,12 +121,8 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
 
 def remove_spectral_norm(module, name="weight"):
     """Undo `spectral_norm`; the weight keeps its normalised value. Return the module."""
-    for identity, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, SpectralNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[identity]
-            break
-    else:
+    hook = take_off(module, SpectralNorm, lambda hook: hook.name == name)
+    if hook is None:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")
     for identity, noted in module._state_dict_hooks.items():
         if getattr(noted, "__self__", None) is hook:

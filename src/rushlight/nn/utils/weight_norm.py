@@ -6,6 +6,7 @@ import warnings
 
 from ...ops.table import functions
 from ..parameter import Parameter, is_lazy
+from .weight_hooks import take_off
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
@@ -79,9 +80,6 @@ def weight_norm(module, name="weight", dim=0):
 
 def remove_weight_norm(module, name="weight"):
     """Undo `weight_norm`; the weight keeps its value. Return the module."""
-    for identity, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[identity]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    if take_off(module, WeightNorm, lambda hook: hook.name == name) is None:
+        raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    return module

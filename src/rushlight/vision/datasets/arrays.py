@@ -8,7 +8,7 @@ from rushlight.ops.table import functions
 from rushlight.utils.data import default_collate
 
 from ..images import apply_batch, for_transform, is_tensor
-from .vision import VisionDataset
+from .vision import VisionDataset, transformed
 
 
 def item(values, index):
@@ -29,11 +29,7 @@ class ArrayDataset(VisionDataset):
     def __getitem__(self, index):
         """(image, target): the image transformed, or as a PIL image; the target as an int, transformed."""
         image, target = for_transform(item(self.data, index), self.transform), int(item(self.targets, index))
-        if self.transform is not None:
-            image = self.transform(image)
-        if self.target_transform is not None:
-            target = self.target_transform(target)
-        return image, target
+        return transformed(image, target, self.transform, self.target_transform)
 
     def __len__(self):
         return len(self.data)

@@ -8,7 +8,7 @@ from rushlight.ops.table import functions
 from rushlight.random import get_rng_state, manual_seed, set_rng_state
 
 from ..images import for_transform
-from .vision import VisionDataset
+from .vision import VisionDataset, transformed
 
 
 class FakeData(VisionDataset):
@@ -42,11 +42,7 @@ class FakeData(VisionDataset):
         set_rng_state(state)
         array = np.ascontiguousarray(pixels.mul(255).byte().numpy().transpose(1, 2, 0))
         image = for_transform(array[:, :, 0] if array.shape[2] == 1 else array, self.transform)
-        if self.transform is not None:
-            image = self.transform(image)
-        if self.target_transform is not None:
-            target = self.target_transform(target)
-        return image, target
+        return transformed(image, target, self.transform, self.target_transform)
 
     def __len__(self):
         return self.size

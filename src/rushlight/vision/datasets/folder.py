@@ -7,7 +7,7 @@ import os
 from rushlight.base.errors import hinted
 
 from ..images import pillow
-from .vision import VisionDataset
+from .vision import VisionDataset, transformed
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
@@ -116,11 +116,7 @@ class DatasetFolder(VisionDataset):
         """(sample, class number), each transformed."""
         path, target = self.samples[index]
         sample = self.loader(path)
-        if self.transform is not None:
-            sample = self.transform(sample)
-        if self.target_transform is not None:
-            target = self.target_transform(target)
-        return sample, target
+        return transformed(sample, target, self.transform, self.target_transform)
 
     def __len__(self):
         return len(self.samples)

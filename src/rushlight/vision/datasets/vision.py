@@ -54,6 +54,15 @@ class VisionDataset(Dataset):
         return ""
 
 
+def transformed(input, target, transform, target_transform):
+    """A sample and its target, each by its transform where that is not None."""
+    if transform is not None:
+        input = transform(input)
+    if target_transform is not None:
+        target = target_transform(target)
+    return input, target
+
+
 class StandardTransform:
     """A transform for the image and one for the target, as one call; either may be None."""
 
@@ -62,11 +71,7 @@ class StandardTransform:
         self.target_transform = target_transform
 
     def __call__(self, input, target):
-        if self.transform is not None:
-            input = self.transform(input)
-        if self.target_transform is not None:
-            target = self.target_transform(target)
-        return input, target
+        return transformed(input, target, self.transform, self.target_transform)
 
     def __repr__(self):
         lines = [type(self).__name__]

@@ -17,6 +17,13 @@ def channels_first(images):
     return images[:, None] if images.ndim == 3 else images.transpose(0, 3, 1, 2)
 
 
+def batch_to_tensor(images):
+    """An NxHxW or NxHxWxC array as an NxCxHxW tensor with the same values; NotImplemented for what is no array."""
+    if not isinstance(images, np.ndarray):
+        return NotImplemented
+    return functions.from_numpy(np.ascontiguousarray(channels_first(images)))
+
+
 class ToTensor:
     """A PIL image or an HxW or HxWxC array as a CxHxW tensor; 8-bit images as floats between 0 and 1.
 
@@ -55,9 +62,7 @@ class PILToTensor:
 
     def batch(self, images):
         """An NxHxW or NxHxWxC uint8 array as an NxCxHxW tensor with the same values."""
-        if not isinstance(images, np.ndarray):
-            return NotImplemented
-        return functions.from_numpy(np.ascontiguousarray(channels_first(images)))
+        return batch_to_tensor(images)
 
     def __repr__(self):
         return f"{type(self).__name__}()"

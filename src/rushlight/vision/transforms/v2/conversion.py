@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from rushlight.base import dtypes
 from rushlight.base.errors import hinted
 from rushlight.nn import Module
-from rushlight.ops.table import functions
 
 from ...images import array_to_tensor, is_array, is_pillow, is_tensor
 from ..conversion import convert_image_dtype, pil_to_tensor
-from ..convert import channels_first
+from ..convert import batch_to_tensor
 
 
 class Identity(Module):
@@ -66,9 +63,7 @@ class ToImage(Module):
 
     def batch(self, images):
         """An NxHxW or NxHxWxC uint8 array as an NxCxHxW tensor with the same values."""
-        if not isinstance(images, np.ndarray):
-            return NotImplemented
-        return functions.from_numpy(np.ascontiguousarray(channels_first(images)))
+        return batch_to_tensor(images)
 
     def __repr__(self):
         return f"{type(self).__name__}()"
