@@ -105,12 +105,19 @@ def gradient_program(form):
     return Program("winograd_weight_gradient", [turn, *micros.values(), builder.function])
 
 
-def _turned_row(builder, turn, lanes, plane, step, target, width, channels, part):
-    """Turn a row of ``channels`` channels, ``step`` apart, so that the channels of a pixel lie side by side."""
-    with builder.loop(0, channels, lanes) as channel:
-        strip = builder.offset(plane, channel.index * step)
-        count = builder.minimum(channels - channel.index, lanes)
-        builder.call(turn, strip, builder.offset(target, channel.index), step, part, width, count)
+def _turn_row(builder, turn, lanes, images, size, row, target, channels, part):
+    """One row of images of ``channels`` channels, turned so that the channels of a pixel lie side by side: zeros if the
+    row lies outside of their ``size``, height and width."""
+    height, width = size
+    inside = (row >= 0) & (row < height)
+    with builder.when(inside):
+        begin, step = builder.offset(images, row * width), height * width
+        with builder.loop(0, channels, lanes) as channel:
+            strip = builder.offset(begin, channel.index * step)
+            count = builder.minimum(channels - channel.index, lanes)
+            builder.call(turn, strip, builder.offset(target, channel.index), step, part, width, count)
+    with builder.when(~inside):
+        builder.clear(target, width * part, lanes, whole=True)
 
 
 def _transform_source(builder, n, form, turn, source, first_channel, rows, tiles, first_line, count):
@@ -131,19 +138,11 @@ def _transform_source(builder, n, form, turn, source, first_channel, rows, tiles
         with builder.loop(known, 4) as i:
             row = down * 2 + n["row_start"] + i.index
             target = builder.offset(rows, (slot + i.index) * n["line_pitch"] + n["left"] * part)
-            inside = (row >= 0) & (row < height)
-            with builder.when(inside):
-                plane = builder.offset(images, row * width)
-                _turned_row(builder, turn, lanes, plane, height * width, target, width, channels, part)
-            with builder.when(~inside):
-                builder.clear(target, width * part, lanes, whole=True)
+            _turn_row(builder, turn, lanes, images, (height, width), row, target, channels, part)
         begin = builder.offset(rows, slot * n["line_pitch"])
-        with builder.loop(0, n["tiles_across"]) as tile, builder.loop(0, part, lanes) as channel:
-            near = builder.offset(begin, tile.index * 2 * part + channel.index)
-            place = (line.index * n["tiles_across"] + tile.index) * part + channel.index
-            target = builder.offset(tiles, place)
-            lines = [builder.offset(near, n["line_pitch"] * i) for i in range(4)]
-            _transform_tile(builder, tile_line, lines, part, lanes, target, n["tiles_step"])
+        lines = [builder.offset(begin, n["line_pitch"] * i) for i in range(4)]
+        target = builder.offset(tiles, line.index * n["tiles_across"] * part)
+        _transform_tiles(builder, n, tile_line, lines, part, lanes, target, n["tiles_step"])
 
 
 def _transform_gradient(builder, n, form, turn, grad, first_channel, rows, tiles, first_line, count):
@@ -157,26 +156,22 @@ def _transform_gradient(builder, n, form, turn, grad, first_channel, rows, tiles
         images = builder.offset(grad, (sample * n["out_channels"] + first_channel) * height * width)
         with builder.loop(0, 2) as i:
             row, target = down * 2 + i.index, builder.offset(rows, i.index * n["out_line_pitch"])
-            with builder.when(row < height):
-                plane = builder.offset(images, row * width)
-                _turned_row(builder, turn, lanes, plane, height * width, target, width, channels, part)
-            with builder.when(row >= height):
-                builder.clear(target, width * part, lanes, whole=True)
-        with builder.loop(0, n["tiles_across"]) as tile, builder.loop(0, part, lanes) as channel:
-            near = builder.offset(rows, tile.index * 2 * part + channel.index)
-            place = (line.index * n["tiles_across"] + tile.index) * part + channel.index
-            target = builder.offset(tiles, place)
-            lines = [builder.offset(near, n["out_line_pitch"] * i) for i in range(2)]
-            _transform_tile(builder, _spread, lines, part, lanes, target, n["out_tiles_step"])
+            _turn_row(builder, turn, lanes, images, (height, width), row, target, channels, part)
+        lines = [builder.offset(rows, n["out_line_pitch"] * i) for i in range(2)]
+        target = builder.offset(tiles, line.index * n["tiles_across"] * part)
+        _transform_tiles(builder, n, _spread, lines, part, lanes, target, n["out_tiles_step"])
 
 
-def _transform_tile(builder, transform, lines, part, lanes, target, step):
-    """A vector of channels at each place of a tile: ``transform`` of its columns, pixels of ``part`` channels, then of its
-    rows."""
-    columns = [transform(*(builder.load(line, part * j, lanes) for line in lines)) for j in range(len(lines))]
-    for i in range(4):
-        for j, value in enumerate(transform(*(column[i] for column in columns))):
-            builder.store(value, target, step * (4 * i + j))
+def _transform_tiles(builder, n, transform, lines, part, lanes, target, step):
+    """A row of tiles from turned rows of pixels of ``part`` channels, two pixels further from tile to tile: at each place of
+    a tile vectors of channels, ``transform`` of the tile's columns, then of its rows."""
+    with builder.loop(0, n["tiles_across"]) as tile, builder.loop(0, part, lanes) as channel:
+        near = [builder.offset(line, tile.index * 2 * part + channel.index) for line in lines]
+        columns = [transform(*(builder.load(line, part * j, lanes) for line in near)) for j in range(len(near))]
+        place = builder.offset(target, tile.index * part + channel.index)
+        for i in range(4):
+            for j, value in enumerate(transform(*(column[i] for column in columns))):
+                builder.store(value, place, step * (4 * i + j))
 
 
 def _spread(a, b):

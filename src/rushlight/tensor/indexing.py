@@ -161,14 +161,7 @@ def __delitem__(self, key):
 
 
 def _put(view, indices, value, is_mask=False):
-    if value.dtype is not view.dtype:
-        raise RuntimeError(
-            hinted(
-                f"Index put requires the source and destination dtypes match, got {view.dtype.legacy_name} for the "
-                f"destination and {value.dtype.legacy_name} for the source.",
-                f"convert the value first: value.to({view.dtype!r})",
-            )
-        )
+    _check_same_dtype(view, value, "value")
     if view._edge is not None:
         check_inplace(view, "index_put_", (value,))
     place = index_shape(view, indices)
@@ -178,6 +171,18 @@ def _put(view, indices, value, is_mask=False):
         refuse_shared(view._array, value._array)
     _check_fits(value, place)
     functions.index_put_arrays_(view, checked_positions(view, indices, place), value, False)
+
+
+def _check_same_dtype(target, source, name):
+    """Refuse what is of another dtype than the tensor that it is to be written into; the user calls it ``name``."""
+    if source.dtype is not target.dtype:
+        raise RuntimeError(
+            hinted(
+                f"Index put requires the source and destination dtypes match, got {target.dtype.legacy_name} for the "
+                f"destination and {source.dtype.legacy_name} for the source.",
+                f"convert the {name} first: {name}.to({target.dtype!r})",
+            )
+        )
 
 
 def _check_fits(value, place):
@@ -237,14 +242,7 @@ def _index_put(self, indices, values, accumulate, name):
                 "give a tuple, also for a single index: (index,)",
             )
         )
-    if values.dtype is not self.dtype:
-        raise RuntimeError(
-            hinted(
-                f"Index put requires the source and destination dtypes match, got {self.dtype.legacy_name} for the "
-                f"destination and {values.dtype.legacy_name} for the source.",
-                f"convert the values first: values.to({self.dtype!r})",
-            )
-        )
+    _check_same_dtype(self, values, "values")
     if all(part is None for part in indices):
         raise RuntimeError(hinted(f"{name}(): at least one index is needed", "fill_() and copy_() write everywhere"))
     arrays = _index_arrays(self, indices)
