@@ -1,4 +1,4 @@
-"""Writes docs/errors.md from the programs in tests/autograd/error_catalogue.py: ``python tools/write_errors.py``."""
+"""Writes docs/errors.md from the programs in tests/autograd/error_catalogue/: ``python tools/write_errors.py``."""
 
 import re
 import sys
@@ -14,7 +14,7 @@ is PyTorch's; the hint below it is Rushlight's own and names what it found: shap
 are to blame. Two questions help with many of them: `rushlight.explain(tensor)` says why a tensor does or does not require grad
 and what backward would reach; `rushlight.find_nonfinite()` finds the operation that made the first NaN.
 
-This page is written by `python tools/write_errors.py` from the programs of `tests/autograd/error_catalogue.py`, which the tests
+This page is written by `python tools/write_errors.py` from the programs of `tests/autograd/error_catalogue/`, which the tests
 run in Rushlight and in PyTorch.
 """
 

@@ -110,8 +110,6 @@ float8_e5m2fnuz = DType("float8_e5m2fnuz", FLOATING, 1, "Float8_e5m2fnuz")
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64,
        complex128)  # fmt: skip
 NAMES = {dtype.name: dtype for dtype in (*ALL, complex32, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz)}
-ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-           "cfloat": complex64, "cdouble": complex128, "chalf": complex32}  # fmt: skip
 
 _from_numpy = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
 # NumPy dtypes that can carry a gradient; a set of dtype objects, for the fast paths.
@@ -166,8 +164,6 @@ def set_default_dtype(dtype):
 
 
 # ---------------------------------------------------------------- promotion
-
-_SIGNED_ABOVE = {uint8: int16}
 
 
 def _promote(a, b):

@@ -39,10 +39,8 @@ class Builder:
         self.function = Function(name, values)
         self.parameters = values
         self.block = self.function.body
-        self._constants = {}
-        self._expressions = [
-            {}
-        ]  # pure instructions by content, one dict for each open block: no value is computed twice
+        # Pure instructions by content, one dict for each open block: no value is computed twice.
+        self._expressions = [{}]
 
     # ---- plumbing
 

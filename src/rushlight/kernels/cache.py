@@ -95,9 +95,8 @@ class Cache:
         if not (self.usable and self._writable):
             return
         path = self._file(key)
-        temporary = (
-            f"{path}.{os.getpid()}-{threading.get_ident()}{_UNFINISHED}"  # no other thread writes a file of this name
-        )
+        # No other thread writes a file of this name.
+        temporary = f"{path}.{os.getpid()}-{threading.get_ident()}{_UNFINISHED}"
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
             with open(descriptor, "wb") as file:

@@ -22,9 +22,8 @@ from .scratch import scratch
 from .value_types import scalar_of
 
 _ROWS, _VECTORS = 4, 2  # of a tile
-_FEW = (
-    8  # rows: to transpose them, not the other operand, is worth more than full vectors (1 and 10,000: 100 us, not 240)
-)
+# Rows: to transpose so few, not the other operand, is worth more than full vectors (1 and 10,000: 100 us, not 240).
+_FEW = 8
 _COORDINATES = 8  # whose gradients grow side by side
 _WORTHWHILE = 2048  # coordinates of pairs: fewer are NumPy's
 _THREADED_FROM = 1 << 16  # of them

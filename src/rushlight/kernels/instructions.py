@@ -57,7 +57,6 @@ from .value_types import BOOL, NUMPY
 
 OPCODES = {}
 
-STRUCTURE = ("constant", "loop", "if", "parallel", "call", "worker")
 MEMORY = ("offset", "reinterpret", "load", "store", "gather", "scatter", "prefetch")
 TILES = ("tiles_begin", "tiles_end", "tile_zero", "tile_load", "tile_store", "tile_multiply")
 LANES = ("splat", "iota", "extract", "shuffle", "reduce", "compress")
@@ -247,10 +246,9 @@ def _arithmetic():
         _define(name, 2, rule, meaning, f=ordered, s=integer or "s" + name, u=integer or "u" + name, b=integer)
     _define("select", 3, _select, np.where)
     _define("convert", 1, _convert, None)  # attribute ``to``: the value in another scalar type; see convert_array
-    _define(
-        "bitcast", 1, _bitcast, None
-    )  # attribute ``to``: the same bits as another scalar type, of which there may be
-    # more or fewer lanes; the first lane is the lowest of a wider one's bits
+    # Attribute ``to``: the same bits as another scalar type, of which there may be more or fewer lanes; the first lane is
+    # the lowest of a wider one's bits.
+    _define("bitcast", 1, _bitcast, None)
 
 
 def bf16_to_f32(raw):

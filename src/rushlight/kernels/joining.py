@@ -79,7 +79,7 @@ def cat(tensors, dim):
     axis = dim + first.ndim if dim < 0 else dim
     if not 0 <= axis < first.ndim:
         return NotImplemented
-    return _joined(tensors, axis, axis, first.shape[:axis], first.shape[axis + 1 :])
+    return _joined(tensors, axis, first.shape[:axis], first.shape[axis + 1 :])
 
 
 @kernel_for("stack")
@@ -88,12 +88,12 @@ def stack(tensors, dim):
     axis = dim + first.ndim + 1 if dim < 0 else dim
     if not 0 <= axis <= first.ndim:
         return NotImplemented
-    return _joined(tensors, -1, axis, first.shape[:axis], first.shape[axis:])
+    return _joined(tensors, -1, first.shape[:axis], first.shape[axis:])
 
 
-def _joined(arrays, joined, axis, before, behind):
-    """Arrays joined along their dimension ``joined`` (-1: none), as dimension ``axis`` of the result; NotImplemented where
-    they do not fit."""
+def _joined(arrays, joined, before, behind):
+    """Arrays joined along their dimension ``joined`` (-1: none), which in the result lies between the dimensions ``before``
+    and ``behind``; NotImplemented where they do not fit."""
     arrays = arrays if arrays.__class__ is list else list(arrays)
     first, inner = arrays[0], math.prod(behind)
     size = first.itemsize

@@ -118,9 +118,7 @@ class Host:
             image = Image(machine_code, imports)
             return {name: image.symbols[name] for name in exports if name in image.symbols}, image
         library = self._llvm.JITLibraryBuilder().add_object_img(machine_code)
-        present = [
-            name for name in exports if name.encode() in machine_code
-        ]  # the names of symbols stand there as text
+        present = [name for name in exports if name.encode() in machine_code]  # symbols' names stand there as text
         for name, address in imports.items():
             library.import_symbol(name, address)
         for name in present:

@@ -16,7 +16,6 @@ _RELOCATABLE, _X86_64 = 1, 62
 _SYMBOLS, _ADDENDS, _NO_BITS = 2, 4, 8  # types of sections
 _WRITABLE, _ALLOCATED = 1, 2  # their flags
 _ABSOLUTE_64 = 1  # the type of relocation
-_SPECIAL = 0xFF00  # section numbers from here on stand for none
 _UNWINDING = ".eh_frame"  # nothing is thrown through this code
 
 

@@ -174,7 +174,7 @@ def build_columns(name, source, result, scalar, lanes):
     return Program(name, [builder.function])
 
 
-def _reached(builder, values, running):
+def _reached(values, running):
     """Where an element is the extremum so far."""
     hit = values.equals(running)
     return hit | (values.differs(values) & running.differs(running)) if values.type.is_float else hit
@@ -196,7 +196,7 @@ def build_extreme_rows(name, source, scalar, place, lanes):
             values = builder.convert(builder.load(source_row, index, lanes, mask), scalar)
             running = _combined(builder, name, before, _prefixes(builder, name, values, identity))
             here = steps + builder.splat(builder.convert(index, place), lanes)
-            reached = builder.select(_reached(builder, values, running), here, place_before)
+            reached = builder.select(_reached(values, running), here, place_before)
             reached = _prefixes(builder, "cummax", reached, zeros)
             builder.store(builder.convert(running, source), result_row, index, mask)
             builder.store(builder.convert(reached, "i64"), place_row, index, mask)
@@ -226,7 +226,7 @@ def build_extreme_columns(name, source, scalar, place, lanes):
             values = builder.convert(builder.load(x, at, lanes, mask), scalar)
             running = _combined(builder, name, loop.carry[0], values)
             here = builder.splat(builder.convert(loop.index, place), lanes)
-            reached = builder.select(_reached(builder, values, running), here, loop.carry[1])
+            reached = builder.select(_reached(values, running), here, loop.carry[1])
             loop.carry = [running, reached]
             builder.store(builder.convert(running, source), out, at, mask)
             builder.store(builder.convert(reached, "i64"), places, at, mask)

@@ -68,9 +68,8 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     # 1,000 x 1,000 rows of 64: 0.4 ms against 2, by any power 0.6 against 70 and more; the sizes of both decide.
     "distances": dict.fromkeys(("cdist_pairs", "pdist_pairs", "distance_gradient", "symmetric_matrix"), 64),
     "leading": {"topk_pair": 256},  # 5 of 256: 2 us against 12, 10 of 1,000,000: 0.14 ms against 1.8
-    "multinomial": {
-        "multinomial": 512
-    },  # 1,000,000 weights, 10 drawn: 3 ms against 100, with replacement 0.7 against 4
+    # 1,000,000 weights, 10 drawn: 3 ms against 100, with replacement 0.7 against 4.
+    "multinomial": {"multinomial": 512},
     # 1,000,000 integers below 1,000: 0.26 ms against 1.5, floats among 100 intervals: 0.36 against 2.9.
     "counting": {"bincount": 4096, "histc": 512, "histogram_counts": 1024},
     "selection": {"nonzero_rows": 4096, "masked_select": 512},  # 100,000 elements: 40 us against 900, 15 against 450
@@ -122,9 +121,8 @@ MODULE_OF = {name: module for module, operations in OPERATIONS.items() for name 
 # (relu) from 2,048 (4,096: 1.3 us against 4.6). Formulas of many steps, activations of networks and their like, win from
 # the start (gelu of 32: 1.2 us against 9.6, softplus 1.2 against 4.6), which is worth loading the room for.
 _UFUNC, _MATH, _LIGHT, _FORMULA = 16384, 4096, 2048, 16
-HALVES = (
-    512  # elements of half precision, of any operation: NumPy takes 4 ns for each (10,000 multiplied: 41 us against 5)
-)
+# Elements of half precision, of any operation: NumPy takes 4 ns for each (10,000 multiplied: 41 us against 5).
+HALVES = 512
 # 100 elements of these: 1 to 2 us against 30 to 140.
 _SLOW = dict.fromkeys(("erfinv", "special_ndtri", "special_erfcx", "special_log_ndtr", "lgamma", "digamma"), 64)
 

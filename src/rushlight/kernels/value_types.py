@@ -90,7 +90,7 @@ def named(name):
     return found
 
 
-BOOL, I32, I64, U8, F32, F64 = (named(name) for name in ("bool", "i32", "i64", "u8", "f32", "f64"))
+BOOL, I64, F32 = (named(name) for name in ("bool", "i64", "f32"))
 
 NUMPY = {  # scalar -> the NumPy dtype of its elements in memory; bfloat16 needs ml_dtypes and is computed as raw u16
     "bool": np.dtype(np.bool_),

@@ -31,10 +31,6 @@ _ALIASES = {
     "self": "input",
 }
 _DEFAULTS = {"None": None, "True": True, "False": False}
-# Keywords that say where a result is made, accepted by every creation function.
-FACTORY_KEYWORDS = frozenset(
-    ("dtype", "device", "layout", "requires_grad", "pin_memory", "memory_format", "out", "names")
-)
 
 
 class Argument:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-_WORTH_LOADING = (
-    4096  # numbers in one draw; the kernels give the same bits as NumPy does, so when is a matter of time only
-)
+# Numbers in one draw. The kernels give the same bits as NumPy does, so when is a matter of time only.
+_WORTH_LOADING = 4096
 
 _kernels = _load = None
 

@@ -19,12 +19,8 @@ from .panels import BLOCK, LANES, PANEL, TILE_WORDS, is_finite, multiply_parts, 
 from .panels import PRODUCTS as PRODUCTS_OF_THREE
 
 PARTS = {"f32": 3, "f16": 2, "bf16": 1}  # bfloat16 numbers that make one of the scalar's
-PRODUCTS = {
-    3: PRODUCTS_OF_THREE,
-    2: ((1, 0), (1, 1), (0, 1), (0, 0)),
-    1: ((0, 0),),
-}  # of parts, by their number; two parts hold a float16 number exactly, and their products are all computed
-
+# Of parts, by their number. Two parts hold a float16 number exactly, and their products are all computed.
+PRODUCTS = {3: PRODUCTS_OF_THREE, 2: ((1, 0), (1, 1), (0, 1), (0, 0)), 1: ((0, 0),)}
 NUMBERS = (
     *STAGE_NUMBERS,
     *"groups inputs outputs taps all_taps w_group w_output w_input phases strips image_strips row_strips".split(),
@@ -187,7 +183,7 @@ class _Convolution:
         split_from = scalar if form.deep else "f32"
         for make in (
             lambda: split_lines(split_from, self.parts),
-            lambda: stage_row(scalar, self.parts, form.deep, self.functions),
+            lambda: stage_row(scalar, form.deep, self.functions),
             lambda: stage_lines(scalar, self.functions),
             lambda: fetch_weights(scalar, form.backward, self.functions),
             lambda: pack_weights(scalar, self.functions),

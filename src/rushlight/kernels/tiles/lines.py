@@ -62,7 +62,7 @@ def fill_lines(parts):
     return b.function
 
 
-def stage_row(scalar, parts, deep, functions):
+def stage_row(scalar, deep, functions):
     """stage_row(x, channels, target, residues, sizes, column_start, stage): one row of 32 channels, or fewer, to lines.
 
     ``x`` is the row's first pixel, ``column_start`` where the strip's first window begins in it. ``deep``: channels lie

@@ -47,9 +47,9 @@ def _in_radians(builder, rest, below, unit):
 def _product(builder, m, start, count):
     """``m * 2**k * 2 / pi`` modulo 4 in units of 2**-62, and what is below, in units of 2**-126; by ``count`` words."""
     first, second, *third = _window(builder, start, count)
-    turns, below = m * first + _high_product(builder, m, second), m * second
+    turns, below = m * first + _high_product(m, second), m * second
     if third:
-        carried = _high_product(builder, m, third[0])
+        carried = _high_product(m, third[0])
         below = below + carried
         turns = turns + builder.convert(below < carried, "u64")
     return turns, below
@@ -67,7 +67,7 @@ def _window(builder, start, count):
     return [(high << shift) | ((low >> 1) >> (63 - shift)) for high, low in zip(words, words[1:])]
 
 
-def _high_product(builder, m, word):
+def _high_product(m, word):
     """The upper 64 bits of the product of ``m < 2**53`` and a word."""
     mask = (1 << 32) - 1
     m_low, m_high, low, high = m & mask, m >> 32, word & mask, word >> 32
