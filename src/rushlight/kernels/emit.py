@@ -59,7 +59,7 @@ class FunctionEmitter(Conversions):
         if self.is_entry:
             head = "define void @entry(ptr %context, i64 %worker, ptr %launch) nounwind {\nstart:"
             self._load_parameters()
-            if self._has_parallel():
+            if self.module.program.is_parallel:
                 self.lines.append("%tickets = alloca i64")  # of the loops before
                 self.lines.append("store i64 0, ptr %tickets")
         else:
@@ -71,9 +71,6 @@ class FunctionEmitter(Conversions):
         yields = function.body.yields
         self.lines.append(f"ret {self.typed(yields[0])}" if yields else "ret void")
         return head + "\n  " + "\n  ".join(self.lines) + "\n}"
-
-    def _has_parallel(self):
-        return self.module.program.is_parallel
 
     def _load_parameters(self):
         for i, parameter in enumerate(self.function.parameters):
@@ -111,9 +108,9 @@ class FunctionEmitter(Conversions):
     def call_intrinsic(self, stem, llvm, *operands):
         """Call ``llvm.<stem>.<type>`` with typed operands of which the first decides the overload."""
         name = f"llvm.{stem}.{suffix(llvm)}"
-        self.module.declare(
-            name, llvm, *(o.rsplit(" ", 1)[0] if " x " not in o else o[: o.index(">") + 1] for o in operands)
-        )
+        # Of "<8 x float> %v1" or "i1 false" the type.
+        types = (o[: o.index(">") + 1] if " x " in o else o.rsplit(" ", 1)[0] for o in operands)
+        self.module.declare(name, llvm, *types)
         return self.emit(f"call {llvm} @{name}({', '.join(operands)})")
 
     def block(self, block):
@@ -149,12 +146,9 @@ class FunctionEmitter(Conversions):
         self.names[id(result)] = constant_text(result.type, instruction.attributes["value"])
 
     def emit_neg(self, instruction, a):
-        return self.emit(
-            f"fneg {self.typed(a)}" if a.type.is_float else f"sub {llvm_type(a.type)} {self._zero(a)}, {self.name(a)}"
-        )
-
-    def _zero(self, value):
-        return constant_text(value.type, 0)
+        if a.type.is_float:
+            return self.emit(f"fneg {self.typed(a)}")
+        return self.emit(f"sub {llvm_type(a.type)} {constant_text(a.type, 0)}, {self.name(a)}")
 
     def emit_abs(self, instruction, a):
         llvm = llvm_type(a.type)
@@ -175,17 +169,11 @@ class FunctionEmitter(Conversions):
         self.module.declare(name, result, result, pairs, pairs)
         return self.emit(f"call {result} @{name}({self.typed(total)}, {self.typed(a)}, {self.typed(b)})")
 
-    def _smaller_or_greater(self, a, b, ordered, integer):
-        compare = f"fcmp {ordered}" if a.type.is_float else f"icmp {'s' if a.type.is_signed else 'u'}{integer}"
-        chosen = self.emit(f"{compare} {self.typed(a)}, {self.name(b)}")
-        condition = f"{llvm_type(a.type.with_scalar('bool'))} {chosen}"
-        return self.emit(f"select {condition}, {self.typed(a)}, {self.typed(b)}")
-
     def emit_min(self, instruction, a, b):
-        return self._smaller_or_greater(a, b, "olt", "lt")
+        return self._combined("min", a.type, self.name(a), self.name(b))
 
     def emit_max(self, instruction, a, b):
-        return self._smaller_or_greater(a, b, "ogt", "gt")
+        return self._combined("max", a.type, self.name(a), self.name(b))
 
     def emit_select(self, instruction, condition, a, b):
         return self.emit(f"select {self.typed(condition)}, {self.typed(a)}, {self.typed(b)}")
@@ -235,6 +223,7 @@ class FunctionEmitter(Conversions):
         return name
 
     def _combined(self, by, type, a, b):
+        """Two values of a type, given by name, in one: ``by`` is min, max or an instruction."""
         llvm = llvm_type(type)
         if by in ("min", "max"):
             order = "lt" if by == "min" else "gt"

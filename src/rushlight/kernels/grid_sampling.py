@@ -34,7 +34,7 @@ def _kernel(build, arrays, lengths, options):
 @functools.cache
 def _compiled(build, scalar, *options):
     form = programs.Form(scalar, lanes(NUMPY[scalar].itemsize), *options)
-    return compiled((build.__name__, *form), lambda: build(form))
+    return compiled(("grid sampling", build.__name__, *form), lambda: build(form))
 
 
 def _run(kernel, work, *arguments):

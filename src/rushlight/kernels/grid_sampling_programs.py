@@ -171,7 +171,7 @@ def grid_gradient_program(form):
     kind = f"{form.scalar}*"
     sizes = _sizes("samples", "channels", "height", "width", "points", "share")
     arrays = [(name, kind) for name in ("grad", "input", "grid", "found")]
-    builder = Builder("grid_gradient", [*arrays, *sizes])
+    builder = Builder("grid_samples_grid_gradient", [*arrays, *sizes])
     grad, input, grid, found, samples, channels, height, width, points, share = builder.parameters
     sampled = _Points(builder, form, height, width)
     zero = builder.constant(0, f"{form.scalar}x{form.lanes}")
@@ -191,7 +191,7 @@ def grid_gradient_program(form):
         sampled.store(*slopes, builder.offset(found, sample * points * 2), index, rest)
 
     _over_points(builder, form, grid, samples, points, share, vector)
-    return Program("grid_gradient", [builder.function])
+    return Program("grid_samples_grid_gradient", [builder.function])
 
 
 def input_gradient_program(form):
@@ -204,7 +204,7 @@ def input_gradient_program(form):
     kind, lanes = f"{form.scalar}*", form.lanes
     arrays = [(name, kind) for name in ("grad", "grid", "found", "parts")]
     sizes = _sizes("samples", "channels", "height", "width", "points", "group")
-    builder = Builder("input_gradient", [*arrays, ("targets", "i32*"), *sizes])
+    builder = Builder("grid_samples_input_gradient", [*arrays, ("targets", "i32*"), *sizes])
     grad, grid, found, parts, targets, samples, channels, height, width, points, group = builder.parameters
     sampled = _Points(builder, form, height, width)
     area, volume = CORNERS * lanes, height * width
@@ -235,7 +235,7 @@ def input_gradient_program(form):
                 _add_one_by_one(builder, plane, my_parts, my_targets, len(corners), lanes)
 
         builder.for_lanes(0, points, lanes, vector)
-    return Program("input_gradient", [builder.function])
+    return Program("grid_samples_input_gradient", [builder.function])
 
 
 def _add_one_by_one(builder, target, values, places, vectors, lanes):

@@ -294,8 +294,8 @@ def _turns(form):
     """The functions that transpose rows into columns, and back; None where nothing is TURNED."""
     if form.columns != TURNED:
         return None, None
-    before, after = (form.stored, form.computed) if form.first or not form.rows else (form.computed, form.stored)
-    after = form.stored if not form.rows else after
+    before = form.computed if form.rows and not form.first else form.stored
+    after = form.computed if form.first else form.stored
     return (
         turning(before, form.computed, form.lanes, True, name="turn_in"),
         turning(form.computed, after, form.lanes, False, name="turn_out"),
