@@ -152,16 +152,14 @@ def _named_dims(term, ndim, number):
         raise RuntimeError(
             hinted(
                 f"einsum(): the number of subscripts in the equation ({letters}) does not match the number of "
-                f"dimensions ({ndim}) for "
-                f"operand {number} and no ellipsis was given",
+                f"dimensions ({ndim}) for operand {number} and no ellipsis was given",
                 "name every dimension of every operand, or write ... for the others",
             )
         )
     if letters > ndim:
         raise RuntimeError(
             f"einsum(): the number of subscripts in the equation ({letters}) is more than the number of dimensions "
-            f"({ndim}) for operand "
-            f"{number}"
+            f"({ndim}) for operand {number}"
         )
     labels = []
     for label in term:
@@ -200,8 +198,7 @@ def _raise_mismatch(label, number, length, seen, names, shapes):
         raise RuntimeError(
             hinted(
                 f"einsum(): dimension {most + label} covered by ellipsis in operand {number}has size {length} which "
-                "does not broadcast with "
-                f"previously seen ellipsis with size {seen} for the respective dimension",
+                f"does not broadcast with previously seen ellipsis with size {seen} for the respective dimension",
                 hint,
             )
         )

@@ -30,8 +30,7 @@ def tensordot(a, b, dims=2, out=None):
                 raise RuntimeError(
                     hinted(
                         f"contracted dimensions need to match, but first has size {shape_a[i]} in dim {i} and second "
-                        f"has size {shape_b[j]} in "
-                        f"dim {j}",
+                        f"has size {shape_b[j]} in dim {j}",
                         f"the shapes are {list(a.shape)} and {list(b.shape)}",
                     )
                 )

@@ -392,8 +392,7 @@ def prelu(input, weight):
             raise RuntimeError(
                 hinted(
                     "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                    f"{weight.numel()} and channel "
-                    f"size = {channels}.",
+                    f"{weight.numel()} and channel size = {channels}.",
                     "give one weight, or one for each length of dimension 1",
                 )
             )

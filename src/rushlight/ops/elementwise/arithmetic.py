@@ -376,8 +376,7 @@ def _check_quotient(self, tensor1, tensor2, value):
                 "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * "
                 "tensor1 / tensor2) "
                 "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value "
-                "* tensor1 / "
-                "tensor2), for all dtypes.",
+                "* tensor1 / tensor2), for all dtypes.",
                 "convert the operands with .float()",
             )
         )

@@ -88,8 +88,7 @@ class view_as_complex:
             raise RuntimeError(
                 hinted(
                     "view_as_complex is only supported for half, float and double tensors, but got a tensor of "
-                    "scalar type: "
-                    f"{kind.legacy_name}",
+                    f"scalar type: {kind.legacy_name}",
                     "convert it with .float() or .double()",
                 )
             )

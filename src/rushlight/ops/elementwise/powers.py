@@ -133,8 +133,7 @@ def _check_power(self, exponent):
             raise TypeError(
                 hinted(
                     f"pow() received an invalid combination of arguments - got ({type(self).__name__}, "
-                    f"{type(exponent).__name__}), "
-                    "but expected one of:",
+                    f"{type(exponent).__name__}), but expected one of:",
                     "one operand must be a Tensor",
                 )
             )

@@ -70,8 +70,7 @@ def _raise_indefinite(info, name):
         raise LinAlgError(
             hinted(
                 f"{name}: {failure[0]}The factorization could not be completed because the input is not "
-                "positive-definite (the leading minor "
-                f"of order {failure[1]} is not positive-definite).",
+                f"positive-definite (the leading minor of order {failure[1]} is not positive-definite).",
                 "a covariance matrix often becomes so with a little added to its diagonal: A + 1e-6 * torch.eye(n)",
             )
         )
@@ -158,8 +157,7 @@ def cholesky_solve(input, L, upper=False):
     if L.shape[-1] != input.shape[-2]:
         raise RuntimeError(
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each "
-            "b matrix is "
-            f"{input.shape[-2]} by {input.shape[-1]}"
+            f"b matrix is {input.shape[-2]} by {input.shape[-1]}"
         )
     if input.dtype is not L.dtype:
         raise RuntimeError(
@@ -183,8 +181,7 @@ class cholesky_inverse_of:
             failure = first_failure(info)
             raise LinAlgError(
                 f"cholesky_inverse: {failure[0]}The diagonal element {failure[1]} is zero, the inversion could not be "
-                "completed because the "
-                "input matrix is singular."
+                "completed because the input matrix is singular."
             )
         inverse = lu_arrays.solve_triangular(lower, np.eye(size, dtype=self.dtype), False, False)
         return herm(inverse) @ inverse

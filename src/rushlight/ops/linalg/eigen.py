@@ -28,8 +28,7 @@ class eigh_parts:
             raise LinAlgError(
                 hinted(
                     "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has "
-                    "too many repeated "
-                    f"eigenvalues (error code: {2 if vectors else 1}).",
+                    f"too many repeated eigenvalues (error code: {2 if vectors else 1}).",
                     "look for nan, inf or huge elements in the input",
                 )
             ) from None
@@ -65,8 +64,7 @@ def _check_phase(across, name):
         raise RuntimeError(
             hinted(
                 f"{name}: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. The "
-                "specified loss function "
-                "depends on this quantity, so it is ill-defined.",
+                "specified loss function depends on this quantity, so it is ill-defined.",
                 "use the vectors only in ways in which the phase cancels, such as their absolute values",
             )
         )

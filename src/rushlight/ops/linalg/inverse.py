@@ -48,8 +48,7 @@ def _raise_singular(info, name="linalg.inv"):
         raise LinAlgError(
             hinted(
                 f"{name}: {failure[0]}The diagonal element {failure[1]} is zero, the inversion could not be completed "
-                "because the input "
-                "matrix is singular.",
+                "because the input matrix is singular.",
                 "its rows depend on each other; torch.linalg.pinv gives the pseudo-inverse of any matrix",
             )
         )

@@ -37,8 +37,7 @@ def _qr_gradient(g_Q, g_R, Q, R, mode):
     if mode == "r":
         raise RuntimeError(
             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
-            "mode='reduced') if you "
-            "are going to differentiate through linalg.qr."
+            "mode='reduced') if you are going to differentiate through linalg.qr."
         )
     m, n = Q.shape[-2], R.shape[-1]
     if mode == "complete" and m > n:

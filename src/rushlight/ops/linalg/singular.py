@@ -101,8 +101,7 @@ def _phase(across, along, S):
         raise RuntimeError(
             hinted(
                 "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i "
-                "phi}. The specified "
-                "loss function depends on this phase term, making it ill-defined.",
+                "phi}. The specified loss function depends on this phase term, making it ill-defined.",
                 "use the vectors only in products in which the phase cancels, as U @ Vh does",
             )
         )
@@ -206,8 +205,7 @@ def linalg_pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
         raise RuntimeError(
             hinted(
                 f"linalg.pinv({legacy_name(A)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of "
-                "float, double, cfloat or "
-                "cdouble types",
+                "float, double, cfloat or cdouble types",
                 "convert it with .float(), or add a dimension",
             )
         )

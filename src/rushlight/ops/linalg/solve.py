@@ -295,8 +295,7 @@ def linalg_tensorsolve(A, B, dims=None):
         raise RuntimeError(
             hinted(
                 "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-                "prod(self.shape[:other.ndim]), but got "
-                f"{math.prod(inner)} != {B.numel()}",
+                f"prod(self.shape[:other.ndim]), but got {math.prod(inner)} != {B.numel()}",
                 f"the shapes are {list(A.shape)} and {list(B.shape)}",
             )
         )
