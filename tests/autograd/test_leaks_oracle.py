@@ -1,144 +1,150 @@
 """What is freed without the cycle collector: graphs with hooks, saved outputs, custom Functions and checkpoints."""
 
 import contextlib
+import functools
 import gc
 import threading
 import warnings
-import weakref
+from importlib import import_module
+from weakref import ref
 
 import pytest
+from stories import leaf
 
 import rushlight as rl
 
 torch = pytest.importorskip("torch")
+CASES = {}  # name -> a function of a library that makes objects, and returns weak references to them
 
 
-def leaf(torch, *v, **o):
-    return torch.tensor(v if len(v) > 1 else v[0], requires_grad=True, **o)
+def case(name, *arguments):
+    """Put the decorated function among the cases: it gets the library and these arguments."""
+
+    def register(build):
+        CASES[name] = lambda torch: build(torch, *arguments)
+        return build
+
+    return register
 
 
 class Big:
-    pass
+    """Something that a hook or a node may hold."""
 
 
-def leaks(torch, note):
-    Fn = torch.autograd.Function
+@case("plain")
+def plain_graph(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x.exp()
+    z = (y * y).sigmoid()
+    return [ref(x), ref(y), ref(z)]
 
-    def run(name, build):
-        note(name, [reference() is not None for reference in build()])
 
-    W = weakref.ref
+@case("backward")
+def after_backward(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x.exp()
+    z = (y * y).sigmoid().sum()
+    z.backward()
+    return [ref(x), ref(y), ref(z), ref(x.grad)]
 
-    def graph():
-        x = leaf(torch, 1.0, 2.0)
-        y = x.exp()
-        z = (y * y).sigmoid()
-        return [W(x), W(y), W(z)]
 
-    run("plain", graph)
+@case("retain")
+def retained_gradient(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x.exp()
+    y.retain_grad()
+    z = (y * y).sigmoid().sum()
+    z.backward(retain_graph=True)
+    return [ref(x), ref(y), ref(z), ref(y.grad)]
 
-    def back():
-        x = leaf(torch, 1.0, 2.0)
-        y = x.exp()
-        z = (y * y).sigmoid().sum()
-        z.backward()
-        return [W(x), W(y), W(z), W(x.grad)]
 
-    run("backward", back)
+@case("hook closing over its tensor")
+def hook_of_its_own_tensor(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    y.register_hook(lambda g: y)
+    return [ref(x), ref(y)]
 
-    def retained():
-        x = leaf(torch, 1.0, 2.0)
-        y = x.exp()
-        y.retain_grad()
-        z = (y * y).sigmoid().sum()
-        z.backward(retain_graph=True)
-        return [W(x), W(y), W(z), W(y.grad)]
 
-    run("retain", retained)
+@case("leaf hook closing over its leaf")
+def hook_of_its_own_leaf(torch):
+    x = leaf(torch, 1.0, 2.0)
+    x.register_hook(lambda g: (x, None)[1])
+    return [ref(x)]
 
-    def hook_self():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 2
-        y.register_hook(lambda g: y)
-        return [W(x), W(y)]
 
-    run("hook closing over its tensor", hook_self)
+@case("hook closing over input")
+def hook_of_an_input(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    y.register_hook(lambda g: (x, None)[1])
+    return [ref(x), ref(y)]
 
-    def hook_leaf_self():
-        x = leaf(torch, 1.0, 2.0)
-        x.register_hook(lambda g: (x, None)[1])
-        return [W(x)]
 
-    run("leaf hook closing over its leaf", hook_leaf_self)
+@case("post hook self")
+def post_hook_of_its_own_leaf(torch):
+    x = leaf(torch, 1.0, 2.0)
+    x.register_post_accumulate_grad_hook(lambda t: (x, None)[1])
+    (x * 2).sum().backward()
+    return [ref(x)]
 
-    def hook_input():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 2
-        y.register_hook(lambda g: (x, None)[1])
-        return [W(x), W(y)]
 
-    run("hook closing over input", hook_input)
+@case("node hook closing over output")
+def node_hook_of_its_output(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    y.grad_fn.register_hook(lambda i, o: (y, None)[1])
+    return [ref(x), ref(y)]
 
-    def post():
-        x = leaf(torch, 1.0, 2.0)
-        x.register_post_accumulate_grad_hook(lambda t: (x, None)[1])
-        (x * 2).sum().backward()
-        return [W(x)]
 
-    run("post hook self", post)
+@case("node hook closing over object")
+def node_hook_of_an_object(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    b = Big()
+    y.grad_fn.register_hook(lambda i, o: (b, None)[1])
+    return [ref(x), ref(y), ref(b)]
 
-    def nodehook():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 2
-        y.grad_fn.register_hook(lambda i, o: (y, None)[1])
-        return [W(x), W(y)]
 
-    run("node hook closing over output", nodehook)
+@case("node prehook")
+def node_prehook_of_an_object(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    b = Big()
+    y.grad_fn.register_prehook(lambda o: (b, None)[1])
+    return [ref(x), ref(y), ref(b)]
 
-    def nodehook2():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 2
-        b = Big()
-        y.grad_fn.register_hook(lambda i, o: (b, None)[1])
-        return [W(x), W(y), W(b)]
 
-    run("node hook closing over object", nodehook2)
+@case("attribute cycle")
+def attribute_of_itself(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x.exp()
+    y.me = y
+    return [ref(x), ref(y)]
 
-    def prehook():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 2
-        b = Big()
-        y.grad_fn.register_prehook(lambda o: (b, None)[1])
-        return [W(x), W(y), W(b)]
 
-    run("node prehook", prehook)
+@case("metadata")
+def metadata_of_an_object(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x.exp()
+    b = Big()
+    y.grad_fn.metadata["b"] = b
+    return [ref(x), ref(y), ref(b)]
 
-    def attr():
-        x = leaf(torch, 1.0, 2.0)
-        y = x.exp()
-        y.me = y
-        return [W(x), W(y)]
 
-    run("attribute cycle", attr)
+@case("metadata cycle")
+def metadata_of_its_output(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x.exp()
+    y.grad_fn.metadata["y"] = y
+    return [ref(x), ref(y)]
 
-    def metadata():
-        x = leaf(torch, 1.0, 2.0)
-        y = x.exp()
-        b = Big()
-        y.grad_fn.metadata["b"] = b
-        return [W(x), W(y), W(b)]
 
-    run("metadata", metadata)
+@functools.cache
+def saving(torch):
+    """A Function that keeps what it is told to, and an object."""
 
-    def metadata2():
-        x = leaf(torch, 1.0, 2.0)
-        y = x.exp()
-        y.grad_fn.metadata["y"] = y
-        return [W(x), W(y)]
-
-    run("metadata cycle", metadata2)
-
-    class Save(Fn):
+    class Save(torch.autograd.Function):
         @staticmethod
         def forward(ctx, a, what, keep):
             out = a * 2
@@ -159,35 +165,43 @@ def leaks(torch, note):
         def backward(ctx, g):
             return (g, None, None)
 
-    for what in ("in", "out", "inter", "attr out", "attr in", "none"):
+    return Save
 
-        def fn():
-            x = leaf(torch, 1.0, 2.0)
-            b = Big()
-            y = Save.apply(x, what, b)
-            return [W(x), W(y), W(b)]
 
-        run(f"function {what}", fn)
+def function_that_keeps(torch, what):
+    x = leaf(torch, 1.0, 2.0)
+    b = Big()
+    y = saving(torch).apply(x, what, b)
+    return [ref(x), ref(y), ref(b)]
 
-        def fn():
-            x = leaf(torch, 1.0, 2.0)
-            b = Big()
-            y = Save.apply(x, what, b)
-            y.sum().backward()
-            return [W(x), W(y), W(b)]
 
-        run(f"function {what} backward", fn)
+def function_that_kept(torch, what):
+    x = leaf(torch, 1.0, 2.0)
+    b = Big()
+    y = saving(torch).apply(x, what, b)
+    y.sum().backward()
+    return [ref(x), ref(y), ref(b)]
 
-        def fn():
-            x = leaf(torch, 1.0, 2.0)
-            b = Big()
-            y = Save.apply(x, what, b)
-            g = y.grad_fn
-            return [W(x), W(y), W(b)]
 
-        run(f"function {what} grad_fn", fn)
+def function_whose_node_is_held(torch, what):
+    x = leaf(torch, 1.0, 2.0)
+    b = Big()
+    y = saving(torch).apply(x, what, b)
+    held = y.grad_fn
+    return [ref(x), ref(y), ref(b)]
 
-    class Dirty(Fn):
+
+for _what in ("in", "out", "inter", "attr out", "attr in", "none"):
+    case(f"function {_what}", _what)(function_that_keeps)
+    case(f"function {_what} backward", _what)(function_that_kept)
+    case(f"function {_what} grad_fn", _what)(function_whose_node_is_held)
+
+
+@functools.cache
+def writing(torch):
+    """A Function that writes into its input, and saves it."""
+
+    class Dirty(torch.autograd.Function):
         @staticmethod
         def forward(ctx, a):
             ctx.mark_dirty(a)
@@ -199,259 +213,262 @@ def leaks(torch, note):
         def backward(ctx, g):
             return g
 
-    def dirty():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 1
-        z = Dirty.apply(y)
-        return [W(x), W(y), W(z)]
+    return Dirty
 
-    run("dirty saved", dirty)
 
-    def dirtyview():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 1
-        z = Dirty.apply(y[:1])
-        return [W(x), W(y), W(z)]
+@case("dirty saved")
+def written_and_saved(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 1
+    z = writing(torch).apply(y)
+    return [ref(x), ref(y), ref(z)]
 
-    run("dirty view", dirtyview)
 
-    def inplace():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 1
-        y.exp_()
-        return [W(x), W(y)]
+@case("dirty view")
+def view_written_and_saved(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 1
+    z = writing(torch).apply(y[:1])
+    return [ref(x), ref(y), ref(z)]
 
-    run("in place saved result", inplace)
 
-    def inview():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 1
-        v = y[:1]
-        v.exp_()
-        w = y * y
-        return [W(x), W(y), W(v), W(w)]
+@case("in place saved result")
+def result_saved_in_place(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 1
+    y.exp_()
+    return [ref(x), ref(y)]
 
-    run("in place on view", inview)
 
-    def leafview():
-        x = leaf(torch, 1.0, 2.0)
-        with torch.no_grad():
-            v = x[:1]
-            v.mul_(2)
-        return [W(x), W(v)]
+@case("in place on view")
+def write_into_a_view(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 1
+    v = y[:1]
+    v.exp_()
+    w = y * y
+    return [ref(x), ref(y), ref(v), ref(w)]
 
-    run("view of leaf", leafview)
 
-    def create():
-        x = leaf(torch, 1.0, 2.0)
-        y = (x**3).sum()
-        (g,) = torch.autograd.grad(y, x, create_graph=True)
-        return [W(x), W(y), W(g)]
+@case("view of leaf")
+def write_into_a_view_of_a_leaf(torch):
+    x = leaf(torch, 1.0, 2.0)
+    with torch.no_grad():
+        v = x[:1]
+        v.mul_(2)
+    return [ref(x), ref(v)]
 
-    run("create_graph", create)
 
-    def createb():
-        x = leaf(torch, 1.0, 2.0)
-        y = (x**3).sum()
-        y.backward(create_graph=True)
-        return [W(x), W(y), W(x.grad)]
+@case("create_graph")
+def gradient_with_a_graph(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = (x**3).sum()
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    return [ref(x), ref(y), ref(g)]
 
-    run("backward create_graph", createb)
 
-    def multi():
-        x = leaf(torch, 1.0, 2.0)
-        y = leaf(torch, 1.0, 2.0)
-        b = Big()
-        h = torch.autograd.graph.register_multi_grad_hook((x, y), lambda g: (b, None)[1])
-        (x * y).sum().backward()
-        return [W(x), W(y), W(b)]
+@case("backward create_graph")
+def backward_with_a_graph(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = (x**3).sum()
+    y.backward(create_graph=True)
+    return [ref(x), ref(y), ref(x.grad)]
 
-    run("multi", multi)
 
-    def sth():
-        x = leaf(torch, 1.0, 2.0)
-        b = Big()
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: (t, b), lambda p: p[0]):
-            y = x.exp()
-            z = y * y
-        return [W(x), W(y), W(z), W(b)]
+@case("multi")
+def hook_on_several_tensors(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = leaf(torch, 1.0, 2.0)
+    b = Big()
+    h = torch.autograd.graph.register_multi_grad_hook((x, y), lambda g: (b, None)[1])
+    (x * y).sum().backward()
+    return [ref(x), ref(y), ref(b)]
 
-    run("saved hooks", sth)
 
-    def sth2():
-        x = leaf(torch, 1.0, 2.0)
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda p: p):
-            y = x.exp()
-            z = y * y
-            z.sum().backward()
-        return [W(x), W(y), W(z)]
-
-    run("saved hooks backward", sth2)
-
-    def raw():
-        x = leaf(torch, 1.0, 2.0)
+@case("saved hooks")
+def saved_tensors_hooks_of_an_object(torch):
+    x = leaf(torch, 1.0, 2.0)
+    b = Big()
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: (t, b), lambda p: p[0]):
         y = x.exp()
-        y.grad_fn._raw_saved_result.register_hooks(lambda t: t, lambda t: t)
-        return [W(x), W(y)]
+        z = y * y
+    return [ref(x), ref(y), ref(z), ref(b)]
 
-    run("raw hooks", raw)
 
-    def acc():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 2
-        a = y.grad_fn.next_functions[0][0]
-        a.register_hook(lambda i, o: None)
-        del y
-        return [W(x)]
+@case("saved hooks backward")
+def saved_tensors_hooks_after_backward(torch):
+    x = leaf(torch, 1.0, 2.0)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda p: p):
+        y = x.exp()
+        z = y * y
+        z.sum().backward()
+    return [ref(x), ref(y), ref(z)]
 
-    run("accumulator hook", acc)
 
-    def acc2():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 2
-        a = y.grad_fn.next_functions[0][0]
-        a.register_hook(lambda i, o: (x, None)[1])
-        del y
-        return [W(x)]
+@case("raw hooks")
+def hooks_of_a_raw_saved_tensor(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x.exp()
+    y.grad_fn._raw_saved_result.register_hooks(lambda t: t, lambda t: t)
+    return [ref(x), ref(y)]
 
-    run("accumulator hook self", acc2)
 
-    def mod():
-        m = torch.nn.Linear(2, 2)
-        b = Big()
-        m.register_full_backward_hook(lambda mm, i, o: (b, None)[1])
-        x = leaf(torch, 1.0, 2.0)
-        y = m(x)
+@case("accumulator hook")
+def hook_of_an_accumulator(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    a = y.grad_fn.next_functions[0][0]
+    a.register_hook(lambda i, o: None)
+    del y
+    return [ref(x)]
+
+
+@case("accumulator hook self")
+def accumulator_hook_of_its_leaf(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    a = y.grad_fn.next_functions[0][0]
+    a.register_hook(lambda i, o: (x, None)[1])
+    del y
+    return [ref(x)]
+
+
+@case("module hook")
+def module_hook_of_an_object(torch):
+    m = torch.nn.Linear(2, 2)
+    b = Big()
+    m.register_full_backward_hook(lambda mm, i, o: (b, None)[1])
+    x = leaf(torch, 1.0, 2.0)
+    y = m(x)
+    y.sum().backward()
+    return [ref(m), ref(b), ref(x), ref(y)]
+
+
+@case("module hook self")
+def module_hook_of_its_module(torch):
+    m = torch.nn.Linear(2, 2)
+    m.register_full_backward_hook(lambda mm, i, o: (m, None)[1])
+    x = leaf(torch, 1.0, 2.0)
+    y = m(x)
+    return [ref(m), ref(x), ref(y)]
+
+
+@case("module forward hook")
+def module_forward_hook(torch):
+    m = torch.nn.Linear(2, 2)
+    m.register_forward_hook(lambda mm, i, o: None)
+    x = leaf(torch, 1.0, 2.0)
+    y = m(x)
+    return [ref(m), ref(x), ref(y)]
+
+
+def checkpointed(torch, reentrant):
+    x = leaf(torch, 1.0, 2.0)
+    b = Big()
+    checkpoint = import_module(torch.__name__ + ".utils.checkpoint").checkpoint
+    y = checkpoint(lambda a: (b, a.sin().exp())[1], x, use_reentrant=reentrant)
+    return [ref(x), ref(y), ref(b)]
+
+
+def checkpointed_after_backward(torch, reentrant):
+    x = leaf(torch, 1.0, 2.0)
+    b = Big()
+    checkpoint = import_module(torch.__name__ + ".utils.checkpoint").checkpoint
+    y = checkpoint(lambda a: (b, a.sin().exp())[1], x, use_reentrant=reentrant)
+    y.sum().backward()
+    return [ref(x), ref(y), ref(b), ref(x.grad)]
+
+
+for _reentrant in (True, False):
+    case(f"checkpoint {_reentrant}", _reentrant)(checkpointed)
+    case(f"checkpoint backward {_reentrant}", _reentrant)(checkpointed_after_backward)
+
+
+@case("hook raised")
+def hook_that_raised(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    b = Big()
+
+    def boom(g):
+        c = b
+        raise ValueError("boom")
+
+    y.register_hook(boom)
+    with contextlib.suppress(ValueError):
         y.sum().backward()
-        return [W(m), W(b), W(x), W(y)]
+    return [ref(x), ref(y), ref(b)]
 
-    run("module hook", mod)
 
-    def mod2():
-        m = torch.nn.Linear(2, 2)
-        m.register_full_backward_hook(lambda mm, i, o: (m, None)[1])
-        x = leaf(torch, 1.0, 2.0)
-        y = m(x)
-        return [W(m), W(x), W(y)]
+@case("once")
+def function_differentiable_once(torch):
 
-    run("module hook self", mod2)
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            return a * 2
 
-    def mod3():
-        m = torch.nn.Linear(2, 2)
-        m.register_forward_hook(lambda mm, i, o: None)
-        x = leaf(torch, 1.0, 2.0)
-        y = m(x)
-        return [W(m), W(x), W(y)]
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * 2
 
-    run("module forward hook", mod3)
-    from importlib import import_module
+    x = leaf(torch, 1.0, 2.0)
+    y = Once.apply(x)
+    (g,) = torch.autograd.grad(y, x, torch.ones(2, requires_grad=True), create_graph=True)
+    return [ref(x), ref(y), ref(g)]
 
-    ck = import_module(torch.__name__ + ".utils.checkpoint").checkpoint
-    for r in (True, False):
 
-        def ckp():
-            x = leaf(torch, 1.0, 2.0)
-            b = Big()
-            y = ck(lambda a: (b, a.sin().exp())[1], x, use_reentrant=r)
-            return [W(x), W(y), W(b)]
+@case("edge")
+def gradient_edge(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    e = torch.autograd.graph.get_gradient_edge(y)
+    b = ref(e.node) if hasattr(e.node, "__weakref__") else ref(y)
+    return [ref(x), ref(y)]
 
-        run(f"checkpoint {r}", ckp)
 
-        def ckp():
-            x = leaf(torch, 1.0, 2.0)
-            b = Big()
-            y = ck(lambda a: (b, a.sin().exp())[1], x, use_reentrant=r)
-            y.sum().backward()
-            return [W(x), W(y), W(b), W(x.grad)]
+@case("handle")
+def handle_of_a_hook(torch):
+    x = leaf(torch, 1.0, 2.0)
+    h = x.register_hook(lambda g: None)
+    return [ref(x)]
 
-        run(f"checkpoint backward {r}", ckp)
 
-    def err():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 2
-        b = Big()
+@case("anomaly")
+def anomaly_mode(torch):
+    x = leaf(torch, 1.0, 2.0)
+    with torch.autograd.set_detect_anomaly(True):
+        y = x.exp()
+        z = (y * y).sum()
+        z.backward()
+    return [ref(x), ref(y), ref(z)]
 
-        def boom(g):
-            c = b
-            raise ValueError("boom")
 
-        y.register_hook(boom)
-        with contextlib.suppress(ValueError):
-            y.sum().backward()
-        return [W(x), W(y), W(b)]
+@case("jacobian")
+def jacobian(torch):
+    x = leaf(torch, 1.0, 2.0)
+    b = Big()
+    r = torch.autograd.functional.jacobian(lambda a: (b, a**2)[1], x)
+    return [ref(x), ref(b), ref(r)]
 
-    run("hook raised", err)
 
-    def once():
+@case("gradcheck")
+def gradcheck(torch):
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    torch.autograd.gradcheck(lambda a: a**2, (x,))
+    return [ref(x)]
 
-        class Once(Fn):
-            @staticmethod
-            def forward(ctx, a):
-                ctx.save_for_backward(a)
-                return a * 2
 
-            @staticmethod
-            @torch.autograd.function.once_differentiable
-            def backward(ctx, g):
-                return g * 2
-
-        x = leaf(torch, 1.0, 2.0)
-        y = Once.apply(x)
-        (g,) = torch.autograd.grad(y, x, torch.ones(2, requires_grad=True), create_graph=True)
-        return [W(x), W(y), W(g)]
-
-    run("once", once)
-
-    def edge():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 2
-        e = torch.autograd.graph.get_gradient_edge(y)
-        b = W(e.node) if hasattr(e.node, "__weakref__") else W(y)
-        return [W(x), W(y)]
-
-    run("edge", edge)
-
-    def sethook():
-        x = leaf(torch, 1.0, 2.0)
-        h = x.register_hook(lambda g: None)
-        return [W(x)]
-
-    run("handle", sethook)
-
-    def detect():
-        x = leaf(torch, 1.0, 2.0)
-        with torch.autograd.set_detect_anomaly(True):
-            y = x.exp()
-            z = (y * y).sum()
-            z.backward()
-        return [W(x), W(y), W(z)]
-
-    run("anomaly", detect)
-
-    def jac():
-        x = leaf(torch, 1.0, 2.0)
-        b = Big()
-        r = torch.autograd.functional.jacobian(lambda a: (b, a**2)[1], x)
-        return [W(x), W(b), W(r)]
-
-    run("jacobian", jac)
-
-    def gc_():
-        x = torch.ones(2, dtype=torch.float64, requires_grad=True)
-        torch.autograd.gradcheck(lambda a: a**2, (x,))
-        return [W(x)]
-
-    run("gradcheck", gc_)
-
-    def thread():
-        x = leaf(torch, 1.0, 2.0)
-        y = x * 2
-        t = threading.Thread(target=lambda: y.sum().backward())
-        t.start()
-        t.join()
-        return [W(x), W(y)]
-
-    run("thread", thread)
+@case("thread")
+def backward_in_a_thread(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    t = threading.Thread(target=lambda: y.sum().backward())
+    t.start()
+    t.join()
+    return [ref(x), ref(y)]
 
 
 def test_what_pytorch_frees_is_freed():
@@ -463,7 +480,8 @@ def test_what_pytorch_frees_is_freed():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for library, notes in alive.items():
-                leaks(library, notes.__setitem__)
+                for name, build in CASES.items():
+                    notes[name] = [reference() is not None for reference in build(library)]
     finally:
         gc.enable()
     assert alive[rl].keys() == alive[torch].keys() and len(alive[rl]) > 50
