@@ -44,9 +44,9 @@ class Builder:
 
     # ---- plumbing
 
-    def _append(self, opcode, operands, type, attributes=None, blocks=()):
+    def _append(self, opcode, operands, type, attributes=None):
         results = () if type is None else (Value(type, None, self),)
-        self.block.instructions.append(Instruction(opcode, operands, results, attributes, blocks))
+        self.block.instructions.append(Instruction(opcode, operands, results, attributes, ()))
         return results[0] if results else None
 
     def _pure(self, opcode, operands, type, attributes=None):

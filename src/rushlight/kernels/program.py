@@ -20,10 +20,10 @@ class Value:
     While a program is being built, values know their builder, and arithmetic on them appends instructions to it.
     """
 
-    __slots__ = ("builder", "constant", "name", "type")
+    __slots__ = ("builder", "name", "type")
 
-    def __init__(self, type, name=None, builder=None, constant=None):
-        self.type, self.name, self.builder, self.constant = type, name, builder, constant
+    def __init__(self, type, name=None, builder=None):
+        self.type, self.name, self.builder = type, name, builder
 
     def __repr__(self):
         return f"<{self.name or '%'}: {self.type}>"

@@ -155,12 +155,12 @@ class RowSpan:
         zeros = [self.builder.constant(0, self.type)] * count
         return self.merged(zeros, lambda p, i, m, carry: add_each(carry, terms(p, i, m)), add_each)
 
-    def largest(self, pointer_index=0):
-        """The largest element; NaN may be passed over."""
+    def largest(self):
+        """The largest element of the first array; NaN may be passed over."""
         start = self.builder.constant(-math.inf, self.type)
 
         def take(pointers, index, mask, carry):
-            x = self.load(pointers[pointer_index], index, mask)
+            x = self.load(pointers[0], index, mask)
             return [self.builder.maximum(self.only(mask, x, start), carry[0])]
 
         return self.merged([start], take, lambda a, b: [self.builder.maximum(a[0], b[0])])[0]

@@ -26,13 +26,13 @@ def output_lengths(lengths, kernel, stride, padding, dilation):
     )
 
 
-def padded(array, padding, value=0):
-    """``array`` with ``padding[i]`` elements of ``value`` before and after its i-th spatial dimension; contiguous."""
+def padded(array, padding):
+    """``array`` with ``padding[i]`` zeros before and after its i-th spatial dimension; contiguous."""
     if not any(padding):
         return np.ascontiguousarray(array)
     lengths = array.shape[2:]
     shape = array.shape[:2] + tuple(n + 2 * p for n, p in zip(lengths, padding))
-    found = np.full(shape, value, array.dtype) if value else np.zeros(shape, array.dtype)
+    found = np.zeros(shape, array.dtype)
     found[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(lengths, padding)))] = array
     return found
 

@@ -370,9 +370,9 @@ def _hold(place, length, padding_mode, align):
     return _places(functions, back, length, padding_mode, align)[0].round()
 
 
-def _cubic_weight(t, offset, a=-0.75):
+def _cubic_weight(t, offset):
     """Keys' cubic kernel for the neighbour ``offset`` (-1 to 2) of a place ``t`` after its floor."""
-    x = (t - offset).abs()
+    x, a = (t - offset).abs(), -0.75
     if offset in (0, 1):
         return ((a + 2) * x - (a + 3)) * x * x + 1
     return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a

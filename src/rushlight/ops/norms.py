@@ -85,11 +85,12 @@ def _norm_gradient(x, grad, norm, ord, dim):
     return grad * scaled * norm.pow(1 - ord).masked_fill(norm == 0, 0)
 
 
-def _require_numbers(input, name="linalg.vector_norm"):
+def _require_numbers(input):
     if not (input.is_floating_point() or input.is_complex()):
         raise RuntimeError(
             hinted(
-                f"{name}: Expected a floating point or complex tensor as input. Got {input.dtype.legacy_name}",
+                "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                f"{input.dtype.legacy_name}",
                 "convert the tensor first: x.float()",
             )
         )
