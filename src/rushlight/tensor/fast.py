@@ -24,7 +24,7 @@ from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
 from .dispatch import general, named, record_result, short, short_call
 from .elementwise import array_function, broadcast_size
-from .fast_nodes import Placeholder, binary_recorders, tracked_unary
+from .fast_nodes import binary_recorders, node_name, tracked_unary
 from .interposers import INTERPOSERS
 
 ndarray, asarray = np.ndarray, np.asarray
@@ -303,7 +303,6 @@ def reduction(op):
     slow = short(op)
     whole, spread, own_name = op.whole, op.whole_gradient, op.name
     elements, defaults = elements_of(op.name), schema_of(op).defaults[1:]
-    name = op.node_name if op.node_name.__class__ is str else op.node_name(Placeholder(), *schema_of(op).defaults[1:])
 
     class WholeNode(Node):
         __slots__ = ("shape",)
@@ -311,7 +310,7 @@ def reduction(op):
         def apply(self, grad):
             return (spread(grad, self.shape),)
 
-    node_type = node_class(name, WholeNode, op=op)
+    node_type = node_class(node_name(op, *defaults), WholeNode, op=op)
 
     def call(input, *rest, **options):
         if rest or options or input.__class__ not in PLAIN_CLASSES or INTERPOSERS:

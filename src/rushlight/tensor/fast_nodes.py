@@ -34,11 +34,9 @@ def tracked_unary(op):
     keeps_input, keeps_result = first in names, "result" in names
     positional = _positional(rule, names, first, "result", options)
     of_result = rule if names == ("grad", "result") else None
-    node_name = op.node_name if op.node_name.__class__ is str else op.node_name(Placeholder(), *options.values())
-
     keeps = first if keeps_input else None, "result" if keeps_result else None  # names of what is in ``saved``
     base = _unary_node(positional, of_result, keeps_input, keeps_result, op.gate)
-    node_type = node_class(node_name, base, op=op, keeps=keeps, gate=op.gate)
+    node_type = node_class(node_name(op, *options.values()), base, op=op, keeps=keeps, gate=op.gate)
     show_raw(node_type, names)
 
     def tracked(input, result, edge):
@@ -109,6 +107,11 @@ class Placeholder:
     _edge = None
 
 
+def node_name(op, *others):
+    """What the nodes of ``op`` are called where these arguments follow a tensor."""
+    return op.node_name if op.node_name.__class__ is str else op.node_name(Placeholder(), *others)
+
+
 def binary_recorders(op):
     """Two functions that record a call: with a tensor, and with a number, as second operand.
 
@@ -127,9 +130,7 @@ def binary_recorders(op):
         )
     if rules[0] is None:
         return None, None
-    names = [op.node_name, op.node_name]
-    if op.node_name.__class__ is not str:
-        names = [op.node_name(Placeholder(), other, *options.values()) for other in (Placeholder(), 2)]
+    names = [node_name(op, other, *options.values()) for other in (Placeholder(), 2)]
     with_number = _number_recorder(op, names[1], first, second, rules[0])
     return None if rules[1] is None else _pair_recorder(op, names[0], first, second, *rules), with_number
 
