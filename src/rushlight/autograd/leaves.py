@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import c_name
 from ..ops.table import functions
 from . import modes
 from .hooks import HookDict
 from .names import described
 from .node import INFERENCE, LEAF
 from .views import View, known_edge
-
-# The C++ names of element types, which PyTorch's error for a gradient of another dtype shows.
-_C_NAMES = {
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "bool": "bool",
-    "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "uint8": "unsigned char",
-    "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
-
 
 OWN_DTYPE = object()  # what `_grad_dtype` of a tensor is until it is set
 
@@ -80,7 +72,7 @@ def check_grad(tensor, value):
     if wanted is not None and value.dtype is not wanted:
         raise RuntimeError(
             hinted(
-                f"attempting to assign a gradient with dtype '{_C_NAMES[value.dtype.name]}' to a tensor with grad_dtype "
+                f"attempting to assign a gradient with dtype '{c_name(value.dtype)}' to a tensor with grad_dtype "
                 f"'{wanted.legacy_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
                 "You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype "
                 "with caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they "

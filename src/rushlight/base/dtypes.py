@@ -165,6 +165,8 @@ def set_default_dtype(dtype):
 
 # ---------------------------------------------------------------- promotion
 
+_WIDE_UNSIGNED = frozenset((uint16, uint32, uint64))
+
 
 def _promote(a, b):
     if a is b:
@@ -177,6 +179,14 @@ def _promote(a, b):
             )
         )
     low, high = (a, b) if a.category <= b.category else (b, a)
+    if high.category != FLOATING and not _WIDE_UNSIGNED.isdisjoint((a, b)):
+        raise RuntimeError(
+            hinted(
+                "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+                f"{_capital(a)} and {_capital(b)}",
+                "convert one of them: they have no type in common with other integers",
+            )
+        )
     if low.category == BOOL:
         return high
     if high.category == COMPLEX:
@@ -190,16 +200,9 @@ def _promote(a, b):
         if low.itemsize == high.itemsize:  # float16 with bfloat16
             return float32
         return low if low.itemsize > high.itemsize else high
-    if low.category == high.category == SIGNED:
-        return low if low.itemsize > high.itemsize else high
-    unsigned = low if low.category == UNSIGNED else high
-    if low.category == UNSIGNED and high.category == SIGNED and unsigned is uint8:
+    if low is uint8:
         return int16 if high is int8 else high
-    if low.category == high.category == UNSIGNED and uint8 in (low, high):
-        return high if low is uint8 else low
-    raise RuntimeError(
-        f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {_capital(a)} and {_capital(b)}"
-    )
+    return low if low.itemsize > high.itemsize else high
 
 
 def _capital(dtype):
@@ -261,6 +264,8 @@ def result_type(dimensioned, zero_dimensional, scalars):
                 group_type = _default
             if result is not None and group_type.category == COMPLEX and result.category == FLOATING:
                 group_type = result.to_complex() if group is scalars else promote_types(result, group_type)
+            elif result is not None:
+                group_type = promote_types(result, group_type)
             result = group_type
     return result
 

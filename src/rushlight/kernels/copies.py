@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.device import contiguous_format, preserve_format
+from ..base.scalars import fitted
 from ..base.shapes import broadcast_shapes
-from ..ops.copy import is_expanded, is_same_window, number_for, refuse_overlap, refuse_shared
+from ..ops.copy import is_expanded, is_same_window, refuse_overlap, refuse_shared
 from ..ops.moving import PLAIN_COPY
 from ..ops.table import TABLE
 from .elementwise import copy, run
@@ -50,7 +51,7 @@ def copy_from(self, src, non_blocking):
 
 @kernel_for("fill_number")
 def fill_number(self, value):
-    return NotImplemented if is_expanded(self) else _written(self, number_for(self.dtype, value))
+    return NotImplemented if is_expanded(self) else _written(self, fitted(self.dtype, value))
 
 
 @kernel_for("zero_")
@@ -62,7 +63,7 @@ def zero_(self):
 def masked_fill(self, mask, value):
     if mask.dtype.kind != "b" or getattr(value, "ndim", 0):
         return NotImplemented
-    filler = number_for(self.dtype, value.item() if isinstance(value, np.ndarray) else value)
+    filler = fitted(self.dtype, value.item() if isinstance(value, np.ndarray) else value)
     out = np.empty(broadcast_shapes(mask.shape, self.shape), self.dtype)
     return run(TABLE["where_select"], [mask, filler, self], dtype=self.dtype, out=out)
 
@@ -72,7 +73,7 @@ def masked_fill_(self, mask, value):
     if mask.dtype.kind != "b" or getattr(value, "ndim", 0) or broadcast_shapes(mask.shape, self.shape) != self.shape:
         return NotImplemented
     refuse_overlap(self)
-    filler = number_for(self.dtype, value.item() if isinstance(value, np.ndarray) else value)
+    filler = fitted(self.dtype, value.item() if isinstance(value, np.ndarray) else value)
     found = run(TABLE["where_select"], [mask, filler, self], dtype=self.dtype, out=self)
     return NotImplemented if found is NotImplemented else None
 

@@ -10,6 +10,8 @@ import math
 
 import numpy as np
 
+from ..base.dtypes import float64
+from ..base.scalars import check_fits, number_in
 from .builder import Builder
 from .host import lanes
 from .kernel import compiled
@@ -141,13 +143,15 @@ def histc(self, bins, min, max):
     scalar = scalar_of(self.dtype)
     if scalar not in ("f32", "f64") or not self.dtype.isnative or not is_plain(self) or not 0 < bins < 1 << 30:
         return NotImplemented
-    low, high = float(min), float(max)
+    low, high = (float(number_in(float64.numpy, bound)) for bound in (min, max))
     if low == high and self.size:
         low, high = map(float, _extremes(self))
     if low == high:
         low, high = low - 1, high + 1
     if not -math.inf < low < high < math.inf or not self.size:
         return NotImplemented
+    for bound in (min, max):
+        check_fits(self.dtype, bound)
     width = lanes(self.itemsize)
     kernel = compiled(("in_intervals", scalar, width), lambda: in_intervals(scalar, width))
     chunks = _tables(self.size, bins)

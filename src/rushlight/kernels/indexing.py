@@ -7,11 +7,12 @@ import math
 
 import numpy as np
 
+from ..base.scalars import fitted
 from ..base.settings import get_num_threads
 from ..base.shapes import wrap_dim
 from ..ops import embedding as embedding_ops
 from ..ops import index as index_ops
-from ..ops.copy import dense_copy, refuse_too_large
+from ..ops.copy import dense_copy
 from ..ops.table import is_half
 from . import indexing_programs as programs
 from . import selection
@@ -335,8 +336,7 @@ def _fill_value(self, value):
     """A number as an array of one element, or None where PyTorch has something to say about it."""
     if self.dtype.kind != "f" or value.__class__ not in (int, float):
         return None
-    refuse_too_large(self.dtype, value)
-    return np.full(1, value, self.dtype)
+    return fitted(self.dtype, value).reshape(1)
 
 
 @kernel_for("scatter_value_")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..ops.matmul_sums import factors_in
+from ..ops.table import is_half
 from . import host
 from .kernel import compiled, pool
 from .matmul_dots import FEW, at_once, dots_plan, dots_program
@@ -288,9 +290,12 @@ def batched_product(self, mat2):
 def addmm(self, a, b, beta, alpha):
     if a.ndim != b.ndim or a.ndim < 2 or a.size * b.shape[-1] < SMALL or self.dtype != a.dtype:
         return NotImplemented
+    beta, alpha = factors_in(a.dtype, beta, alpha)
     if beta == 0:
         return product(a, b, alpha=alpha)
     if beta != 1:
+        if is_half(a.dtype):
+            return NotImplemented  # the scaled addend would be rounded on its way
         with np.errstate(all="ignore"):
             self = self * self.dtype.type(beta)
     if self.shape == b.shape[-1:] and self.flags.c_contiguous:

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from ..base.arrays import is_channels_last
+from ..base.scalars import fitted
 from ..ops import padding as padding_ops
 from .builder import Builder
 from .elementwise import copy
@@ -227,8 +228,7 @@ def _padded(array, plan, value, constant):
 def constant_pad_nd(self, pad, value):
     padding_ops.check_constant(self.shape, pad)
     sides = padding_ops.sides_of(pad, self.ndim)
-    with np.errstate(all="ignore"):
-        value = np.full(1, value, self.dtype)
+    value = fitted(self.dtype, value).reshape(1)
     if self.flags.c_contiguous or not is_channels_last(self):
         return _padded(self, _plan(self.shape, tuple(sides), "constant"), value, True)
     turned = np.moveaxis(self, 1, -1)

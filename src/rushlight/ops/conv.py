@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.arrays import strided_view
 from ..base.errors import hinted
-from .matmul import c_name
+from ..base.scalars import c_name
 from .table import composite, conj, functions, is_half, op
 
 # Columns are made for so many bytes at a time: enough for the matrix product to run well, little enough to stay in cache.

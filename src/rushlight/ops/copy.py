@@ -1,12 +1,11 @@
 """Copies: clone, conversion between dtypes, writing into existing memory, resizing."""
 
-import math
-
 import numpy as np
 
 from ..base.arrays import address_of
 from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..base.errors import hinted
+from ..base.scalars import fitted, relaxed
 from ..base.shapes import broadcast_shapes, sizes_argument
 from .moving import copied
 from .table import INPLACE, composite, functions, op
@@ -20,51 +19,6 @@ def dense_copy(array):
     if 0 in strides and any(length > 1 and stride == 0 for length, stride in zip(array.shape, strides)):
         return np.array(array, order="C", copy=True)
     return array.copy(order="K")
-
-
-def number_for(dtype, value):
-    """A Python number as a 0-dim array of ``dtype``, refused where it has no place there; integers wrap around."""
-    if isinstance(value, complex) and dtype.kind != "c":
-        raise _no_place(dtype, "take the real part of the value")
-    if dtype.kind in "iu":
-        if isinstance(value, float) and not math.isfinite(value):
-            raise _no_place(dtype, "integers have no infinity and no NaN")
-        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
-            raise ValueError(hinted("Overflow when unpacking long long", f"{value} needs more than 64 bits"))
-        if isinstance(value, int):
-            value = np.array(value & 0xFFFFFFFFFFFFFFFF, np.uint64)
-    else:
-        refuse_too_large(dtype, value)
-    return np.asarray(value).astype(dtype)
-
-
-def refuse_too_large(dtype, value):
-    """PyTorch's refusals of a finite number that a floating dtype could only hold as an infinity, and of integers beyond
-    64 bits."""
-    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
-        message = "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
-        raise OverflowError(hinted(message, f"{value} needs more than 64 bits; a float may be as large"))
-    largest = _LARGEST.get(dtype.name)
-    if largest is not None and isinstance(value, (int, float)) and largest < abs(value) < math.inf:
-        raise _no_place(
-            dtype, f"{dtype.name} ends at {largest:g}: float('-inf') is what masks take, or finfo(dtype).min"
-        )
-
-
-def _no_place(dtype, hint):
-    c_name = _C_NAMES.get(dtype.name, dtype.name + "_t")
-    return RuntimeError(hinted(f"value cannot be converted to type {c_name} without overflow", hint))
-
-
-_C_NAMES = {
-    "int32": "int",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-}
-_C_NAMES["bool"] = "bool"
-_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
 
 
 def laid_out(array, memory_format):
@@ -224,12 +178,17 @@ def copy_(input, src, non_blocking=False):
     return functions.copy_from(input, src)
 
 
+def filler(size, dtype, value):
+    """A Python number as what fills ``size`` elements: a single one of half precision takes infinities for large numbers."""
+    return relaxed(dtype, value) if size == 1 else fitted(dtype, value)
+
+
 @op("fill_(Tensor self, Scalar value) -> Tensor", kind=INPLACE, names=(), node="FillBackward2")
 class fill_number:
     """Write one number everywhere."""
 
     def forward(self, value):
-        np.copyto(self, number_for(self.dtype, value))
+        np.copyto(self, filler(self.size, self.dtype, value))
 
     def d_self(grad):
         return functions.zeros_like(grad)
@@ -275,7 +234,9 @@ class fill:
 
     def forward(self, value):
         result = np.empty_like(self)
-        np.copyto(result, value if isinstance(value, np.ndarray) else number_for(self.dtype, value), casting="unsafe")
+        np.copyto(
+            result, value if isinstance(value, np.ndarray) else filler(self.size, self.dtype, value), casting="unsafe"
+        )
         return result
 
     def d_self(grad):

@@ -8,10 +8,13 @@ from ..base import dtypes
 from ..base.arrays import strided_view
 from ..base.device import channels_last, check_device, contiguous_format, preserve_format
 from ..base.errors import hinted
+from ..base.scalars import number_in
 from ..base.shapes import sizes_argument
-from .copy import refuse_too_large
+from .copy import filler
 from .moving import filled, progression
 from .table import CREATE, composite, functions, op
+
+FLOAT, DOUBLE, INT64 = dtypes.float32.numpy, dtypes.float64.numpy, dtypes.int64.numpy
 
 
 def default_kind(dtype):
@@ -70,8 +73,8 @@ class full:
 
     def forward(size, fill_value, dtype):
         kind = dtypes.of_scalar(fill_value) if dtype is None else dtype
-        refuse_too_large(kind.numpy, fill_value)
-        return filled(checked_shape(size), fill_value, kind.numpy)
+        shape = checked_shape(size)
+        return filled(shape, filler(math.prod(shape), kind.numpy, fill_value), kind.numpy)
 
 
 @op("empty_strided(int[] size, int[] stride, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -137,16 +140,25 @@ def arange(*bounds, start=None, end=None, step=1, out=None, dtype=None, layout=N
     )  # fmt: skip
 
 
-def _real_bounds(*values):
-    for value in values:
-        if isinstance(value, complex):
-            raise RuntimeError(
-                hinted("value cannot be converted to type double without overflow", "ranges are of real numbers")
-            )
-        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-            raise RuntimeError(
-                hinted("value cannot be converted to type int64_t without overflow", f"{value} needs more than 64 bits")
-            )
+def _range_kind(name, dtype):
+    """The NumPy dtype in which the numbers of a range of ``dtype`` are counted."""
+    if dtype is dtypes.bool_ or dtype.is_complex:
+        raise NotImplementedError(
+            hinted(f"\"{name}_cpu\" not implemented for '{dtype.legacy_name}'", "ranges are of real numbers")
+        )
+    return INT64 if dtype.category <= dtypes.SIGNED else FLOAT if dtype.itemsize == 2 else DOUBLE
+
+
+def _check_range(start, end, step):
+    """PyTorch's refusals of the numbers of a range."""
+    if not (step > 0 or step < 0):
+        raise RuntimeError(hinted("step must be nonzero", f"a step of {step:g} never arrives"))
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(hinted(f"unsupported range: {start:g} -> {end:g}", "both ends have to be finite"))
+    if start > end if step > 0 else start < end:
+        raise RuntimeError(
+            hinted("upper bound and lower bound inconsistent with step sign", f"from {start:g} to {end:g} by {step:g}")
+        )
 
 
 @op(
@@ -156,33 +168,23 @@ class arange_values:
     """`arange` with all of its numbers."""
 
     def forward(start, end, step, dtype):
-        _real_bounds(start, end, step)
         if dtype is None:
             whole = all(isinstance(v, int) for v in (start, end, step))
             dtype = dtypes.int64 if whole else dtypes.get_default_dtype()
-        if dtype is dtypes.bool_ or dtype.is_complex:
-            raise NotImplementedError(
-                hinted(f"\"arange_cpu\" not implemented for '{dtype.legacy_name}'", "ranges are of real numbers")
-            )
-        if not all(math.isfinite(v) for v in (start, end)):
-            raise RuntimeError(hinted(f"unsupported range: {start} -> {end}", "both ends have to be finite"))
-        integral = dtype.category <= dtypes.SIGNED
-        if step == 0 or (dtype is dtypes.int64 and int(step) == 0):
-            error = RuntimeError if step == 0 else ValueError
-            raise error(hinted("step must be nonzero", "a step of 0 never arrives"))
-        if (end - start) * step < 0:
-            raise RuntimeError(
-                hinted("upper bound and lower bound inconsistent with step sign", f"from {start} to {end} by {step}")
-            )
+        computed = _range_kind("arange", dtype)
+        start, end, step = (number_in(DOUBLE, value) for value in (start, end, step))
+        _check_range(start, end, step)
         if dtype is dtypes.int64:
-            start, step, end = int(start), int(step), int(end)
+            start, step, end = (number_in(INT64, value) for value in (start, step, end))
+            if step == 0:
+                raise ValueError(hinted("step must be nonzero", "whole numbers have no smaller step than 1"))
             return progression(-(-(end - start) // step), start, step, np.int64)
-        if integral:  # smaller integers are counted before they are cut
-            count = math.ceil((end - start) / step)
-            return progression(count, int(start), int(step), np.int64, dtype.numpy)
         count = math.ceil((end - start) / step)
         if count >= 1 << 62:
             raise RuntimeError(hinted("invalid size, possible overflow?", f"the range has {count:.3g} numbers"))
+        start, end, step = (number_in(computed, value) for value in (start, end, step))
+        if computed is INT64:  # smaller integers are counted before they are cut
+            return progression(count, start, step, np.int64, dtype.numpy)
         return progression(count, start, step, np.float64, dtype.numpy)
 
 
@@ -195,20 +197,14 @@ class range_:
     """Deprecated in PyTorch: numbers from ``start`` to ``end``, the end included, as floats."""
 
     def forward(start, end, step, dtype):
-        _real_bounds(start, end, step)
-        if step == 0:
-            raise RuntimeError(hinted("step must be nonzero", "a step of 0 never arrives"))
-        if not all(math.isfinite(v) for v in (start, end)):
-            raise RuntimeError(hinted(f"unsupported range: {start} -> {end}", "both ends have to be finite"))
-        if (end - start) * step < 0:
-            raise RuntimeError(
-                hinted("upper bound and lower bound inconsistent with step sign", f"from {start} to {end} by {step}")
-            )
-        kind = default_kind(dtype)
+        dtype = dtype or dtypes.get_default_dtype()
+        computed = _range_kind("range", dtype)
+        start, end, step = (number_in(computed, value) for value in (start, end, step))
+        _check_range(start, end, step)
         count = math.floor((end - start) / step) + 1
-        if kind.kind in "iu":
-            return (int(start) + int(step) * np.arange(count)).astype(kind)
-        return (start + step * np.arange(count, dtype=np.float64)).astype(kind)
+        if computed is INT64:
+            return (start + step * np.arange(count)).astype(dtype.numpy)
+        return (start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy)
 
 
 def _line_kind(name, start, end, steps, dtype):
@@ -228,7 +224,7 @@ def _line_kind(name, start, end, steps, dtype):
                 )
             )
     dtype = dtype or whole
-    if dtype is dtypes.bool_:
+    if dtype is dtypes.bool_ and steps > 1:
         raise NotImplementedError(hinted(f"\"{name}_cpu\" not implemented for 'Bool'", "two values make no line"))
     return dtype.numpy
 
@@ -239,12 +235,12 @@ class linspace:
 
     def forward(start, end, steps, dtype):
         kind = _line_kind("linspace", start, end, steps, dtype)
+        if steps < 2:
+            return np.full(steps, filler(1, kind, start) if steps else 0, kind)
+        start, end = number_in(kind, start), number_in(kind, end)
         dtype = dtypes.from_numpy(kind)
         if dtype.category <= dtypes.SIGNED:
-            if steps == 1:
-                return np.full(1, start).astype(kind)
-            start, end = int(start), int(end)
-            step = np.float32((end - start) / max(steps - 1, 1))
+            step = np.float32((end - start) / (steps - 1))
             index = np.arange(steps)
             below = start + step * index.astype(np.float32)
             above = end - step * (steps - index - 1).astype(np.float32)
@@ -252,9 +248,7 @@ class linspace:
         # Counted from both ends, in the dtype itself, as PyTorch does: symmetric, and the ends exact.
         wide = np.float32 if dtype.itemsize == 2 else kind
         first, last = np.array(start, wide), np.array(end, wide)
-        step = (last - first) / np.array(max(steps - 1, 1), wide)
-        if steps == 1:
-            return np.full(1, start, wide).astype(kind)
+        step = (last - first) / np.array(steps - 1, wide)
         half = steps // 2
         below = progression(half, first, step, wide, kind)
         above = progression(steps - half, last, -step, wide, kind, first=steps - 1 - half, direction=-1)
@@ -271,20 +265,21 @@ class logspace:
 
     def forward(start, end, steps, base, dtype):
         kind = _line_kind("logspace", start, end, steps, dtype)
+        if steps > 1:
+            start, end = number_in(kind, start), number_in(kind, end)
         if isinstance(start, complex) or isinstance(end, complex) or kind.kind == "c":
             step = (end - start) / max(steps - 1, 1)
             return np.power(base, start + step * np.arange(steps)).astype(kind)
         index = np.arange(steps)
-        if steps == 1:
-            return np.power(np.float64(base), np.full(1, float(start))).astype(kind)
+        if steps < 2:
+            return np.full(steps, filler(1, kind, np.power(base, float(start)).item()) if steps else 0, kind)
         if kind.kind in "iu":
             # Integers step in float32 and their powers are cut, as in PyTorch.
-            start, end = int(start), int(end)
-            step = np.float32((end - start) / max(steps - 1, 1))
+            step = np.float32((end - start) / (steps - 1))
             below, above = start + step * index, end - step * (steps - index - 1)
             with np.errstate(all="ignore"):
                 return np.power(np.float64(base), np.where(index < steps // 2, below, above)).astype(kind)
-        step = (end - start) / max(steps - 1, 1)
+        step = (end - start) / (steps - 1)
         exponents = np.where(index < steps // 2, start + step * index, end - step * (steps - index - 1))
         return np.power(np.float64(base), exponents).astype(kind)
 

@@ -70,7 +70,7 @@ from .elementwise import (
     activation,
     activation_functional,
     activation_gradient,
-    activation_random,
+    activation_slopes,
     arithmetic,
     bitwise,
     bounds,

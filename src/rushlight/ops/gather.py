@@ -4,8 +4,8 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import check_number, fitted
 from ..base.shapes import broadcast_shapes, wrap_dim
-from .copy import number_for
 from .index import add_at_key, is_position_dtype, refuse_outside, type_name
 from .table import composite, functions, op
 from .writing import writes
@@ -205,10 +205,10 @@ class scatter_value:
     """`scatter` of one number."""
 
     def write(self, dim, index, value):
-        place = scatter_place(self, dim, index, number_for(self.dtype, value).item(), "scatter")
+        place = scatter_place(self, dim, index, fitted(self.dtype, value).item(), "scatter")
         if place is not None:
             target, key, _ = place
-            target[key] = number_for(self.dtype, value)
+            target[key] = fitted(self.dtype, value)
 
     def d_self(grad, dim, index):
         return functions.scatter_value(grad, dim, index, 0)
@@ -229,7 +229,11 @@ def _scatter(input, dim, index, src, value, reduce, suffix):
             raise RuntimeError(
                 hinted("reduce argument must be either add or multiply.", "scatter_reduce() knows more reductions")
             )
-        source = given if hasattr(given, "_edge") else input.new_full(index.shape, given)
+        if hasattr(given, "_edge"):
+            source = given
+        else:
+            check_number(given)
+            source = functions.wrap(np.full(tuple(index.shape), fitted(input._array.dtype, given)))
         if reduce == "add":
             return getattr(functions, "scatter_add" + suffix)(input, dim, index, source)
         return getattr(functions, "scatter_reduce" + suffix)(input, dim, index, source, "prod", include_self=True)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import check_fits, number_in
 from .results import named_result
 from .table import composite, functions, op
 
@@ -42,14 +43,11 @@ class histc:
     """How many elements fall into each of ``bins`` equal intervals between ``min`` and ``max``; 0, 0 takes the data's own."""
 
     def forward(self, bins, min, max):
-        if self.dtype.kind in "iubc":
-            name = dtypes.from_numpy(self.dtype).legacy_name
-            raise NotImplementedError(hinted(f"\"histogram_cpu\" not implemented for '{name}'", "use x.float()"))
         if bins <= 0:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
         values = self.reshape(-1)  # half precision stays: PyTorch rounds every step too
-        low, high = float(min), float(max)
-        if low == high and values.size:
+        low, high = (float(number_in(dtypes.float64.numpy, bound)) for bound in (min, max))
+        if low == high and values.size and values.dtype.kind != "c":
             low, high = float(values.min()), float(values.max())
         if low == high:
             low, high = low - 1, high + 1
@@ -57,6 +55,11 @@ class histc:
             raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
         if low > high:
             raise RuntimeError("torch.histc: max must be larger than min")
+        for bound in (min, max):
+            check_fits(self.dtype, bound)
+        if self.dtype.kind in "iubc":
+            name = dtypes.from_numpy(self.dtype).legacy_name
+            raise NotImplementedError(hinted(f"\"histogram_cpu\" not implemented for '{name}'", "use x.float()"))
         kind = values.dtype.type
         inside = values[(values >= low) & (values <= high)]
         places = ((inside - kind(low)) * kind(bins) / (kind(high) - kind(low))).astype(np.int64)

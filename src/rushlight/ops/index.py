@@ -4,8 +4,8 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import fitted
 from ..base.shapes import wrap_dim
-from .copy import refuse_too_large
 from .table import composite, functions, is_half, op, widened
 from .writing import WARN, writes
 
@@ -284,7 +284,7 @@ class index_add:
 
     def write(self, dim, index, source, alpha):
         axis = checked_rows(self, dim, index, source, "index_add_", refuse_outside)
-        values = source if alpha == 1 else source * np.asarray(alpha).astype(source.dtype)
+        values = source if alpha == 1 else source * fitted(source.dtype, alpha)
         if self.size:
             add_rows(rows_of(self, axis), index, rows_of(values, axis))
 
@@ -406,6 +406,7 @@ class index_fill:
         length = self.shape[axis] if self.ndim else 1
         if not self.size and length:
             return
+        value = value.astype(self.dtype) if hasattr(value, "dtype") else fitted(self.dtype, value)
         bad = first_outside(index, -length, length)
         if bad is not None:
             raise IndexError(
@@ -414,9 +415,7 @@ class index_fill:
                     f"positions are {-length} to {length - 1}",
                 )
             )
-        if not hasattr(value, "dtype"):
-            refuse_too_large(self.dtype, value)
-        rows_of(self, axis)[index.reshape(-1)] = np.asarray(value).astype(self.dtype)
+        rows_of(self, axis)[index.reshape(-1)] = value
 
     def d_self(grad, dim, index):
         return grad.index_fill(dim, index, 0)

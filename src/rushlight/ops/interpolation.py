@@ -6,6 +6,7 @@ import warnings
 from ..base import dtypes
 from ..base.arrays import laid_out_as
 from ..base.errors import hinted
+from ..base.scalars import no_place
 from .resampling import interpolation_taps, resample
 from .table import composite, functions, op
 
@@ -121,9 +122,7 @@ def _target_lengths(input, size, scale_factor, recompute_scale_factor):
         )
     out = tuple(math.floor(float(n) * f) for n, f in zip(lengths, factors))
     if any(not -(1 << 63) <= n < 1 << 63 for n in out):
-        raise RuntimeError(
-            hinted("value cannot be converted to type int64_t without overflow", f"the scale factors are {factors}")
-        )
+        raise no_place(dtypes.int64, f"the scale factors are {factors}")
     return out, (None,) * count if recompute_scale_factor else tuple(float(f) for f in factors)
 
 

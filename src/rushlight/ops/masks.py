@@ -3,16 +3,11 @@
 import numpy as np
 
 from ..base.errors import hinted
+from ..base.scalars import c_name, fitted
 from ..base.shapes import broadcast_shapes
-from .copy import number_for
 from .index import type_name
 from .table import functions, op
 from .writing import SHARE, WARN, writes
-
-_C_NAMES = {
-    "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
-    "float16": "c10::Half", "float32": "float", "float64": "double", "bfloat16": "c10::BFloat16",
-}  # fmt: skip
 
 
 def _broadcast_copy(self, mask, *rest):
@@ -55,10 +50,10 @@ class masked_fill:
 
     def write(self, mask, value):
         if mask.dtype.kind != "b":
-            kind = _C_NAMES.get(mask.dtype.name, mask.dtype.name)
             raise RuntimeError(
                 hinted(
-                    f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}", "compare, or .bool()"
+                    f"masked_fill_ only supports boolean masks, but got mask with dtype {c_name(mask.dtype)}",
+                    "compare, or .bool()",
                 )
             )
         if getattr(value, "ndim", 0):
@@ -69,7 +64,7 @@ class masked_fill:
                     "torch.where() and masked_scatter() take values for each element",
                 )
             )
-        filler = number_for(self.dtype, value.item() if isinstance(value, np.ndarray) else value)
+        filler = fitted(self.dtype, value.item() if isinstance(value, np.ndarray) else value)
         np.copyto(self, filler, where=_spread(mask, self.shape))
 
     def d_self(grad, shape, mask):

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import c_name
 from ..base.shapes import broadcast_shapes
 from .blockwise import FEW
 from .join import common_array_dtype
@@ -26,15 +27,8 @@ def product(a, b):
     return np.matmul(a, b)
 
 
-def c_name(dtype):
-    """The C++ type of a NumPy dtype's elements, as PyTorch's messages call it."""
-    short = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half", "int16": "short int",
-             "int8": "signed char", "uint8": "unsigned char", "bfloat16": "c10::BFloat16", "bool": "bool",
-             "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
-    return short.get(dtypes.from_numpy(dtype).name, str(dtype))
-
-
-def _same_dtype(a, b):
+def check_same_dtype(a, b):
+    """PyTorch's refusal to multiply matrices of two dtypes."""
     if a.dtype is not b.dtype and a.dtype != b.dtype:
         raise RuntimeError(
             hinted(
@@ -90,7 +84,7 @@ class mm:
                     f"the inner lengths {self.shape[1]} and {mat2.shape[0]} must be equal; .T transposes a matrix",
                 )
             )
-        _same_dtype(self, mat2)
+        check_same_dtype(self, mat2)
         return product(self, mat2)
 
     def d_self(grad, mat2):
@@ -300,84 +294,6 @@ def _batched(input, other):
     return functions.unsafe_view(functions.bmm(flat_a, flat_b), shape)
 
 
-# ---------------------------------------------------------------- products added to a tensor
-
-
-@op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True)
-class addmm:
-    """``beta * self + alpha * (mat1 @ mat2)``."""
-
-    def forward(self, mat1, mat2, beta, alpha):
-        if mat1.ndim != 2 or mat2.ndim != 2:
-            raise RuntimeError(
-                f"mat{1 if mat1.ndim != 2 else 2} must be a matrix, got {(mat1 if mat1.ndim != 2 else mat2).ndim}-D tensor"
-            )
-        if mat1.shape[1] != mat2.shape[0]:
-            raise RuntimeError(
-                hinted(
-                    f"mat1 and mat2 shapes cannot be multiplied ({mat1.shape[0]}x{mat1.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})",
-                    f"the inner lengths {mat1.shape[1]} and {mat2.shape[0]} must be equal; .T transposes a matrix",
-                )
-            )
-        if self.dtype != mat2.dtype:
-            first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (self, mat2))
-            raise RuntimeError(f"self and mat2 must have the same dtype, but got {first} and {second}")
-        _same_dtype(mat1, mat2)
-        check_addend(self, (mat1.shape[0], mat2.shape[1]))
-        return add_scaled(self, product(mat1, mat2), beta, alpha)
-
-    def d_self(grad, shape, beta):
-        return (grad if beta == 1 else grad * conj(beta)).sum_to_size(shape)
-
-    def d_mat1(grad, mat2, alpha):
-        return multiplied(grad.mm(conj(mat2.t())), alpha)
-
-    def d_mat2(grad, mat1, alpha):
-        return multiplied(conj(mat1.t()).mm(grad), alpha)
-
-
-def multiplied(value, factor):
-    return value if factor == 1 else value * conj(factor)
-
-
-def add_scaled(array, found, beta, alpha):
-    """``beta * array + alpha * found`` on arrays, written over ``found``."""
-    kind = found.dtype.type
-    if found.dtype.kind == "b":
-        return found & bool(alpha) | array & bool(beta)
-    if found.dtype.kind in "iu":
-        alpha, beta = int(alpha), int(beta)
-    if alpha != 1:
-        found = np.multiply(found, kind(alpha), out=found)
-    if beta == 0:
-        return found
-    return np.add(found, array if beta == 1 else array * kind(beta), out=found)
-
-
-@op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True)
-class baddbmm:
-    """``beta * self + alpha * (batch1 @ batch2)`` for batches of matrices."""
-
-    def forward(self, batch1, batch2, beta, alpha):
-        if batch1.ndim != 3 or batch2.ndim != 3:
-            raise RuntimeError(f"batch{1 if batch1.ndim != 3 else 2} must be a 3D tensor")
-        if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
-            raise RuntimeError(
-                f"Expected size for first two dimensions of batch2 tensor to be: [{batch1.shape[0]}, {batch1.shape[2]}] but got: "
-                f"[{batch2.shape[0]}, {batch2.shape[1]}]."
-            )
-        return add_scaled(self, product(batch1, batch2), beta, alpha)
-
-    def d_self(grad, shape, beta):
-        return multiplied(grad, beta).sum_to_size(shape)
-
-    def d_batch1(grad, batch2, alpha):
-        return multiplied(grad.bmm(conj(batch2.transpose(1, 2))), alpha)
-
-    def d_batch2(grad, batch1, alpha):
-        return multiplied(conj(batch1.transpose(1, 2)).bmm(grad), alpha)
-
-
 # ---------------------------------------------------------------- the linear layer
 
 
@@ -400,7 +316,7 @@ class linear_rows:
                 )
             )
         if bias is None:
-            _same_dtype(input, weight)
+            check_same_dtype(input, weight)
         elif input.dtype != weight.dtype:
             first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (input, weight))
             raise RuntimeError(

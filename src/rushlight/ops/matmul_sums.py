@@ -1,10 +1,112 @@
-"""Products added to a tensor: addmv, addr, addbmm; `addmm` and `baddbmm` stand beside their products."""
+"""Products added to a tensor: addmm, baddbmm, addmv, addr, addbmm."""
+
+import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import number_in, wrapped
 from .join import common_array_dtype
-from .matmul import add_scaled, check_addend, multiplied, product
-from .table import conj, functions, op
+from .matmul import check_addend, check_same_dtype, product
+from .table import conj, functions, is_half, op, widened
+
+FLOAT = np.dtype(np.float32)
+
+
+def multiplied(value, factor):
+    """A gradient times the conjugate of a factor, without an operation where that is one."""
+    return value if factor == 1 else value * conj(factor)
+
+
+def factors_in(dtype, beta, alpha, kernel="addmm_impl_cpu_"):
+    """The factors of a sum of products, refused where the NumPy dtype, float32 for half precision, has no place for them.
+
+    ``kernel`` is what PyTorch calls the one that has no bools.
+    """
+    if dtype.kind == "b":
+        raise NotImplementedError(
+            hinted(f"\"{kernel}\" not implemented for 'Bool'", "convert the masks with .int() or .float()")
+        )
+    if beta == alpha == 1:
+        return beta, alpha
+    goal = FLOAT if is_half(dtype) else dtype
+    return number_in(goal, beta), number_in(goal, alpha)
+
+
+def added_product(array, a, b, beta, alpha, kernel="addmm_impl_cpu_"):
+    """``beta * array + alpha * (a @ b)`` on arrays; half precision is rounded once, at the end."""
+    beta, alpha = factors_in(a.dtype, beta, alpha, kernel)
+    if is_half(a.dtype):
+        return add_scaled(widened(array), product(widened(a), widened(b)), beta, alpha).astype(a.dtype)
+    return add_scaled(array, product(a, b), beta, alpha)
+
+
+def add_scaled(array, found, beta, alpha):
+    """``beta * array + alpha * found`` on arrays, written over ``found``."""
+    dtype = found.dtype
+    if dtype.kind == "b":
+        return found & bool(alpha) | array & bool(beta)
+    if alpha != 1:
+        found = np.multiply(found, wrapped(dtype, alpha), out=found)
+    if beta == 0:
+        return found
+    return np.add(found, array if beta == 1 else array * wrapped(dtype, beta), out=found)
+
+
+@op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True)
+class addmm:
+    """``beta * self + alpha * (mat1 @ mat2)``."""
+
+    def forward(self, mat1, mat2, beta, alpha):
+        if mat1.ndim != 2 or mat2.ndim != 2:
+            raise RuntimeError(
+                f"mat{1 if mat1.ndim != 2 else 2} must be a matrix, got {(mat1 if mat1.ndim != 2 else mat2).ndim}-D tensor"
+            )
+        if mat1.shape[1] != mat2.shape[0]:
+            raise RuntimeError(
+                hinted(
+                    f"mat1 and mat2 shapes cannot be multiplied ({mat1.shape[0]}x{mat1.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})",
+                    f"the inner lengths {mat1.shape[1]} and {mat2.shape[0]} must be equal; .T transposes a matrix",
+                )
+            )
+        if self.dtype != mat2.dtype:
+            first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (self, mat2))
+            raise RuntimeError(f"self and mat2 must have the same dtype, but got {first} and {second}")
+        check_same_dtype(mat1, mat2)
+        check_addend(self, (mat1.shape[0], mat2.shape[1]))
+        return added_product(self, mat1, mat2, beta, alpha)
+
+    def d_self(grad, shape, beta):
+        return (grad if beta == 1 else grad * conj(beta)).sum_to_size(shape)
+
+    def d_mat1(grad, mat2, alpha):
+        return multiplied(grad.mm(conj(mat2.t())), alpha)
+
+    def d_mat2(grad, mat1, alpha):
+        return multiplied(conj(mat1.t()).mm(grad), alpha)
+
+
+@op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True)
+class baddbmm:
+    """``beta * self + alpha * (batch1 @ batch2)`` for batches of matrices."""
+
+    def forward(self, batch1, batch2, beta, alpha):
+        if batch1.ndim != 3 or batch2.ndim != 3:
+            raise RuntimeError(f"batch{1 if batch1.ndim != 3 else 2} must be a 3D tensor")
+        if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
+            raise RuntimeError(
+                f"Expected size for first two dimensions of batch2 tensor to be: [{batch1.shape[0]}, {batch1.shape[2]}] but got: "
+                f"[{batch2.shape[0]}, {batch2.shape[1]}]."
+            )
+        return added_product(self, batch1, batch2, beta, alpha, "baddbmm")
+
+    def d_self(grad, shape, beta):
+        return multiplied(grad, beta).sum_to_size(shape)
+
+    def d_batch1(grad, batch2, alpha):
+        return multiplied(grad.bmm(conj(batch2.transpose(1, 2))), alpha)
+
+    def d_batch2(grad, batch1, alpha):
+        return multiplied(conj(batch1.transpose(1, 2)).bmm(grad), alpha)
 
 
 @op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True)
@@ -22,6 +124,9 @@ class addmv:
                 )
             )
         _same_dtypes("addmv", self, mat, vec)
+        if mat.dtype.kind == "b":
+            factors_in(mat.dtype, beta, alpha, "addmv_impl_cpu")
+        beta, alpha = number_in(mat.dtype, beta), number_in(mat.dtype, alpha)
         return add_scaled(self, product(mat, vec), beta, alpha)
 
     def d_self(grad, shape, beta):
@@ -45,6 +150,7 @@ class addr:
         kind = common_array_dtype([self, vec1, vec2])
         _check_factors(dtypes.from_numpy(kind), beta, alpha)
         check_addend(self, (vec1.size, vec2.size))
+        beta, alpha = number_in(kind, beta), number_in(kind, alpha)
         found = vec1.astype(kind)[:, None] * vec2.astype(kind, copy=False)
         return add_scaled(self.astype(kind, copy=False), found, beta, alpha)
 
@@ -84,6 +190,12 @@ class addbmm:
                         "products do not promote: convert one of them with .to()",
                     )
                 )
+        if is_half(batch1.dtype):  # rounded after each product, as PyTorch adds them
+            found = self
+            for first, second in zip(batch1, batch2):
+                found, beta = added_product(found, first, second, beta, alpha), 1
+            return np.broadcast_to(found, (batch1.shape[1], batch2.shape[2])).copy()
+        beta, alpha = factors_in(batch1.dtype, beta, alpha)
         found = product(batch1, batch2).sum(0, dtype=batch1.dtype)
         return add_scaled(self, found, beta, alpha)
 
@@ -114,7 +226,7 @@ def _same_dtypes(name, self, mat, vec):
 
 def _check_factors(dtype, beta, alpha):
     for name, factor in (("beta", beta), ("alpha", alpha)):
-        if isinstance(factor, float) and dtype.category <= dtypes.SIGNED:
+        if isinstance(factor, (float, complex)) and dtype.category <= dtypes.SIGNED:
             raise RuntimeError(
                 hinted(
                     f"For integral input tensors, argument {name} must not be a floating point number.",

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ..base.errors import hinted
+from ..base.scalars import check_number
 from ..base.shapes import wrap_dim, wrap_dims
 from .blockwise import BLOCK
 from .reduce import add_up, axes_of, spread
@@ -85,7 +86,14 @@ def _norm_gradient(x, grad, norm, ord, dim):
     return grad * scaled * norm.pow(1 - ord).masked_fill(norm == 0, 0)
 
 
-def _require_numbers(input):
+def _order(p, sentence="linalg.vector_norm: Expected a non-complex scalar as the order of norm."):
+    """The order of a norm as a float."""
+    if p.__class__ is complex:
+        raise RuntimeError(hinted(sentence, "orders are real numbers"))
+    return float(p)
+
+
+def _require_numbers(input, name="linalg.vector_norm"):
     if not (input.is_floating_point() or input.is_complex()):
         raise RuntimeError(
             hinted(
@@ -99,9 +107,10 @@ def _require_numbers(input):
 @composite(names=("linalg:vector_norm",), out=True)
 def linalg_vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """The p-norm of the elements, seen as a vector, over ``dim`` or all."""
+    check_number(ord)
     _require_numbers(x)
     dims = (dim,) if isinstance(dim, int) else dim
-    return functions.vector_norm_parts(x, float(ord), dims, keepdim, dtype)
+    return functions.vector_norm_parts(x, _order(ord), dims, keepdim, dtype)
 
 
 @composite
@@ -112,6 +121,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     >>> torch.tensor([3.0, 4.0]).norm()
     tensor(5.)
     """
+    check_number(p)
     _require_numbers(input)
     if p == "nuc":
         dims = tuple(range(input.ndim)) if dim is None else (dim if isinstance(dim, (tuple, list)) else (dim,))
@@ -120,7 +130,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     else:
         dims = (dim,) if isinstance(dim, int) else dim
-        found = functions.vector_norm_parts(input, 2.0 if p in ("fro", None) else float(p), dims, keepdim, dtype)
+        found = functions.vector_norm_parts(input, 2.0 if p in ("fro", None) else _order(p), dims, keepdim, dtype)
     return found if out is None else functions.write_outputs(found, out, "norm")
 
 
@@ -176,15 +186,20 @@ def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None)
 @composite(inplace=True, out=True)
 def renorm(input, p, dim, maxnorm):
     """Each slice along ``dim`` scaled down to a p-norm of at most ``maxnorm``."""
-    if p <= 0:
+    check_number(p)
+    check_number(maxnorm)
+    p = _order(p, "renorm: p must be real-valued")
+    if not p > 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
-    if maxnorm < 0:
+    maxnorm = _order(maxnorm, "renorm: maxnorm must be real-valued")
+    if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    _require_numbers(input)
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     dim = wrap_dim(dim, input.ndim)
     others = tuple(d for d in range(input.ndim) if d != dim)
-    size = functions.vector_norm_parts(input, float(p), others, True, None)
+    size = functions.vector_norm_parts(input, p, others, True, None)
     scale = functions.where(size > maxnorm, maxnorm / (size + 1e-7), functions.ones_like(size))
     return input * scale
 
@@ -192,6 +207,7 @@ def renorm(input, p, dim, maxnorm):
 @composite
 def dist(input, other, p=2):
     """The p-norm of the difference."""
+    check_number(p)
     return (input - other).norm(p)
 
 

@@ -2,15 +2,10 @@
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import c_name
 
-# C++ names of element types, which some of PyTorch's messages use.
-_C_NAMES = {
-    "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
-    "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "uint16": "unsigned short", "uint32": "unsigned int",
-    "uint64": "unsigned long",
-}  # fmt: skip
-
+# Given numbers, their in-place forms call the dtype that they write into by its C++ name.
+_CLAMPS = frozenset(("clamp", "clamp_min", "clamp_max"))
 # Operations that are not elementwise and still write into any dtype that their result can be cast to.
 _CASTING = frozenset(
     [
@@ -124,6 +119,22 @@ _WORDS = {
 }  # fmt: skip
 
 
+def check_inplace_dtype(name, others, source, goal):
+    """Refuse to write a result of dtype ``source`` into a tensor of dtype ``goal`` in place where that loses its kind.
+
+    ``others`` are the arguments besides that tensor.
+    """
+    if not dtypes.can_cast(source, goal):
+        by_numbers = name in _CLAMPS and not any(hasattr(value, "_edge") for value in others)
+        written = c_name(goal) if by_numbers else goal.legacy_name
+        raise RuntimeError(
+            hinted(
+                f"result type {source.legacy_name} can't be cast to the desired output type {written}",
+                f"{name}_() writes into a tensor of {goal!r}; convert it first, or use the out-of-place form",
+            )
+        )
+
+
 def check_out_dtype(name, source, goal, casting):
     """Refuse an ``out=`` tensor of dtype ``goal`` that operation ``name`` cannot write its result of ``source`` to.
 
@@ -151,8 +162,8 @@ def check_out_dtype(name, source, goal, casting):
                 name=name,
                 source=source.legacy_name,
                 goal=goal.legacy_name,
-                c_source=_C_NAMES[source.name],
-                c_goal=_C_NAMES[goal.name],
+                c_source=c_name(source),
+                c_goal=c_name(goal),
             ),
             f"the result has dtype {source!r}, the tensor given as out= has {goal!r}",
         )

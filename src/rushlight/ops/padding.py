@@ -4,6 +4,7 @@ import numpy as np
 
 from ..base.arrays import laid_out_as
 from ..base.errors import hinted
+from ..base.scalars import fitted
 from .moving import write
 from .table import composite, functions, op, widened
 
@@ -16,7 +17,7 @@ class constant_pad_nd:
         check_constant(self.shape, pad)
         sides = sides_of(pad, self.ndim)
         shape = tuple(n + b + a for n, (b, a) in zip(self.shape, sides))
-        found = write(np.empty(shape, self.dtype), np.full((), value, self.dtype))
+        found = write(np.empty(shape, self.dtype), fitted(self.dtype, value))
         source = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(self.shape, sides))
         target = tuple(slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, sides))
         write(found[target], self[source])
@@ -123,7 +124,11 @@ def pad(input, pad, mode="constant", value=None):
             f"{len(pad)} and input of dimension {input.ndim}"
         )
     if mode == "constant":
-        return functions.constant_pad_nd(input, pad, 0 if value is None else value)
+        if isinstance(value, complex):
+            raise TypeError(
+                hinted("pad(): argument 'value' (position 4) must be float, not complex", "constant_pad_nd() takes it")
+            )
+        return functions.constant_pad_nd(input, pad, 0 if value is None else float(value))
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value is not None and value != 0:

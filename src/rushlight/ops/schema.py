@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import check_number
 from ..base.size import Size
 
 _ARGUMENT = re.compile(r"(?P<type>[A-Za-z]+(?:\[\d*\])?\*?\??)\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
@@ -18,7 +19,9 @@ TENSOR_CLASSES = set()
 OPTIONAL_TENSOR_CLASSES = {type(None)}
 _NOTHING = frozenset()
 _EXACT = {"Tensor": TENSOR_CLASSES, "Operand": TENSOR_CLASSES, "int": {int}, "bool": {bool}, "float": {float}, "str": {str},
-          "Scalar": {int, float}, "dtype": {dtypes.DType}}  # fmt: skip
+          "Scalar": {float}, "dtype": {dtypes.DType}}  # fmt: skip
+# The same for calls that look at the integers among their numbers themselves (see `check_word`).
+_QUICK = {"int[]": {tuple, Size}, "Tensor[]": None, "any": None, "Scalar": {int, float}}
 # Names under which PyTorch's functions also take an argument.
 _ALIASES = {
     "axis": "dim",
@@ -71,7 +74,7 @@ class Argument:
         if self.is_tensor:
             found = OPTIONAL_TENSOR_CLASSES if self.optional else TENSOR_CLASSES
             return found if self.type == "Tensor" else found | {int, float}
-        found = {"int[]": {tuple, Size}, "Tensor[]": None, "any": None}.get(self.type, _EXACT.get(self.type))
+        found = _QUICK.get(self.type, _EXACT.get(self.type))
         if found is None:
             return None
         return found | {type(None)} if self.optional else found
@@ -146,7 +149,9 @@ class Schema:
             if value is _REQUIRED:
                 self._missing(values)
             if value is not argument.default and not (value is None and argument.optional):
-                values[position] = argument.check(value, argument, self, position)
+                # An argument given by name has no position in messages, but for lists of tensors.
+                shown = position if position < len(args) or argument.is_list else self.count
+                values[position] = argument.check(value, argument, self, shown)
         if kwargs:
             self._unexpected(args, kwargs)
         return values
@@ -244,6 +249,7 @@ def is_number(value):
 
 
 def _operand(value, argument, schema, position):
+    check_number(value)
     if _is_tensor(value) or isinstance(value, (int, float, complex)):
         return value
     if isinstance(value, np.generic):
@@ -290,6 +296,7 @@ def _bool(value, argument, schema, position):
 
 
 def _scalar(value, argument, schema, position):
+    check_number(value)
     if isinstance(value, (int, float, complex)):
         return value
     if _is_tensor(value) or hasattr(value, "item"):

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import check_number, is_signed_word
 from ..base.shapes import wrap_dim
 from .extrema import at_positions
 from .results import named_result
@@ -179,9 +180,24 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     return _unique(input, True, return_inverse, return_counts, dim)
 
 
+def _refuse_unordered(given):
+    """PyTorch's refusal to look among bools and complex numbers, which it does not sort."""
+    is_tensor = hasattr(given, "_edge")
+    dtype = given.dtype if is_tensor else dtypes.of_scalar(given)
+    if dtype is dtypes.bool_ or dtype.is_complex:
+        name = dtype.legacy_name if is_tensor or not dtype.is_complex else dtypes.complex128.legacy_name
+        raise RuntimeError(
+            hinted(f"Unsupported input type encountered for isin(): {name}", "compare with == and any() instead")
+        )
+
+
 @composite(names=("torch",), out=True)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """For each element whether it is among ``test_elements``."""
+    for given in (elements, test_elements):
+        check_number(given)
+    for given in (elements, test_elements):
+        _refuse_unordered(given)
     if any(hasattr(t, "_edge") and functions.is_mapped(t) for t in (elements, test_elements)):
         given = test_elements.reshape(-1) if hasattr(test_elements, "_edge") else functions.tensor([test_elements])
         each = elements if hasattr(elements, "_edge") else functions.tensor(elements)
@@ -194,9 +210,12 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
 # ---------------------------------------------------------------- search and count
 
 
-@op("searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False) -> Tensor", names=())
+@op("searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False) -> Tensor", names=(),
+    refuse=("complex64", "complex128"))  # fmt: skip
 class search_positions:
     """Where values would be put into sorted rows to keep them sorted."""
+
+    kernel = "searchsorted_out_cpu"
 
     def forward(sorted_sequence, self, out_int32, right):
         side, kind = "right" if right else "left", np.int32 if out_int32 else np.int64
@@ -209,6 +228,16 @@ class search_positions:
         for row, value, places in zip(rows, values, found):
             places[:] = np.searchsorted(row, value, side)
         return found.reshape(self.shape)
+
+
+def _searched(value):
+    """The tensor of values, or the number, that is looked for."""
+    if hasattr(value, "_edge"):
+        return value
+    check_number(value)
+    if value.__class__ is int and not is_signed_word(value):
+        return functions.full((), value, dtype=dtypes.uint64)
+    return functions.tensor(value)
 
 
 @composite(names=("torch",), out=True)
@@ -225,8 +254,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         raise RuntimeError(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
-    if not hasattr(input, "_edge"):
-        input = functions.tensor(input)
+    input = _searched(input)
     if sorter is not None:
         if sorter.dtype is not dtypes.int64:
             raise RuntimeError(
@@ -252,6 +280,5 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     """The number of the interval between ``boundaries`` (sorted, 1-dim) that each value falls into."""
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
-    if not hasattr(input, "_edge"):
-        input = functions.tensor(input)
+    input = _searched(input)
     return functions.search_positions(boundaries, input, out_int32=out_int32, right=right)

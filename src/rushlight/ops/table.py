@@ -31,6 +31,10 @@ What a record may hold:
 - ``gate``: True where a gradient passes unchanged where the result is above 0, and becomes 0 elsewhere (`relu`);
 - ``check(...)``: (elementwise kinds) gets all bound arguments, tensors as Tensors, and raises for what PyTorch refuses;
 - ``kernel``: the name in PyTorch's ``"..." not implemented for`` messages where it is not the operation's with _cpu;
+- ``numbers``: (elementwise kinds) a dict of the arguments whose Python numbers are refused where the dtype computed in has no
+  place for them: name -> OWN, WIDE or RELAXED (below). Other numbers are wrapped, as operands of an operator are;
+- ``aside``: NumPy's letters for the first operands (b, i, u, f, c) beside which numbers, even complex ones, do not count for
+  the dtype;
 - ``inplace_node``: the node's name where the in-place form has another one;
 - ``node_by_presence``: True where the function that names the node looks only at which arguments are None;
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
@@ -68,6 +72,11 @@ COMPARE = "compare"  # computed in the promoted dtype, the result is bool
 LOGICAL = "logical"  # every operand on its own dtype, the result is bool
 MASKED = "masked"  # the first operand is a mask and keeps its dtype, the others are promoted
 INTEGRAL = "integral"  # as PROMOTE, floating operands are refused (bitwise operations)
+
+# Where a number has to have a place (``numbers``); `base.scalars` has the conversions.
+OWN = "own"  # in the dtype computed in
+WIDE = "wide"  # as OWN, and for half precision in float32
+RELAXED = "relaxed"  # as OWN, and half precision takes infinities for numbers too large
 
 ALL = 1 << 62  # results that require grad, where a record does not say how many
 
@@ -115,6 +124,8 @@ class Op:
         self.ufunc = body.get("ufunc", self.numpy if isinstance(self.numpy, np.ufunc) else None)
         self.element = body.get("element")
         self.check = body.get("check")
+        self.numbers = body.get("numbers", {})
+        self.aside = body.get("aside", "")
         self.kernel = body.get("kernel", self.name + "_cpu")
         self.inplace_node = body.get("inplace_node")
         self.node_by_presence = body.get("node_by_presence", node.__class__ is not FunctionType)

@@ -8,9 +8,10 @@ import numpy as np
 
 from ..base.dtypes import from_numpy
 from ..base.errors import hinted
+from ..base.scalars import c_name, name_of
 from . import words
 from .exact import elementwise, minus_log_of_rest, scale_and_shift
-from .filling import FLOAT64, c_name, is_float, name_of, store, store_truncated, unsupported
+from .filling import FLOAT64, is_float, store, store_truncated, unsupported
 from .generator import resolve
 
 

@@ -2,44 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from ..base.dtypes import from_numpy
 from ..base.errors import hinted
+from ..base.scalars import name_of
 
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 _NARROW_FLOATS = ("float16", "bfloat16")
-_C_NAMES = {
-    "bool": "bool",
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short int",
-    "int32": "int",
-    "int64": "long int",
-    "uint16": "short unsigned int",
-    "uint32": "unsigned int",
-    "uint64": "long unsigned int",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
-
-
-@functools.cache
-def name_of(dtype):
-    """``dtype.name``, which NumPy puts together anew at every look, in 2 us."""
-    return dtype.name
-
-
-def c_name(dtype):
-    """The C++ name of a NumPy dtype that PyTorch's messages use."""
-    return _C_NAMES[name_of(dtype)]
 
 
 def unsupported(kernel, dtype):
@@ -60,11 +31,6 @@ def is_narrow_float(dtype):
 def is_float(dtype):
     """Whether ``dtype`` is a real floating type: float16, bfloat16, float32 or float64."""
     return dtype.kind == "f" or name_of(dtype) == "bfloat16"
-
-
-def largest_float(dtype):
-    """The largest finite number of a floating type, as a Python float."""
-    return 3.3895313892515355e38 if name_of(dtype) == "bfloat16" else float(np.finfo(dtype).max)
 
 
 def memory_order(out, *operands):

@@ -6,9 +6,11 @@ import warnings
 
 import numpy as np
 
+from ..base.dtypes import from_numpy
 from ..base.errors import hinted
+from ..base.scalars import c_name, largest_float, name_of, no_place
 from . import bulk, words
-from .filling import FLOAT32, c_name, is_float, is_narrow_float, largest_float, name_of, store, unsupported
+from .filling import FLOAT32, is_float, is_narrow_float, store, unsupported
 from .generator import resolve
 
 INT64 = np.dtype(np.int64)
@@ -258,12 +260,10 @@ def _check_permutation(n, dtype):
     if name_of(dtype) in _DIGITS:
         limit = (1 << _DIGITS[name_of(dtype)]) + 1
         if n > limit:
-            kind = {"float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double"}[name_of(dtype)]
+            kind = from_numpy(dtype).legacy_name
             raise RuntimeError(hinted(f"n cannot be greater than {limit} for {kind} type.", "use dtype=torch.int64"))
     elif n > _limits(dtype)[1] + 1:
-        raise RuntimeError(
-            hinted(f"value cannot be converted to type {dtype.name}_t without overflow", f"{n - 1} needs a wider dtype")
-        )
+        raise no_place(dtype, f"{n - 1} needs a wider dtype")
     if n >= _PERMUTATION_LIMIT:
         raise RuntimeError(
             hinted(

@@ -8,17 +8,15 @@ import numpy as np
 
 from ..base.dtypes import from_numpy
 from ..base.errors import hinted
+from ..base.scalars import c_name, largest_float, name_of
 from . import words
 from .exact import scale_and_shift
 from .filling import (
     FLOAT32,
     FLOAT64,
-    c_name,
     is_float,
     is_narrow_float,
-    largest_float,
     memory_order,
-    name_of,
     real_parts,
     store,
     unsupported,

@@ -13,6 +13,7 @@ from ..base.device import check_device, preserve_format
 from ..base.device import device as Device
 from ..base.device import memory_format as MemoryFormat
 from ..base.errors import hinted
+from ..base.scalars import no_place
 from ..ops.table import functions
 from .base import Tensor, method, wrap
 from .creation import as_dtype, type_name
@@ -197,21 +198,19 @@ def _python_number(self):
     return _one_element(self, "item()")
 
 
-def _real(self, c_name):
+def _real(self, dtype):
     """The only element as a real number; a complex one only where its imaginary part is zero."""
     value = _python_number(self)
     if isinstance(value, complex):
         if value.imag:
-            raise RuntimeError(
-                hinted(f"value cannot be converted to type {c_name} without overflow", "its imaginary part is not zero")
-            )
+            raise no_place(dtype, "its imaginary part is not zero")
         value = value.real
     return value
 
 
 @method
 def __int__(self):
-    return int(_real(self, "int64_t"))
+    return int(_real(self, dtypes.int64))
 
 
 _warned_of_tracked_number = False
@@ -235,7 +234,7 @@ def _warn_of_tracked_number(self):
 @method
 def __float__(self):
     _warn_of_tracked_number(self)
-    return float(_real(self, "double"))
+    return float(_real(self, dtypes.float64))
 
 
 @method

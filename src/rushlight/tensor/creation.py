@@ -10,6 +10,7 @@ from ..autograd.leaves import require_grad
 from ..base import dtypes
 from ..base.device import check_device
 from ..base.errors import hinted
+from ..base.scalars import check_word, no_place, unpackable
 from ..ops.table import functions
 from .base import Tensor, wrap
 from .internals import internal
@@ -159,17 +160,36 @@ def _number(value, dtype):
     return value
 
 
+def _refuse_unsigned(array, kind):
+    """What PyTorch refuses in a list for uint64: negative integers, those beyond 64 bits and other numbers."""
+    if kind in "fc":
+        raise TypeError(hinted("an integer is required", "torch.uint64 holds whole numbers: round them first"))
+    for value in array.reshape(-1).tolist():
+        if value < 0:
+            raise OverflowError(
+                hinted("can't convert negative int to unsigned", "torch.uint64 has no negative numbers")
+            )
+        check_word(value)
+
+
 def _fitted(array, dtype):
     """An array of Python numbers in ``dtype``; what does not fit is refused, as far as PyTorch refuses it."""
     kind, goal = array.dtype.kind, dtype.numpy
     if goal.kind == "b":
         return array.astype(goal)
-    if kind == "O" or (kind == "u" and goal.kind == "i"):
+    if dtype is dtypes.uint64 and kind != "u":
+        _refuse_unsigned(array, kind)
+    if kind == "O" or (kind == "u" and goal.kind in "iu" and dtype is not dtypes.uint64):
         if goal.kind in "iu":
-            raise ValueError(hinted("Overflow when unpacking long long", "integers have at most 64 bits"))
-        return array.astype(np.float64).astype(goal)
+            raise unpackable("an integer among them")
+        array = array.astype(np.float64)
     if kind == "c" and goal.kind != "c":
-        raise TypeError(hinted("must be real number, not complex", "ask for a complex dtype, or take the real part"))
+        words = (
+            "'complex' object cannot be interpreted as an integer"
+            if goal.kind in "iu"
+            else "must be real number, not complex"
+        )
+        raise TypeError(hinted(words, "ask for a complex dtype, or take the real part"))
     if goal.kind in "iu" and kind in "iuf" and array.size:
         info = np.iinfo(goal)
         lowest = -int(info.max) if goal.kind == "u" else int(info.min)
@@ -177,12 +197,7 @@ def _fitted(array, dtype):
         if not (lowest <= low.item() and high.item() <= int(info.max)) or (
             kind == "f" and not np.isfinite(array).all()
         ):
-            raise RuntimeError(
-                hinted(
-                    f"value cannot be converted to type {dtype.name} without overflow",
-                    f"{dtype!r} holds {info.min} to {info.max}",
-                )
-            )
+            raise no_place(dtype, f"{dtype!r} holds {info.min} to {info.max}", dtype.name)
     with np.errstate(all="ignore"):
         return array.astype(goal, copy=False)
 

@@ -18,6 +18,7 @@ from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..autograd.op_node import node_class_of, record
 from ..autograd.views import MULTI_OUTPUT, View, made_now
 from ..base import dtypes
+from ..base.scalars import are_words
 from ..kernels.routing import elements_of, kernel_of
 from ..ops import table
 from ..ops.table import functions
@@ -75,7 +76,7 @@ def short(op):
             known[classes] = signature = signature or ()
         if not signature:
             return slow(*args, **kwargs)
-        schema, rest, tensors, int_lists, gathers, node_type, arrange = signature
+        schema, rest, tensors, int_lists, words, gathers, node_type, arrange = signature
         if gathers:
             args = args[0], args[1:]
         values = args + rest if arrange is None else arrange((*args, *kwargs.values(), *rest))
@@ -87,6 +88,8 @@ def short(op):
             for item in value:
                 if item.__class__ is not int:
                     return slow(*args, **kwargs)
+        if words and not are_words(values, words):
+            return slow(*args, **kwargs)
         arrays = [*values]
         tracked = large = False
         for position in tensors:
@@ -125,9 +128,9 @@ def short_call(schema, op, classes, keywords=None):
     """How `short` runs a call with positional arguments of these classes; None where it cannot.
 
     ``keywords`` are the classes of arguments by name. Returns the schema, the values of the arguments left out, the
-    positions of tensors and of ints where lists of them may stand, whether the ints after the first argument are to be
-    gathered into one such list, the class of the nodes, unless arguments decide on it, and what puts arguments by name and
-    all defaults into the schema's order, None without names.
+    positions of tensors, of ints where lists of them may stand and of numbers that are ints, whether the ints after the
+    first argument are to be gathered into one such list, the class of the nodes, unless arguments decide on it, and what
+    puts arguments by name and all defaults into the schema's order, None without names.
     """
     gathers = len(classes) > 1 and schema.varargs == 1 and classes[1] is int
     if gathers:
@@ -153,6 +156,7 @@ def short_call(schema, op, classes, keywords=None):
     present = {place for place, cls in given.items() if cls is not type(None)}
     tensors = tuple(place for place in sorted(present) if arguments[place].is_tensor and given[place] not in NUMBERS)
     int_lists = tuple(place for place in sorted(present) if arguments[place].is_int_list)
+    words = tuple(place for place in sorted(present) if arguments[place].type == "Scalar" and given[place] is int)
     rest, arrange = schema.defaults[count:], None
     if keywords:
         passed = {place: number for number, place in enumerate(given)}
@@ -162,7 +166,7 @@ def short_call(schema, op, classes, keywords=None):
     if op.node_by_presence:
         kinds = (given.get(place, argument.default) for place, argument in enumerate(arguments))
         node_type = node_class_of(op, [None if kind is type(None) else kind for kind in kinds])
-    return schema, rest, tensors, int_lists, gathers, node_type, arrange
+    return schema, rest, tensors, int_lists, words, gathers, node_type, arrange
 
 
 def _link_short(op, schema, values, result, tracked):

@@ -7,15 +7,20 @@ import functools
 import numpy as np
 
 from ..base import dtypes
-from ..base.errors import hinted
+from ..base.scalars import number_array, number_in
 from ..base.shapes import broadcast_shapes
 from ..kernels.routing import run_elementwise
 from ..kernels.thresholds import HALVES, elementwise_elements
 from ..ops import table
 from ..ops.blockwise import in_blocks
+from ..ops.elementwise.checks import is_tensor, kind_of
 from ..ops.numpy_math import numpy_math
+from ..ops.outputs import check_inplace_dtype
 
 ndarray = np.ndarray
+_INT64_END = 1 << 63
+_FITS_ALL = 128  # ints from 0 up to it have a place in every dtype
+FLOAT32, FLOAT64 = dtypes.float32.numpy, dtypes.float64.numpy
 
 
 def elementwise_result(op, schema, values, out=None):
@@ -25,15 +30,15 @@ def elementwise_result(op, schema, values, out=None):
     """
     if op.check is not None:
         op.check(*values)
-    operands, rest = [], {}
-    for argument, value in zip(schema.arguments, values):
-        if argument.is_tensor:
-            operands.append(value)
-        else:
-            rest[argument.name] = value
+    operands, rest = _parts(schema, values)
     rule = op.rule_for(**rest)
     masked = rule == table.MASKED
-    common = common_dtype(operands[masked:]) if rule != table.LOGICAL else None
+    if rule == table.LOGICAL:
+        common = None
+    elif op.aside and kind_of(values[0]) in op.aside:
+        common = common_dtype([value for value in operands if is_tensor(value)])
+    else:
+        common = common_dtype(operands[masked:])
     result = common
     if rule == table.FLOAT:
         if not (common.is_floating_point or common.is_complex):
@@ -41,10 +46,15 @@ def elementwise_result(op, schema, values, out=None):
         result = common
     elif rule in (table.COMPARE, table.LOGICAL):
         result = dtypes.bool_
-    elif rule == table.INTEGRAL and common.category >= dtypes.FLOATING:
+    if out is not None and result is not None and getattr(values[0], "_array", None) is out:
+        check_inplace_dtype(op.name, values[1:], result, dtypes.from_numpy(out.dtype))
+    refused = rule == table.INTEGRAL and common.category >= dtypes.FLOATING
+    if refused or (op.refuse and common is not None and common.name in op.refuse):
         raise NotImplementedError(f"\"{op.kernel}\" not implemented for '{common.legacy_name}'")
-    if op.refuse and common is not None and common.name in op.refuse:
-        raise NotImplementedError(f"\"{op.kernel}\" not implemented for '{common.legacy_name}'")
+    if op.numbers:
+        converted = numbers_in(op.numbers, schema, values, common)
+        if converted is not values:
+            operands, rest = _parts(schema, converted)
     half = op.wide_numbers and common.itemsize == 2 and common.is_floating_point
     if half and any(value is not None and not hasattr(value, "_edge") for value in operands[1:]):
         common = dtypes.float32
@@ -66,6 +76,34 @@ def elementwise_result(op, schema, values, out=None):
     return found if found.dtype == result.numpy else found.astype(result.numpy)
 
 
+def _parts(schema, values):
+    """The operands among the values, and the others by name."""
+    operands, rest = [], {}
+    for argument, value in zip(schema.arguments, values):
+        if argument.is_tensor:
+            operands.append(value)
+        else:
+            rest[argument.name] = value
+    return operands, rest
+
+
+def numbers_in(numbers, schema, values, common):
+    """The values with the ``numbers`` among them converted to the dtype computed in, or refused; see `ops.table`."""
+    converted = values
+    for name, mode in numbers.items():
+        place = schema.index[name]
+        value = values[place]
+        if value is None or hasattr(value, "_edge") or (value.__class__ is int and 0 <= value < _FITS_ALL):
+            continue
+        goal = common.numpy
+        if mode != table.OWN and table.is_half(goal):
+            goal = FLOAT64 if mode == table.RELAXED else FLOAT32
+        if converted is values:
+            converted = [*values]
+        converted[place] = number_in(goal, value)
+    return converted
+
+
 def _large_result(op, operands, options, common, result, out):
     """What the generated kernel gives, converting operands on their way in; NotImplemented for small ones or without."""
     elements = elementwise_elements(op)
@@ -80,7 +118,7 @@ def _large_result(op, operands, options, common, result, out):
     arrays = []
     for value in operands:
         if value is not None and not hasattr(value, "_edge"):
-            value = scalar_array(value, common or dtypes.of_scalar(value))
+            value = number_array((common or dtypes.of_scalar(value)).numpy, value)
         arrays.append(value if value is None or value.__class__ is ndarray else value._array)
     dtype = None if common is None else common.numpy
     if out is not None and (result is None or result.numpy != out.dtype or not fills(out, arrays)):
@@ -159,7 +197,8 @@ def common_dtype(operands):
             array = value._array
             (dimensioned if array.ndim else zero_dimensional).append(dtypes.from_numpy(array.dtype))
         else:
-            scalars.append(dtypes.of_scalar(value))
+            beyond = value.__class__ is int and value >= _INT64_END
+            scalars.append(dtypes.uint64 if beyond else dtypes.of_scalar(value))
         first = value
     if first is None:
         raise TypeError("an elementwise operation needs at least one operand")
@@ -173,22 +212,4 @@ def as_operand(value, dtype):
     if hasattr(value, "_edge"):
         array = value._array
         return array if dtype is None or array.dtype is dtype._numpy else array.astype(dtype.numpy, copy=False)
-    return scalar_array(value, dtype or dtypes.of_scalar(value))
-
-
-def scalar_array(value, dtype):
-    """A Python number as a 0-dim array; integers out of range wrap as PyTorch's do, or are refused."""
-    try:
-        return np.array(value, dtype.numpy)
-    except OverflowError:
-        if dtype.category in (dtypes.UNSIGNED, dtypes.SIGNED):
-            if -(1 << 63) <= value < 1 << 64:
-                return np.array(value & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(dtype.numpy)
-            raise RuntimeError(
-                hinted("value cannot be converted to type int64_t without overflow", f"{value} needs more than 64 bits")
-            ) from None
-        raise
-    except TypeError:
-        if isinstance(value, complex):
-            raise RuntimeError("value cannot be converted to type double without overflow") from None
-        raise
+    return number_array((dtype or dtypes.of_scalar(value)).numpy, value)

@@ -15,6 +15,7 @@ import numpy as np
 from ..autograd.modes import PLAIN, SPECIAL, state
 from ..autograd.node import Node, next_sequence, node_class
 from ..base import dtypes
+from ..base.scalars import NUMBER_ARRAYS, SAFE, number_array
 from ..kernels.routing import elements_of, kernel_of, route_elementwise, route_unary
 from ..ops import table
 from ..ops.schema import is_number
@@ -22,7 +23,7 @@ from ..ops.table import functions
 from .base import new_tensor, quiet, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
-from .dispatch import general, named, record_result, short, short_call
+from .dispatch import NUMBERS, general, named, record_result, short, short_call
 from .elementwise import array_function, broadcast_size
 from .fast_nodes import binary_recorders, node_name, tracked_unary
 from .interposers import INTERPOSERS
@@ -55,21 +56,6 @@ CALM = frozenset(
 
 # The classes of Python numbers that tensors of a dtype take whatever their value.
 WITH_NUMBERS = {np.dtype(np.float32): (int, float), np.dtype(np.float64): (int, float), np.dtype(np.int64): (int,)}
-
-_scalars = {}
-
-
-def number_array(value, dtype):
-    """A Python number as a 0-dim array, which NumPy takes faster than the number itself; cached unless it is zero."""
-    if not value:
-        return np.array(value, dtype)  # 0.0 and -0.0 are equal keys, and different numbers
-    found = _scalars.get((value, dtype))
-    if found is None:
-        if len(_scalars) > 4096:
-            _scalars.clear()
-        with np.errstate(over="ignore"):
-            found = _scalars[value, dtype] = np.array(value, dtype)
-    return found
 
 
 def ready_dtypes(op, among):
@@ -137,7 +123,7 @@ def elementwise(op):
             signature = known[classes] = _short_operands(op, schema, leading, classes, len(args), kwargs)
         if not signature or INTERPOSERS:
             return slow(*args, **kwargs)
-        rest, arrange, tensors, numbers = signature
+        rest, arrange, tensors, numbers, scalars = signature
         values = args + rest if arrange is None else arrange((*args, *kwargs.values(), *rest))
         arrays = [*values]
         dtype = values[leading]._array.dtype
@@ -151,15 +137,18 @@ def elementwise(op):
                 return slow(*args, **kwargs)
             tracked = tracked or value._edge is not None
             size *= array.size
+        for place in scalars:
+            if not -SAFE < values[place] < SAFE:
+                return slow(*args, **kwargs)
+        for place in numbers:
+            arrays[place] = number_array(dtype, values[place])
         if check is not None:
             check(*values)
         try:
-            for place in numbers:
-                arrays[place] = number_array(values[place], dtype)
             if size >= elements > arrays[tensors[0]].size:
                 size = broadcast_size(*[arrays[place] for place in tensors])
             found = quiet.run(evaluate, *arrays) if size < elements else large(*arrays)
-        except (ValueError, OverflowError):
+        except ValueError:
             return slow(*args, **kwargs)
         result = wrap(found)
         if tracked and state.recording:
@@ -172,19 +161,20 @@ def elementwise(op):
 def _short_operands(op, schema, leading, classes, count, kwargs):
     """How `elementwise` runs a call with ``count`` positional arguments, others by name; () where it cannot.
 
-    Returns the values of the arguments left out, what arranges all (`short_call`), and the places of tensors and of numbers
-    among the operands.
+    Returns the values of the arguments left out, what arranges all (`short_call`), the places of tensors and of numbers
+    among the operands, and of all numbers.
     """
     names = dict(zip(kwargs, classes[count + len(kwargs) :]))
     signature = short_call(schema, op, classes[:count], names)
     if signature is None:
         return ()
-    _, rest, tensors, _, _, _, arrange = signature
+    _, rest, tensors, *_, arrange = signature
     if leading not in tensors:
         return ()
     given = dict(enumerate(classes[:count])) | {schema.place_of(name): cls for name, cls in names.items()}
-    numbers = (p for p, cls in given.items() if schema.arguments[p].is_tensor and cls in (int, float))
-    return rest, arrange, tensors, (*numbers,)
+    scalars = tuple(place for place, cls in given.items() if cls in NUMBERS)
+    numbers = tuple(place for place in scalars if schema.arguments[place].is_tensor)
+    return rest, arrange, tensors, numbers, scalars
 
 
 def fused(op):
@@ -204,7 +194,7 @@ def fused(op):
                 if value.dtype is not dtype:
                     return slow(*values)
             elif len(arrays) < count and value is not None:
-                value = number_array(value, dtype)
+                value = number_array(dtype, value)
             arrays.append(value)
         return wrap(quiet.run(element, *arrays) if arrays[0].size < elements else large(*arrays))
 
@@ -232,7 +222,7 @@ def binary(op, operator=False):
 
 def _operate(op, slow, compute, ready, may_track):
     """The short path of two operands: compute at once, then make a node if one of them is tracked."""
-    with_number = op.with_number
+    with_number, limited = op.with_number, schema_of(op).arguments[1].name in op.numbers
     # The classes of numbers that are second operands; a formula of its own for numbers is one for floats.
     numbers = {d: WITH_NUMBERS[d] for d in ready & (WITH_NUMBERS.keys() if with_number is None else NATIVE_FLOATS)}
     check = op.check if op.ufunc is None else None
@@ -244,7 +234,7 @@ def _operate(op, slow, compute, ready, may_track):
             return quiet.run(ufunc, x, y)
 
     elements, large = _route(op, compute, 2)
-    cached = _scalars.get
+    cached = NUMBER_ARRAYS.get
 
     def operate(input, other):
         if input.__class__ not in PLAIN_CLASSES or INTERPOSERS:
@@ -271,10 +261,12 @@ def _operate(op, slow, compute, ready, may_track):
             if check is not None:
                 check(input, other)
             if with_number is None or x.size >= elements:
+                y = cached((other, dtype))
+                if y is None:
+                    if other and not -SAFE < other < SAFE and (limited or kind is int):
+                        return slow(input, other)
+                    y = number_array(dtype, other)
                 try:
-                    y = cached((other, dtype))
-                    if y is None:
-                        y = number_array(other, dtype)
                     found = compute(x, y) if x.size < elements else large(x, y)
                 except NUMPY_REFUSES:
                     return slow(input, other)

@@ -14,6 +14,7 @@ from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..base import dtypes
 from ..base.device import check_device, check_layout
 from ..base.errors import hinted
+from ..base.scalars import SAFE, are_words, number_array
 from ..base.user_code import user_place
 from ..kernels.routing import NEVER, elements_of, kernel_of, run_elementwise
 from ..kernels.thresholds import elementwise_elements
@@ -26,7 +27,7 @@ from .classes import PLAIN_CLASSES, SEQUENCES
 from .compute import default_rule, schema_of
 from .dispatch import general, named, record_result, short_call
 from .elementwise import array_function, spreads
-from .fast import CALM, NATIVE_FLOATS, WITH_NUMBERS, number_array, ready_dtypes
+from .fast import CALM, NATIVE_FLOATS, WITH_NUMBERS, ready_dtypes
 from .interposers import INTERPOSERS, innermost
 from .writes import bump, is_tracked, run_inplace, write_result
 
@@ -94,7 +95,7 @@ def _ufunc_write(op, name, otherwise):
             return otherwise(self, other)
         try:
             if y is None:
-                y = number_array(other, dtype)
+                y = number_array(dtype, other)
             plain = x.size < elements or (y.ndim and x.shape != y.shape and not spreads(y.shape, x.shape))
             if plain or large(op, (x, y), options, out=x) is NotImplemented:
                 quiet.run(ufunc, x, y, out=x)
@@ -144,9 +145,14 @@ def _plain_write(op):
                 if array.shape != x.shape[x.ndim - array.ndim :]:
                     return False
                 value = array
-            elif is_operand and (kind is int or (kind is float and dtype in NATIVE_FLOATS)):
-                value = number_array(value, dtype)
-            elif value is not None and (is_operand or kind not in (int, float, str)):
+            elif kind is int or kind is float:
+                if not -SAFE < value < SAFE:
+                    return False
+                if is_operand:
+                    if kind is float and dtype not in NATIVE_FLOATS:
+                        return False
+                    value = number_array(dtype, value)
+            elif value is not None and (is_operand or kind is not str):
                 return False
             plain.append(value)
         if x.base is not None or values:
@@ -169,7 +175,7 @@ def _plain_write(op):
 def inplace_only(op):
     """Operations that exist only in place (``fill_``, ``uniform_``, ...): forward writes into its first array."""
     own_name, forward, elements = op.name, op.forward, elements_of(op.name)
-    known = {}  # classes of the arguments of a call -> what `short_call` says of it, empty where it takes the general way
+    known = {}  # classes of the arguments of a call -> what counts of `short_call`; empty where it takes the general way
 
     def call(*args, **kwargs):
         # The common case: plain tensors and plain values, nothing recorded.
@@ -178,12 +184,14 @@ def inplace_only(op):
             signature = known.get(classes)
             if signature is None:
                 signature = None if op.refuse else short_call(schema_of(op), op, classes)
-                simple = signature is not None and not signature[3] and not signature[4]
-                signature = known[classes] = signature if simple else ()
-            if signature:
-                values = args + signature[1]
+                if signature is not None:
+                    _, rest, tensors, int_lists, words, gathers, *_ = signature
+                    signature = () if int_lists or gathers else (rest, tensors, words)
+                signature = known[classes] = signature or ()
+            if signature and (not signature[2] or are_words(args, signature[2])):
+                values = args + signature[0]
                 arrays, recording, large = [*values], state.recording, False
-                for position in signature[2]:
+                for position in signature[1]:
                     value = values[position]
                     if recording and is_tracked(value._edge):
                         break

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import largest_float
 from .base import Tensor
 from .creation import array_from
+
+_PLAIN = largest_float(dtypes.float16)
 
 
 def index_array(part):
@@ -90,3 +94,12 @@ def _common_index_shape(arrays):
                 "index tensors of one key must have the same shape, or broadcast",
             )
         ) from None
+
+
+def is_plain_number(dtype, value):
+    """Whether a floating dtype takes a Python number in an assignment as `masked_fill_` does."""
+    if dtype not in dtypes.FLOATS or value.__class__ not in (int, float):
+        return False
+    if dtype.itemsize == 2 or value.__class__ is int:
+        return -_PLAIN <= value <= _PLAIN
+    return True

@@ -8,8 +8,9 @@ from ..autograd.modes import PLAIN, state
 from ..autograd.views import View, check_inplace
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import is_signed_word, relaxed, unpackable
 from ..kernels.routing import mask_positions
-from ..ops.copy import number_for, refuse_overlap, refuse_shared
+from ..ops.copy import refuse_overlap, refuse_shared
 from ..ops.table import TABLE, functions, is_half
 from .base import Tensor, method, wrap
 from .binding import NAMESPACES
@@ -17,12 +18,11 @@ from .classes import PLAIN_CLASSES
 from .creation import type_name
 from .fast_views import link, tracker
 from .index_keys import checked_positions, select, sliced, split_key, take_advanced
-from .index_values import index_array, index_shape
+from .index_values import index_array, index_shape, is_plain_number
 from .internals import internal
 from .interposers import INTERPOSERS
 
 _track_select = tracker(TABLE["select"])
-DOUBLE = np.dtype(np.float64)
 
 
 @method
@@ -105,7 +105,7 @@ def _is_plain_mask(self, key):
 def __setitem__(self, key, value):
     if key is False:
         return
-    if value.__class__ in (int, float) and _is_plain_mask(self, key) and self._array.dtype in dtypes.FLOATS:
+    if _is_plain_mask(self, key) and is_plain_number(self._array.dtype, value):
         functions.masked_fill_(self, key, value)
         return
     if key is True:
@@ -118,16 +118,14 @@ def __setitem__(self, key, value):
         else:
             _copy_into(view, value)
     elif isinstance(value, (int, float, complex)):
-        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
-            raise ValueError(hinted("Overflow when unpacking long long", f"{value} needs more than 64 bits"))
+        if isinstance(value, int) and not is_signed_word(value):
+            raise unpackable(value)
         kind = self._array.dtype
         if indices is None and not view.requires_grad and not is_half(kind):
             refuse_overlap(view._array)
             view.fill_(value)
         else:
-            # Into half precision PyTorch writes a double, which may become an infinity on the way.
-            with np.errstate(over="ignore"):
-                filler = wrap(number_for(DOUBLE, value).astype(kind) if is_half(kind) else number_for(kind, value))
+            filler = wrap(relaxed(kind, value))
             if indices is None:
                 view.fill_(filler)
             else:

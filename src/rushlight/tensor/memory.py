@@ -11,6 +11,7 @@ from ..autograd.node import Node, edge_of, next_sequence, node_class
 from ..autograd.views import check_inplace, rebase
 from ..base.arrays import address_of, resized, storage_bytes, strided_view
 from ..base.errors import hinted
+from ..base.scalars import c_name
 from ..base.shapes import contiguous_strides, sizes_argument
 from .base import Tensor, method
 from .buffers import is_shared_memory, shared_copy
@@ -86,13 +87,6 @@ def resize_as(self, tensor):
 # ---------------------------------------------------------------- set_
 
 
-_C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
-    "int64": "long int", "float16": "c10::Half", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "bfloat16": "c10::BFloat16",
-}  # fmt: skip
-
-
 class _NotImplemented(Node):
     """The node of a recorded ``set_``, which has no derivative."""
 
@@ -136,7 +130,7 @@ def set_(self, source=None, storage_offset=None, size=None, stride=None):
             )
         )
     if isinstance(source, Tensor) and source.dtype is not self.dtype:
-        names = [_C_NAMES.get(t.dtype.name, t.dtype.name) for t in (source, self)]
+        names = [c_name(t.dtype) for t in (source, self)]
         message = f"Could not set tensor of type {names[0]} to a tensor of type {names[1]}"
         raise RuntimeError(hinted(message, "the dtypes must agree"))
     whole = isinstance(source, Tensor) and size is None

@@ -7,26 +7,14 @@ import warnings
 
 from ...base import dtypes
 from ...base.errors import hinted
+from ...base.scalars import c_name
 from ...ops.attention import attention_formula, repeat_heads
 from ...ops.table import functions
-
-# What PyTorch's messages from C++ call a dtype.
-_CPP_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
-    "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
-    "uint8": "unsigned char", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
-
 
 _MASK_NEEDED = (
     "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
     "`generate_square_subsequent_mask` to create this mask."
 )
-
-
-def _cpp_name(dtype):
-    return _CPP_NAMES[str(dtype).removeprefix("torch.")]
 
 
 # ---------------------------------------------------------------- scaled dot-product attention
@@ -93,8 +81,8 @@ def _check_attention(query, key, value, attn_mask, is_causal):
     if not query.dtype is key.dtype is value.dtype:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got "
-            f"query.dtype: {_cpp_name(query.dtype)} key.dtype: {_cpp_name(key.dtype)} "
-            f"and value.dtype: {_cpp_name(value.dtype)} instead."
+            f"query.dtype: {c_name(query.dtype)} key.dtype: {c_name(key.dtype)} "
+            f"and value.dtype: {c_name(value.dtype)} instead."
         )
     if attn_mask is None:
         return
@@ -108,7 +96,7 @@ def _check_attention(query, key, value, attn_mask, is_causal):
     if attn_mask.dtype is not query.dtype and attn_mask.dtype not in (dtypes.bool_, dtypes.float32):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-            f"attn_mask.dtype: {_cpp_name(attn_mask.dtype)} and  query.dtype: {_cpp_name(query.dtype)} instead."
+            f"attn_mask.dtype: {c_name(attn_mask.dtype)} and  query.dtype: {c_name(query.dtype)} instead."
         )
 
 

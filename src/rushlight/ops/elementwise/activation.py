@@ -7,10 +7,13 @@ import math
 
 import numpy as np
 
-from ...base.dtypes import finfo
+from ...base.dtypes import BOOL as BOOLEANS
+from ...base.dtypes import COMPLEX as COMPLEX_NUMBERS
+from ...base.dtypes import float64, int64
 from ...base.errors import hinted
+from ...base.scalars import check_fits, largest_float, number_array, number_in, wrapped
 from ..blockwise import FEW, bounded, select
-from ..table import ELEMENTWISE, FLOAT, UNARY, composite, functions, is_half, op
+from ..table import ELEMENTWISE, FLOAT, OWN, UNARY, WIDE, composite, functions, is_half, op
 from .checks import BOOL, COMPLEX, NOT_FLOATING, is_bool, refuse_complex
 
 SQRT_HALF = math.sqrt(0.5)
@@ -63,9 +66,11 @@ class threshold:
     """Each element above ``threshold``; ``value`` for the others."""
 
     inplace_node = "ThresholdBackward1"
+    numbers = {"threshold": WIDE, "value": OWN}
 
     def numpy(self, threshold, value):
-        return select(self <= self.dtype.type(threshold), self.dtype.type(value), self)
+        dtype = self.dtype
+        return select(self <= number_array(dtype, threshold), number_array(dtype, value), self)
 
     def element(m, self, threshold, value):
         return m.where(self <= threshold, value, self)
@@ -155,6 +160,8 @@ def tanh_of_softplus(m, x):
 class softplus:
     """``log(1 + exp(beta * x)) / beta``, a smooth `relu`; ``x`` itself where ``beta * x`` exceeds ``threshold``."""
 
+    numbers = {"beta": WIDE, "threshold": WIDE}
+
     def element(m, self, beta=1, threshold=20):
         scaled = self * beta
         return m.where(scaled > threshold, self, m.log1p(m.exp(scaled)) / beta)
@@ -169,6 +176,7 @@ class elu:
     """``scale * x`` where positive, else ``scale * alpha * (exp(input_scale * x) - 1)`` (Clevert et al., 2015)."""
 
     inplace_node = "EluBackward1"
+    numbers = {"alpha": WIDE, "scale": WIDE, "input_scale": WIDE}
 
     def element(m, self, alpha=1, scale=1, input_scale=1):
         below = m.expm1(m.clamp(self, None, 0) * input_scale) * (alpha * scale)
@@ -179,6 +187,7 @@ class elu:
 
 
 def _check_celu(self, alpha):
+    check_fits(float64.numpy, alpha)
     if alpha == 0:
         raise RuntimeError(hinted("ZeroDivisionError: alpha cannot be 0 for CELU", "give an alpha other than 0"))
 
@@ -196,6 +205,7 @@ class celu:
     inplace_node = "CeluBackward1"
     kernel = "elu_cpu"
     check = _check_celu
+    numbers = {"alpha": WIDE}
 
     def element(m, self, alpha=1.0):
         return m.where(self <= 0, m.expm1(m.clamp(self, None, 0) * (1 / alpha)) * alpha, self)
@@ -219,22 +229,23 @@ def selu_(input):
     return functions.elu_(input, SELU_ALPHA, SELU_SCALE)
 
 
-@op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", kind=ELEMENTWISE, inplace=True, names=(),
-    refuse=NOT_FLOATING)  # fmt: skip
-class leaky_relu:
-    """``x`` for positive elements, ``negative_slope * x`` for the others."""
-
-    inplace_node = "LeakyReluBackward1"
-
-    light = True
-
-    def element(m, self, negative_slope=0.01):
-        if 0 <= negative_slope <= 1:
-            return m.maximum(self * negative_slope, self)
-        return m.where(self > 0, self, self * negative_slope)
-
-    def d_self(grad, self, negative_slope):
-        return functions.leaky_relu_backward(grad, self, negative_slope)
+def _check_hardtanh(self, min_val, max_val):
+    dtype = self.dtype
+    if dtype.is_floating_point:
+        for bound in (min_val, max_val):
+            if bound.__class__ is complex:
+                check_fits(float64.numpy, bound)
+        return
+    if dtype.category == COMPLEX_NUMBERS:
+        raise NotImplementedError(hinted("clamp is not supported for complex types", "complex numbers have no order"))
+    if dtype.category == BOOLEANS:
+        raise RuntimeError(hinted("Bool inputs not supported for hardtanh", "convert the mask with .float()"))
+    for bound in (min_val, max_val):
+        check_fits(int64.numpy, bound)
+    if not dtype.is_signed and (min_val < 0 or max_val < 0):
+        raise RuntimeError(
+            hinted("cannot do hardtanh on an unsigned type with negative limits", f"{dtype!r} has no negative numbers")
+        )
 
 
 @op("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", kind=ELEMENTWISE, inplace=True, names=(),
@@ -243,9 +254,11 @@ class hardtanh:
     """Each element, but at least ``min_val`` and at most ``max_val``."""
 
     kernel = "hardtanh"
+    check = _check_hardtanh
+    numbers = {"min_val": OWN, "max_val": OWN}
 
     def numpy(self, min_val=-1, max_val=1):
-        return bounded(self, self.dtype.type(min_val), self.dtype.type(max_val))
+        return bounded(self, number_array(self.dtype, min_val), number_array(self.dtype, max_val))
 
     def element(m, self, min_val=-1, max_val=1):
         return m.clamp(self, min_val, max_val)
@@ -276,21 +289,9 @@ class hardswish:
         return functions.hardswish_backward(grad, self)
 
 
-_NUMBER_TYPES = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float"}
-
-
 def _as_in(tensor, number):
     """``number`` as half precision tensors hold it, where ``tensor`` is one."""
-    return float(tensor.dtype.numpy.type(number)) if tensor.dtype.name in ("float16", "bfloat16") else number
-
-
-def _check_fits(self, lambd):
-    """The number is rounded to the tensor's dtype, which must be able to hold it."""
-    if self.is_floating_point() and finfo(self.dtype).max < abs(lambd) < math.inf:
-        kind = _NUMBER_TYPES[self.dtype.name]
-        raise RuntimeError(
-            hinted(f"value cannot be converted to type {kind} without overflow", f"lambd is {lambd}: use a wider dtype")
-        )
+    return float(wrapped(tensor.dtype.numpy, number)) if is_half(tensor.dtype.numpy) else number
 
 
 @op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", kind=ELEMENTWISE, names=("torch", "Tensor", "nn.functional"),
@@ -298,10 +299,12 @@ def _check_fits(self, lambd):
 class hardshrink:
     """Each element farther than ``lambd`` from zero; 0 for the others."""
 
-    check = _check_fits
+    numbers = {"lambd": OWN}
 
     def numpy(self, lambd=0.5):
-        return select(np.abs(self) <= self.dtype.type(lambd), self.dtype.type(0), self)  # lambd is rounded as self is
+        return select(
+            np.abs(self) <= number_array(self.dtype, lambd), self.dtype.type(0), self
+        )  # lambd is rounded as self is
 
     def element(m, self, lambd=0.5):
         return m.where(m.abs(self) <= lambd, 0, self)
@@ -311,9 +314,10 @@ class hardshrink:
 
 
 def _check_lambda(self, lambd):
+    lambd = number_in(float64.numpy, lambd)
     if not self.is_floating_point():
         return  # refused by its dtype
-    largest = finfo(self.dtype).max
+    largest = largest_float(self.dtype)
     if not 0 <= lambd <= largest:
         raise RuntimeError(
             hinted(
@@ -334,6 +338,7 @@ class softshrink:
 
     kernel = "softshrink_check"
     check = _check_lambda
+    numbers = {"lambd": OWN}
 
     def element(m, self, lambd=0.5):
         return m.where(self > lambd, self - lambd, m.where(self < -lambd, self + lambd, self * 0))
@@ -359,47 +364,6 @@ class logsigmoid:
 
     def d_self(grad, self):
         return functions.logsigmoid_backward(grad, self)
-
-
-@op("prelu_kernel(Tensor self, Tensor weight) -> Tensor", kind=ELEMENTWISE, names=(), refuse=NOT_FLOATING)
-class prelu_kernel:
-    """``x`` for positive elements, ``weight * x`` for the others."""
-
-    light = True
-
-    def element(m, self, weight):
-        return m.where(self > 0, self, weight * self)
-
-    def d_self(grad, self, weight):
-        return functions.prelu_backward(grad, self, weight)
-
-    def d_weight(grad, self):
-        return functions.prelu_weight_backward(grad, self)
-
-
-@composite(names=("torch", "Tensor", "nn.functional"))
-def prelu(input, weight):
-    """``x`` for positive elements, ``weight * x`` for the others; one weight, or one for each channel (dim 1)."""
-    if input.dtype is not weight.dtype:
-        raise RuntimeError(
-            f"prelu: Type promoting not supported. Got {input.dtype.legacy_name} and {weight.dtype.legacy_name}"
-        )
-    if weight.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
-    if weight.ndim == 1:
-        channels = 1 if input.ndim < 2 else input.shape[1]
-        if (input.ndim == 0 and weight.numel() != 1) or weight.numel() not in (1, channels):
-            raise RuntimeError(
-                hinted(
-                    "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                    f"{weight.numel()} and channel size = {channels}.",
-                    "give one weight, or one for each length of dimension 1",
-                )
-            )
-        weight = weight.reshape(
-            (1, -1) + (1,) * (input.ndim - 2) if input.ndim >= 2 else () if input.ndim == 0 else (-1,)
-        )
-    return functions.prelu_kernel(input, weight)
 
 
 @op("glu(Tensor self, int dim=-1) -> Tensor", names=("nn.functional",), refuse=NOT_FLOATING)

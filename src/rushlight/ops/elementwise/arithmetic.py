@@ -4,7 +4,23 @@ import numpy as np
 
 from ...base.dtypes import from_numpy
 from ...base.errors import hinted
-from ..table import BINARY, ELEMENTWISE, FLOAT, FUSED, PROMOTE, UNARY, composite, conj, functions, is_half, op, widened
+from ...base.scalars import c_name, number_array, wrapped
+from ..table import (
+    BINARY,
+    ELEMENTWISE,
+    FLOAT,
+    FUSED,
+    OWN,
+    PROMOTE,
+    UNARY,
+    WIDE,
+    composite,
+    conj,
+    functions,
+    is_half,
+    op,
+    widened,
+)
 from .checks import (
     BOOL,
     COMPLEX,
@@ -26,9 +42,7 @@ def scaled(value, factor):
 
 def times_alpha(array, alpha):
     """``alpha * array`` in the array's own dtype; half precision is multiplied in float32."""
-    if array.dtype.kind in "iu":
-        return array * np.asarray(alpha).astype(array.dtype)
-    return array * array.dtype.type(alpha)
+    return array * number_array(array.dtype, alpha)
 
 
 def accumulate(ufunc, first, second, alpha):
@@ -36,7 +50,9 @@ def accumulate(ufunc, first, second, alpha):
     if alpha.__class__ is int and alpha == 1:
         return ufunc(first, second)
     if is_half(first.dtype):
-        return ufunc(widened(first), widened(second) * np.float32(second.dtype.type(alpha))).astype(first.dtype)
+        return ufunc(widened(first), widened(second) * number_array(second.dtype, alpha).astype(np.float32)).astype(
+            first.dtype
+        )
     if first.dtype.kind == "b":
         return ufunc(first, second & bool(alpha))
     return ufunc(first, times_alpha(second, alpha))
@@ -52,6 +68,7 @@ class add:
     """
 
     ufunc = np.add
+    numbers = {"alpha": OWN}
 
     def check(self, other, alpha):
         check_alpha(alpha, self, other)
@@ -75,6 +92,7 @@ class sub:
     """``self - alpha * other``, with broadcasting and type promotion."""
 
     ufunc = np.subtract
+    numbers = {"alpha": OWN}
     check = check_subtraction
 
     def numpy(self, other, alpha=1):
@@ -100,6 +118,7 @@ class rsub:
     """``other - alpha * self``: subtraction with the operands in the other order."""
 
     ufunc = _reversed_difference
+    numbers = {"alpha": OWN}
     check = check_subtraction
 
     def numpy(self, other, alpha=1):
@@ -146,6 +165,8 @@ def _refuse_zero_divisor(self, other):
     kind, other_kind = _kind(self), _kind(other)
     if kind not in "iub" or other_kind not in "iub" or kind == other_kind == "b":
         return
+    if not is_tensor(other) and is_tensor(self) and kind != "b":
+        other = wrapped(self._array.dtype, other)
     if not (other._array.all() if is_tensor(other) else other):
         raise RuntimeError(
             hinted("ZeroDivisionError", "an integer divisor is zero; floating-point division gives inf or nan")
@@ -392,12 +413,11 @@ class addcmul:
     """``self + value * tensor1 * tensor2``."""
 
     kernel = "addcmul_cpu_out"
+    numbers = {"value": WIDE}
 
     light = True
 
     def element(m, self, tensor1, tensor2, value=1):
-        if value.__class__ is float and self.dtype.kind in "iu":
-            value = int(value)  # as PyTorch converts it
         return self + (tensor1 * tensor2 if value == 1 else tensor1 * value * tensor2)
 
     def d_self(grad):
@@ -415,6 +435,7 @@ class addcdiv:
     """``self + value * tensor1 / tensor2``."""
 
     check = _check_quotient
+    numbers = {"value": WIDE}
 
     light = True
 
@@ -434,8 +455,7 @@ class addcdiv:
 def _check_lerp(self, end, weight):
     for name, value in (("end", end), ("weight", weight)):
         if is_tensor(value) and value.dtype is not self.dtype:
-            written = {"float32": "float", "float64": "double"}
-            own, given = (written.get(t.dtype.name, t.dtype.name) for t in (self, value))
+            own, given = c_name(self.dtype), c_name(value.dtype)
             raise RuntimeError(
                 hinted(f"expected dtype {own} for `{name}` but got dtype {given}", "convert them to one dtype first")
             )
@@ -449,6 +469,8 @@ class lerp:
 
     check = _check_lerp
     kernel = "lerp_kernel_scalar"
+    numbers = {"weight": WIDE}
+    aside = "biufc"
     wide_numbers = True
 
     light = True

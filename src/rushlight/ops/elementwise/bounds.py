@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from ...base.dtypes import float64
 from ...base.errors import hinted
+from ...base.scalars import check_fits, largest_float
 from ..blockwise import bounded, select
-from ..table import BINARY, ELEMENTWISE, FUSED, MASKED, composite, functions, is_half, op, widened
-from .checks import BOOL, check_place, is_tensor, refuse_complex
+from ..table import BINARY, ELEMENTWISE, FUSED, MASKED, OWN, RELAXED, composite, functions, is_half, op, widened
+from .checks import BOOL, is_tensor, refuse_complex
 
 
 @op("maximum_backward(Tensor gradient, Tensor self, Tensor other) -> Tensor", kind=FUSED, names=())
@@ -94,8 +96,23 @@ class fmin:
 _no_complex = refuse_complex("clamp is not supported for complex types", NotImplementedError)
 
 
+def _refuse_complex_bound():
+    raise NotImplementedError(hinted("clamp is not supported for complex types", "take the real part of the bound"))
+
+
+def _check_complex_bounds(self, *bounds):
+    """Beside a floating tensor, bounds without an imaginary part are real numbers."""
+    if not self.is_floating_point():
+        _refuse_complex_bound()
+    for bound in bounds:
+        if bound.__class__ is complex:
+            check_fits(float64.numpy, bound)
+
+
 def _check_clamp(self, min, max):
     _no_complex(self)
+    if min.__class__ is complex or max.__class__ is complex:
+        _check_complex_bounds(self, min, max)
     if min is None and max is None:
         raise RuntimeError(
             hinted(
@@ -116,8 +133,6 @@ def _check_clamp(self, min, max):
                 "both bounds are tensors or both are numbers",
             )
         )
-    check_place(min, self)
-    check_place(max, self)
 
 
 @op("clamp(Tensor self, Operand? min=None, Operand? max=None) -> Tensor", kind=ELEMENTWISE, inplace=True, refuse=BOOL,
@@ -132,6 +147,8 @@ class clamp:
     """
 
     check = _check_clamp
+    numbers = {"min": OWN, "max": OWN}
+    aside = "f"
 
     def numpy(self, min, max):
         return bounded(self, min, max)
@@ -167,7 +184,8 @@ class clamp_backward:
 
 def _check_bound(self, bound):
     _no_complex(self)
-    check_place(bound, self)
+    if bound.__class__ is complex:
+        _refuse_complex_bound()
 
 
 @op("clamp_min(Tensor self, Operand min) -> Tensor", kind=BINARY, inplace=True,
@@ -177,6 +195,7 @@ class clamp_min:
 
     numpy = np.maximum
     check = _check_bound
+    numbers = {"min": OWN}
 
     def d_self(grad, self, min):
         return functions.clamp_backward(grad, self, min, None)
@@ -192,6 +211,7 @@ class clamp_max:
 
     numpy = np.minimum
     check = _check_bound
+    numbers = {"max": OWN}
 
     def d_self(grad, self, max):
         return functions.clamp_backward(grad, self, None, max)
@@ -220,6 +240,7 @@ class where_select:
     """``self`` where the condition holds, else ``other``."""
 
     check = _check_condition
+    numbers = {"self": RELAXED, "other": RELAXED}
 
     def numpy(condition, self, other):
         return select(condition, self, other)
@@ -297,7 +318,7 @@ def nan_to_num_real(array, nan, posinf, neginf):
     """`nan_to_num` of a real array."""
     dtype = array.dtype
     wide = widened(array)
-    largest = float(np.finfo(dtype).max) if dtype.name != "bfloat16" else 3.3895313892515355e38
+    largest = largest_float(dtype)
     found = np.where(np.isnan(wide), wide.dtype.type(0 if nan is None else nan), wide)
     found = np.where(wide == np.inf, wide.dtype.type(largest if posinf is None else posinf), found)
     found = np.where(wide == -np.inf, wide.dtype.type(-largest if neginf is None else neginf), found)

@@ -1,11 +1,6 @@
 """What PyTorch refuses before an elementwise operation runs, in its words."""
 
-from operator import attrgetter
-
 from ...base.errors import hinted
-from ..copy import refuse_too_large
-
-_SMALL = 1 << 15  # numbers that have a place in every dtype
 
 # Groups of dtype names, for ``refuse=``.
 BOOL = ("bool",)
@@ -36,24 +31,14 @@ def kind_of(value):
     )
 
 
-def check_place(number, *operands):
-    """A number goes into the widest floating dtype of the tensors that it meets: it has to be finite there, too."""
-    if number is None or is_tensor(number) or (not isinstance(number, complex) and -_SMALL < number < _SMALL):
-        return
-    kinds = [operand._array.dtype for operand in operands if is_tensor(operand) and kind_of(operand) == "f"]
-    if kinds:
-        refuse_too_large(max(kinds, key=attrgetter("itemsize")), number)
-
-
 def check_alpha(alpha, *operands):
     """A factor of a sum: as wide in category as the operands, never wider."""
-    check_place(alpha, *operands)
     if alpha.__class__ is int:
         return
     kinds = {kind_of(value) for value in operands}
     if isinstance(alpha, bool) and kinds != {"b"}:
         raise RuntimeError(hinted("Boolean alpha only supported for Boolean results.", "pass an int or a float"))
-    if isinstance(alpha, float) and not kinds & {"f", "c"}:
+    if isinstance(alpha, (float, complex)) and not kinds & {"f", "c"}:
         raise RuntimeError(
             hinted(
                 "For integral input tensors, argument alpha must not be a floating point number.",

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ...base.dtypes import complex128, float64
+from ...base.dtypes import complex128, float64, int64
 from ...base.errors import hinted
+from ...base.scalars import check_fits, check_number
 from ..table import BINARY, ELEMENTWISE, FLOAT, FUSED, UNARY, composite, conj, functions, is_half, op, widened
 from .checks import BOOL, COMPLEX, INTEGERS, is_bool, is_tensor
 
@@ -99,6 +100,7 @@ def power_of_number(base, exponent):
     """``base ** exponent`` of a floating or complex array and a Python number."""
     short = _SHORT_POWERS.get(exponent)
     if short is None:
+        check_number(exponent)
         wide = widened(base)
         found = np.power(wide, wide.dtype.type(exponent))
     else:
@@ -127,6 +129,16 @@ def _integer_power(base, exponent):
     return np.where(exponent < 0, unit, found).astype(base.dtype)
 
 
+def _check_exponent(self, exponent):
+    """A number as exponent has to have a place among integers and in half precision, and is a double otherwise."""
+    dtype = self._array.dtype
+    if dtype.kind in "biu" and isinstance(exponent, int):
+        check_fits(int64.numpy, exponent)
+        check_fits(dtype if dtype.kind != "b" else int64.numpy, exponent)
+    elif is_half(dtype) and exponent.__class__ is not complex:
+        check_fits(dtype, exponent)
+
+
 def _check_power(self, exponent):
     if not is_tensor(exponent):
         if not is_tensor(self):
@@ -144,6 +156,7 @@ def _check_power(self, exponent):
                     "convert the tensor with .float(), or give a float exponent",
                 )
             )
+        _check_exponent(self, exponent)
     if is_tensor(exponent) and is_bool(self) and is_bool(exponent):
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
 
@@ -233,6 +246,8 @@ def _float_power_operands(input, exponent):
                 "one operand must be a Tensor",
             )
         )
+    for value in operands:
+        check_number(value)
     wide = any(v.is_complex() if is_tensor(v) else isinstance(v, complex) for v in operands)
     dtype = complex128 if wide else float64
     return dtype, [v.to(dtype) if is_tensor(v) else complex(v) if wide else float(v) for v in operands]

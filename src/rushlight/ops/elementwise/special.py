@@ -6,7 +6,7 @@ import numpy as np
 
 from ...base.errors import hinted
 from .. import special_bessel, special_gamma
-from ..table import ELEMENTWISE, FLOAT, FUSED, UNARY, composite, functions, op
+from ..table import ELEMENTWISE, FLOAT, FUSED, OWN, UNARY, composite, functions, op
 from .checks import BOOL, COMPLEX, INTEGERS, unknown_derivative
 from .exponential import by_operands
 
@@ -91,8 +91,13 @@ class special_erfcx:
 class logit:
     """``log(x / (1 - x))``, the inverse of `sigmoid`; x is kept between ``eps`` and ``1 - eps`` where eps is given."""
 
+    numbers = {"eps": OWN}
+
     def element(m, self, eps=None):
-        x = self if eps is None else m.clamp(self, eps, 1 - eps)
+        if eps is None or eps < 0:
+            x = self
+        else:
+            x = m.where(self < eps, eps, m.where(self > 1 - eps, 1 - eps, self))
         return m.log(x / (1 - x))
 
     def d_self(grad, self, eps):

@@ -1,0 +1,241 @@
+"""Python numbers where they meet a dtype: what C++ calls it, the largest number it holds, and the numbers it takes.
+
+PyTorch converts a number in one of four ways, and each operation has its own. It **fits** it (`fitted`: a number that the
+dtype has no place for is refused), fits it with a **relaxed** eye on half precision (`relaxed`: too large becomes an
+infinity), **wraps** it (`wrapped`: an operand of an operator, where integers lose their high bits and nothing is refused),
+or **lists** it (tensor/creation.py: the rules of Python lists that become tensors). Before all of them an argument that
+is an integer beyond 64 bits is refused by `check_word`.
+
+Dtypes are NumPy's or ours: only their names count here.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from .errors import hinted
+
+# What messages call the elements of a tensor.
+_C_NAMES = {
+    "bool": "bool",
+    "uint8": "unsigned char",
+    "uint16": "short unsigned int",
+    "uint32": "unsigned int",
+    "uint64": "long unsigned int",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex32": "c10::complex<c10::Half>",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+# What messages call the type that one number is converted to: integers go by the names of <stdint.h>, except int32.
+_FIXED_WIDTH = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int64")
+_NUMBER_NAMES = _C_NAMES | {name: name + "_t" for name in _FIXED_WIDTH}
+
+_LARGEST = {
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float32": 3.4028234663852886e38,
+    "float64": 1.7976931348623157e308,
+}
+_HALVES = frozenset(("float16", "bfloat16"))
+
+LOWEST_WORD, WORDS_END = -(1 << 63), 1 << 64  # what fits into 64 bits, with a sign or without
+SAFE = 2.0**63  # numbers between this and its negative have a place in float32 and in 64 bits
+
+
+@functools.cache
+def name_of(dtype):
+    """``dtype.name``, which NumPy puts together anew at every look, in 2 us."""
+    return dtype.name
+
+
+def c_name(dtype):
+    """The C++ type of a tensor's elements, as PyTorch's messages call it."""
+    return _C_NAMES.get(name_of(dtype), name_of(dtype))
+
+
+def largest_float(dtype):
+    """The largest finite number of a real floating dtype, as a Python float."""
+    return _LARGEST[name_of(dtype)]
+
+
+def are_words(values, places):
+    """Whether the Python ints at these places all fit into 64 bits, with a sign or without."""
+    return all(LOWEST_WORD <= values[place] < WORDS_END for place in places)
+
+
+def is_signed_word(value):
+    """Whether a Python int has a place in 64 bits with a sign."""
+    return LOWEST_WORD <= value < -LOWEST_WORD
+
+
+def check_word(value):
+    """Refuse an integer argument beyond 64 bits, in the words of PyTorch's argument parser."""
+    if not LOWEST_WORD <= value < WORDS_END:
+        message = "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
+        raise OverflowError(hinted(message, f"{value} needs more than 64 bits; a float may be as large"))
+
+
+def check_number(value):
+    """`check_word` for what may be another number, or none at all."""
+    if isinstance(value, int):
+        check_word(value)
+
+
+def unpackable(value):
+    """PyTorch's error for an integer beyond 64 bits in a list or an assignment."""
+    return ValueError(hinted("Overflow when unpacking long long", f"{value} needs more than 64 bits"))
+
+
+def no_place(dtype, hint, name=None):
+    """PyTorch's error for a number that has no place in ``dtype``; ``name`` is what its message calls the dtype."""
+    name = name or _NUMBER_NAMES.get(name_of(dtype), name_of(dtype))
+    return RuntimeError(hinted(f"value cannot be converted to type {name} without overflow", hint))
+
+
+# ---------------------------------------------------------------- the four conversions
+
+
+@functools.cache
+def _range(dtype):
+    """The lowest and the largest plain number that a NumPy dtype takes as it is; unsigned ones count back from their end."""
+    if dtype.kind in "iu":
+        largest = (1 << 8 * dtype.itemsize - (dtype.kind == "i")) - 1
+        return (-largest if dtype.kind == "u" else -largest - 1), largest
+    if dtype.kind == "b":
+        return -math.inf, math.inf
+    largest = largest_float(np.finfo(dtype).dtype if dtype.kind == "c" else dtype)
+    return -largest, largest
+
+
+def check_fits(dtype, value):
+    """Refuse a Python number that a NumPy dtype has no place for, in PyTorch's words; infinities and nan suit floats."""
+    lowest, largest = _range(dtype)
+    if value.__class__ is complex:
+        _check_complex(dtype, value)
+    elif not lowest <= value <= largest and dtype.kind != "b":
+        _check_real(dtype, value, lowest, largest)
+    elif dtype.kind == "u" and value < 0 and isinstance(value, float):
+        raise no_place(dtype, f"{dtype.name} has no negative numbers; integers count back from its end")
+
+
+def _check_complex(dtype, value):
+    if dtype.kind == "c":
+        for part in (value.real, value.imag):
+            check_fits(dtype, part)
+    elif dtype.kind != "b":
+        if value.imag:
+            raise no_place(dtype, "take the real part of the value")
+        check_fits(dtype, value.real)
+
+
+def _check_real(dtype, value, lowest, largest):
+    if dtype.kind in "iu":
+        if isinstance(value, float) and float(lowest) <= value <= float(largest):
+            return  # 2.0 ** 63, which C++ compares with the rounded end of int64
+        hint = f"{dtype.name} holds {_holds(dtype)}"
+        if isinstance(value, float) and not math.isfinite(value):
+            hint = "integers have no infinity and no NaN"
+        raise no_place(dtype, hint)
+    if math.isfinite(value):
+        hint = f"{dtype.name} ends at {largest:g}: float('-inf') is what masks take, or finfo(dtype).min"
+        raise no_place(dtype, hint)
+
+
+def _holds(dtype):
+    info = np.iinfo(dtype)
+    return f"{info.min} to {info.max}"
+
+
+def number_in(dtype, value):
+    """A Python number as a NumPy dtype takes it, again as a Python number, or refused: cut to an integer or a real part."""
+    check_fits(dtype, value)
+    kind = dtype.kind
+    if value.__class__ is complex and kind not in "cb":
+        value = value.real
+    if kind in "iu":
+        return int(value) % (1 << 8 * dtype.itemsize) if kind == "u" else int(value)
+    return value
+
+
+def fitted(dtype, value):
+    """A Python number as a 0-dim array of a NumPy dtype, refused where it has no place there."""
+    check_fits(dtype, value)
+    return _cast(dtype, value)
+
+
+def relaxed(dtype, value):
+    """As `fitted`, and a number too large for half precision becomes an infinity."""
+    if name_of(dtype) not in _HALVES:
+        return fitted(dtype, value)
+    check_fits(_DOUBLE, value)
+    return _cast(dtype, value)
+
+
+_DOUBLE = np.dtype(np.float64)
+
+
+def wrapped(dtype, value):
+    """A Python number as a 0-dim array of the NumPy dtype that an operator computes in: integers lose their high bits."""
+    if value.__class__ is complex and dtype.kind != "c":
+        raise no_place(_DOUBLE, "take the real part of the value")
+    return _cast(dtype, value)
+
+
+def _cast(dtype, value):
+    """The conversion itself, as C++ does it: cut to the low bits, half precision made from a float32."""
+    kind = dtype.kind
+    if value.__class__ is complex and kind not in "cb":
+        value = value.real
+    if value.__class__ is not complex:
+        lowest, largest = _range(dtype)
+        if lowest <= value <= largest and (value >= 0 or kind != "u"):
+            return _converted(dtype, value)
+        if kind in "iu" and isinstance(value, int):
+            return np.array(value & 0xFFFFFFFFFFFFFFFF, np.uint64).astype(dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _converted(dtype, value)
+
+
+def _converted(dtype, value):
+    if value.__class__ is (float if dtype.kind in "fc" and dtype.itemsize > 2 else int if dtype.kind in "iu" else None):
+        return np.array(value, dtype)
+    array = np.asarray(value)
+    return (array.astype(np.float32) if name_of(dtype) in _HALVES else array).astype(dtype)
+
+
+# ---------------------------------------------------------------- operands, kept
+
+# (number, NumPy dtype) -> its 0-dim array. Numbers outside of `SAFE` are never among them: 2**70 and 2.0**70 are equal
+# keys, and operators refuse the first; nor is zero, of which there are two.
+NUMBER_ARRAYS = {}
+
+
+def number_array(dtype, value):
+    """A Python number as the 0-dim array that it is as an operand (see `wrapped`), which NumPy takes faster than the number."""
+    if not value and value.__class__ is not complex:
+        return np.array(value, dtype)
+    if value.__class__ is complex:
+        return wrapped(dtype, value)
+    if not -SAFE < value < SAFE:
+        if value.__class__ is int:
+            check_word(value)
+        return wrapped(dtype, value)
+    if value.__class__ is bool:
+        value = int(value)
+    found = NUMBER_ARRAYS.get((value, dtype))
+    if found is None:
+        if len(NUMBER_ARRAYS) > 4096:
+            NUMBER_ARRAYS.clear()
+        found = NUMBER_ARRAYS[value, dtype] = wrapped(dtype, value)
+    return found

@@ -1,0 +1,127 @@
+"""Activations with a slope for negative elements: a number, a parameter, or drawn at random."""
+
+import math
+
+from ...base.dtypes import float32, float64
+from ...base.errors import hinted
+from ...base.scalars import check_fits, check_number, number_in
+from ..table import ELEMENTWISE, WIDE, composite, functions, op
+from .checks import NOT_FLOATING
+
+
+@op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", kind=ELEMENTWISE, inplace=True, names=(),
+    refuse=NOT_FLOATING)  # fmt: skip
+class leaky_relu:
+    """``x`` for positive elements, ``negative_slope * x`` for the others."""
+
+    inplace_node = "LeakyReluBackward1"
+    numbers = {"negative_slope": WIDE}
+
+    light = True
+
+    def element(m, self, negative_slope=0.01):
+        if 0 <= negative_slope <= 1:
+            return m.maximum(self * negative_slope, self)
+        return m.where(self > 0, self, self * negative_slope)
+
+    def d_self(grad, self, negative_slope):
+        return functions.leaky_relu_backward(grad, self, negative_slope)
+
+
+@op("prelu_kernel(Tensor self, Tensor weight) -> Tensor", kind=ELEMENTWISE, names=(), refuse=NOT_FLOATING)
+class prelu_kernel:
+    """``x`` for positive elements, ``weight * x`` for the others."""
+
+    light = True
+
+    def element(m, self, weight):
+        return m.where(self > 0, self, weight * self)
+
+    def d_self(grad, self, weight):
+        return functions.prelu_backward(grad, self, weight)
+
+    def d_weight(grad, self):
+        return functions.prelu_weight_backward(grad, self)
+
+
+@composite(names=("torch", "Tensor", "nn.functional"))
+def prelu(input, weight):
+    """``x`` for positive elements, ``weight * x`` for the others; one weight, or one for each channel (dim 1)."""
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {input.dtype.legacy_name} and {weight.dtype.legacy_name}"
+        )
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if weight.ndim == 1:
+        channels = 1 if input.ndim < 2 else input.shape[1]
+        if (input.ndim == 0 and weight.numel() != 1) or weight.numel() not in (1, channels):
+            raise RuntimeError(
+                hinted(
+                    "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                    f"{weight.numel()} and channel "
+                    f"size = {channels}.",
+                    "give one weight, or one for each length of dimension 1",
+                )
+            )
+        weight = weight.reshape(
+            (1, -1) + (1,) * (input.ndim - 2) if input.ndim >= 2 else () if input.ndim == 0 else (-1,)
+        )
+    return functions.prelu_kernel(input, weight)
+
+
+@op(
+    "rrelu_with_noise(Tensor self, Tensor noise) -> Tensor",
+    kind=ELEMENTWISE,
+    inplace=True,
+    names=(),
+    refuse=NOT_FLOATING,
+)
+class rrelu_with_noise:
+    """``noise * x``: positive elements have a noise of 1."""
+
+    kernel = "leaky_relu_cpu"
+    inplace_node = "RreluWithNoiseBackward1"
+
+    light = True
+
+    def element(m, self, noise):
+        return self * noise
+
+    def d_self(grad, noise):
+        return grad * noise
+
+
+def _rrelu_noise(input, lower, upper, training, generator):
+    """The factor of each element: 1, or for those that are not positive a slope."""
+    for bound in (lower, upper):
+        check_number(bound)
+    lower, upper = (number_in(float64.numpy, bound) for bound in (lower, upper))
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(hinted(f"rrelu: {name} bound must be finite, got {bound:g}", "slopes are numbers"))
+    if lower > upper:
+        raise RuntimeError(
+            hinted("Lower bound should be less than or equal to the upper bound", f"they are {lower} and {upper}")
+        )
+    if not input.is_floating_point():
+        raise NotImplementedError(f"\"leaky_relu_cpu\" not implemented for '{input.dtype.legacy_name}'")
+    outside = (input <= 0).detach()
+    if training:
+        slopes = functions.empty(int(outside.sum().item()), dtype=float64).uniform_(lower, upper, generator=generator)
+        return functions.ones_like(input.detach()).masked_scatter_(outside, slopes.to(input.dtype))
+    slope = (lower + upper) / 2
+    check_fits(float32.numpy if input.dtype.itemsize == 2 else input.dtype.numpy, slope)
+    return functions.where(outside, functions.scalar_tensor(slope, dtype=input.dtype), 1)
+
+
+@composite(names=("torch",))
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+    """``x`` for positive elements; the others times a slope, random between the bounds in training, else their mean."""
+    return functions.rrelu_with_noise(input, _rrelu_noise(input, lower, upper, training, generator))
+
+
+@composite(names=("torch",))
+def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+    """In-place form of `rrelu`."""
+    return functions.rrelu_with_noise_(input, _rrelu_noise(input, lower, upper, training, generator))
