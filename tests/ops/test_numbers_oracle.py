@@ -1,5 +1,6 @@
 """Python numbers where they meet a dtype: what is refused, in which words, and what is made of the others, as in PyTorch."""
 
+import itertools
 import operator
 import warnings
 
@@ -182,6 +183,45 @@ def test_large_tensors(name):
             assert outcome(rl, CALLS[name], dtype, 20_000, number) == theirs, (dtype, number)
 
 
+def assign_gradient(m, kind):
+    x = m.ones(2).requires_grad_()
+    x.grad = m.ones(2, dtype=kind)
+
+
+NAMING = {
+    "mm": lambda m, kind: m.ones(2, 2).mm(m.ones(2, 2, dtype=kind)),
+    "mm, out": lambda m, kind: m.mm(m.ones(2, 2), m.ones(2, 2), out=m.ones(2, 2, dtype=kind)),
+    "multi_dot, out": lambda m, kind: m.linalg.multi_dot([m.ones(2, 2), m.ones(2, 2)], out=m.ones(2, 2, dtype=kind)),
+    "mask": lambda m, kind: m.ones(2).masked_fill(m.ones(2, dtype=kind), 1),
+    "lerp": lambda m, kind: m.ones(2).lerp(m.ones(2, dtype=kind), 0.5),
+    "attention mask": lambda m, kind: F(m).scaled_dot_product_attention(
+        *[m.ones(1, 2, 2, 2)] * 3, attn_mask=m.ones(2, 2, dtype=kind)
+    ),
+    "set_": lambda m, kind: m.ones(2).set_(m.ones(2, dtype=kind)),
+    "gradient": assign_gradient,
+    "clamp_": lambda m, kind: m.ones(2, dtype=kind).clamp_(2.5),
+    "fill_": lambda m, kind: m.ones(3, dtype=kind).fill_(1e39),
+    "tensor": lambda m, kind: m.tensor(1e39, dtype=kind),
+    "int": lambda m, kind: int(m.ones((), dtype=kind) * 1j),
+}
+
+
+@pytest.mark.parametrize("name", NAMING)
+def test_names_of_types(name):
+    """Messages call a dtype by its C++ name, by that of one number, or by its own."""
+    for dtype in (*DTYPES, "int16", "uint16", "uint32", "uint64"):
+        outcomes = []
+        for m in (torch, rl):
+            try:
+                found = NAMING[name](m, getattr(m, dtype))
+                outcomes.append(None if found is None else str(found.dtype).partition(".")[2])
+            except (RuntimeError, TypeError, NotImplementedError) as error:
+                outcomes.append(f"{type(error).__name__}: {error}".partition("\n")[0])
+        theirs, ours = outcomes
+        if not lacks([theirs or ""]):
+            assert ours == theirs, dtype
+
+
 def test_small_calls_of_equal_numbers():
     """A float and an int that are equal, one of them beyond 64 bits: only the int is refused, whichever came first."""
     x = rl.ones(2)
@@ -190,3 +230,22 @@ def test_small_calls_of_equal_numbers():
         with pytest.raises(OverflowError, match="int too big to convert"):
             call()
     assert (x * 2.0**70).tolist() == [2.0**70] * 2
+
+
+def promoted(m, shapes, names, number):
+    """The dtype of two tensors together, or of one and a number, or what refuses it."""
+    first, second = (m.ones(shape, dtype=getattr(m, name)) for shape, name in zip(shapes, names))
+    try:
+        return str(m.result_type(first, second if number is None else number)).partition(".")[2]
+    except RuntimeError as error:
+        return str(error).partition("\n")[0]
+
+
+@pytest.mark.parametrize("shapes", [((2,), (2,)), ((2,), ()), ((), (2,))])
+def test_promotion_of_every_pair(shapes):
+    names = [*DTYPES, "int16", "uint16", "uint32", "uint64"]
+    for pair in itertools.product(names, names):
+        theirs = promoted(torch, shapes, pair, None)
+        assert promoted(rl, shapes, pair, None) == theirs or lacks([theirs]), pair
+    for pair, number in itertools.product(zip(names, names), (True, 2, 2.5, 2**63)):
+        assert promoted(rl, shapes, pair, number) == promoted(torch, shapes, pair, number), (pair, number)

@@ -246,6 +246,14 @@ def of_scalar(value):
     return _default.to_complex()
 
 
+def of_operand(value):
+    """The type that a Python number has beside tensors: as `of_scalar`, and uint64 for integers that need all 64 bits."""
+    return uint64 if value.__class__ is int and value >= _INT64_END else of_scalar(value)
+
+
+_INT64_END = 1 << 63
+
+
 def result_type(dimensioned, zero_dimensional, scalars):
     """Promotion over the three groups of operands that PyTorch tells apart.
 
@@ -263,9 +271,9 @@ def result_type(dimensioned, zero_dimensional, scalars):
             if result is not None and group is scalars and group_type.category == FLOATING:
                 group_type = _default
             if result is not None and group_type.category == COMPLEX and result.category == FLOATING:
-                group_type = result.to_complex() if group is scalars else promote_types(result, group_type)
-            elif result is not None:
-                group_type = promote_types(result, group_type)
+                group_type = result.to_complex()
+            elif result is bool_:
+                promote_types(result, group_type)  # which refuses the wide unsigned ones
             result = group_type
     return result
 

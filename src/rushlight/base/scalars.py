@@ -6,7 +6,7 @@ infinity), **wraps** it (`wrapped`: an operand of an operator, where integers lo
 or **lists** it (tensor/creation.py: the rules of Python lists that become tensors). Before all of them an argument that
 is an integer beyond 64 bits is refused by `check_word`.
 
-Dtypes are NumPy's or ours: only their names count here.
+Names and largest numbers are asked for dtypes of NumPy's or ours, conversions for NumPy's.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def no_place(dtype, hint, name=None):
 
 
 @functools.cache
-def _range(dtype):
-    """The lowest and the largest plain number that a NumPy dtype takes as it is; unsigned ones count back from their end."""
+def range_of(dtype):
+    """The lowest and the largest finite number that a NumPy dtype takes; for unsigned ones, negative integers count back."""
     if dtype.kind in "iu":
         largest = (1 << 8 * dtype.itemsize - (dtype.kind == "i")) - 1
         return (-largest if dtype.kind == "u" else -largest - 1), largest
@@ -120,7 +120,7 @@ def _range(dtype):
 
 def check_fits(dtype, value):
     """Refuse a Python number that a NumPy dtype has no place for, in PyTorch's words; infinities and nan suit floats."""
-    lowest, largest = _range(dtype)
+    lowest, largest = range_of(dtype)
     if value.__class__ is complex:
         _check_complex(dtype, value)
     elif not lowest <= value <= largest and dtype.kind != "b":
@@ -143,18 +143,17 @@ def _check_real(dtype, value, lowest, largest):
     if dtype.kind in "iu":
         if isinstance(value, float) and float(lowest) <= value <= float(largest):
             return  # 2.0 ** 63, which C++ compares with the rounded end of int64
-        hint = f"{dtype.name} holds {_holds(dtype)}"
-        if isinstance(value, float) and not math.isfinite(value):
-            hint = "integers have no infinity and no NaN"
-        raise no_place(dtype, hint)
+        finite = not isinstance(value, float) or math.isfinite(value)
+        raise no_place(dtype, holds(dtype) if finite else "integers have no infinity and no NaN")
     if math.isfinite(value):
         hint = f"{dtype.name} ends at {largest:g}: float('-inf') is what masks take, or finfo(dtype).min"
         raise no_place(dtype, hint)
 
 
-def _holds(dtype):
+def holds(dtype):
+    """What an integral NumPy dtype holds, for hints."""
     info = np.iinfo(dtype)
-    return f"{info.min} to {info.max}"
+    return f"{dtype.name} holds {info.min} to {info.max}"
 
 
 def number_in(dtype, value):
@@ -198,7 +197,7 @@ def _cast(dtype, value):
     if value.__class__ is complex and kind not in "cb":
         value = value.real
     if value.__class__ is not complex:
-        lowest, largest = _range(dtype)
+        lowest, largest = range_of(dtype)
         if lowest <= value <= largest and (value >= 0 or kind != "u"):
             return _converted(dtype, value)
         if kind in "iu" and isinstance(value, int):
@@ -208,7 +207,8 @@ def _cast(dtype, value):
 
 
 def _converted(dtype, value):
-    if value.__class__ is (float if dtype.kind in "fc" and dtype.itemsize > 2 else int if dtype.kind in "iu" else None):
+    direct = int if dtype.kind in "iu" else float if dtype.kind in "fc" and dtype.itemsize > 2 else None
+    if value.__class__ is direct:
         return np.array(value, dtype)
     array = np.asarray(value)
     return (array.astype(np.float32) if name_of(dtype) in _HALVES else array).astype(dtype)
@@ -231,8 +231,6 @@ def number_array(dtype, value):
         if value.__class__ is int:
             check_word(value)
         return wrapped(dtype, value)
-    if value.__class__ is bool:
-        value = int(value)
     found = NUMBER_ARRAYS.get((value, dtype))
     if found is None:
         if len(NUMBER_ARRAYS) > 4096:

@@ -2,6 +2,7 @@
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import check_number
 from .table import composite
 
 
@@ -36,7 +37,8 @@ def result_type(tensor1, tensor2):
         if _is_tensor(value):
             groups[value.ndim == 0].append(value.dtype)
         elif isinstance(value, (bool, int, float, complex)):
-            groups[2].append(dtypes.of_scalar(value))
+            check_number(value)
+            groups[2].append(dtypes.of_operand(value))
         else:
             raise TypeError(
                 hinted(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.scalars import check_number
+from ..base.scalars import check_word
 from ..base.size import Size
 
 _ARGUMENT = re.compile(r"(?P<type>[A-Za-z]+(?:\[\d*\])?\*?\??)\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
@@ -249,8 +249,10 @@ def is_number(value):
 
 
 def _operand(value, argument, schema, position):
-    check_number(value)
-    if _is_tensor(value) or isinstance(value, (int, float, complex)):
+    if isinstance(value, int):
+        check_word(value)
+        return value
+    if _is_tensor(value) or isinstance(value, (float, complex)):
         return value
     if isinstance(value, np.generic):
         return value.item()
@@ -296,8 +298,10 @@ def _bool(value, argument, schema, position):
 
 
 def _scalar(value, argument, schema, position):
-    check_number(value)
-    if isinstance(value, (int, float, complex)):
+    if isinstance(value, int):
+        check_word(value)
+        return value
+    if isinstance(value, (float, complex)):
         return value
     if _is_tensor(value) or hasattr(value, "item"):
         return value.item()

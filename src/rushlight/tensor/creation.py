@@ -10,7 +10,7 @@ from ..autograd.leaves import require_grad
 from ..base import dtypes
 from ..base.device import check_device
 from ..base.errors import hinted
-from ..base.scalars import check_word, no_place, unpackable
+from ..base.scalars import check_word, holds, no_place, range_of, unpackable
 from ..ops.table import functions
 from .base import Tensor, wrap
 from .internals import internal
@@ -191,13 +191,10 @@ def _fitted(array, dtype):
         )
         raise TypeError(hinted(words, "ask for a complex dtype, or take the real part"))
     if goal.kind in "iu" and kind in "iuf" and array.size:
-        info = np.iinfo(goal)
-        lowest = -int(info.max) if goal.kind == "u" else int(info.min)
-        low, high = array.min(), array.max()
-        if not (lowest <= low.item() and high.item() <= int(info.max)) or (
-            kind == "f" and not np.isfinite(array).all()
-        ):
-            raise no_place(dtype, f"{dtype!r} holds {info.min} to {info.max}", dtype.name)
+        lowest, largest = range_of(goal)
+        inside = lowest <= array.min().item() and array.max().item() <= largest
+        if not inside or (kind == "f" and not np.isfinite(array).all()):
+            raise no_place(dtype, holds(goal), dtype.name)
     with np.errstate(all="ignore"):
         return array.astype(goal, copy=False)
 

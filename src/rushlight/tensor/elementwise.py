@@ -18,7 +18,6 @@ from ..ops.numpy_math import numpy_math
 from ..ops.outputs import check_inplace_dtype
 
 ndarray = np.ndarray
-_INT64_END = 1 << 63
 _FITS_ALL = 128  # ints from 0 up to it have a place in every dtype
 FLOAT32, FLOAT64 = dtypes.float32.numpy, dtypes.float64.numpy
 
@@ -197,8 +196,7 @@ def common_dtype(operands):
             array = value._array
             (dimensioned if array.ndim else zero_dimensional).append(dtypes.from_numpy(array.dtype))
         else:
-            beyond = value.__class__ is int and value >= _INT64_END
-            scalars.append(dtypes.uint64 if beyond else dtypes.of_scalar(value))
+            scalars.append(dtypes.of_operand(value))
         first = value
     if first is None:
         raise TypeError("an elementwise operation needs at least one operand")

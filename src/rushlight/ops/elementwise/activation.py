@@ -11,7 +11,7 @@ from ...base.dtypes import BOOL as BOOLEANS
 from ...base.dtypes import COMPLEX as COMPLEX_NUMBERS
 from ...base.dtypes import float64, int64
 from ...base.errors import hinted
-from ...base.scalars import check_fits, largest_float, number_array, number_in, wrapped
+from ...base.scalars import check_fits, fitted, largest_float, number_array, number_in
 from ..blockwise import FEW, bounded, select
 from ..table import ELEMENTWISE, FLOAT, OWN, UNARY, WIDE, composite, functions, is_half, op
 from .checks import BOOL, COMPLEX, NOT_FLOATING, is_bool, refuse_complex
@@ -291,7 +291,7 @@ class hardswish:
 
 def _as_in(tensor, number):
     """``number`` as half precision tensors hold it, where ``tensor`` is one."""
-    return float(wrapped(tensor.dtype.numpy, number)) if is_half(tensor.dtype.numpy) else number
+    return float(fitted(tensor.dtype.numpy, number)) if is_half(tensor.dtype.numpy) else number
 
 
 @op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", kind=ELEMENTWISE, names=("torch", "Tensor", "nn.functional"),
