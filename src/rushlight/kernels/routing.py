@@ -125,9 +125,16 @@ def _progression(out, base, step, first, direction, computed):
     return importlib.import_module(".progressions", __package__).fill(out, base, step, first, direction, computed)
 
 
+def _ramps(out, firsts, starts, step):
+    if host() is None:
+        return NotImplemented
+    return importlib.import_module(".progressions", __package__).fill_ramps(out, firsts, starts, step)
+
+
 moving.kernels["copy"] = thresholds.ELEMENTS["copy_from"], _copy
 moving.kernels["fill"] = thresholds.ELEMENTS["fill_number"], _copy
 moving.kernels["progression"] = thresholds.PROGRESSIONS, _progression
+moving.kernels["ramps"] = thresholds.RAMPS, _ramps
 
 
 def mask_positions(mask):

@@ -353,12 +353,13 @@ _FORMULAS = {  # by the ufunc that computes an operation on arrays
 }
 
 
-_BY_FORMAT = frozenset((np.nextafter,))  # what depends on the format: float32's results are not half precision's
+# Operations that depend on the format: float32's results are not half precision's.
+_BY_FORMAT = frozenset(("nextafter", "nan_to_num"))
 
 
 def formula_of(op, dtype=None):
     """The formula of an op record, its own or that of its ufunc; None if there is none, or none for this dtype."""
-    if op.numpy in _BY_FORMAT and dtype is not None and is_half(dtype):
+    if op.name in _BY_FORMAT and dtype is not None and is_half(dtype):
         return None
     if op.element is not None:
         return op.element

@@ -11,7 +11,7 @@ from ..base.errors import hinted
 from ..base.scalars import number_in
 from ..base.shapes import sizes_argument
 from .copy import filler
-from .moving import filled, progression
+from .moving import filled, progression, ramps
 from .table import CREATE, composite, functions, op
 
 FLOAT, DOUBLE, INT64 = dtypes.float32.numpy, dtypes.float64.numpy, dtypes.int64.numpy
@@ -134,9 +134,15 @@ def arange(*bounds, start=None, end=None, step=1, out=None, dtype=None, layout=N
                     f"arange(): argument '{name}' (position {position + 1}) must be Number, not str", "give a number"
                 )
             )
+    start = 0 if start is None else start
+    if out is layout is device is None and not requires_grad:
+        return (
+            functions.arange_values(start, end, step)
+            if dtype is None
+            else functions.arange_values(start, end, step, dtype=dtype)
+        )
     return functions.arange_values(
-        0 if start is None else start, end, step, dtype=dtype, out=out, layout=layout, device=device,
-        requires_grad=requires_grad, pin_memory=pin_memory,
+        start, end, step, dtype=dtype, out=out, layout=layout, device=device, requires_grad=requires_grad,
     )  # fmt: skip
 
 
@@ -169,7 +175,7 @@ class arange_values:
 
     def forward(start, end, step, dtype):
         if dtype is None:
-            whole = all(isinstance(v, int) for v in (start, end, step))
+            whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
             dtype = dtypes.int64 if whole else dtypes.get_default_dtype()
         computed = _range_kind("arange", dtype)
         start, end, step = (number_in(DOUBLE, value) for value in (start, end, step))
@@ -178,14 +184,14 @@ class arange_values:
             start, step, end = (number_in(INT64, value) for value in (start, step, end))
             if step == 0:
                 raise ValueError(hinted("step must be nonzero", "whole numbers have no smaller step than 1"))
-            return progression(-(-(end - start) // step), start, step, np.int64)
+            return progression(np.empty(-(-(end - start) // step), np.int64), start, step, np.int64)
         count = math.ceil((end - start) / step)
         if count >= 1 << 62:
             raise RuntimeError(hinted("invalid size, possible overflow?", f"the range has {count:.3g} numbers"))
         start, end, step = (number_in(computed, value) for value in (start, end, step))
         if computed is INT64:  # smaller integers are counted before they are cut
-            return progression(count, start, step, np.int64, dtype.numpy)
-        return progression(count, start, step, np.float64, dtype.numpy)
+            return progression(np.empty(count, dtype.numpy), start, step, np.int64)
+        return progression(np.empty(count, dtype.numpy), start, step, np.float64)
 
 
 @op(
@@ -249,10 +255,10 @@ class linspace:
         wide = np.float32 if dtype.itemsize == 2 else kind
         first, last = np.array(start, wide), np.array(end, wide)
         step = (last - first) / np.array(steps - 1, wide)
-        half = steps // 2
-        below = progression(half, first, step, wide, kind)
-        above = progression(steps - half, last, -step, wide, kind, first=steps - 1 - half, direction=-1)
-        return np.concatenate([below, above])
+        found, half = np.empty(steps, kind), steps // 2
+        progression(found[:half], first, step, wide)
+        progression(found[half:], last, -step, wide, first=steps - 1 - half, direction=-1)
+        return found
 
 
 @op(
@@ -293,15 +299,18 @@ class eye:
             raise RuntimeError(hinted(f"n must be greater or equal to 0, got {n}", "n counts the rows"))
         if m is not None and m < 0:
             raise RuntimeError(hinted(f"m must be greater or equal to 0, got {m}", "m counts the columns"))
-        return np.eye(n, m, dtype=default_kind(dtype))
+        width = n if m is None else m
+        found = filled((n, width), 0, default_kind(dtype))
+        found.reshape(-1)[: min(n, width) * (width + 1) : width + 1] = 1
+        return found
 
 
-def _like(input, make, dtype, device, requires_grad, memory_format):
-    """A tensor made by ``make(shape, NumPy dtype)`` in the shape, and order in memory, of ``input``."""
+def _like(name, input, value, dtype, device, requires_grad, memory_format):
+    """A tensor of one value (None: whatever is there) in the shape, and order in memory, of ``input``."""
     if not hasattr(input, "_edge"):
         raise TypeError(
             hinted(
-                f"{make.__name__}_like(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}",
+                f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}",
                 "torch.as_tensor() makes one",
             )
         )
@@ -312,7 +321,8 @@ def _like(input, make, dtype, device, requires_grad, memory_format):
         order, back = _memory_order(array)
     else:
         order, back = _format_order(array, memory_format)
-    made = make([array.shape[d] for d in order], kind) if order is not None else make(array.shape, kind)
+    shape = array.shape if order is None else [array.shape[d] for d in order]
+    made = np.empty(shape, kind) if value is None else filled(shape, value, kind)
     found = functions.in_class_of(input, functions.wrap(made if order is None else made.transpose(back)))
     return found.requires_grad_(True) if requires_grad else found
 
@@ -343,7 +353,7 @@ def zeros_like(
     input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None
 ):
     """Zeros of the shape and dtype of ``input``."""
-    return _like(input, np.zeros, dtype, device, requires_grad, memory_format)
+    return _like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
 
 
 @composite(names=("torch",))
@@ -351,7 +361,7 @@ def ones_like(
     input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None
 ):
     """Ones of the shape and dtype of ``input``."""
-    return _like(input, np.ones, dtype, device, requires_grad, memory_format)
+    return _like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
 
 
 @composite(names=("torch",))
@@ -359,7 +369,7 @@ def empty_like(
     input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None
 ):
     """A tensor of the shape and dtype of ``input`` whose elements are not set to anything."""
-    return _like(input, np.empty, dtype, device, requires_grad, memory_format)
+    return _like("empty_like", input, None, dtype, device, requires_grad, memory_format)
 
 
 @composite(names=("torch",))
@@ -375,7 +385,7 @@ def full_like(
     memory_format=None,
 ):
     """``fill_value`` in the shape and dtype of ``input``."""
-    made = _like(input, np.empty, dtype, device, False, memory_format).fill_(fill_value)
+    made = _like("full_like", input, None, dtype, device, False, memory_format).fill_(fill_value)
     return made.requires_grad_(True) if requires_grad else made
 
 
@@ -447,6 +457,15 @@ def scalar_tensor(s, *, dtype=None, **options):
     return functions.full((), s, dtype=dtype or dtypes.get_default_dtype(), **options)
 
 
+def _places(firsts, lengths, dtype):
+    """Row and column numbers of ``lengths[i]`` elements of each row i, from column ``firsts[i]`` on."""
+    ends = np.cumsum(lengths)
+    found = np.empty((2, int(ends[-1]) if ends.size else 0), (dtype or dtypes.int64).numpy)
+    ramps(found[0], np.arange(lengths.size), lengths, 0)
+    ramps(found[1], firsts, lengths, 1)
+    return found
+
+
 def _check_counts(row, col):
     for name, count in (("row", row), ("col", col)):
         if count < 0:
@@ -459,7 +478,8 @@ class tril_indices:
 
     def forward(row, col, offset, dtype):
         _check_counts(row, col)
-        return np.stack(np.nonzero(np.tri(row, col, offset, dtype=bool))).astype((dtype or dtypes.int64).numpy)
+        lengths = (np.arange(row) + (offset + 1)).clip(0, col)
+        return _places(np.zeros(row, np.int64), lengths, dtype)
 
 
 @op("triu_indices(int row, int col, int offset=0, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -468,4 +488,5 @@ class triu_indices:
 
     def forward(row, col, offset, dtype):
         _check_counts(row, col)
-        return np.stack(np.nonzero(~np.tri(row, col, offset - 1, dtype=bool))).astype((dtype or dtypes.int64).numpy)
+        first = (np.arange(row) + offset).clip(0, col)
+        return _places(first, col - first, dtype)

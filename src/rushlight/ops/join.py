@@ -10,7 +10,7 @@ from ..base.device import contiguous_format
 from ..base.errors import hinted
 from ..base.shapes import sizes_argument, wrap_dim, wrap_dims
 from .copy import dense_copy
-from .moving import copied, write
+from .moving import copied, filled, ramps, write
 from .table import composite, functions, op
 
 
@@ -122,7 +122,7 @@ class stack:
         before, shape = (slice(None),) * dim, (*first.shape[:dim], len(tensors), *first.shape[dim:])
         found = np.empty(shape, first.dtype if alike else common_array_dtype(tensors))
         for place, array in enumerate(tensors):
-            found[(*before, place)] = array
+            write(found[(*before, place, ...)], array)
         return found
 
     def d_tensors(grad, dim):
@@ -242,9 +242,11 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         spread = input.unsqueeze(dim + 1).expand(shape).clone(memory_format=contiguous_format)
         return spread.flatten(dim, dim + 1)
     counts = _counts(repeats, length, dim)
-    _check_output_size(output_size, int(counts.sum()))
-    positions = functions.from_numpy(np.repeat(np.arange(length), counts))
-    return input.index_select(dim, positions)
+    total = int(counts.sum())
+    _check_output_size(output_size, total)
+    positions = np.empty(total, np.int64)
+    ramps(positions, np.arange(length), counts, 0)
+    return input.index_select(dim, functions.from_numpy(positions))
 
 
 def _counts(repeats, length, dim):
@@ -315,12 +317,20 @@ class roll:
         return grad.roll([-s for s in shifts], dims)
 
 
+def _flipped(array, dims):
+    """A copy of the array with the order reversed along ``dims``."""
+    turned = [slice(None)] * array.ndim
+    for axis in wrap_dims(dims, array.ndim):
+        turned[axis] = slice(None, None, -1)
+    return copied(array[(*turned, ...)])
+
+
 @op("flip(Tensor self, int[]* dims) -> Tensor")
 class flip:
     """The order of elements reversed along ``dims``, as a copy."""
 
     def forward(self, dims):
-        return copied(np.flip(self, wrap_dims(dims, self.ndim)))
+        return _flipped(self, dims)
 
     def d_self(grad, dims):
         return grad.flip(dims)
@@ -379,10 +389,10 @@ class rot90:
                 )
         k %= 4
         if k == 2:
-            return copied(np.flip(self, dims))
+            return _flipped(self, dims)
         if k == 0:
             return dense_copy(self)
-        return copied(np.flip(self, second if k == 1 else first)).swapaxes(first, second)
+        return _flipped(self, (second if k == 1 else first,)).swapaxes(first, second)
 
     def d_self(grad, k, dims):
         return grad.rot90(-k, dims)
@@ -405,11 +415,11 @@ class block_diagonal:
         if not tensors:
             return np.empty((1, 0), dtypes.get_default_dtype().numpy)
         blocks = [np.atleast_2d(a) for a in tensors]
-        result = np.zeros([sum(b.shape[d] for b in blocks) for d in (0, 1)], common_array_dtype(tensors))
+        result = filled([sum(b.shape[d] for b in blocks) for d in (0, 1)], 0, common_array_dtype(tensors))
         row = column = 0
         for block in blocks:
             height, width = block.shape
-            result[row : row + height, column : column + width] = block
+            write(result[row : row + height, column : column + width], block)
             row, column = row + height, column + width
         return result
 

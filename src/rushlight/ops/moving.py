@@ -41,17 +41,29 @@ def copied(view):
 def filled(shape, value, dtype):
     """A new array with one value everywhere."""
     if math.prod(shape) >= kernels.get("fill", _NONE)[0]:
-        return write(np.empty(shape, dtype), np.full((), value, dtype), "fill")
-    return np.zeros(shape, dtype) if value.__class__ is int and not value else np.full(shape, value, dtype)
+        return write(np.empty(shape, dtype), np.asarray(value).astype(dtype), "fill")
+    if value.__class__ is int and not value:
+        return np.zeros(shape, dtype)
+    found = np.empty(shape, dtype)
+    np.copyto(found, value, casting="unsafe")
+    return found
 
 
-def progression(count, base, step, computed, dtype=None, first=0, direction=1):
-    """``base + step * (first + direction * i)`` for i below ``count``: computed in one dtype, as an array of another."""
-    dtype = computed if dtype is None else dtype
+def progression(out, base, step, computed, first=0, direction=1):
+    """Fill a vector with ``base + step * (first + direction * i)``, computed in a dtype of its own; returns it."""
     elements, kernel = kernels.get("progression", _NONE)
-    if count >= elements:
-        found = np.empty(count, dtype)
-        if kernel(found, base, step, first, direction, computed) is not NotImplemented:
-            return found
-    places = np.arange(first, first + direction * count, direction).astype(computed, copy=False)
-    return (base + step * places).astype(dtype, copy=False)
+    if out.size < elements or kernel(out, base, step, first, direction, computed) is NotImplemented:
+        places = np.arange(first, first + direction * out.size, direction).astype(computed, copy=False)
+        np.copyto(out, base + step * places, casting="unsafe")
+    return out
+
+
+def ramps(out, firsts, lengths, step):
+    """Fill a vector of integers with ``firsts[i]``, ``firsts[i] + step``, ..., so many as ``lengths[i]``, for each i."""
+    elements, kernel = kernels.get("ramps", _NONE)
+    starts = np.cumsum(lengths) - lengths
+    if out.size < elements or kernel(out, firsts, starts, step) is NotImplemented:
+        found = np.repeat(firsts, lengths)
+        if step:
+            found += step * (np.arange(out.size) - np.repeat(starts, lengths))
+        np.copyto(out, found, casting="unsafe")

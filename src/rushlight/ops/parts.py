@@ -1,10 +1,9 @@
 """Views of parts: select, slice, narrow, diagonal, unfold; and writes of a part into a copy of the whole."""
 
-import numpy as np
-
 from ..base.arrays import element_strides
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
+from .moving import copied, filled, write
 from .strided import window
 from .table import TABLE, VIEW, composite, functions, op
 
@@ -166,11 +165,13 @@ class unfold_gradient:
     """The gradient of `unfold`: windows that overlap add up."""
 
     def forward(self, shape, dimension, size, step):
-        found = np.zeros(shape, self.dtype)
         if not shape:
             return self.reshape(-1)[:1].sum(dtype=self.dtype)
         dim = wrap_dim(dimension, len(shape))
         windows = self.shape[dim]
+        if 0 < size <= step:
+            return _in_zeros(self, shape, "unfold_dim", dim, size, step)
+        found = filled(shape, 0, self.dtype)
         for position in range(size):
             part = (slice(None),) * dim + (slice(position, position + (windows - 1) * step + 1, step),)
             if windows:
@@ -186,8 +187,8 @@ class unfold_gradient:
 
 def _in_zeros(grad, shape, name, *arguments):
     """Zeros of ``shape`` in which the part that the view operation ``name`` shows is ``grad``."""
-    full = np.zeros(shape, grad.dtype)
-    TABLE[name].forward(full, *arguments)[...] = grad
+    full = filled(shape, 0, grad.dtype)
+    write(TABLE[name].forward(full, *arguments), grad)
     return full
 
 
@@ -237,7 +238,7 @@ class diagonal_gradient:
 
 def _written(array, src, name, *arguments):
     """A copy of ``array`` in which the part that the view operation ``name`` shows is ``src``."""
-    result = array.copy(order="C")
+    result = copied(array)
     part = TABLE[name].forward(result, *arguments)
     if part.shape != src.shape:
         raise RuntimeError(
@@ -247,7 +248,7 @@ def _written(array, src, name, *arguments):
                 "src fills the whole part; expand() it first",
             )
         )
-    part[...] = src
+    write(part, src)
     return result
 
 

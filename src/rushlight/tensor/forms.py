@@ -15,6 +15,7 @@ from ..base import dtypes
 from ..base.device import check_device, check_layout
 from ..base.errors import hinted
 from ..base.scalars import SAFE, are_words, number_array
+from ..base.size import Size
 from ..base.user_code import user_place
 from ..kernels.routing import NEVER, elements_of, kernel_of, run_elementwise
 from ..kernels.thresholds import elementwise_elements
@@ -22,7 +23,7 @@ from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
 from ..ops.outputs import KEEP_SHAPE
 from ..ops.table import functions
-from .base import quiet, wrap
+from .base import new_tensor, quiet, wrap
 from .classes import PLAIN_CLASSES, SEQUENCES
 from .compute import default_rule, schema_of
 from .dispatch import general, named, record_result, short_call
@@ -33,6 +34,7 @@ from .writes import bump, is_tracked, run_inplace, write_result
 
 array_of, edge_of, size_of = attrgetter("_array"), attrgetter("_edge"), attrgetter("size")
 FLOATS = dtypes.FLOATS
+SIZES, _INTEGER = frozenset((tuple, Size)), frozenset((int,))
 
 
 def inplace_form(op):
@@ -277,9 +279,31 @@ functions.count_writes = count_writes
 
 
 def creation(op):
-    """The function of an operation that makes a tensor: takes dtype, device, requires_grad, ... besides its schema."""
+    """The function of an operation that makes a tensor: takes dtype, device, requires_grad, ... besides its schema.
+
+    Calls with plain numbers and sizes, and a dtype at most, are bound by their arguments' classes.
+    """
+    forward = op.forward
+    known = {}  # classes of the arguments of a call -> what `_short_creation` says of it
 
     def call(*args, **kwargs):
+        if not INTERPOSERS and (not kwargs or (len(kwargs) == 1 and kwargs.get("dtype").__class__ is dtypes.DType)):
+            classes = (*map(type, args),)
+            rest = known.get(classes)
+            if rest is None:
+                rest = known[classes] = _short_creation(schema_of(op), classes)
+            if rest:
+                if rest[0]:
+                    values = (args,)
+                elif classes[0] in SIZES and not _INTEGER.issuperset(map(type, args[0])):
+                    values = None
+                else:
+                    values = args
+                if values is not None:
+                    made = new_tensor()
+                    made._edge = None
+                    made._array = quiet.run(forward, *values, *rest[1], kwargs.get("dtype"))
+                    return made
         schema = op.__dict__.get("parsed") or schema_of(op)
         requires_grad = kwargs.pop("requires_grad", False)
         out = kwargs.pop("out", None)
@@ -297,6 +321,23 @@ def creation(op):
         return require_grad(made) if requires_grad else made
 
     return named(call, op)
+
+
+def _short_creation(schema, classes):
+    """How a creation with positional arguments of these classes is bound; () where only `Schema.bind` can say.
+
+    Returns whether the arguments are the lengths of one size, and the values of those left out before the dtype.
+    """
+    *arguments, last = schema.arguments
+    size = schema.varargs == 0 and set(classes) == _INTEGER
+    count = 1 if size else len(classes)
+    if last.name != "dtype" or not 0 < count <= schema.positional < schema.count or count < schema.required:
+        return ()
+    for place, (cls, argument) in enumerate(zip(classes, arguments)):
+        accepted = argument.quick_classes()
+        if not size and (accepted is None or cls not in accepted or (place and cls in SIZES)):
+            return ()
+    return size, schema.defaults[count:-1]
 
 
 def _create_into(out, op, schema, values):

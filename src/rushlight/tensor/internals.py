@@ -9,6 +9,7 @@ from ..autograd.leaves import set_requires_grad
 from ..autograd.modes import enable_grad, is_grad_enabled, state
 from ..autograd.node import UNTOUCHED, VersionCounter
 from ..base import dtypes, shapes
+from ..ops.moving import write
 from ..ops.table import functions
 from ..random import generator as random_generator
 from . import writes
@@ -138,7 +139,7 @@ def unit_gradient(output):
 def copied_gradient(variable, grad):
     """A copy of ``grad``, outside the graph and in the memory layout of ``variable``."""
     array = np.empty_like(variable._array, grad._array.dtype)
-    array[...] = grad._array
+    write(array, grad._array)
     made = new_tensor()
     made._array, made._edge = array, None
     return made

@@ -307,6 +307,14 @@ class nan_to_num:
             return found
         return nan_to_num_real(self, nan, posinf, neginf)
 
+    def element(m, self, nan, posinf, neginf):
+        if self.dtype.kind != "f":
+            return NotImplemented
+        largest = float(np.finfo(self.dtype).max)
+        found = m.where(self == np.inf, largest if posinf is None else posinf, self)
+        found = m.where(self == -np.inf, -largest if neginf is None else neginf, found)
+        return m.where(m.isnan(self), 0.0 if nan is None else nan, found)
+
     def d_self(grad, self):
         if self.is_complex():
             real, imag = self.real, self.imag
