@@ -142,3 +142,83 @@ def test_gradients_of_parts(name):
     part(x).backward(rl.from_numpy(weights))
     wanted = np.bincount(places.reshape(-1), weights.reshape(-1), x.numel()).reshape(shape)
     np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-5, atol=1e-4)
+
+
+def test_ranges():
+    np.testing.assert_array_equal(rl.arange(5, 300_000, 3).numpy(), np.arange(5, 300_000, 3))
+    np.testing.assert_array_equal(rl.arange(300_000, dtype=rl.float32).numpy(), np.arange(300_000, dtype=np.float32))
+    line = rl.linspace(-3, 7, 200_001, dtype=rl.float64).numpy()
+    np.testing.assert_allclose(line, np.linspace(-3, 7, 200_001), rtol=1e-12, atol=1e-12)
+    assert line[0] == -3 and line[-1] == 7
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_filled(dtype):
+    for value in (0, 1):
+        found = filled((3, 100_000), value, np.dtype(dtype))
+        assert found.dtype == dtype and (found == value).all()
+
+
+def test_operands_broadcast_in_place():
+    x, column = block("f4", (200, 300)), block("f4", (200, 1))
+    np.testing.assert_array_equal(rl.from_numpy(x.copy()).mul_(rl.from_numpy(column)).numpy(), x * column)
+    with pytest.raises(RuntimeError, match="must match the size"):
+        rl.from_numpy(x).mul_(rl.ones(100, 1))
+
+
+def test_out_is_written_where_it_lies():
+    x = rl.from_numpy(block("f4", (200, 300)))
+    out = rl.empty(300, 200).T
+    assert rl.add(x, x, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), x.numpy() * 2)
+
+
+def test_results_past_the_caches(monkeypatch):
+    from rushlight.kernels import elementwise
+
+    monkeypatch.setattr(elementwise, "_STREAM_BYTES", 1 << 16)
+    monkeypatch.setattr(elementwise, "_entries", {})
+    x = rl.from_numpy(block("f4", (100_003,)))
+    np.testing.assert_array_equal((x + x).numpy(), x.numpy() * 2)
+    np.testing.assert_array_equal(x.clone().add_(x).numpy(), x.numpy() * 2)
+
+
+def test_counts_and_sums_without_nan():
+    x = block("f4", (3, 40, 50))
+    x[0, ::3], x[1, 5:, ::2] = np.nan, 0
+    given = rl.from_numpy(x)
+    for dim in (None, 0, 1, 2, (0, 2)):
+        np.testing.assert_array_equal(given.count_nonzero(dim).numpy(), np.count_nonzero(x, axis=dim))
+        np.testing.assert_allclose(given.nansum(dim).numpy(), np.nansum(x.astype("f8"), axis=dim), rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["hypot", "logaddexp"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_pairs_against_wider_numbers(name, dtype):
+    random = np.random.default_rng(2)
+    x, y = (random.standard_normal(200_000) * np.exp2(random.integers(-12, 13, 200_000)) for _ in range(2))
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e38, -1e38, 1e-38]
+    x[:100], y[:100] = np.repeat(special, 10), np.tile(special, 10)
+    x, y = x.astype(dtype), y.astype(dtype)
+    found = getattr(rl, name)(rl.from_numpy(x), rl.from_numpy(y)).numpy()
+    with np.errstate(all="ignore"):
+        wanted = getattr(np, name)(x.astype(np.longdouble), y.astype(np.longdouble))
+    np.testing.assert_allclose(found, wanted.astype(dtype), rtol=4 * np.finfo(dtype).eps, atol=np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_glu(dim):
+    x = block("f8", (20, 30, 40)) / 20
+    first, second = np.split(x, 2, dim)
+    given = rl.from_numpy(x).requires_grad_()
+    found = F.glu(given, dim)
+    np.testing.assert_allclose(found.detach().numpy(), first / (1 + np.exp(-second)), rtol=1e-12)
+    found.sum().backward()
+    gate = 1 / (1 + np.exp(-second))
+    wanted = np.concatenate([gate, first * gate * (1 - gate)], dim)
+    np.testing.assert_allclose(given.grad.numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_outer_products():
+    x, y = block("f4", (300,)), block("f4", (200,))
+    np.testing.assert_array_equal(rl.outer(rl.from_numpy(x), rl.from_numpy(y)).numpy(), x[:, None] * y)
