@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rushlight import set_num_threads
-from rushlight.kernels import indexing, indexing_programs
+from rushlight.kernels import indexing, indexing_programs, selection
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
 from rushlight.ops import embedding as embedding_ops
@@ -131,7 +131,7 @@ def test_x_of_an_array_and_its_gradient():
     source = numbers((30, 5, 8))
     index = np.random.default_rng(0).integers(-30, 30, (6, 7))
     same(indexing.index(source, (index, None)), index_ops.index.forward(source, (index, None)))
-    assert indexing.index(source, (None, positions(5, 3))) is NotImplemented
+    assert indexing.index(source, (positions(5, 3), None, positions(5, 3))) is NotImplemented  # dimensions apart
     assert indexing.index(source, (np.array([30]),)) is NotImplemented
     found, values = np.zeros_like(source), numbers((6, 7, 5, 8))
     assert indexing.index_put_arrays_(found, (index,), values, True) is None
@@ -305,3 +305,60 @@ def test_single_numbers_out_of_few_lines(shape, count, dtype):
     program = indexing_programs.copy_numbers("f32", "i64", 16)
     interpret(program, source.astype("f4"), few, out, outer, shape[-1], few.size)
     np.testing.assert_array_equal(out, source.astype("f4").reshape(outer, -1)[:, few])
+
+
+KEYS = [  # shape, first indexed dimension, how many are indexed
+    ((9000,), 0, 1),
+    ((60, 50), 0, 2),
+    ((60, 50), 1, 1),
+    ((20, 30, 40), 0, 2),
+    ((20, 30, 40), 1, 2),
+    ((5, 20, 3, 7), 1, 2),
+]
+
+
+@pytest.mark.parametrize(("shape", "first", "count"), KEYS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_positions_for_some_dimensions(shape, first, count, dtype):
+    x, random = numbers(shape, dtype), np.random.default_rng(2)
+    for picked in ((1,), (4, 3), (700,)):
+        given = [random.integers(-n, n, picked) for n in shape[first : first + count]]
+        indices, key = (*(None,) * first, *given), (*(slice(None),) * first, *given)
+        expected = index_ops.index.forward(x, indices)
+        same(indexing.index(x, indices), expected)
+        if dtype == "f2":
+            continue
+        # Repeated positions get the same value, so that any order of writing is right.
+        places = np.ravel_multi_index(given, shape[first : first + count], "wrap") % 50
+        rest = len(shape) - first - count
+        values = np.broadcast_to(places.reshape(*picked, *(1,) * rest), expected.shape).astype(dtype)
+        for value in (values, np.array(3, dtype), np.ones_like(values[:1])):
+            found, wanted = x.copy(), x.copy()
+            assert indexing.index_put_arrays_(found, indices, value, False) is None
+            wanted[key] = value
+            same(found, wanted)
+        if dtype in ("f4", "f8"):
+            found, wanted = np.zeros_like(x), np.zeros_like(x)
+            assert indexing.index_put_arrays_(found, indices, values, True) is None
+            np.add.at(wanted, key, values)
+            np.testing.assert_array_equal(found, wanted)  # whole numbers
+
+
+def test_what_writing_at_positions_declines():
+    x, rows = np.zeros((80, 90), "f4"), np.array([0, 1])
+    value = np.ones((), "f4")
+    for indices in ((np.array([80]),), (np.array([-81]),), (rows.astype("i4"),)):
+        assert indexing.index_put_arrays_(x, indices, value, False) is NotImplemented
+    assert indexing.index_put_arrays_(x.T, (rows,), value, False) is NotImplemented
+    assert indexing.index_put_arrays_(x, (rows,), value.astype("f8"), False) is NotImplemented
+    assert not x.any()
+
+
+def test_places_program_agrees_with_the_interpreter():
+    rows, columns = np.array([0, -1, 2, 1, -3]), np.array([4, 0, -5, 1, 2])
+    out, outside = np.zeros(5, np.int64), np.zeros(2, np.bool_)
+    interpret(selection.places_program(2, 4), out, outside, rows, columns, 3, 5, 5, 2)
+    np.testing.assert_array_equal(out, np.ravel_multi_index((rows, columns), (3, 5), "wrap"))
+    assert not outside.any()
+    interpret(selection.places_program(2, 4), out, outside, rows, columns + 4, 3, 5, 5, 2)
+    assert outside.any()

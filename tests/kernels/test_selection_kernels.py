@@ -42,14 +42,8 @@ def test_positions_for_every_dimension(shape, dtype):
     for picked in ((5,), (4, 3), (30_001,)):
         indices = tuple(draw.integers(-n, n, picked) for n in shape)
         assert selection.taken(x, indices).tobytes() == x[indices].tobytes()
-        if dtype == "i4":
-            assert not selection.added(x, indices, x[indices])
-            continue
-        values = draw.integers(-9, 9, picked).astype(dtype)  # sums are exact in any order
-        found, expected = np.zeros(shape, dtype), np.zeros(shape, dtype)
-        assert selection.added(found, indices, values)
-        np.add.at(expected, indices, values)
-        np.testing.assert_array_equal(found, expected)
+        found = selection.flat_places(indices, shape)
+        np.testing.assert_array_equal(found, np.ravel_multi_index(indices, shape, "wrap"))
 
 
 def test_what_is_declined():
@@ -61,8 +55,8 @@ def test_what_is_declined():
     rows = np.array([0, 8])
     assert selection.taken(x, (rows, rows)) is None  # row 8 does not exist: NumPy says so
     assert selection.taken(x, (rows, None)) is None and selection.taken(x, (rows[:1], rows)) is None
-    assert not selection.added(x, (rows, rows), np.ones(2, "f4"))
-    assert not selection.added(x, (rows[:1], rows[:1]), np.ones(2, "f4"))
+    assert selection.flat_places((rows, rows), x.shape) is None
+    assert selection.flat_places((rows[:1] - 9, rows[:1]), x.shape) is None
 
 
 def test_programs_agree_with_the_interpreter():

@@ -168,14 +168,29 @@ def embedding_gradient(grad, indices, rows, padding_idx, scale_grad_by_freq):
     return found if done else NotImplemented
 
 
-def _leading_rows(self, indices):
-    """The row numbers, all 0 or more, where ``indices`` has an array for the first dimension alone; else None."""
-    index = indices[0]
-    if index is None or any(other is not None for other in indices[1:]) or index.dtype != np.int64:
+def _located(self, indices, fewest):
+    """(``self`` with the indexed dimensions as one, that one's number, the positions along it, all 0 or more), where
+    neighbouring dimensions are indexed, and ``fewest`` elements or more; else None."""
+    places = [dim for dim, index in enumerate(indices) if index is not None]
+    first, end = places[0], places[-1] + 1
+    if end - first != len(places) or not self.size or not self.flags.c_contiguous:
         return None
-    if np.minimum.reduce(index, None, initial=0) < 0:
-        index = np.where(index < 0, index + self.shape[0], index)
-    return np.ascontiguousarray(index) if all_inside(index, self.shape[0]) else None
+    arrays = indices[first:end]
+    outer, width = math.prod(self.shape[:first]), math.prod(self.shape[end:])
+    if max(index.size for index in arrays) * outer * width < fewest:
+        return None
+    if any(index.dtype != np.int64 for index in arrays):
+        return None
+    if len(arrays) > 1:
+        arrays = np.broadcast_arrays(*arrays)
+    rows = selection.flat_places(arrays, self.shape[first:end])
+    if rows is None:
+        return None
+    return self.reshape(*self.shape[:first], -1, *self.shape[end:]), first, rows
+
+
+def _picked_shape(merged, axis, rows):
+    return (*merged.shape[:axis], *rows.shape, *merged.shape[axis + 1 :])
 
 
 @kernel_for("index")
@@ -183,29 +198,32 @@ def index(self, indices):
     found = selection.taken(self, indices) if len(indices) > 1 else None
     if found is not None:
         return found
-    rows = _leading_rows(self, indices)
-    if rows is None:
+    located = _located(self, indices, _WORTHWHILE)
+    if located is None:
         return NotImplemented
-    found = _copied(self, 0, rows, (*rows.shape, *self.shape[1:]))
+    found = _copied(*located, _picked_shape(*located))
     return NotImplemented if found is None else found
 
 
 @kernel_for("index_put_arrays_")
 def index_put_arrays_(self, indices, values, accumulate):
-    if accumulate and len(indices) > 1 and selection.added(self, indices, values):
-        return None
-    rows = _leading_rows(self, indices) if accumulate else None
-    if rows is None or values.shape != (*rows.shape, *self.shape[1:]):
+    if not accumulate and (is_half(self.dtype) or values.dtype != self.dtype):
         return NotImplemented
-    return None if _added(self, 0, rows, np.ascontiguousarray(values)) else NotImplemented
+    located = _located(self, indices, 0 if accumulate else _WORTHWHILE)
+    if located is None:
+        return NotImplemented
+    merged, axis, rows = located
+    mode = "add" if accumulate else "set" if values.size > 1 else "fill"
+    if mode != "fill":
+        shape = _picked_shape(*located)
+        values = np.ascontiguousarray(values if values.shape == shape else np.broadcast_to(values, shape))
+    return None if _added(merged, axis, rows, values.reshape(-1), mode=mode) else NotImplemented
 
 
 @kernel_for("index_put_arrays")
 def index_put_arrays(self, indices, values, accumulate):
-    if not accumulate:
-        return NotImplemented
     result = dense_copy(self)
-    return NotImplemented if index_put_arrays_(result, indices, values, True) is NotImplemented else result
+    return NotImplemented if index_put_arrays_(result, indices, values, accumulate) is NotImplemented else result
 
 
 @kernel_for("index_select")

@@ -146,6 +146,15 @@ def mask_positions(mask):
     return mask.nonzero()
 
 
+def extremes(array):
+    """The smallest and the largest of an array's integers; there are some."""
+    if array.size >= thresholds.EXTREMES:
+        found = [kernel_of(name)(array) for name in ("min_all", "max_all")]
+        if NotImplemented not in found:
+            return [int(number) for number in found]
+    return int(np.minimum.reduce(array, None)), int(np.maximum.reduce(array, None))
+
+
 def random_kernels():
     """The module of random numbers' kernels; None where generated kernels are off or missing."""
     return None if host() is None else importlib.import_module(".random_numbers", __package__).load()

@@ -18,7 +18,6 @@ _CHUNK = 1 << 16  # elements of a mask
 _MOST_DIMENSIONS = 5
 _LONGEST = 1 << 52  # positions that double precision divides exactly
 _MOVED = {4: "u32", 8: "u64"}  # an element's size -> as what it is moved
-_ADDED = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 _THREADED_FROM = 1 << 14
 _WORTHWHILE = 256  # positions: NumPy has picked fewer by the time that a kernel is called
 _BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
@@ -179,20 +178,42 @@ def taken_program(scalar, dimensions, width):
     return Program("taken", [builder.function])
 
 
-def put_program(scalar, dimensions):
-    """``(target, values, index0, ..., length0, ..., count)``: target[index0[i], ...] += values[i], one after the other.
-
-    The caller has seen to it that all positions exist.
-    """
+def places_program(dimensions, width):
+    """``(out, outside, index0, ..., length0, ..., count, chunks)``: the coordinates index0[i], index1[i], ... as one place in
+    memory. ``outside`` as of `taken_program`."""
     indices = [(f"index{i}", "i64*") for i in range(dimensions)]
-    lengths = [(f"length{i}", "i64") for i in range(dimensions)]
-    builder = Builder("put", [("target", scalar + "*"), ("values", scalar + "*"), *indices, *lengths, ("count", "i64")])
-    target, values, *rest = builder.parameters
-    with builder.parallel(1), builder.loop(0, rest[-1]) as loop:
-        numbers = [builder.load(each, loop.index) for each in rest[:dimensions]]
-        place, _ = _flat_places(builder, numbers, rest[dimensions:-1])
-        builder.store(builder.load(target, place) + builder.load(values, loop.index), target, place)
-    return Program("put", [builder.function])
+    sizes = [(f"length{i}", "i64") for i in range(dimensions)] + [("count", "i64"), ("chunks", "i64")]
+    builder = Builder("places", [("out", "i64*"), ("outside", "bool*"), *indices, *sizes])
+    out, outside, *rest = builder.parameters
+    indices, lengths, (count, chunks) = rest[:dimensions], rest[dimensions:-2], rest[-2:]
+    with builder.parallel(chunks) as chunk:
+
+        def body(index, mask, carry):
+            place, inside = _flat_places(builder, [builder.load(each, index, width, mask) for each in indices], lengths)
+            builder.store(place, out, index, mask)
+            return [carry[0] | (~inside if mask is None else ~inside & mask)]
+
+        none = builder.constant(False, f"boolx{width}" if width > 1 else "bool")
+        (wrong,) = builder.for_lanes(chunk * count // chunks, (chunk + 1) * count // chunks, width, body, [none])
+        builder.store(builder.reduce(wrong, "or"), outside, chunk)
+    return Program("places", [builder.function])
+
+
+def flat_places(indices, lengths):
+    """The places that coordinates mean in contiguous memory of some lengths, negative ones counted from the end; None where
+    there are none. ``indices`` are int64 arrays of one shape, one for each of ``lengths``."""
+    shape, indices = indices[0].shape, [np.ascontiguousarray(index) for index in indices]
+    if len(indices) > _MOST_DIMENSIONS:
+        return None
+    out, count = np.empty(shape, np.int64), indices[0].size
+    chunks = _chunks(count)
+    outside = np.empty(chunks, np.bool_)
+    _run(_kernel("places_program", len(indices), lanes(8)), count)(out, outside, *indices, *lengths, count, chunks)
+    return None if outside.any() else out
+
+
+def _chunks(count):
+    return max(1, min(64, count >> 12))
 
 
 def _fit(array, indices):
@@ -211,24 +232,8 @@ def taken(array, indices):
         return None
     shape, indices = indices[0].shape, [np.ascontiguousarray(index) for index in indices]
     out, count = np.empty(shape, array.dtype), math.prod(shape)
-    chunks = max(1, min(64, count >> 12))
+    chunks = _chunks(count)
     outside = np.empty(chunks, np.bool_)
     kernel = _kernel("taken_program", scalar, array.ndim, lanes(array.itemsize))
     _run(kernel, count)(array, out, outside, *indices, *array.shape, count, chunks)
     return None if outside.any() else out
-
-
-def added(target, indices, values):
-    """Whether ``target[indices] += values`` was done, repeated positions added up; there are positions for all."""
-    scalar = _ADDED.get(target.dtype)
-    if scalar is None or not target.size or not indices or not _fit(target, indices):
-        return False
-    if values.dtype != target.dtype or values.shape != indices[0].shape or values.size < _WORTHWHILE:
-        return False
-    for index, length in zip(indices, target.shape):
-        if index.size and not (-length <= np.minimum.reduce(index, None) and np.maximum.reduce(index, None) < length):
-            return False
-    indices = [np.ascontiguousarray(index) for index in indices]
-    kernel = _kernel("put_program", scalar, target.ndim)
-    kernel.alone(target, np.ascontiguousarray(values), *indices, *target.shape, values.size)
-    return True

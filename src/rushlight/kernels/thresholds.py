@@ -110,6 +110,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
 
 PROGRESSIONS = 4096  # numbers: 2 us against 5
 RAMPS = 4096  # numbers
+EXTREMES = 32768  # positions that are looked through: NumPy takes 8 us
 
 ELEMENTS = {name: elements for operations in OPERATIONS.values() for name, elements in operations.items()}
 MODULE_OF = {name: module for module, operations in OPERATIONS.items() for name in operations}

@@ -21,7 +21,7 @@ _NOTHING = frozenset()
 _EXACT = {"Tensor": TENSOR_CLASSES, "Operand": TENSOR_CLASSES, "int": {int}, "bool": {bool}, "float": {float}, "str": {str},
           "Scalar": {float}, "dtype": {dtypes.DType}}  # fmt: skip
 # The same for calls that look at the integers among their numbers themselves (see `check_word`).
-_QUICK = {"int[]": {tuple, Size}, "Tensor[]": None, "any": None, "Scalar": {int, float}}
+_QUICK = {"int[]": {tuple, Size}, "Tensor[]": None, "any": {tuple}, "Scalar": {int, float}}
 # Names under which PyTorch's functions also take an argument.
 _ALIASES = {
     "axis": "dim",

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..kernels.routing import extremes
 from ..ops.table import functions
 from .base import Tensor
 from .index_values import all_positions, check_batched, index_array, is_batched
@@ -206,6 +207,12 @@ def _masked(view, dim, mask, indices):
     return view, dim + mask.ndim
 
 
+def all_exist(positions, length):
+    """Whether all of an array's positions are there, negative ones counted from the end."""
+    smallest, largest = extremes(positions)
+    return smallest >= -length and largest < length
+
+
 def checked_positions(tensor, indices, place):
     """``indices``, refused where they name positions that do not exist; ``place`` is the shape that they pick."""
     shape = tensor._array.shape
@@ -224,7 +231,7 @@ def checked_positions(tensor, indices, place):
         if not array.size:
             continue
         length = shape[dim]
-        if int(array.min()) < -length or int(array.max()) >= length:
+        if not all_exist(array, length):
             wrong = next(int(i) for i in array.reshape(-1) if not -length <= i < length)
             raise IndexError(
                 hinted(

@@ -17,7 +17,7 @@ from .binding import NAMESPACES
 from .classes import PLAIN_CLASSES
 from .creation import type_name
 from .fast_views import link, tracker
-from .index_keys import checked_positions, select, sliced, split_key, take_advanced
+from .index_keys import all_exist, checked_positions, select, sliced, split_key, take_advanced
 from .index_values import index_array, index_shape, is_plain_number
 from .internals import internal
 from .interposers import INTERPOSERS
@@ -39,10 +39,9 @@ def __getitem__(self, key):
             found = _basic_part(self, key if kind is tuple else (key,))
             if found is not None:
                 return link(self, found, None, ())
-        if kind is Tensor:
-            indices = _indices_of_tensor(self, key._array)
-            if indices is not None:
-                return functions.index(self, indices)
+        indices = _indices_of_tensors(self, key)
+        if indices is not None:
+            return functions.index(self, indices)
     if kind is slice:
         return sliced(self, 0, key)
     view, indices = split_key(self, key)
@@ -51,17 +50,29 @@ def __getitem__(self, key):
     return functions.index(view, checked_positions(view, indices, index_shape(view, indices)))
 
 
-def _indices_of_tensor(self, index):
-    """What a single mask or row of positions means, where there is nothing to refuse; else None."""
+def _indices_of_tensors(self, key):
+    """What a single mask means, or positions of one shape for the first dimensions, where there is nothing to refuse; else
+    None."""
     array = self._array
-    if not index.ndim or not index.size or not array.size or not array.ndim:
+    keys = key if key.__class__ is tuple else (key,)
+    if not 0 < len(keys) <= array.ndim or not array.size:
         return None
-    if index.dtype is dtypes.BOOL_ARRAY:
-        return mask_positions(index) if index.shape == array.shape[: index.ndim] else None
-    length = array.shape[0]
-    if index.dtype is dtypes.INT64_ARRAY and index.min() >= -length and index.max() < length:
-        return (index if self._edge is None else index.copy(),)
-    return None
+    found, shape = [], None
+    for part, length in zip(keys, array.shape):
+        if part.__class__ is not Tensor:
+            return None
+        index = part._array
+        if not index.ndim or not index.size:
+            return None
+        if index.dtype is not dtypes.INT64_ARRAY:
+            if index.dtype is dtypes.BOOL_ARRAY and len(keys) == 1 and index.shape == array.shape[: index.ndim]:
+                return mask_positions(index)
+            return None
+        shape = shape or index.shape
+        if index.shape != shape or not all_exist(index, length):
+            return None
+        found.append(index if self._edge is None else index.copy())
+    return tuple(found)
 
 
 def _basic_part(self, key):
@@ -108,13 +119,20 @@ def __setitem__(self, key, value):
     if _is_plain_mask(self, key) and is_plain_number(self._array.dtype, value):
         functions.masked_fill_(self, key, value)
         return
-    if key is True:
+    indices = None
+    if self._edge is None and self.__class__ in PLAIN_CLASSES and not INTERPOSERS:
+        indices = _indices_of_tensors(self, key)
+    checked = indices is not None
+    if checked:
+        view = self
+    elif key is True:
         view, indices = functions.unsqueeze(self, 0), None
     else:
         view, indices = (self, None) if key.__class__ is tuple and not key else split_key(self, key)
     if hasattr(value, "_edge"):
         if indices is not None:
-            _put(view, indices, value, hasattr(key, "_edge") and key._array.dtype is dtypes.BOOL_ARRAY and key.ndim)
+            is_mask = hasattr(key, "_edge") and key._array.dtype is dtypes.BOOL_ARRAY and key.ndim
+            _put(view, indices, value, is_mask, checked)
         else:
             _copy_into(view, value)
     elif isinstance(value, (int, float, complex)):
@@ -129,7 +147,7 @@ def __setitem__(self, key, value):
             if indices is None:
                 view.fill_(filler)
             else:
-                _put(view, indices, filler)
+                _put(view, indices, filler, False, checked)
     else:
         kind = value.__class__
         name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
@@ -158,7 +176,8 @@ def __delitem__(self, key):
     raise TypeError(hinted("Tensor does not support deleting items", "torch.cat() joins the parts that stay"))
 
 
-def _put(view, indices, value, is_mask=False):
+def _put(view, indices, value, is_mask, checked):
+    """Write a value at positions; ``checked`` if all of them exist."""
     _check_same_dtype(view, value, "value")
     if view._edge is not None:
         check_inplace(view, "index_put_", (value,))
@@ -167,8 +186,10 @@ def _put(view, indices, value, is_mask=False):
         value = _without_leading_ones(value)
     if value._array.size > 1 or not is_mask:  # one number goes into a mask without further ado
         refuse_shared(view._array, value._array)
-    _check_fits(value, place)
-    functions.index_put_arrays_(view, checked_positions(view, indices, place), value, False)
+    if value._array.shape and value._array.shape != place:
+        _check_fits(value, place)
+    indices = indices if checked else checked_positions(view, indices, place)
+    functions.index_put_arrays_(view, indices, value, False)
 
 
 def _check_same_dtype(target, source, name):
