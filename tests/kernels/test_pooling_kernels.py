@@ -212,7 +212,7 @@ def test_threads_change_nothing():
 def test_declines_what_it_has_no_program_for():
     given = ((2, 2), (2, 2), (0, 0), (1, 1), (2, 2))
     x = np.ones((1, 2, 4, 4), np.float32)
-    for input in (x.astype(np.complex64), x.astype(np.int64), x[..., ::-1], x[:0], x.astype(">f4")):
+    for input in (x.astype(np.complex64), x.astype(np.int64), x[:0], x.astype(">f4")):
         assert max_pool(input, *given) is NotImplemented
         assert avg_pool(input, *given[:3], (2, 2), True, None) is NotImplemented
     assert max_pool(x, (3, 3), (1, 1), (1, 1), (2, 2), (2, 2)) is NotImplemented  # padding and dilation

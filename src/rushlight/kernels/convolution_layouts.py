@@ -62,3 +62,15 @@ def given(found, dtype, deep):
     if found.dtype == dtype and not deep:
         return found
     return copied(found, empty(found.shape, dtype, deep))
+
+
+def turned(array, deep):
+    """The array if its dimensions lie in the wanted order, else a copy that does."""
+    if is_deep(array) if deep else array.flags.c_contiguous:
+        return array
+    return copied(array, empty(array.shape, array.dtype, deep))
+
+
+def rows_of(array):
+    """The array, copied where it does not lie row by row; None where it is of no native floating type, single or double."""
+    return plain(array) if common_scalar(array) in ("f32", "f64") else None

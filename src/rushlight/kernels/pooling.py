@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import pooling_deep
 from .builder import Builder
 from .convolution_axes import equal_windows, forward_axes
-from .convolution_layouts import is_plain
+from .convolution_layouts import rows_of, turned
 from .half_precision import by_single_precision
 from .host import host
 from .kernel import compiled, pool
@@ -299,12 +300,21 @@ def _planned(self, kernel, stride, padding, dilation, out, result):
     return _plans.remembered(key, MaxPool)
 
 
+def _is_deep(dilation, array):
+    """Whether windows are taken of channels side by side."""
+    rows = math.prod(array.shape[2:])
+    return not array.flags.c_contiguous and rows < 1 << 31 and set(dilation) == {1} and pooling_deep.takes(array)
+
+
 @kernel_for("max_pool_values")
 @by_single_precision()
 def max_pool(self, kernel, stride, padding, dilation, out):
-    """See ``ops.pool_max.max_pool_values``: contiguous."""
-    plan = is_plain(self) and _planned(self, kernel, stride, padding, dilation, out, "values")
-    if not plan:
+    """See ``ops.pool_max.max_pool_values``: contiguous or channels_last."""
+    if _is_deep(dilation, self):
+        return pooling_deep.largest(self, kernel, stride, padding, out)
+    self = rows_of(self)
+    plan = None if self is None else _planned(self, kernel, stride, padding, dilation, out, "values")
+    if plan is None:
         return NotImplemented
     found = np.empty((*self.shape[: -len(kernel)], *out), self.dtype)
     plan(self, found, None, None)
@@ -314,9 +324,12 @@ def max_pool(self, kernel, stride, padding, dilation, out):
 @kernel_for("max_pool_places")
 @by_single_precision()
 def max_pool_with_indices(self, kernel, stride, padding, dilation, out):
-    """See ``ops.pool_max.max_pool_places``: contiguous."""
-    plan = is_plain(self) and _planned(self, kernel, stride, padding, dilation, out, "places")
-    if not plan:
+    """See ``ops.pool_max.max_pool_places``: contiguous or channels_last."""
+    if _is_deep(dilation, self):
+        return pooling_deep.largest_and_places(self, kernel, stride, padding, out)
+    self = rows_of(self)
+    plan = None if self is None else _planned(self, kernel, stride, padding, dilation, out, "places")
+    if plan is None:
         return NotImplemented
     found = np.empty((*self.shape[: -len(kernel)], *out), self.dtype)
     places = np.empty(found.shape, np.int64)
@@ -327,9 +340,12 @@ def max_pool_with_indices(self, kernel, stride, padding, dilation, out):
 @kernel_for("max_pool_values_gradient")
 @by_single_precision()
 def max_pool_gradient(grad, self, best, kernel, stride, padding, dilation, out):
-    """See ``ops.pool_max.max_pool_values_gradient``: contiguous."""
-    plan = is_plain(self, grad) and _planned(self, kernel, stride, padding, dilation, out, "gradient")
-    if not plan:
+    """See ``ops.pool_max.max_pool_values_gradient``: contiguous or channels_last."""
+    if _is_deep(dilation, self):
+        return pooling_deep.largest_gradient(turned(grad, True), self, kernel, stride, padding, out)
+    self, grad = rows_of(self), rows_of(grad)
+    plan = None if self is None else _planned(self, kernel, stride, padding, dilation, out, "gradient")
+    if plan is None or grad is None:
         return NotImplemented
     found = np.empty(self.shape, self.dtype)
     plan(self, found, None, grad)
@@ -369,9 +385,9 @@ def put_program(scalar, lanes):
 @kernel_for("places_gradient")
 @by_single_precision()
 def places_gradient(grad, places, lengths):
-    """See ``ops.pool_max.places_gradient``: contiguous. The places are inside."""
-    plain = is_plain(grad) and places.flags.c_contiguous and places.flags.aligned and places.dtype == np.int64
-    if not plain or 0 in lengths:
+    """See ``ops.pool_max.places_gradient``. The places are inside."""
+    grad, places = rows_of(grad), turned(places, False)
+    if grad is None or not places.flags.aligned or places.dtype != np.int64 or 0 in lengths:
         return NotImplemented
     kernel = _put_kernels.get(grad.dtype)
     if kernel is None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
+from . import pooling_deep
 from .builder import Builder
 from .convolution_axes import equal_windows, forward_axes
-from .convolution_layouts import is_plain
+from .convolution_layouts import rows_of, turned
 from .half_precision import by_single_precision
 from .host import host
 from .kernel import compiled, pool
@@ -159,11 +161,25 @@ def _is_whole(lengths, kernel, out, padding):
     return tuple(kernel) == tuple(lengths) and math.prod(out) == 1 and not any(padding)
 
 
+@functools.lru_cache(256)
+def _deep_divisor(lengths, kernel, stride, padding, out, count_include_pad, divisor_override, dtype):
+    axes = forward_axes(lengths, out, kernel, stride, padding, (1,) * len(out))
+    return divisors(axes, count_include_pad, divisor_override).astype(dtype)
+
+
 @kernel_for("avg_pool")
 @by_single_precision()
 def avg_pool(self, kernel, stride, padding, out, count_include_pad, divisor_override):
-    """See ``ops.pool_mean.avg_pool``: contiguous."""
-    if not is_plain(self) or divisor_override == 0:
+    """See ``ops.pool_mean.avg_pool``: contiguous or channels_last."""
+    if divisor_override == 0:
+        return NotImplemented
+    if not self.flags.c_contiguous and pooling_deep.takes(self):
+        window = tuple(kernel), tuple(stride), tuple(padding), tuple(out)
+        divisor = _deep_divisor(self.shape[2:], *window, count_include_pad, divisor_override, self.dtype)
+        found = pooling_deep.mean(self, divisor, *window)
+        return found if self.ndim == 4 else turned(found, False)  # as PyTorch gives volumes
+    self = rows_of(self)
+    if self is None:
         return NotImplemented
     if _is_whole(self.shape[-len(kernel) :], kernel, out, padding):
         lead = self.shape[: -len(kernel)]
@@ -332,8 +348,15 @@ def _inside(axis, window):
 @kernel_for("avg_pool_gradient")
 @by_single_precision()
 def avg_pool_gradient(grad, lengths, kernel, stride, padding, count_include_pad, divisor_override):
-    """See ``ops.pool_mean.avg_pool_gradient``: contiguous."""
-    if not is_plain(grad) or divisor_override == 0 or 0 in lengths:
+    """See ``ops.pool_mean.avg_pool_gradient``: contiguous or channels_last."""
+    if divisor_override == 0 or 0 in lengths:
+        return NotImplemented
+    if not grad.flags.c_contiguous and pooling_deep.takes(grad):
+        window = tuple(kernel), tuple(stride), tuple(padding), grad.shape[2:]
+        divisor = _deep_divisor(tuple(lengths), *window, count_include_pad, divisor_override, grad.dtype)
+        return pooling_deep.mean_gradient(grad, lengths, divisor, *window)
+    grad = rows_of(grad)
+    if grad is None:
         return NotImplemented
     if _is_whole(lengths, kernel, grad.shape[-len(lengths) :], padding):
         found = np.empty((*grad.shape[: -len(lengths)], *lengths), grad.dtype)

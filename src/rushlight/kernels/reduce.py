@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.shapes import reduced_shape
+from ..ops.moving import copied
 from ..ops.reduce import axes_of
 from ..ops.table import TABLE
 from . import elementwise
@@ -23,6 +24,8 @@ _THREADED_FROM = 65536  # elements: below, the calling thread is done before ano
 _LONGEST = 2**31  # positions in a part are counted in 32 bits
 _INT64, _BOOL, _UINT8 = np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.uint8)
 _FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
+
+_WITH_PLACES = frozenset(("max_at", "min_at"))  # counted row by row where all elements are looked through
 
 _calls = Plans()  # what is called for a reduction of a shape, False where no program fits
 
@@ -72,11 +75,7 @@ def run(name, array, dim, keepdim, outputs, scalar=None, correction=0):
     if found is False:
         return NotImplemented
     if not is_plain(array):
-        flags = array.flags
-        if array.ndim != 2 or flags.c_contiguous or not flags.f_contiguous or dim is None or len(dim) != 1:
-            return NotImplemented
-        turned = run(name, array.T, (1 - dim[0] % 2,), keepdim, outputs, scalar, correction)
-        return turned if turned is NotImplemented else [each.T for each in turned]
+        return _run_turned(name, array, dim, keepdim, outputs, scalar, correction)
     call, shape, kinds, works, sizes, count = found
     given = [np.empty(shape, kind) for kind in kinds]
     outs = given.copy()
@@ -87,6 +86,22 @@ def run(name, array, dim, keepdim, outputs, scalar=None, correction=0):
     else:
         call(array, *given, *sizes, max(count - correction, 0))
     return outs
+
+
+def _run_turned(name, array, dim, keepdim, outputs, scalar, correction):
+    """`run` for an array whose dimensions lie in memory in another order, without gaps."""
+    ndim = array.ndim
+    order = sorted(range(ndim), key=lambda axis: -array.strides[axis])
+    turned = array.transpose(order)
+    if not is_plain(turned) or (dim is None and name in _WITH_PLACES):
+        return NotImplemented
+    axes = None if dim is None else axes_of(dim, ndim)
+    found = run(name, turned, axes and tuple(map(order.index, axes)), keepdim, outputs, scalar, correction)
+    if found is NotImplemented or axes is None:
+        return found
+    left = [axis for axis in order if keepdim or axis not in axes]
+    back = sorted(range(len(left)), key=left.__getitem__)
+    return [copied(each.transpose(back)) if back != sorted(back) else each for each in found]
 
 
 def _first(found):
