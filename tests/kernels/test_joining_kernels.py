@@ -184,3 +184,31 @@ def test_reshape_copy(dtype):
         assert found.flags.c_contiguous and not np.shares_memory(found, array)
     else:
         assert dtype == "complex64"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "float16", "bool"])
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+@pytest.mark.parametrize("length", [1, 15, 70, 40_000])
+def test_stack_along_a_new_last_dimension(count, length, dtype):
+    arrays = [(np.random.default_rng(i).standard_normal(length) * 9).astype(dtype) for i in range(count)]
+    np.testing.assert_array_equal(joining.stack(arrays, -1), np.stack(arrays, -1))
+    np.testing.assert_array_equal(joining.stack([a.reshape(length, 1) for a in arrays], 2)[:, 0], np.stack(arrays, -1))
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_large_parts_of_any_layout(dim):
+    whole = np.random.default_rng(0).standard_normal((400, 400)).astype("float32")
+    columns = [whole[:, i : i + 100] for i in range(0, 400, 100)]
+    for parts in (columns, [part.T for part in columns], [columns[0], columns[1].copy()], [whole, whole.T]):
+        np.testing.assert_array_equal(joining.cat(parts, dim), np.concatenate(parts, dim))
+        np.testing.assert_array_equal(joining.stack(parts, dim), np.stack(parts, dim))
+    np.testing.assert_array_equal(joining.stack(columns, 2), np.stack(columns, 2))
+    assert joining.cat([columns[0], columns[1].astype("float64")], dim) is NotImplemented
+    assert joining.cat([columns[0], columns[1][1:, 1:]], dim) is NotImplemented
+
+
+def test_zip_program_agrees_with_the_interpreter():
+    parts = [np.arange(11, dtype="uint32") + 100 * p for p in range(3)]
+    out = np.zeros((11, 3), "uint32")
+    interpret(joining.zip_parts("u32", 4, 3), *parts, out, 11)
+    np.testing.assert_array_equal(out, np.stack(parts, -1))

@@ -7,7 +7,7 @@ import numpy as np
 from ..base.arrays import address_of
 from ..base.processors import shared_cache_bytes
 from ..ops.table import COMPARE, LOGICAL, MASKED, is_half
-from . import elementwise_plan, elementwise_programs
+from . import complex_numbers, elementwise_plan, elementwise_programs
 from .elementwise_plan import SPACED
 from .elementwise_programs import Signature
 from .host import host
@@ -157,7 +157,9 @@ def run(op, arrays, options=(), dtype=None, result=None, out=None):
         entry = _entries[key]
     except KeyError:
         entry = _entries[key] = _entry(op, arrays, options, dtype, result if out is None else out.dtype)
-    if entry is None or shape is None:
+    if entry is None:
+        return complex_numbers.run(op, arrays, options, dtype, out, run)
+    if shape is None:
         return NotImplemented
     if out is not None:
         arguments = _apart(arguments, out)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.arrays import is_channels_last
 from ..base.shapes import contiguous_strides
+from ..ops.moving import write
 from .array_lists import begins
 from .builder import Builder
 from .host import lanes
@@ -22,6 +23,9 @@ _CHUNK = 1 << 14  # elements of a chunk
 _SIZES = (*MOVED, 16)  # of elements
 _NARROW = 4  # columns of a part that are copied one by one, not as a vector under a mask
 _HALVINGS = 15
+_FEW, _ZIPPED = 4, (4, 8)  # arrays that are zipped, bytes of their elements
+_APART = 1 << 13  # elements of a part, on average, that are worth a copy of their own
+_COMPLEX = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
 _MOST = 1 << _HALVINGS  # parts of one launch: their addresses lie on the caller's stack
 
 
@@ -73,6 +77,59 @@ def join_parts(scalar, lanes):
     return Program("join_parts", [builder.function])
 
 
+def zip_parts(scalar, lanes, count):
+    """``(part0, ..., out, length)``: out[i, p] is element i of part p, for ``length`` elements of each of ``count`` parts."""
+    parts = [(f"part{p}", f"{scalar}*") for p in range(count)]
+    builder = Builder("entry", [*parts, ("out", f"{scalar}*"), ("length", "i64")])
+    *parts, out, length = builder.parameters
+    with builder.parallel((length + (_CHUNK - 1)) // _CHUNK) as chunk:
+        first = chunk * _CHUNK
+        end = builder.minimum(first + _CHUNK, length)
+        whole = first + (end - first) // lanes * lanes
+        with builder.loop(first, whole, lanes) as block:
+            vectors = [builder.load(part, block.index, lanes) for part in parts]
+            for position in range(0, count * lanes, lanes):
+                numbers = range(position, position + lanes)  # in the result, from the block's beginning on
+                found = vectors[0]
+                for p in range(1, count):
+                    found = builder.shuffle(
+                        found,
+                        vectors[p],
+                        [
+                            lanes + n // count if n % count == p else n // count if p == 1 else k
+                            for k, n in enumerate(numbers)
+                        ],
+                    )
+                builder.store(found, out, block.index * count + position)
+        with builder.loop(whole, end) as each:
+            for p, part in enumerate(parts):
+                builder.store(builder.load(part, each.index), out, each.index * count + p)
+    return Program("zip_parts", [builder.function])
+
+
+def zipped(arrays):
+    """Contiguous arrays of one shape and dtype, few of them, stacked along a new last dimension; None where no program fits."""
+    first, count = arrays[0], len(arrays)
+    size, length = first.itemsize, first.size
+    if not 2 <= count <= _FEW or size not in _ZIPPED or not length:
+        return None
+    out, scalar, width = np.empty((*first.shape, count), first.dtype), MOVED[size], lanes(size)
+    kernel = compiled(("zip_parts", scalar, width, count), lambda: zip_parts(scalar, width, count))
+    run = kernel.alone if count * length <= _ALONE else kernel.threaded
+    run(*arrays, out, length)
+    return out
+
+
+@kernel_for("complex_of_parts")
+def complex_of_parts(real, imag):
+    kind = _COMPLEX.get(real.dtype)
+    fits = kind is not None and imag.dtype is real.dtype and imag.shape == real.shape
+    if not fits or not (real.flags.c_contiguous and imag.flags.c_contiguous):
+        return NotImplemented
+    found = zipped([real, imag])
+    return NotImplemented if found is None else found.view(kind)[..., 0]
+
+
 @kernel_for("cat")
 def cat(tensors, dim):
     first = tensors[0]
@@ -104,10 +161,16 @@ def _joined(arrays, joined, before, behind):
         if first.ndim in (4, 5) and is_channels_last(first):
             return NotImplemented
         pitches = None if joined < 0 else _pitches(arrays, joined, inner, starts)
+        if pitches is None and first.size >= _APART:
+            return _written(arrays, joined, axis)
         if pitches is None:
             arrays = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in arrays]
             if not begins(arrays, joined, inner, starts):
                 return NotImplemented
+    elif joined < 0 and inner == 1:
+        found = zipped(arrays)
+        if found is not None:
+            return found
     if not inner:
         return NotImplemented
     if pitches is None:
@@ -126,13 +189,36 @@ def _joined(arrays, joined, before, behind):
     return out
 
 
+def _written(arrays, joined, axis):
+    """Large arrays of any layout joined: each is copied to its place."""
+    first = arrays[0]
+    rest = first.shape[:joined] + first.shape[joined + 1 :] if joined >= 0 else first.shape
+    lengths = []
+    for array in arrays:
+        around = array.shape[:joined] + array.shape[joined + 1 :] if joined >= 0 else array.shape
+        if array.dtype is not first.dtype or array.ndim != first.ndim or around != rest:
+            return NotImplemented
+        lengths.append(array.shape[joined] if joined >= 0 else 1)
+    out, end, before = np.empty((*rest[:axis], sum(lengths), *rest[axis:]), first.dtype), 0, (slice(None),) * axis
+    for array, length in zip(arrays, lengths):
+        begin, end = end, end + length
+        write(out[(*before, slice(begin, end) if joined >= 0 else begin)], array)
+    return out
+
+
 def _pitches(arrays, joined, inner, starts):
     """How far apart the rows of arrays lie that are contiguous from dimension ``joined`` on; ``starts`` is filled. None where
     they are not, or do not fit."""
     first, size, found = arrays[0], arrays[0].itemsize, []
     before, behind = first.shape[:joined], first.shape[joined + 1 :]
+    known = None  # shape and strides of the array before
     for number, array in enumerate(arrays):
         shape, steps = array.shape, array.strides
+        if (shape, steps) == known and array.dtype is first.dtype:
+            starts[number + 1] = starts[number]
+            found.append(found[-1])
+            continue
+        known = shape, steps
         if array.dtype is not first.dtype or shape[:joined] != before or shape[joined + 1 :] != behind:
             return None
         pitch = steps[joined - 1] if joined else 0
