@@ -14,7 +14,7 @@ from rushlight.kernels.interpret import interpret
 from rushlight.ops import grid as ops
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
-OPTIONS = list(itertools.product(("bilinear", "nearest"), ("zeros", "border", "reflection"), (False, True)))
+OPTIONS = list(itertools.product(("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection"), (False, True)))
 SHAPES = [((3, 2, 7, 9), (5, 13)), ((1, 64, 12, 5), (6, 7)), ((2, 3, 1, 1), (4, 5)), ((1, 1, 1, 40), (1, 1)),
           ((2, 5, 33, 31), (40, 21))]  # fmt: skip
 SPECIAL = [np.nan, np.inf, -np.inf, -1.0, 1.0, 0.0, -3.0, 3.0, 1e9, -1e30, 0.75, -0.75, 0.5, -0.5]
@@ -33,7 +33,7 @@ def made(shape, out, dtype="f4", seed=0):
 def by_kernels(x, grid, grad, *options):
     found = [grid_sampling.grid_samples(x, grid, *options)]
     found.append(grid_sampling.grid_samples_input_gradient(grad, grid, x.shape[2:], *options))
-    if options[0] == "bilinear":
+    if options[0] != "nearest":
         found.append(grid_sampling.grid_samples_grid_gradient(grad, x, grid, *options))
     return found
 
@@ -42,7 +42,7 @@ def by_numpy(x, grid, grad, *options):
     with np.errstate(all="ignore"):
         found = [ops.grid_samples.forward(x, grid, *options)]
         found.append(ops.grid_samples_input_gradient.forward(grad, grid, x.shape[2:], *options))
-        if options[0] == "bilinear":
+        if options[0] != "nearest":
             found.append(ops.grid_samples_grid_gradient.forward(grad, x, grid, *options))
     return found
 
@@ -61,6 +61,42 @@ def assert_near(found, expected, tolerance):
 def test_numpys_results(options, shape, out, dtype):
     arrays = made(shape, out, dtype)
     assert_near(by_kernels(*arrays, *options), by_numpy(*arrays, *options), 1e-4 if dtype == "f4" else 1e-12)
+
+
+VOLUMES = [((2, 3, 5, 6, 7), (4, 5, 6)), ((1, 2, 1, 4, 3), (3, 9, 5)), ((1, 17, 9, 8, 10), (5, 3, 7))]
+
+
+def points_of_volumes(shape, out, dtype):
+    draw = np.random.default_rng(0)
+    grid = draw.uniform(-1.6, 1.6, (shape[0], *out, 3))
+    grid[:, 0, 0, :2] = -1, 1, 0.5
+    arrays = draw.standard_normal(shape), grid, draw.standard_normal((*shape[:2], *out))
+    return tuple(a.astype(dtype) for a in arrays)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape, out", VOLUMES)
+@pytest.mark.parametrize("options", [options for options in OPTIONS if options[0] != "bicubic"])
+def test_volumes(options, shape, out, dtype):
+    arrays = points_of_volumes(shape, out, dtype)
+    assert_near(by_kernels(*arrays, *options), by_numpy(*arrays, *options), 1e-4 if dtype == "f4" else 1e-12)
+
+
+@pytest.mark.parametrize("lanes", [4, 16])
+@pytest.mark.parametrize("options", [("bilinear", "border", True), ("nearest", "zeros", False)])
+def test_programs_of_volumes(options, lanes):
+    x, grid, grad = points_of_volumes((2, 3, 4, 5, 3), (3, 7, 1), "f4")
+    form, lengths, points = programs.Form("f32", lanes, 3, *options), x.shape[2:], 21
+    found = [np.empty_like(grad), np.empty_like(x)]
+    interpret(programs.forward_program(form), x, grid, found[0], 2, 3, *lengths, points, 2 * lanes)
+    area = form.elements * lanes * 4
+    own = np.empty(area, "f4"), np.empty(area, "i4")
+    interpret(programs.input_gradient_program(form), grad, grid, found[1], *own, 2, 3, *lengths, points, 2)
+    if options[0] != "nearest":
+        found.append(np.empty_like(grid))
+        program = programs.grid_gradient_program(form)
+        interpret(program, grad, x, grid, found[2], 2, 3, *lengths, points, 2 * lanes)
+    assert_near(found, by_numpy(x, grid, grad, *options), 1e-4)
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -95,8 +131,6 @@ def test_layouts():
 
 
 def test_what_is_declined():
-    volume, grid = np.ones((1, 2, 3, 4, 5), "f4"), np.zeros((1, 2, 2, 2, 3), "f4")
-    assert grid_sampling.grid_samples(volume, grid, "bilinear", "zeros", False) is NotImplemented
     x, grid, _ = made((1, 2, 3, 4), (2, 2))
     assert grid_sampling.grid_samples(x[:0], grid[:0], "bilinear", "zeros", False) is NotImplemented
 
@@ -105,13 +139,13 @@ def test_what_is_declined():
 @pytest.mark.parametrize("options", OPTIONS)
 def test_programs_of_all_widths(options, lanes):
     x, grid, grad = made((2, 3, 4, 5), (3, 7))
-    form, lengths, points = programs.Form("f32", lanes, *options), x.shape[2:], 21
+    form, lengths, points = programs.Form("f32", lanes, 2, *options), x.shape[2:], 21
     found = [np.empty_like(grad), np.empty_like(x)]
     interpret(programs.forward_program(form), x, grid, found[0], 2, 3, *lengths, points, 2 * lanes)
-    area = programs.CORNERS * lanes * 4
+    area = form.elements * lanes * 4
     own = np.empty(area, "f4"), np.empty(area, "i4")
     interpret(programs.input_gradient_program(form), grad, grid, found[1], *own, 2, 3, *lengths, points, 2)
-    if options[0] == "bilinear":
+    if options[0] != "nearest":
         found.append(np.empty_like(grid))
         program = programs.grid_gradient_program(form)
         interpret(program, grad, x, grid, found[2], 2, 3, *lengths, points, 2 * lanes)
@@ -164,10 +198,11 @@ def test_pytorchs_results_at_special_places(options):
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_second_derivatives(options):
-    x, grid, _ = made((2, 2, 5, 6), (4, 3), "f8", 3)
+    # 16 elements make a place by cubics: fewer places will do.
+    x, grid, _ = made(*(((1, 1, 3, 4), (2, 1)) if options[0] == "bicubic" else ((2, 2, 5, 6), (4, 3))), "f8", 3)
     x = rl.tensor(x, requires_grad=True)
     grid = rl.tensor(grid * 0.9 + 0.013, requires_grad=True)  # off the kinks
-    tracked = (x, grid) if options[0] == "bilinear" else (x,)
+    tracked = (x,) if options[0] == "nearest" else (x, grid)
 
     def sampled(*values):
         return rl.nn.functional.grid_sample(values[0], values[1] if len(values) > 1 else grid.detach(), *options)

@@ -1,4 +1,4 @@
-"""Sampling of images at the points of a grid by kernels, and its gradients: by lines and nearest elements, in all dtypes."""
+"""Sampling of images and volumes at the points of a grid by kernels, and its gradients: by cubics, lines and nearest elements, in all dtypes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _GROUPS = 16  # chunks that are made of them at least, where there are so many c
 def _kernel(build, arrays, lengths, options):
     """The compiled program that ``build`` makes; None where there is none for such arrays."""
     scalar = common_scalar(*arrays)
-    if scalar not in ("f32", "f64") or len(lengths) != 2 or math.prod(lengths) + sum(lengths) >= 1 << 31:
+    # Elements are counted in 32 bits, those around the borders too.
+    if scalar not in ("f32", "f64") or len(lengths) not in (2, 3) or math.prod(n + 2 for n in lengths) >= 1 << 31:
         return None
-    return _compiled(build, scalar, *options)
+    return _compiled(build, scalar, len(lengths), *options)
 
 
 @functools.cache
@@ -69,7 +70,7 @@ def grid_samples_input_gradient(grad, grid, lengths, mode, padding_mode, align_c
     if kernel is None:
         return NotImplemented
     found = np.empty((samples, channels, *lengths), grad.dtype)
-    area = programs.CORNERS * lanes(grad.itemsize) * pool().scratch_areas
+    area = programs.TAPS[mode] ** len(lengths) * lanes(grad.itemsize) * pool().scratch_areas
     parts, targets = scratch("grid parts", area, grad.dtype), scratch("grid targets", area, np.int32)
     group = max(1, min(channels, _GROUP, samples * channels // _GROUPS))
     sizes = (samples, channels, *lengths, points, group)

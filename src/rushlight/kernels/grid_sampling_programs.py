@@ -1,18 +1,22 @@
 """The programs that sample images at the points of a grid, and those of its gradients; `ops/grid.py` has their formulas.
 
-Images are (samples, channels, height, width), the grid (samples, points, 2) with columns first, results (samples, channels,
-points); all contiguous. A vector holds neighbouring points.
+Images are (samples, channels, height, width) or volumes, with a depth before the height; the grid (samples, points, 2 or 3)
+with columns first, results (samples, channels, points); all contiguous. A vector holds neighbouring points.
 """
 
 from __future__ import annotations
 
+import itertools
+from functools import reduce
+from operator import mul
 from typing import NamedTuple
 
 from .builder import Builder
 from .program import Program
 
-NEAREST = "nearest"
-CORNERS = 4
+NEAREST, CUBIC = "nearest", "bicubic"
+TAPS = {NEAREST: 1, "bilinear": 2, CUBIC: 4}  # elements along a dimension that a place is sampled from
+_SHARPNESS = -0.75  # of Keys' cubic kernel
 
 
 class Form(NamedTuple):
@@ -20,48 +24,79 @@ class Form(NamedTuple):
 
     scalar: str
     lanes: int
+    dimensions: int
     mode: str
     padding_mode: str
     align_corners: bool
 
+    @property
+    def elements(self):
+        """How many elements a place is sampled from."""
+        return TAPS[self.mode] ** self.dimensions
+
+
+class _Tap(NamedTuple):
+    """An element along a dimension that places are sampled from: the first one's number (i32) and how far it is behind that,
+    where it lies inside, its weight, and how fast that grows with the place (both None for the nearest element)."""
+
+    first: object
+    behind: int
+    inside: object
+    weight: object
+    rise: object
+
 
 class _Points:
-    """Points of a grid over images of ``height`` and ``width`` (i64 values)."""
+    """Points of a grid over images of some ``lengths`` (i64 values)."""
 
-    def __init__(self, builder, form, height, width):
-        self.builder, self.form, self.width = builder, form, width
-        self.lengths = [builder.splat(builder.convert(n, form.scalar), form.lanes) for n in (height, width)]
+    def __init__(self, builder, form, lengths):
+        self.builder, self.form, self.whole_lengths = builder, form, lengths
+        self.lengths = [builder.splat(builder.convert(n, form.scalar), form.lanes) for n in lengths]
 
     def loaded(self, grid, index, rest):
-        """(rows, columns) of the points from ``index`` on, in the grid's numbers; ``rest``: so many there are, None for
-        all lanes."""
-        builder, lanes = self.builder, self.form.lanes
-        pairs = [builder.load(grid, index * 2 + i * lanes, lanes, mask) for i, mask in enumerate(self._halves(rest))]
-        columns, rows = (builder.shuffle(*pairs, range(side, 2 * lanes, 2)) for side in (0, 1))
-        return rows, columns
+        """The points' coordinates from ``index`` on along each dimension, in the grid's numbers; ``rest``: so many points
+        there are, None for all lanes."""
+        builder, lanes, count = self.builder, self.form.lanes, self.form.dimensions
+        found = [builder.load(grid, index * count + i * lanes, lanes, mask) for i, mask in enumerate(self._masks(rest))]
+        return [self._chosen(found, range(c, count * lanes, count)) for c in reversed(range(count))]
 
-    def store(self, rows, columns, grid, index, rest):
+    def store(self, coordinates, grid, index, rest):
         """The opposite of ``loaded``."""
-        builder, lanes = self.builder, self.form.lanes
-        for i, mask in enumerate(self._halves(rest)):
-            picked = [lane + side * lanes for lane in range(i * lanes // 2, (i + 1) * lanes // 2) for side in (0, 1)]
-            builder.store(builder.shuffle(columns, rows, picked), grid, index * 2 + i * lanes, mask)
+        builder, lanes, count = self.builder, self.form.lanes, self.form.dimensions
+        for i, mask in enumerate(self._masks(rest)):
+            numbers = [k % count * lanes + k // count for k in range(i * lanes, (i + 1) * lanes)]
+            builder.store(self._chosen(coordinates[::-1], numbers), grid, index * count + i * lanes, mask)
 
-    def _halves(self, rest):
-        lanes = self.form.lanes
-        return [None if rest is None else self.builder.first_lanes(rest * 2 - i * lanes, lanes) for i in range(2)]
+    def _masks(self, rest):
+        lanes, count = self.form.lanes, self.form.dimensions
+        return [
+            None if rest is None else self.builder.first_lanes(rest * count - i * lanes, lanes) for i in range(count)
+        ]
+
+    def _chosen(self, vectors, numbers):
+        """The lanes with these numbers, counted through all vectors."""
+        lanes, found = self.form.lanes, vectors[0]
+        for p in range(1, len(vectors)):
+            kept = [k if p > 1 else n % lanes for k, n in enumerate(numbers)]
+            found = self.builder.shuffle(
+                found, vectors[p], [lanes + n % lanes if n // lanes == p else k for k, n in zip(kept, numbers)]
+            )
+        return found
 
     def place(self, x, length):
         """Coordinates in pixels of the grid's numbers along a dimension, and how fast they grow with those."""
-        builder, align = self.builder, self.form.align_corners
-        last = length - 1.0
-        scale = (last if align else length) * 0.5
+        align = self.form.align_corners
+        scale = (length - 1.0 if align else length) * 0.5
         x = (x + 1.0) * scale
         if not align:
             x = x - 0.5
-        if self.form.padding_mode == "zeros":
-            return x, scale
-        slope = scale
+        return (
+            (x, scale) if self.form.padding_mode == "zeros" or self.form.mode == CUBIC else self.held(x, length, scale)
+        )
+
+    def held(self, x, length, scale):
+        """Coordinates in pixels brought inside, and how fast they grow then."""
+        builder, align, last, slope = self.builder, self.form.align_corners, length - 1.0, scale
         if self.form.padding_mode == "reflection":
             low, span = (0.0, last) if align else (-0.5, length)
             x = x - low
@@ -75,62 +110,84 @@ class _Points:
         # NaN becomes 0: of two operands, the second.
         return builder.minimum(builder.maximum(x, 0.0), last), builder.select(inside, slope, 0.0)
 
-    def corners(self, rows, columns, mask=None):
-        """Of places in pixels: ``(first, corners, (down, right))``.
+    def taps(self, x, length):
+        """The `_Tap`s of the grid's numbers along a dimension."""
+        builder, mode = self.builder, self.form.mode
+        place, slope = self.place(x, length)
+        if mode == NEAREST:
+            return [self._tap(builder.unary("round", place), length, 0)]
+        below = builder.unary("floor", place)
+        beyond = place - below
+        if mode == CUBIC:
+            return [self._cubic_tap(below, beyond, offset, length, slope) for offset in range(-1, 3)]
+        first = self._tap(below, length, 0, 1.0 - beyond, -slope)
+        return [first, self._tap(below, length, 1, beyond, slope)]
 
-        The elements of a corner (row, column, inside) lie at ``first + row * width + column`` (i32), where ``inside`` and
-        ``mask`` hold; ``down`` and ``right`` are how far places lie from the first corner, None for the nearest elements.
-        """
+    def _tap(self, base, length, behind, weight=None, rise=None):
         builder = self.builder
-        if self.form.mode == NEAREST:
-            sides, beyond = (0,), None
-            below = [builder.unary("round", p) for p in (rows, columns)]
+        inside = (base >= float(-behind)) & (base < length - float(behind))
+        # Within what integers hold, also where no element lies inside.
+        whole = builder.convert(builder.minimum(builder.maximum(base, -1.0), length), "i32")
+        return _Tap(whole, behind, inside, weight, rise)
+
+    def _cubic_tap(self, below, beyond, offset, length, slope):
+        place = below + float(offset)
+        if self.form.padding_mode != "zeros":
+            place, _ = self.held(place, length, slope)
+        # Keys' kernel of the distance, and its derivative.
+        a, x = _SHARPNESS, abs(beyond - float(offset))
+        if offset in (0, 1):
+            weight, rise = ((a + 2) * x - (a + 3)) * x * x + 1.0, (3 * (a + 2) * x - 2 * (a + 3)) * x
         else:
-            sides = (0, 1)
-            below = [builder.unary("floor", p) for p in (rows, columns)]
-            beyond = [p - b for p, b in zip((rows, columns), below)]
-        whole, inside = [], []
-        for base, length in zip(below, self.lengths):
-            inside.append([(base >= float(-side)) & (base < length - float(side)) for side in sides])
-            # Within what integers hold, also where no corner lies inside.
-            held = builder.minimum(builder.maximum(base, -1.0), length)
-            whole.append(builder.convert(held, "i32"))
-        first = whole[0] * builder.convert(self.width, "i32") + whole[1]
-        corners = []
-        for row in sides:
-            for column in sides:
-                holds = inside[0][row] & inside[1][column]
-                corners.append((row, column, holds if mask is None else holds & mask))
-        return first, corners, beyond
+            weight, rise = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a, (3 * a * x - 10 * a) * x + 8 * a
+        return self._tap(place, length, 0, weight, (rise if offset < 1 else -rise) * slope)
 
-    def gathered(self, plane, first, corners):
-        """The elements at all corners, 0 outside."""
+    def elements(self, coordinates, mask=None):
+        """Of the grid's numbers along each dimension, the elements that places are sampled from: (number in the plane (i32),
+        number (i64) behind that, where there is one, the taps along each dimension)."""
         builder = self.builder
-        return [
-            builder.gather(builder.offset(plane, row * self.width + column), first, inside)
-            for row, column, inside in corners
-        ]
+        found = []
+        for taps in itertools.product(*(self.taps(x, n) for x, n in zip(coordinates, self.lengths))):
+            first, behind, inside = taps[0].first, builder.constant(taps[0].behind), taps[0].inside
+            for tap, length in zip(taps[1:], self.whole_lengths[1:]):
+                first = first * builder.splat(builder.convert(length, "i32"), self.form.lanes) + tap.first
+                behind, inside = behind * length + tap.behind, inside & tap.inside
+            found.append((first, behind, inside if mask is None else inside & mask, taps))
+        return found
+
+    def gathered(self, plane, elements):
+        """The elements' values, 0 outside."""
+        builder = self.builder
+        return [builder.gather(builder.offset(plane, behind), first, inside) for first, behind, inside, _ in elements]
 
 
-def _sizes(*names):
-    return [(name, "i64") for name in names]
+def _sizes(form, *names):
+    return [(name, "i64") for name in ("samples", "channels", *_LENGTHS[-form.dimensions :], "points", *names)]
+
+
+_LENGTHS = "depth", "height", "width"
+
+
+def _weight(taps):
+    """The weight of an element; None for the nearest."""
+    return None if taps[0].weight is None else reduce(mul, [tap.weight for tap in taps])
 
 
 def forward_program(form):
-    """``(input, grid, found, samples, channels, height, width, points, share)``: a chunk for ``share`` points."""
+    """``(input, grid, found, samples, channels, *lengths, points, share)``: a chunk for ``share`` points."""
     kind = f"{form.scalar}*"
-    sizes = _sizes("samples", "channels", "height", "width", "points", "share")
-    builder = Builder("grid_samples", [("input", kind), ("grid", kind), ("found", kind), *sizes])
-    input, grid, found, samples, channels, height, width, points, share = builder.parameters
-    sampled = _Points(builder, form, height, width)
+    builder = Builder("grid_samples", [("input", kind), ("grid", kind), ("found", kind), *_sizes(form, "share")])
+    input, grid, found, samples, channels, *lengths, points, share = builder.parameters
+    sampled = _Points(builder, form, lengths)
+    volume = reduce(mul, lengths)
 
     def vector(sample, numbers, index, mask, rest):
-        places = [sampled.place(x, n)[0] for x, n in zip(sampled.loaded(numbers, index, rest), sampled.lengths)]
-        first, corners, beyond = sampled.corners(*places, mask)
+        elements = sampled.elements(sampled.loaded(numbers, index, rest), mask)
+        weights = [_weight(taps) for *_, taps in elements]
         with builder.loop(0, channels) as channel:
             plane = sample * channels + channel.index
-            values = sampled.gathered(builder.offset(input, plane * (height * width)), first, corners)
-            builder.store(_between(values, beyond), found, plane * points + index, mask)
+            values = sampled.gathered(builder.offset(input, plane * volume), elements)
+            builder.store(_between(values, weights), found, plane * points + index, mask)
 
     _over_points(builder, form, grid, samples, points, share, vector)
     return Program("grid_samples", [builder.function])
@@ -142,97 +199,88 @@ def _over_points(builder, form, grid, samples, points, share, vector):
     with builder.parallel(samples * pieces) as chunk:
         sample, begin = chunk // pieces, chunk % pieces * share
         end = builder.minimum(begin + share, points)
-        numbers = builder.offset(grid, sample * points * 2)
+        numbers = builder.offset(grid, sample * points * form.dimensions)
         builder.for_lanes(
             begin, end, form.lanes,
             lambda index, mask, _: vector(sample, numbers, index, mask, None if mask is None else end - index),
         )  # fmt: skip
 
 
-def _between(values, beyond):
-    """Of the values at corners, the one at a place so far beyond the first of them."""
-    if beyond is None:
+def _between(values, weights):
+    """The sum of the values by their weights."""
+    if weights[0] is None:
         return values[0]
-    total, *others = (value * weight for value, weight in zip(values, _weights(beyond)))
+    total, *others = (value * weight for value, weight in zip(values, weights))
     for term in others:
         total = total + term
     return total
 
 
-def _weights(beyond):
-    """The weights of the corners."""
-    down, right = beyond
-    up, left = 1.0 - down, 1.0 - right
-    return [up * left, up * right, down * left, down * right]
-
-
 def grid_gradient_program(form):
-    """``(grad, input, grid, found, samples, channels, height, width, points, share)`` of lines: as `forward_program`."""
+    """``(grad, input, grid, found, samples, channels, *lengths, points, share)``, of no nearest elements: as
+    `forward_program`."""
     kind = f"{form.scalar}*"
-    sizes = _sizes("samples", "channels", "height", "width", "points", "share")
     arrays = [(name, kind) for name in ("grad", "input", "grid", "found")]
-    builder = Builder("grid_samples_grid_gradient", [*arrays, *sizes])
-    grad, input, grid, found, samples, channels, height, width, points, share = builder.parameters
-    sampled = _Points(builder, form, height, width)
-    zero = builder.constant(0, f"{form.scalar}x{form.lanes}")
+    builder = Builder("grid_samples_grid_gradient", [*arrays, *_sizes(form, "share")])
+    grad, input, grid, found, samples, channels, *lengths, points, share = builder.parameters
+    sampled = _Points(builder, form, lengths)
+    zero, volume = builder.constant(0, f"{form.scalar}x{form.lanes}"), reduce(mul, lengths)
 
     def vector(sample, numbers, index, mask, rest):
-        both = [sampled.place(x, n) for x, n in zip(sampled.loaded(numbers, index, rest), sampled.lengths)]
-        first, corners, (down, right) = sampled.corners(*(place for place, _ in both), mask)
-        with builder.loop(0, channels, 1, [zero, zero]) as channel:
+        elements = sampled.elements(sampled.loaded(numbers, index, rest), mask)
+        slopes = []  # of the weights along each dimension
+        for axis in range(form.dimensions):
+            factors = [[t.rise if i == axis else t.weight for i, t in enumerate(taps)] for *_, taps in elements]
+            slopes.append([reduce(mul, each) for each in factors])
+        with builder.loop(0, channels, 1, [zero] * form.dimensions) as channel:
             plane = sample * channels + channel.index
-            values = sampled.gathered(builder.offset(input, plane * (height * width)), first, corners)
-            north_west, north_east, south_west, south_east = values
+            values = sampled.gathered(builder.offset(input, plane * volume), elements)
             flow = builder.load(grad, plane * points + index, form.lanes, mask)
-            by_row = (south_west - north_west) * (1.0 - right) + (south_east - north_east) * right
-            by_column = (north_east - north_west) * (1.0 - down) + (south_east - south_west) * down
-            channel.carry = [builder.fma(flow, by, total) for by, total in zip((by_row, by_column), channel.carry)]
-        slopes = [total * slope for total, (_, slope) in zip(channel.results, both)]
-        sampled.store(*slopes, builder.offset(found, sample * points * 2), index, rest)
+            channel.carry = [
+                builder.fma(flow, _between(values, each), total) for each, total in zip(slopes, channel.carry)
+            ]
+        sampled.store(channel.results, builder.offset(found, sample * points * form.dimensions), index, rest)
 
     _over_points(builder, form, grid, samples, points, share, vector)
     return Program("grid_samples_grid_gradient", [builder.function])
 
 
 def input_gradient_program(form):
-    """``(grad, grid, found, parts, targets, samples, channels, height, width, points, group)``: a chunk for ``group``
-    channels of a sample.
+    """``(grad, grid, found, parts, targets, samples, channels, *lengths, points, group)``: a chunk for ``group`` channels of
+    a sample.
 
     What a vector of points adds to a plane is laid down in ``parts``, to which elements in ``targets``: they may meet
     there, so numbers are added one after the other, those outside as zeros.
     """
     kind, lanes = f"{form.scalar}*", form.lanes
     arrays = [(name, kind) for name in ("grad", "grid", "found", "parts")]
-    sizes = _sizes("samples", "channels", "height", "width", "points", "group")
-    builder = Builder("grid_samples_input_gradient", [*arrays, ("targets", "i32*"), *sizes])
-    grad, grid, found, parts, targets, samples, channels, height, width, points, group = builder.parameters
-    sampled = _Points(builder, form, height, width)
-    area, volume = CORNERS * lanes, height * width
+    builder = Builder("grid_samples_input_gradient", [*arrays, ("targets", "i32*"), *_sizes(form, "group")])
+    grad, grid, found, parts, targets, samples, channels, *lengths, points, group = builder.parameters
+    sampled = _Points(builder, form, lengths)
+    area, volume = form.elements * lanes, reduce(mul, lengths)
     groups = (channels + (group - 1)) // group
     with builder.parallel(samples * groups) as chunk:
         sample, low = chunk // groups, chunk % groups * group
         high = builder.minimum(low + group, channels)
         first_plane, end_plane = sample * channels + low, sample * channels + high
-        numbers = builder.offset(grid, sample * points * 2)
+        numbers = builder.offset(grid, sample * points * form.dimensions)
         my_parts, my_targets = (builder.offset(own, builder.worker() * area) for own in (parts, targets))
         builder.clear(builder.offset(found, first_plane * volume), (end_plane - first_plane) * volume, lanes)
 
         def vector(index, mask, _):
-            pair = sampled.loaded(numbers, index, None if mask is None else points - index)
-            places = [sampled.place(x, n)[0] for x, n in zip(pair, sampled.lengths)]
-            first, corners, beyond = sampled.corners(*places, mask)
-            for i, (row, column, inside) in enumerate(corners):
-                further = row * width + column
-                target = first + builder.convert(further, "i32") if row or column else first
+            coordinates = sampled.loaded(numbers, index, None if mask is None else points - index)
+            elements = sampled.elements(coordinates, mask)
+            weights = [_weight(taps) for *_, taps in elements]
+            for i, (first, behind, inside, _) in enumerate(elements):
+                target = first + builder.splat(builder.convert(behind, "i32"), lanes)
                 builder.store(builder.select(inside, target, 0), my_targets, i * lanes)
-            weights = None if beyond is None else _weights(beyond)
             with builder.loop(first_plane, end_plane) as each:
                 flow = builder.load(builder.offset(grad, each.index * points), index, lanes, mask)
-                for i, (_, _, inside) in enumerate(corners):
-                    part = flow if weights is None else flow * weights[i]
+                for i, ((_, _, inside, _), weight) in enumerate(zip(elements, weights)):
+                    part = flow if weight is None else flow * weight
                     builder.store(builder.select(inside, part, 0.0), my_parts, i * lanes)
                 plane = builder.offset(found, each.index * volume)
-                _add_one_by_one(builder, plane, my_parts, my_targets, len(corners), lanes)
+                _add_one_by_one(builder, plane, my_parts, my_targets, len(elements), lanes)
 
         builder.for_lanes(0, points, lanes, vector)
     return Program("grid_samples_input_gradient", [builder.function])

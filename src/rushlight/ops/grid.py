@@ -79,17 +79,18 @@ def _aligned(align_corners):
 def _places(m, grid, length, padding_mode, align_corners):
     """Pixel coordinates of normalised grid coordinates along one dimension, and how fast they grow with those.
 
-    Of arrays (``m`` is NumPy) or Tensors (``m`` is `functions`). Padding brings them inside, NaN to 0; on the border itself
-    they do not grow.
+    Of arrays (``m`` is NumPy) or Tensors (``m`` is `functions`). Padding brings them inside.
     """
-    last = length - 1
-    scale = (last if align_corners else length) / 2
+    scale = (length - 1 if align_corners else length) / 2
     x = (grid + 1) * scale
     if not align_corners:
         x = x - 0.5
-    if padding_mode == "zeros":
-        return x, scale
-    slope = scale
+    return (x, scale) if padding_mode == "zeros" else _held(m, x, length, padding_mode, align_corners, scale)
+
+
+def _held(m, x, length, padding_mode, align_corners, scale=1.0):
+    """Pixel coordinates brought inside, NaN to 0, and how fast they grow then: on the border itself they do not."""
+    last, slope = length - 1, scale
     if padding_mode == "reflection":
         low, span = (0.0, last) if align_corners else (-0.5, length)
         x = x - low
@@ -122,12 +123,10 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         )
     align = _aligned(align_corners)
     _check_grid(input, grid, mode)
-    if mode == "bicubic":
-        return _sample_cubic(input, grid, padding_mode, align)
     return functions.grid_samples(input, grid, mode, padding_mode, align)
 
 
-# ---------------------------------------------------------------- bilinear and nearest
+# ---------------------------------------------------------------- operations
 
 
 _OPTIONS = "str mode, str padding_mode, bool align_corners"
@@ -136,14 +135,13 @@ _OPTIONS = "str mode, str padding_mode, bool align_corners"
 @op(f"grid_samples(Tensor input, Tensor grid, {_OPTIONS}) -> Tensor",
     names=(), node=lambda input, *others: f"GridSampler{input.ndim - 2}DBackward0")  # fmt: skip
 class grid_samples:
-    """`grid_sample` by the nearest elements, or by lines between neighbours."""
+    """`grid_sample` by the nearest elements, or by lines or cubics between neighbours."""
 
     def forward(input, grid, mode, padding_mode, align_corners):
-        places, _ = _all_places(grid, input.shape[2:], padding_mode, align_corners)
         found = 0
-        for at, weights, _ in _neighbours(places, mode):
+        for at, weights, _ in _neighbours(np, widened(grid), input.shape[2:], mode, padding_mode, align_corners):
             value = _elements(input, at)
-            found = found + (value * np.multiply.reduce(weights)[:, None] if weights else value)
+            found = found + (value if weights[0] is None else value * np.multiply.reduce(weights)[:, None])
         return found.astype(input.dtype, copy=False)
 
     def d_input(grad, input_shape, grid, mode, padding_mode, align_corners):
@@ -165,11 +163,10 @@ class grid_samples_input_gradient:
     def forward(grad, grid, lengths, mode, padding_mode, align_corners):
         samples, channels = grad.shape[:2]
         volume, planes = math.prod(lengths), np.arange(samples * channels).reshape(samples, channels, 1)
-        places, _ = _all_places(grid, lengths, padding_mode, align_corners)
         wide, found = widened(grad), np.zeros(planes.size * volume)
-        for at, weights, _ in _neighbours(places, mode):
+        for at, weights, _ in _neighbours(np, widened(grid), lengths, mode, padding_mode, align_corners):
             flat, inside = _positions(at, lengths)
-            parts = wide * np.multiply.reduce(weights)[:, None] if weights else wide
+            parts = wide if weights[0] is None else wide * np.multiply.reduce(weights)[:, None]
             parts = np.where(inside[:, None], parts, 0)
             index = planes * volume + flat.reshape(samples, 1, flat[:1].size)
             found += np.bincount(index.ravel(), parts.ravel(), found.size)
@@ -179,7 +176,7 @@ class grid_samples_input_gradient:
         # The same at any input.
         input = functions.zeros((*grad.shape[:2], *lengths), dtype=grad.dtype)
         found = functions.differentiate_gradient(
-            lambda x, g: _lines_formula(x, g, mode, padding_mode, align_corners), (input, grid), grad, (grads[0], None)
+            lambda x, g: _formula(x, g, mode, padding_mode, align_corners), (input, grid), grad, (grads[0], None)
         )
         return found[0], found[2]
 
@@ -196,24 +193,22 @@ class grid_samples_grid_gradient:
     def forward(grad, input, grid, mode, padding_mode, align_corners):
         if mode == "nearest":
             return np.zeros(grid.shape, grid.dtype)
-        places, slopes = _all_places(grid, input.shape[2:], padding_mode, align_corners)
-        corners = {sides: (_elements(input, at), weights) for at, weights, sides in _neighbours(places, mode)}
-        found = np.empty(grid.shape, widened(grid).dtype)
-        for axis, slope in enumerate(slopes):
-            rise = 0
-            for sides, (value, weights) in corners.items():
-                if not sides[axis]:
-                    beyond, _ = corners[*sides[:axis], 1, *sides[axis + 1 :]]
-                    others = np.multiply.reduce((*weights[:axis], *weights[axis + 1 :]))
-                    rise = rise + (beyond - value) * others[:, None]
-            found[..., -1 - axis] = (widened(grad) * rise).sum(1) * slope
+        wide, climbs = widened(grid), [0] * grid.shape[-1]  # how fast the results grow with the grid's numbers
+        for at, weights, rises in _neighbours(np, wide, input.shape[2:], mode, padding_mode, align_corners):
+            value = _elements(input, at)
+            for axis, rise in enumerate(rises):
+                others = (*weights[:axis], *weights[axis + 1 :])
+                climbs[axis] = climbs[axis] + value * (rise * np.multiply.reduce(others))[:, None]
+        found = np.empty(grid.shape, wide.dtype)
+        for axis, climb in enumerate(climbs):
+            found[..., -1 - axis] = (widened(grad) * climb).sum(1)
         return found.astype(grid.dtype, copy=False)
 
     def gradients(grads, grad, input, grid, mode, padding_mode, align_corners, needs):
         if mode == "nearest":
             return None, None, None
         return functions.differentiate_gradient(
-            lambda x, g: _lines_formula(x, g, mode, padding_mode, align_corners), (input, grid), grad, (None, grads[0])
+            lambda x, g: _formula(x, g, mode, padding_mode, align_corners), (input, grid), grad, (None, grads[0])
         )
 
     def samples():
@@ -227,26 +222,47 @@ def _sample_calls():
     for shape, out, *options in (
         ((2, 3, 4, 5), (3, 4), "bilinear", "zeros", False),
         ((1, 2, 3, 4, 3), (3, 2, 2), "bilinear", "reflection", True),
+        ((1, 2, 5, 4), (3, 2), "bicubic", "border", False),
     ):
         grid = draw.uniform(-1.2, 1.2, (shape[0], *out, len(out)))
         yield (draw.standard_normal(shape), grid, draw.standard_normal((*shape[:2], *out)), *options)
 
 
-def _all_places(grid, lengths, padding_mode, align_corners):
-    """`_places` along each dimension: all coordinates, all slopes."""
-    axes = zip(_axes(widened(grid)), lengths)
-    return zip(*(_places(np, x, n, padding_mode, align_corners) for x, n in axes))
+def _neighbours(m, grid, lengths, mode, padding_mode, align_corners):
+    """(coordinates, weights, how fast these grow with the grid's numbers: of each along each dimension) of the elements that
+    the points of a grid are sampled from; no weights (None) of the nearest. ``m`` as of `_places`."""
+    taps = [_taps(m, x, n, mode, padding_mode, align_corners) for x, n in zip(_axes(grid), lengths)]
+    for each in itertools.product(*taps):
+        yield zip(*each)
 
 
-def _neighbours(places, mode):
-    """(coordinates, weights along each dimension, on which side each lies) of the elements that places are sampled from."""
+def _taps(m, x, length, mode, padding_mode, align_corners):
+    """The (coordinate, weight, growth of the weight) of each element along a dimension."""
+    if mode == "bicubic":
+        place, scale = _places(m, x, length, "zeros", align_corners)
+        below = m.floor(place)
+        return [
+            _cubic_tap(m, below, place - below, o, length, padding_mode, align_corners, scale) for o in range(-1, 3)
+        ]
+    place, slope = _places(m, x, length, padding_mode, align_corners)
     if mode == "nearest":
-        yield [np.rint(p) for p in places], None, None
-        return
-    below = [np.floor(p) for p in places]
-    for sides in itertools.product((0, 1), repeat=len(places)):
-        weights = [p - b if side else 1 - (p - b) for p, b, side in zip(places, below, sides)]
-        yield [b + side for b, side in zip(below, sides)], weights, sides
+        return [(m.round(place), None, None)]
+    below = m.floor(place)
+    beyond = place - below
+    return [(below, 1 - beyond, -slope), (below + 1, beyond, slope)]
+
+
+def _cubic_tap(m, below, beyond, offset, length, padding_mode, align_corners, scale, a=-0.75):
+    """The neighbour ``offset`` (-1 to 2) of a place ``beyond`` behind its floor, by Keys' cubic kernel."""
+    place = below + offset
+    if padding_mode != "zeros":
+        place, _ = _held(m, place, length, padding_mode, align_corners)
+    x = abs(beyond - offset)
+    if offset in (0, 1):
+        weight, rise = ((a + 2) * x - (a + 3)) * x * x + 1, (3 * (a + 2) * x - 2 * (a + 3)) * x
+    else:
+        weight, rise = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a, (3 * a * x - 10 * a) * x + 8 * a
+    return place, weight, (rise if offset < 1 else -rise) * scale
 
 
 def _positions(places, lengths):
@@ -271,20 +287,13 @@ def _elements(input, places):
 # ---------------------------------------------------------------- formulas of Tensors
 
 
-def _lines_formula(input, grid, mode, padding_mode, align):
+def _formula(input, grid, mode, padding_mode, align):
     """`grid_samples`, of operations that can be differentiated again."""
-    lengths = tuple(input.shape[2:])
-    places = [_places(functions, x, n, padding_mode, align)[0] for x, n in zip(_axes(grid), lengths)]
-    if mode == "nearest":
-        return _fetch(input, [p.round() for p in places], lengths)
-    below = [p.floor() for p in places]
-    total = None
-    for corner in itertools.product((0, 1), repeat=len(lengths)):
-        weight = None
-        for p, b, side in zip(places, below, corner):
-            part = (p - b) if side else (b + 1 - p)
-            weight = part if weight is None else weight * part
-        value = _fetch(input, [b + side for b, side in zip(below, corner)], lengths) * weight.unsqueeze(1)
+    lengths, total = tuple(input.shape[2:]), None
+    for at, weights, _ in _neighbours(functions, grid, lengths, mode, padding_mode, align):
+        value = _fetch(input, at, lengths)
+        if weights[0] is not None:
+            value = value * math.prod(weights[1:], start=weights[0]).unsqueeze(1)
         total = value if total is None else total + value
     return total
 
@@ -342,37 +351,3 @@ def _fetch(input, places, lengths):
     found = input.reshape(samples, channels, math.prod(lengths)).gather(2, index)
     found = found.reshape(samples, channels, *flat.shape[1:])
     return functions.where(inside.unsqueeze(1), found, 0.0)
-
-
-def _sample_cubic(input, grid, padding_mode, align):
-    lengths = tuple(input.shape[2:])
-    places = [_places(functions, x, n, "zeros", align)[0] for x, n in zip(_axes(grid), lengths)]
-    below = [p.floor().detach() for p in places]
-    total = None
-    for offsets in itertools.product(range(-1, 3), repeat=2):
-        weight = None
-        for p, b, offset in zip(places, below, offsets):
-            part = _cubic_weight(p - b, offset)
-            weight = part if weight is None else weight * part
-        at = [b + offset for b, offset in zip(below, offsets)]
-        if padding_mode != "zeros":
-            at = [_hold(a, n, padding_mode, align) for a, n in zip(at, lengths)]
-        value = _fetch(input, at, lengths) * weight.unsqueeze(1)
-        total = value if total is None else total + value
-    return total
-
-
-def _hold(place, length, padding_mode, align):
-    """Integer coordinates brought inside by clamping or reflection."""
-    if padding_mode == "border":
-        return place.clamp(0, length - 1)
-    back = place / max(length - 1, 1) * 2 - 1 if align else (place * 2 + 1) / length - 1
-    return _places(functions, back, length, padding_mode, align)[0].round()
-
-
-def _cubic_weight(t, offset):
-    """Keys' cubic kernel for the neighbour ``offset`` (-1 to 2) of a place ``t`` after its floor."""
-    x, a = (t - offset).abs(), -0.75
-    if offset in (0, 1):
-        return ((a + 2) * x - (a + 3)) * x * x + 1
-    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
