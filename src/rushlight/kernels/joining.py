@@ -162,7 +162,7 @@ def _joined(arrays, joined, before, behind):
             return NotImplemented
         pitches = None if joined < 0 else _pitches(arrays, joined, inner, starts)
         if pitches is None and first.size >= _APART:
-            return _written(arrays, joined, axis)
+            return _written(arrays, joined, len(before))
         if pitches is None:
             arrays = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in arrays]
             if not begins(arrays, joined, inner, starts):
