@@ -84,7 +84,8 @@ def test_programs_of_all_widths(lanes, copies):
     strides = [stride // 4 for stride in given.strides[:2]]
     program = gradients_program("f32", lanes, (2, 2), 3, copies, 2)
     flat = [array.reshape(-1) for array in (*arrays, *results)]
-    interpret(program, *flat, steps * rows, rows, rows, units, features, width, width, *strides, 2, 1, 3, 2, workers=2)
+    counts = steps * rows, rows, rows, units, features, width, width, units
+    interpret(program, *flat, *counts, *strides, 2, 1, 3, 2, workers=2)
     expected = expected_gradients(sums, outputs, hidden, False, True, input, other)
     for found, right in zip(results, expected, strict=True):
         np.testing.assert_allclose(found, right, atol=1e-5)

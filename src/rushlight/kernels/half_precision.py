@@ -24,7 +24,7 @@ def by_single_precision(*exact):
             if len(kinds) != 1:
                 return found
             (kind,) = kinds
-            found = kernel(*(_converted(a, np.float32) if _is_half(a) else a for a in arguments))
+            found = kernel(*(converted(a, np.float32) if _is_half(a) else a for a in arguments))
             if found is NotImplemented:
                 return found
             if isinstance(found, np.ndarray):
@@ -42,10 +42,10 @@ def _is_half(argument):
 
 def _rounded(result, dtype):
     """A result in half precision where it is an array of float32; None and positions as they are."""
-    return _converted(result, dtype) if isinstance(result, np.ndarray) and result.dtype == np.float32 else result
+    return converted(result, dtype) if isinstance(result, np.ndarray) and result.dtype == np.float32 else result
 
 
-def _converted(array, dtype):
+def converted(array, dtype):
     """A copy in another dtype, its dimensions in the same order in memory."""
     out = np.empty_like(array, dtype)
     if copy(array, out=out) is NotImplemented:

@@ -15,7 +15,7 @@ from .kernel import compiled, pool
 from .matmul import product
 from .recurrent_cells import CELLS
 from .recurrent_gradients import parameter_gradients, pitch_of
-from .recurrent_programs import pointer_names, stride_names
+from .recurrent_programs import compute_scalar, pointer_names, stride_names
 from .recurrent_tiles import blocks_of_scratch, packed_words, tile_program
 from .recurrent_vectors import PANEL_VECTORS, TILE_ROWS, gates_of_sums, vector_program
 from .routing import kernel_for
@@ -71,11 +71,11 @@ class _Plan:
         return compiled(key, lambda: tile_program(kind, backward, absent))
 
     def _with_vectors(self, kind, backward, scalar, rows, size, inputs, absent, threads):
-        lanes, gates = host.lanes(NUMPY[scalar].itemsize), CELLS[kind].gates
+        lanes, gates = host.lanes(NUMPY[compute_scalar(scalar)].itemsize), CELLS[kind].gates
         vectors, sums = -(-size // lanes), gates_of_sums(kind, backward)
         panels, work = -(-vectors // PANEL_VECTORS), rows * size * size * gates
         pitch = sums * PANEL_VECTORS * lanes
-        packed = panels * pitch * (size * (gates if backward else 1) + inputs)
+        packed = panels * pitch * (size * (gates if backward else 1) + inputs) // (2 if scalar == "bf16" else 1)
         by_rows = _by_rows(gates, scalar, rows, size, inputs, threads)
         if by_rows:
             self.blocks = 1 if work < _ALONE else min(threads, rows)
@@ -123,7 +123,7 @@ def _run(kind, backward, given, steps, rows, size, reverse, inputs=0):
     weight = given["weight"]
     absent = tuple([name for name, array in given.items() if array is None])
     plan = _plan(kind, backward, scalar_of(weight.dtype), rows, size, inputs, absent, settings.get_num_threads())
-    work = scratch("recurrent", plan.packed + plan.scratch_size * pool().scratch_areas, weight.dtype)
+    work = scratch("recurrent", plan.packed + plan.scratch_size * pool().scratch_areas, _compute_dtype(weight.dtype))
     given["packed"], given["scratch"] = work, work[plan.packed :]
     strides, itemsize = [], weight.itemsize
     for name in plan.strided:
@@ -140,10 +140,18 @@ def _readable(array):
     return np.ascontiguousarray(array)
 
 
-def _fits(*arrays):
-    """Whether all arrays hold numbers of one type that there are programs for."""
-    dtype = arrays[0].dtype
-    return dtype in (np.float32, np.float64) and all(a is None or a.dtype == dtype for a in arrays) and arrays[0].size
+def _fits(weight, *arrays):
+    """Whether all arrays hold numbers of one type that there are programs for: of bfloat16, where pairs are multiplied, and
+    the hidden states are a whole number of them."""
+    dtype = weight.dtype
+    if not all(a is None or (a.dtype == dtype and a.size) for a in arrays):
+        return False
+    scalar = scalar_of(dtype)
+    return scalar in ("f32", "f64") or (scalar == "bf16" and weight.shape[1] % 2 == 0 and host.has_dots())
+
+
+def _compute_dtype(dtype):
+    return NUMPY[compute_scalar(scalar_of(dtype))]
 
 
 def _contiguous(array):
@@ -154,7 +162,7 @@ def _contiguous(array):
 @kernel_for("lstm_layer")
 @by_single_precision()
 def lstm_layer(gates, hidden, cell, weight, reverse):
-    if not _fits(gates, hidden, cell, weight):
+    if not _fits(weight, gates, hidden, cell):
         return NotImplemented
     steps, rows, width = gates.shape
     given = {"gates": _readable(gates), "weight": _contiguous(weight)}
@@ -164,7 +172,7 @@ def lstm_layer(gates, hidden, cell, weight, reverse):
 @kernel_for("gru_layer")
 @by_single_precision()
 def gru_layer(gates, hidden, weight, bias, reverse):
-    if not _fits(gates, hidden, weight, bias):
+    if not _fits(weight, gates, hidden, bias):
         return NotImplemented
     steps, rows, width = gates.shape
     size = width // 3
@@ -179,7 +187,7 @@ def gru_layer(gates, hidden, weight, bias, reverse):
 @kernel_for("rnn_layer")
 @by_single_precision()
 def rnn_layer(gates, hidden, weight, rectified, reverse):
-    if not _fits(gates, hidden, weight):
+    if not _fits(weight, gates, hidden):
         return NotImplemented
     steps, rows, size = gates.shape
     outputs = np.empty(gates.shape, gates.dtype)
@@ -204,7 +212,7 @@ def _internal(shape, dtype):
 
 def _carry(like):
     """Zeros of the shape of a state, for what flows from step to step beside the sums; good until the next call."""
-    found = scratch("recurrent_carry", like.size, like.dtype)[: like.size]
+    found = scratch("recurrent_carry", like.size, _compute_dtype(like.dtype))[: like.size]
     found.fill(0)
     return found.reshape(like.shape)
 
@@ -224,7 +232,7 @@ def _run_lstm_backward(
 ):
     """The gradients of the gates' sums, of both weights and a bias (None without an input) and, if wanted, of both states;
     NotImplemented without a program."""
-    if d_values is not None or not _fits(values, d_outputs, d_cells, hidden, cell, weight):
+    if d_values is not None or not _fits(weight, values, d_outputs, d_cells, hidden, cell):
         return NotImplemented
     steps, rows, size = outputs.shape
     weight, outputs = _contiguous(weight), _contiguous(outputs)
@@ -236,7 +244,7 @@ def _run_lstm_backward(
     given |= {"sums": sums, "carry": carry, "d_hidden": d_hidden}
     _run("lstm", True, given, steps, rows, size, reverse)
     d_w_hh, d_w_ih, d_bias, _ = parameter_gradients(sums, outputs, hidden, reverse, input is not None, _readable(input))
-    return sums, d_w_ih, d_w_hh, d_bias, *((d_hidden, carry.copy()) if states else ())
+    return sums, d_w_ih, d_w_hh, d_bias, *((d_hidden, carry.astype(weight.dtype)) if states else ())
 
 
 def _projected(input, weight, biases):
@@ -266,19 +274,32 @@ def _last(states, reverse):
 
 def _run_lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
     biases = [_contiguous(bias) for bias in (b_ih, b_hh) if bias is not None]
-    if not _fits(input, hidden, cell, w_ih, w_hh, *biases):
+    if not _fits(w_hh, input, hidden, cell, w_ih, *biases):
         return NotImplemented
     (steps, rows, inputs), size, dtype = input.shape, w_hh.shape[1], input.dtype
     hidden, cell = _or_zeros(hidden, rows, w_hh), _or_zeros(cell, rows, w_hh)
     if _tiles_pay(scalar_of(dtype), rows, size):
         at_once = _fits_cache(4, size, inputs)
+    elif dtype.itemsize == 2:  # only so the input's part of the gates is not rounded
+        at_once = rows >= _INPUT_ROWS or inputs <= 2 * size
+        input, w_ih = _even(input), _even(w_ih)
     else:
         at_once = rows >= _INPUT_ROWS and inputs <= 2 * size
     if not at_once:
         return lstm_layer(_projected(input, _contiguous(w_ih), biases), hidden, cell, w_hh, reverse)
     given = {"input": _readable(input), "w_ih": _contiguous(w_ih), "weight": _contiguous(w_hh)}
     given |= {"bias": sum(biases[1:], biases[0]) if biases else None}
-    return _run_lstm("lstm_sequence", given, hidden, cell, steps, rows, size, reverse, inputs)
+    return _run_lstm("lstm_sequence", given, hidden, cell, steps, rows, size, reverse, input.shape[2])
+
+
+def _even(array):
+    """The array, with zeros as one more column where it has an odd number of them: whole pairs."""
+    columns = array.shape[-1]
+    if columns % 2 == 0:
+        return array
+    found = np.zeros((*array.shape[:-1], columns + 1), array.dtype)
+    found[..., :columns] = array
+    return found
 
 
 def _or_zeros(state, rows, weight):
@@ -300,13 +321,13 @@ def _run_lstm(kind, given, hidden, cell, steps, rows, size, reverse, inputs=0):
 @by_single_precision()
 def lstm_sequence_backward(*arguments):
     input, weight = arguments[-2], arguments[5]
-    return _run_lstm_backward(*arguments) if _fits(input, weight) else NotImplemented
+    return _run_lstm_backward(*arguments) if _fits(weight, input) else NotImplemented
 
 
 @kernel_for("gru_sequence")
 @by_single_precision()
 def gru_sequence(input, hidden, w_ih, w_hh, b_ih, b_hh, reverse):
-    if not _fits(input, w_ih, w_hh, b_ih, b_hh, hidden):
+    if not _fits(w_hh, input, w_ih, b_ih, b_hh, hidden):
         return NotImplemented
     gates = _projected(input, _contiguous(w_ih), [] if b_ih is None else [_contiguous(b_ih)])
     outputs, values, inner = gru_layer(gates, _or_zeros(hidden, input.shape[1], w_hh), w_hh, b_hh, reverse)
@@ -327,13 +348,13 @@ def gru_layer_backward(*arguments):
 @by_single_precision()
 def gru_sequence_backward(*arguments):
     input, weight = arguments[-2], arguments[4]
-    return _run_gru_backward(*arguments) if _fits(input, weight) else NotImplemented
+    return _run_gru_backward(*arguments) if _fits(weight, input) else NotImplemented
 
 
 def _run_gru_backward(d_outputs, d_values, d_inner, hidden, weight, outputs, values, inner, reverse, input, states):
     """The gradients of the gates, of both weights and both biases (None for the input's without one) and, if wanted, of the
     first state; NotImplemented without a program."""
-    if d_values is not None or d_inner is not None or not _fits(values, d_outputs, hidden, weight):
+    if d_values is not None or d_inner is not None or not _fits(weight, values, d_outputs, hidden):
         return NotImplemented
     steps, rows, size = outputs.shape
     weight, outputs, hidden = _contiguous(weight), _contiguous(outputs), _or_zeros(hidden, rows, weight)
@@ -354,7 +375,7 @@ def _run_gru_backward(d_outputs, d_values, d_inner, hidden, weight, outputs, val
 @by_single_precision()
 def rnn_sequence(input, hidden, w_ih, w_hh, b_ih, b_hh, rectified, reverse):
     biases = [_contiguous(bias) for bias in (b_ih, b_hh) if bias is not None]
-    if not _fits(input, w_ih, w_hh, hidden, *biases):
+    if not _fits(w_hh, input, w_ih, hidden, *biases):
         return NotImplemented
     gates = _projected(input, _contiguous(w_ih), biases)
     outputs = rnn_layer(gates, _or_zeros(hidden, input.shape[1], w_hh), w_hh, rectified, reverse)
@@ -375,13 +396,13 @@ def rnn_layer_backward(*arguments):
 @by_single_precision()
 def rnn_sequence_backward(*arguments):
     input, weight = arguments[-2], arguments[2]
-    return _run_rnn_backward(*arguments) if _fits(input, weight) else NotImplemented
+    return _run_rnn_backward(*arguments) if _fits(weight, input) else NotImplemented
 
 
 def _run_rnn_backward(grad, hidden, weight, outputs, rectified, reverse, input, states):
     """The gradients of the sums, of both weights and a bias (None without an input) and, if wanted, of the first state;
     NotImplemented without a program."""
-    if not _fits(outputs, grad, hidden, weight):
+    if not _fits(weight, outputs, grad, hidden):
         return NotImplemented
     steps, rows, size = outputs.shape
     weight, outputs, hidden = _contiguous(weight), _contiguous(outputs), _or_zeros(hidden, rows, weight)

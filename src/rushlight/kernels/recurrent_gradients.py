@@ -1,7 +1,7 @@
 """The gradients of a recurrent layer's parameters, from those of the gates' sums: two products and column sums in one run.
 
 Both products add up over all steps and samples: of the gradients of the sums with the states before (the first step's are
-the initial ones, which lie elsewhere), and with the input.
+the initial ones, which lie elsewhere), and with the input. Rows of bfloat16 numbers are joined in pairs before.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import numpy as np
 
 from . import host, reduce
 from .builder import Builder
+from .half_precision import converted
 from .kernel import compiled
 from .matmul import product
 from .matmul_micro import PLAIN, micro_kernel
+from .matmul_packing import PAIRS, copying
 from .matmul_plan import PANEL_VECTORS, TILE_ROWS
 from .program import Program
+from .recurrent_programs import compute_scalar
 from .scratch import scratch
 from .value_types import NUMPY, scalar_of
 
@@ -27,10 +30,13 @@ _LEAST_CHUNK = 1 << 17  # multiplications that are worth being handed out
 _DEEPEST = 512  # rows of the sums that are multiplied at once
 _BLOCK_COLUMNS = 96  # of the sums, over so many rows: they stay in a second-level cache
 _BIAS_VECTORS = 4  # columns that are added up together
+_PAIRED_WORDS = 1 << 14  # of a chunk
 
-_ARRAYS = "sums first_sums later_sums input_sums hidden before input copied d_w_hh d_w_ih d_bias d_input_bias".split()
+_RESULTS = "d_w_hh", "d_w_ih", "d_bias", "d_input_bias"
+_ARRAYS = (*"sums first_sums later_sums input_sums hidden before input copied".split(), *_RESULTS)
 _NUMBERS = (
-    "rows later_rows first_rows size inputs width pitch input_step input_row state_panels input_panels tiles blocks"
+    "rows later_rows first_rows size inputs width pitch state_row input_step input_row "
+    "state_panels input_panels tiles blocks"
 ).split()
 
 
@@ -46,8 +52,7 @@ class _Plan:
     __slots__ = ("copied_width", "cut", "run")
 
     def __init__(self, scalar, rows, width, size, inputs, copies, biases):
-        itemsize = NUMPY[scalar].itemsize
-        lanes, registers = host.lanes(itemsize), host.vector_registers()
+        lanes, registers = host.lanes(NUMPY[scalar].itemsize), host.vector_registers()
         most = PANEL_VECTORS[registers][0]
         vectors = [-(-columns // lanes) for columns in (size, inputs)]
         panels = [-(-count // most) for count in vectors]
@@ -75,6 +80,8 @@ def parameter_gradients(sums, outputs, hidden, reverse, biased, input=None, inpu
     """
     if host.host().has_tiles and sums.dtype == np.float32:
         return _by_products(sums, outputs, hidden, reverse, biased, input, input_sums)
+    if sums.dtype.itemsize == 2:
+        return _by_pairs(sums, outputs, hidden, reverse, biased, input, input_sums)
     (steps, rows, width), size, dtype = sums.shape, hidden.shape[1], sums.dtype
     itemsize = dtype.itemsize
     inputs = 0 if input is None else input.shape[2]
@@ -82,21 +89,79 @@ def parameter_gradients(sums, outputs, hidden, reverse, biased, input=None, inpu
     if rows == 1:
         input_row = input_step
     copies = steps > 1 and input_step != rows * input_row
-    biases = 0 if not biased else 1 if input_sums is None else 2
+    biases = _count_biases(biased, input_sums)
     plan = _plan(scalar_of(dtype), steps * rows, width, size, inputs, copies, biases)
     first, later = (sums[-1], sums[:-1]) if reverse else (sums[0], sums[1:])
     before = outputs[1:] if reverse else outputs[:-1]
-    d_w_hh = np.empty((width, size), dtype)
-    d_w_ih = None if input is None else np.empty((width, inputs), dtype)
-    d_bias, d_input_bias = (np.empty(width, dtype) if count < biases else None for count in range(2))
+    results = _results(width, size, inputs, biases, dtype)
     copied = scratch("recurrent_input", steps * rows * plan.copied_width, dtype) if copies else None
     plan.run(
-        sums, first, later, sums if input_sums is None else input_sums, hidden, before, input, copied,
-        d_w_hh, d_w_ih, d_bias, d_input_bias,
-        steps * rows, (steps - 1) * rows, rows, size, inputs, width, sums.strides[1] // itemsize,
+        sums, first, later, sums if input_sums is None else input_sums, hidden, before, input, copied, *results,
+        steps * rows, (steps - 1) * rows, rows, size, inputs, width, sums.strides[1] // itemsize, size,
         input_step, input_row, *plan.cut,
     )  # fmt: skip
-    return d_w_hh, d_w_ih, d_bias, d_input_bias
+    return results
+
+
+def _count_biases(biased, input_sums):
+    return 0 if not biased else 1 if input_sums is None else 2
+
+
+def _results(width, size, inputs, biases, dtype):
+    weights = [np.empty((width, columns), dtype) if columns else None for columns in (size, inputs)]
+    return (*weights, *(np.empty(width, dtype) if count < biases else None for count in range(2)))
+
+
+def _by_pairs(sums, outputs, hidden, reverse, biased, input, input_sums):
+    """As `parameter_gradients`, of bfloat16 numbers: the results are added up in float32."""
+    (steps, rows, width), size, dtype = sums.shape, hidden.shape[1], sums.dtype
+    before = np.concatenate([outputs[1:], hidden[None]] if reverse else [hidden[None], outputs[:-1]])
+    inputs = 0 if input is None else input.shape[2]
+    biases, pairs = _count_biases(biased, input_sums), (steps * rows + 1) // 2
+    plan = _plan(PAIRS, pairs, width, size, inputs, False, biases)
+    joined, pitch = _joined("sums", sums)
+    others = joined if input_sums is None else _joined("input_sums", input_sums)[0]
+    states, state_row = _joined("states", before)
+    input, input_row = (None, 0) if input is None else _joined("input", np.ascontiguousarray(input))
+    results = _results(width, size, inputs, biases, NUMPY[compute_scalar(PAIRS)])
+    # The states before all steps lie together here: there is nothing to do for a first one alone.
+    plan.run(
+        joined, joined, joined, others, states, states, input, None, *results,
+        pairs, pairs, 0, size, inputs, width, pitch, state_row, 0, input_row, *plan.cut,
+    )  # fmt: skip
+    return tuple(None if result is None else converted(result, dtype) for result in results)
+
+
+def _joined(name, array):
+    """The rows of (steps, N, columns) numbers, which lie equally far apart, in pairs: words in scratch memory, and how
+    many there are from one pair to the next."""
+    (steps, rows, columns), lanes = array.shape, host.lanes(NUMPY[PAIRS].itemsize)
+    whole = -(-columns // lanes) * lanes
+    pitch, count = pitch_of(whole, NUMPY[PAIRS]), steps * rows
+    found = scratch(f"recurrent_{name}", (count + 1) // 2 * pitch, NUMPY[PAIRS])
+    kernel = compiled(("recurrent_pairs", lanes), lambda: pairs_program(lanes))
+    together = -(-_PAIRED_WORDS // columns) * 2
+    run = kernel.alone if count <= together else kernel.threaded
+    step = array.strides[1 if rows > 1 else 0] // array.itemsize
+    run(array, found, step, pitch, count, columns, together)
+    return found, pitch
+
+
+def pairs_program(lanes):
+    """Entry ``(source, target, step, pitch, rows, columns, together)``: the rows of a matrix, ``step`` apart, joined in pairs
+    that are a ``pitch`` apart; ``together`` (an even number of) rows are a chunk."""
+    join = copying("bf16", PAIRS, lanes, 1)
+    names = ("step", "pitch", "rows", "columns", "together")
+    b = Builder("recurrent_pairs", [("source", "bf16*"), ("target", f"{PAIRS}*"), *((name, "i64") for name in names)])
+    source, target, step, pitch, rows, columns, together = b.parameters
+    with b.parallel((rows + (together - 1)) // together) as chunk:
+        first = chunk * together
+        count = b.minimum(rows - first, together)
+        source, target = b.offset(source, first * step), b.offset(target, first // 2 * pitch)
+        with b.loop(0, columns, lanes) as strip:
+            at = strip.index
+            b.call(join, b.offset(source, at), b.offset(target, at), step, pitch, count, b.minimum(columns - at, lanes))
+    return Program("recurrent_pairs", [join, b.function])
 
 
 def _by_products(sums, outputs, hidden, reverse, biased, input, input_sums):
@@ -140,10 +205,11 @@ class _Writer:
     """Writes the entry; ``widths`` are the vectors in a panel of the states and of the input, ``height`` a tile's rows."""
 
     def __init__(self, scalar, lanes, widths, height, copies, biases):
-        parameters = [(name, f"{scalar}*") for name in _ARRAYS] + [(name, "i64") for name in _NUMBERS]
-        self.builder = Builder("entry", parameters)
+        self.scalar, self.compute = scalar, compute_scalar(scalar)
+        parameters = [(name, f"{self.compute if name in _RESULTS else scalar}*") for name in _ARRAYS]
+        self.builder = Builder("entry", [*parameters, *((name, "i64") for name in _NUMBERS)])
         self.given = dict(zip((*_ARRAYS, *_NUMBERS), self.builder.parameters))
-        self.scalar, self.lanes, self.widths, self.copies, self.biases = scalar, lanes, widths, copies, biases
+        self.lanes, self.widths, self.copies, self.biases = lanes, widths, copies, biases
         self.heights = (height, height - 1) if height > 1 else (height,)
         self.functions = {}
 
@@ -199,8 +265,8 @@ class _Writer:
         builder, given = self.builder, self.given
         product = _Product("d_w_hh", "size", "state_panels", self.widths[0], panel, block)
         with builder.when(first.equals(0)):
-            self._tiles(product, given["first_sums"], given["hidden"], given["size"], given["first_rows"], 0)
-        self._piece(product, first, "later_rows", "later_sums", "before", given["size"], builder.constant(1))
+            self._tiles(product, given["first_sums"], given["hidden"], given["state_row"], given["first_rows"], 0)
+        self._piece(product, first, "later_rows", "later_sums", "before", given["state_row"], builder.constant(1))
 
     def _input_product(self, panel, block, first):
         """As `_states_product`, of the gradient of ``w_ih``."""
@@ -256,8 +322,8 @@ class _Writer:
     def _micro_kernel(self, rows, vectors):
         key = rows, vectors
         if key not in self.functions:
-            made = micro_kernel(self.scalar, self.scalar, self.lanes, rows, vectors, "columns", PLAIN, True)
-            self.functions[key] = made
+            kinds = self.compute, self.compute, self.lanes
+            self.functions[key] = micro_kernel(*kinds, rows, vectors, "columns", PLAIN, True, packed=self.scalar)
         return self.functions[key]
 
     def _column_sums(self, source, target, column, first):
@@ -266,7 +332,7 @@ class _Writer:
         starts = range(0, self._bias_columns, lanes)
         masks = [builder.first_lanes(given["width"] - column - start, lanes) for start in starts]
         target = builder.offset(target, column)
-        zeros = [builder.constant(0.0, f"{self.scalar}x{lanes}")] * len(masks)
+        zeros = [builder.constant(0.0, f"{self.compute}x{lanes}")] * len(masks)
 
         def before():
             return [builder.load(target, start, lanes, mask) for start, mask in zip(starts, masks)]
@@ -275,12 +341,22 @@ class _Writer:
         end = builder.minimum(given["rows"], first + _DEEPEST)
         with builder.loop(first, end, 1, zeros) as row:
             place = builder.offset(source, row.index * given["pitch"] + column)
-            values = [builder.load(place, start, lanes, mask) for start, mask in zip(starts, masks)]
+            values = [self._number(builder.load(place, start, lanes, mask)) for start, mask in zip(starts, masks)]
             row.carry = [total + value for total, value in zip(row.carry, values)]
         for start, mask, total, sum in zip(starts, masks, totals, row.results):
             builder.store(total + sum, target, start, mask)
 
+    def _number(self, values):
+        """What a row, or a pair of them, adds to its columns' sums."""
+        if self.scalar != PAIRS:
+            return values
+        lower, upper = values << 16, values & -0x10000
+        return self.builder.bitcast(lower, self.compute) + self.builder.bitcast(upper, self.compute)
+
 
 def gradients_program(scalar, lanes, widths, height, copies, biases):
-    """The program: ``copies`` says whether the input's rows are first laid side by side, ``biases`` how many there are."""
+    """The program: ``copies`` says whether the input's rows are first laid side by side, ``biases`` how many there are.
+
+    Where ``scalar`` is PAIRS, rows are pairs of rows of bfloat16 numbers, and the results float32.
+    """
     return _Writer(scalar, lanes, widths, height, copies, biases).program()

@@ -10,21 +10,32 @@ from .builder import Builder
 from .program import Program
 from .recurrent_cells import CELLS
 
+_COMPUTED = ("scratch", "packed", "carry")  # arrays of numbers that are not rounded to the others' type
+
+
+def compute_scalar(scalar):
+    """The scalar in which programs add up and cells compute."""
+    return "f64" if scalar == "f64" else "f32"
+
 
 class Units:
-    """A vector of hidden units of one row in the arrays of a cell."""
+    """A vector of hidden units of one row in the arrays of a cell; a cell's numbers are of the scalar ``compute``."""
 
-    def __init__(self, builder, places, size, lanes, mask):
-        self._builder, self._places, self._size, self._lanes, self._mask = builder, places, size, lanes, mask
+    def __init__(self, builder, places, size, compute, lanes, mask):
+        self._builder, self._places, self._size, self._compute = builder, places, size, compute
+        self._lanes, self._mask = lanes, mask
 
     def __contains__(self, name):
         return name in self._places
 
     def load(self, name, gate=0):
-        return self._builder.load(self._places[name], self._size * gate, self._lanes, self._mask)
+        values = self._builder.load(self._places[name], self._size * gate, self._lanes, self._mask)
+        return self._builder.convert(values, self._compute)
 
     def store(self, value, name, gate=0):
-        self._builder.store(value, self._places[name], self._size * gate, self._mask)
+        place = self._places[name]
+        value = self._builder.convert(value, place.type.element.scalar)
+        self._builder.store(value, place, self._size * gate, self._mask)
 
 
 class Layer:
@@ -37,10 +48,12 @@ class Layer:
     _NUMBERS = ("steps", "rows", "size", "inputs", "first", "direction", "blocks", "scratch_size")
 
     def __init__(self, kind, scalar, backward, absent):
-        self.kind, self.scalar, self.backward, self.cell = kind, scalar, backward, CELLS[kind]
+        self.kind, self.backward, self.cell = kind, backward, CELLS[kind]
+        self.scalar, self.compute = scalar, compute_scalar(scalar)
         self.arrays = _declared(kind, backward, absent)
         pointers, strides = pointer_names(kind, backward, absent), stride_names(kind, backward, absent)
-        parameters = [(n, f"{scalar}*") for n in pointers] + [(n, "i64") for n in (*strides, *self._NUMBERS)]
+        parameters = [(n, f"{self.compute if n in _COMPUTED else scalar}*") for n in pointers]
+        parameters += [(n, "i64") for n in (*strides, *self._NUMBERS)]
         self.builder = builder = Builder("entry", parameters)
         self.given = dict(zip((n for n, _ in parameters), builder.parameters))
         self.steps, self.rows, self.size = (self.given[n] for n in ("steps", "rows", "size"))
@@ -93,7 +106,7 @@ class Layer:
         """The vector of hidden units of a row that begins with unit ``column``."""
         offset = self.builder.offset
         places = {n: offset(begin, row * stride + column) for n, (begin, stride) in starts.items()}
-        return Units(self.builder, places, self.size, lanes, mask)
+        return Units(self.builder, places, self.size, self.compute, lanes, mask)
 
     def program(self):
         """The program with all steps."""

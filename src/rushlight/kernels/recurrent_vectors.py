@@ -15,9 +15,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from .builder import Builder
-from .matmul_packing import turning
+from .matmul_packing import PAIRS, copying, turning
 from .recurrent_cells import CELLS
-from .recurrent_programs import Layer
+from .recurrent_programs import Layer, compute_scalar
 
 PANEL_VECTORS = 2  # of hidden units
 TILE_ROWS = {32: 12, 16: 6}
@@ -28,17 +28,20 @@ def gates_of_sums(kind, backward):
     return 1 if backward else CELLS[kind].gates
 
 
-def _product(scalar, lanes, rows, vectors, pitch, has_input):
+def _product(scalar, packed, lanes, rows, vectors, pitch, has_input):
     """Function that multiplies ``rows`` rows with ``vectors`` vectors of columns: target[r * pitch + j] is the sum of
-    a[r * lda + k] * b[k, j] over k < depth; all of b lies side by side.
+    a[r * lda + k] * b[k, j] over k < depth; all of b lies side by side. Where it is ``packed`` in PAIRS, one k of ``depth``
+    and of ``inputs`` is a pair.
 
     With ``has_input`` another matrix's rows, ``x``, go on where those of a end.
     """
-    pointer = f"{scalar}*"
+    pointer, compute, pairs = f"{scalar}*", compute_scalar(scalar), packed == PAIRS
     parameters = [("a", pointer), ("lda", "i64"), ("depth", "i64"), ("x", pointer), ("ldx", "i64"), ("inputs", "i64")]
-    builder = Builder(f"product{rows}x{vectors}", [*parameters, ("b", pointer), ("target", pointer)])
+    parameters += [("b", f"{packed}*"), ("target", f"{compute}*")]
+    builder = Builder(f"product{rows}x{vectors}", parameters)
     *sources, b, target = builder.parameters
-    carried = [b] + [builder.constant(0, f"{scalar}x{lanes}")] * (rows * vectors)
+    multiply = builder.dot if pairs else builder.fma
+    carried = [b] + [builder.constant(0, f"{compute}x{lanes}")] * (rows * vectors)
     for first in (0, 3) if has_input else (0,):
         a, lda, depth = sources[first : first + 3]
         a_rows = [builder.offset(a, lda * r) for r in range(rows)]
@@ -46,9 +49,12 @@ def _product(scalar, lanes, rows, vectors, pitch, has_input):
             panel, *sums = k.carry
             right = [builder.load(panel, v * lanes, lanes) for v in range(vectors)]
             for r, row in enumerate(a_rows):
-                left = builder.splat(builder.load(row, k.index), lanes)
+                left = (
+                    builder.bitcast(builder.load(row, k.index * 2, 2), PAIRS) if pairs else builder.load(row, k.index)
+                )
+                left = builder.splat(left, lanes)
                 for v in range(vectors):
-                    sums[r * vectors + v] = builder.fma(left, right[v], sums[r * vectors + v])
+                    sums[r * vectors + v] = multiply(left, right[v], sums[r * vectors + v])
             k.carry = [builder.offset(panel, vectors * lanes), *sums]
         carried = k.results
     for i, total in enumerate(carried[1:]):
@@ -70,13 +76,15 @@ class _VectorLayer(Layer):
         self.has_input = "input" in self.arrays
         self.width = PANEL_VECTORS * lanes
         self.pitch = self.gates * self.width  # of rows of sums
+        self.packed_scalar, self.in_step = (PAIRS, 2) if scalar == "bf16" else (scalar, 1)  # of k
         shapes = [(rows, vectors) for rows in heights for vectors in widths]
-        self.products = {s: _product(scalar, lanes, *s, self.pitch, self.has_input) for s in shapes}
-        self.turn = turning(scalar, scalar, lanes, True)
-        self.product_functions = [*([] if backward else [self.turn]), *self.products.values()]
+        types = scalar, self.packed_scalar, lanes
+        self.products = {s: _product(*types, *s, self.pitch, self.has_input) for s in shapes}
+        self.packers = {v: copying(*types, v) for v in widths} if backward else {1: turning(*types, True)}
+        self.product_functions = [*self.packers.values(), *self.products.values()]
         self.panels = (self.size + (self.width - 1)) // self.width
         self.inputs = self.given["inputs"] if self.has_input else self.builder.constant(0)
-        self.deep = self.depth + self.inputs
+        self.deep = (self.depth + self.inputs) // self.in_step
 
     def by_width(self, panel, body):
         """``body(vectors)`` for the width that a panel has."""
@@ -91,6 +99,12 @@ class _VectorLayer(Layer):
 
     # ---- packing
 
+    def as_packed(self, pointer):
+        """Memory for sums as memory for packed weights."""
+        if self.packed_scalar == self.compute:
+            return pointer
+        return self.builder.reinterpret(pointer, self.packed_scalar)
+
     def place_of(self, panel, gate, vectors, packed):
         """Where a panel's packed columns of a gate begin."""
         return self.builder.offset(
@@ -103,14 +117,10 @@ class _VectorLayer(Layer):
         self.by_width(panel, lambda vectors: pack(panel, packed, vectors))
 
     def _copy_panel(self, panel, packed, vectors):
-        builder, column = self.builder, panel * self.width
+        builder, column, pitch = self.builder, panel * self.width, vectors * self.lanes
         source, target = builder.offset(self.given["weight"], column), self.place_of(panel, 0, vectors, packed)
-        places = range(0, vectors * self.lanes, self.lanes)
-        masks = [builder.first_lanes(self.size - column - place, self.lanes) for place in places]
-        with builder.loop(0, self.depth) as k:
-            for place, mask in zip(places, masks):
-                values = builder.load(source, k.index * self.size + place, self.lanes, mask)
-                builder.store(values, target, k.index * (vectors * self.lanes) + place)
+        count = builder.minimum(self.size - column, pitch)
+        builder.call(self.packers[vectors], source, target, self.size, pitch, self.depth, count)
 
     def _turn_panel(self, panel, packed, vectors):
         builder, size, pitch = self.builder, self.size, vectors * self.lanes
@@ -120,8 +130,8 @@ class _VectorLayer(Layer):
             row, count = gate.index * size + unit, builder.minimum(size - unit, self.lanes)
             for name, depth in (("weight", size), ("w_ih", self.inputs))[: 1 + self.has_input]:
                 source = builder.offset(self.given[name], row * depth)
-                builder.call(self.turn, source, place, depth, pitch, depth, count)
-                place = builder.offset(place, depth * pitch)
+                builder.call(self.packers[1], source, place, depth, pitch, depth, count)
+                place = builder.offset(place, depth // self.in_step * pitch)
 
     # ---- a step
 
@@ -143,8 +153,8 @@ class _VectorLayer(Layer):
             if self.fetches:
                 with builder.when(gate.index.equals(0)):
                     self._fetch(panel, first + row, first + following, starts, vectors)
-            left = builder.offset(states, (first + row) * self.state_row), self.state_row, depth
-            left += builder.offset(input, (first + row) * stride), stride, self.inputs
+            left = builder.offset(states, (first + row) * self.state_row), self.state_row, depth // self.in_step
+            left += builder.offset(input, (first + row) * stride), stride, self.inputs // self.in_step
             target = builder.offset(sums, row * self.pitch + gate.index * self.width)
             right = self.place_of(panel, gate.index, vectors, packed)
             for height in self.heights:
@@ -166,8 +176,8 @@ class _VectorLayer(Layer):
                     continue
                 place = builder.offset(begin, row.index * stride + column)
                 for gate in range(array.gates):
-                    for vector in range(vectors):
-                        builder.prefetch(place, self.size * gate + vector * self.lanes)
+                    for unit in range(0, vectors * self.lanes, self.lanes * self.in_step):
+                        builder.prefetch(place, self.size * gate + unit)
 
     def _run_cells(self, panel, first, end, starts, arithmetic, vectors):
         builder, lanes, column = self.builder, vectors * self.lanes, panel * self.width
@@ -183,15 +193,16 @@ class _ByPanels(_VectorLayer):
     """A step is a parallel loop, over some blocks of rows and all panels."""
 
     def prepare(self):
+        self.packed = self.as_packed(self.given["packed"])
         with self.builder.parallel(self.panels) as panel:
-            self.pack_panel(panel, self.given["packed"])
+            self.pack_panel(panel, self.packed)
 
     def step(self, index, states, depth, starts, arithmetic):
         blocks = self.given["blocks"]
         with self.builder.parallel(blocks * self.panels) as chunk:
             panel, block = chunk // blocks, chunk % blocks  # so that a thread has the same panels at every step
             first, end = block * self.rows // blocks, (block + 1) * self.rows // blocks
-            self.run_panel(panel, first, end, self.given["packed"], states, depth, starts, arithmetic)
+            self.run_panel(panel, first, end, self.packed, states, depth, starts, arithmetic)
 
 
 class _ByRows(_VectorLayer):
@@ -211,7 +222,7 @@ class _ByRows(_VectorLayer):
         with builder.parallel(blocks) as block:
             self.first, self.end = block * self.rows // blocks, (block + 1) * self.rows // blocks
             most = (self.rows + (blocks - 1)) // blocks
-            self.packed = builder.offset(self.scratch(), most * self.pitch)
+            self.packed = self.as_packed(builder.offset(self.scratch(), most * self.pitch))
             with builder.loop(0, self.panels) as panel:
                 self.pack_panel(panel.index, self.packed)
             yield
