@@ -42,6 +42,10 @@ class Builder:
         # Pure instructions by content, one dict for each open block: no value is computed twice.
         self._expressions = [{}]
 
+    def let_go(self):
+        """Forget what was built: values still know their builder, but that holds them no longer."""
+        self.function = self.block = self.parameters = self._expressions = None
+
     # ---- plumbing
 
     def _append(self, opcode, operands, type, attributes=None):

@@ -28,7 +28,10 @@ def machine_code(source):
     """The object file (bytes) of what ``source()`` gives: a Program, or the text of LLVM IR."""
     with _collector_at_rest():
         found = source()
-        return host().compile(machine_text(found) if isinstance(found, Program) else found)
+        if isinstance(found, Program):
+            found.let_go()
+            found = machine_text(found)
+        return host().compile(found)
 
 
 @contextlib.contextmanager

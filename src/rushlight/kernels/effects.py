@@ -19,7 +19,7 @@ class Effects:
 
     def __init__(self, function, known):
         """``known`` has the Effects of the functions before, by name."""
-        self.known = known
+        self.known = dict(known)  # not what will come to hold this one, too: a cycle
         self.origins = {p: frozenset({(i, 0)}) for i, p in enumerate(function.parameters) if p.type.is_pointer}
         instructions = [i for _, i in walk(function.body) if i.opcode in _CONCERNED]
         self._follow([flow for instruction in instructions for flow in _flows(instruction)])

@@ -22,6 +22,7 @@ def _expanded(function):
     builder = Builder(function.name, [])
     builder.function = result = Function(function.name, function.parameters)
     result.body = _block(builder, function.body, {})
+    builder.let_go()
     return result
 
 

@@ -155,6 +155,13 @@ class Program:
     def entry(self):
         return self.functions[-1]
 
+    def let_go(self):
+        """End the building: values and their builders hold each other, and only the collector of cycles would free them."""
+        for function in self.functions:
+            for value in function.parameters:
+                if value.builder is not None:
+                    value.builder.let_go()
+
     @property
     def is_parallel(self):
         """Whether the entry hands out any work to other threads."""
