@@ -22,6 +22,7 @@ from .scratch import scratch
 from .value_types import scalar_of
 
 _ROWS, _VECTORS = 4, 2  # of a tile
+_POWERS = 4  # vectors: as many keep the multipliers busy
 # Rows: to transpose so few, not the other operand, is worth more than full vectors (1 and 10,000: 100 us, not 240).
 _FEW = 8
 _COORDINATES = 8  # whose gradients grow side by side
@@ -47,7 +48,7 @@ class Norm:
         """``x`` to the power of the norm less ``less``."""
         if self.kind is None:
             power = self.given[0] - less if less else self.given[0]
-            return self.builder.math("pow", x, power)
+            return self.builder.math("pow", x, self.builder.splat(power, x.type.lanes))
         found = None
         for _ in range(self.kind - less):
             found = x if found is None else found * x
@@ -68,9 +69,16 @@ class Norm:
     def distance(self, total):
         if self.kind == 2:
             return self.builder.unary("sqrt", total)
-        if self.kind in (0, 1, math.inf):
-            return total
-        return self.builder.math("pow", total, 1 / self.kind if self.kind else self.given[1])
+        return total
+
+    @property
+    def takes_roots(self):
+        """Whether `root` remains to be taken of what `distance` gives: that is too long to stand in the code for each sum."""
+        return self.kind not in (0, 1, 2, math.inf)
+
+    def root(self, total):
+        inverse = 1 / self.kind if self.kind else self.builder.splat(self.given[1], total.type.lanes)
+        return self.builder.math("pow", total, inverse)
 
     def weight(self, grad, distance):
         """What does not depend on the coordinate in the gradient of a distance."""
@@ -110,9 +118,9 @@ def pairs(scalar, kind, is_triangle, width):
     sizes = ("batches", "rows", "columns", "length", "chunk")
     builder, given, powers = _parameters("distances", scalar, ("x", "y", "out"), sizes, kind)
     x, y, out, batches, rows, columns, length, chunk = given
-    norm = Norm(builder, kind, [builder.splat(each, width) for each in powers])
+    norm = Norm(builder, kind, powers)
     zero = builder.constant(0.0, f"{scalar}x{width}")
-    height = 1 if is_triangle else _ROWS
+    height = 1 if is_triangle or kind is None else _ROWS
 
     def tile(sources, others, targets, at, vectors, mask):
         with builder.loop(0, length, 1, [zero] * (len(sources) * vectors)) as loop:
@@ -139,12 +147,22 @@ def pairs(scalar, kind, is_triangle, width):
         else:
             begin = builder.constant(0)
             targets = [builder.offset(out, (batch * rows + row) * columns) for row in these]
-        vectors = _VECTORS * (_ROWS // height)
+        vectors = _POWERS if kind is None else _VECTORS * (_ROWS // height)
         step = vectors * width
         whole = begin + (columns - begin) // step * step
         with builder.loop(begin, whole, step) as loop:
             tile(sources, others, targets, loop.index, vectors, None)
-        builder.for_lanes(whole, columns, width, lambda at, mask, carry: tile(sources, others, targets, at, 1, mask))
+        with builder.loop(whole, columns, width) as loop:
+            tile(sources, others, targets, loop.index, 1, builder.first_lanes(columns - loop.index, width))
+        if norm.takes_roots:
+            with builder.loop(0, builder.minimum(rows - first, height)) as row:
+                take_roots(builder.offset(targets[0], row.index * columns), begin)
+
+    def take_roots(target, begin):
+        together = _POWERS * width
+        with builder.loop(begin, columns, together) as loop:
+            mask = builder.first_lanes(columns - loop.index, together)
+            builder.store(norm.root(builder.load(target, loop.index, together, mask)), target, loop.index, mask)
 
     chunked(builder, batches * ((rows + (height - 1)) // height), chunk, task)
     return Program("distances", [builder.function])
@@ -162,7 +180,7 @@ def gradients(scalar, kind, count, width):
     sizes = ("batches", "rows", "columns", "length", "chunk", "area")
     builder, given, powers = _parameters("distance_gradients", scalar, arrays, sizes, kind)
     grad, distances, x, y, out, scratch, batches, rows, columns, length, chunk, area = given
-    norm = Norm(builder, kind, [builder.splat(each, width) for each in powers])
+    norm = Norm(builder, kind, powers)
     zero = builder.constant(0.0, f"{scalar}x{width}")
     blocks = (columns + (width - 1)) // width
 
@@ -304,7 +322,8 @@ def distance_gradient(grad, x1, x2, p, result):
     if any(each.dtype != x1.dtype or each.shape != (*batch, *sizes[1:3]) for each in turned):
         return NotImplemented
     length = sizes[-1]
-    count = _COORDINATES if length >= _COORDINATES else 4 if length >= 4 else length
+    most = _POWERS if _kind(p) is None else _COORDINATES
+    count = most if length >= most else 4 if length >= 4 else length
     run, area, rest = _calls.remembered((gradients, scalar_of(x1.dtype), p, count, sizes), _prepared)
     out = np.empty(columns.shape, x1.dtype)
     turned = [each if each.flags.c_contiguous else copied(each) for each in turned]

@@ -126,16 +126,17 @@ def build_log_rows(name, source, result, scalar, lanes):
     def row(index):
         source_row, result_row = (builder.offset(each, index * length) for each in (x, out))
 
-        def body(index, mask, carry):
-            before, total = carry
-            values = builder.convert(builder.load(source_row, index, lanes, mask), scalar)
-            if mask is not None:
-                values = builder.select(mask, values, least)
+        # All vectors under a mask: that takes little beside the functions, which then stand in the code but once.
+        with builder.loop(0, length, lanes, [least, one]) as loop:
+            before, total = loop.carry
+            mask = builder.first_lanes(length - loop.index, lanes)
+            values = builder.convert(builder.load(source_row, loop.index, lanes, mask), scalar)
+            values = builder.select(mask, values, least)
             top = builder.maximum(before, builder.splat(builder.reduce(values, "max"), lanes))
             lowest = top - _EXPONENTS[scalar]
             near = (values >= lowest) | values.equals(least)
             near = near & ((before >= lowest) | before.equals(least)) & (top < math.inf)
-            found, *carry = builder.choose(
+            found, *loop.carry = builder.choose(
                 builder.reduce(near, "and"),
                 lambda: builder.choose(
                     builder.reduce(top > before, "or"),
@@ -144,10 +145,7 @@ def build_log_rows(name, source, result, scalar, lanes):
                 ),
                 lambda: pairs(values, before, total),
             )
-            builder.store(builder.convert(found, result), result_row, index, mask)
-            return carry
-
-        builder.for_lanes(0, length, lanes, body, [least, one])
+            builder.store(builder.convert(found, result), result_row, loop.index, mask)
 
     chunked(builder, rows, chunk, row)
     return Program(name, [builder.function])
