@@ -148,29 +148,24 @@ def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
 # ---------------------------------------------------------------- Python values
 
 
-def _one_element(self, what):
-    if self._array.size != 1:
-        raise RuntimeError(
-            hinted(
-                f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
-                f"{what} reads one element; this tensor has shape {list(self._array.shape)}: index it, reduce it, or use tolist()",
-            )
-        )
-    value = self._array.item()
-    return float(value) if self._array.dtype.name == "bfloat16" else value
-
-
 @method
 def item(self):
     """The only element as a Python number."""
-    return _one_element(self, "item()")
+    array = self._array
+    if array.size != 1:
+        raise RuntimeError(
+            hinted(
+                f"a Tensor with {array.size} elements cannot be converted to Scalar",
+                f"item() reads one element; this tensor has shape {list(array.shape)}: index it, reduce it, or use tolist()",
+            )
+        )
+    return array.item()
 
 
 @method
 def tolist(self):
     """The elements as nested lists of Python numbers; a 0-dim tensor gives a number."""
-    array = self._array
-    return (array.astype(np.float32) if array.dtype.name == "bfloat16" else array).tolist()
+    return self._array.tolist()
 
 
 @method
@@ -195,13 +190,13 @@ def _python_number(self):
                 f"this tensor has shape {list(self._array.shape)}: index it, reduce it, or use tolist()",
             )
         )
-    return _one_element(self, "item()")
+    return self._array.item()
 
 
 def _real(self, dtype):
     """The only element as a real number; a complex one only where its imaginary part is zero."""
     value = _python_number(self)
-    if isinstance(value, complex):
+    if value.__class__ is complex:
         if value.imag:
             raise no_place(dtype, "its imaginary part is not zero")
         value = value.real
@@ -233,13 +228,15 @@ def _warn_of_tracked_number(self):
 
 @method
 def __float__(self):
-    _warn_of_tracked_number(self)
+    if self._edge is not None:
+        _warn_of_tracked_number(self)
     return float(_real(self, dtypes.float64))
 
 
 @method
 def __complex__(self):
-    _warn_of_tracked_number(self)
+    if self._edge is not None:
+        _warn_of_tracked_number(self)
     return complex(_python_number(self))
 
 
@@ -314,16 +311,17 @@ def numpy(self, *, force=False):
 
     ``force=True`` also takes tensors that require grad (detached).
     """
-    if self.requires_grad and state.grad and not force:
+    if self._edge is not None and self.requires_grad and state.grad and not force:
         raise RuntimeError(
             hinted(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
                 "an array cannot be tracked: detach() says that the gradient ends here",
             )
         )
-    if self._array.dtype.name == "bfloat16":
+    array = self._array
+    if array.dtype.kind == "V":
         raise TypeError("Got unsupported ScalarType BFloat16")
-    return self._array[...]
+    return array[...]
 
 
 @method

@@ -12,7 +12,8 @@ from ..base.device import check_device
 from ..base.errors import hinted
 from ..base.scalars import check_word, holds, no_place, range_of, unpackable
 from ..ops.table import functions
-from .base import Tensor, wrap
+from .base import Tensor, new_tensor, quiet, wrap
+from .classes import SEQUENCES
 from .internals import internal
 
 _PYTHON_KINDS = (bool, int, float, complex)
@@ -119,14 +120,12 @@ def _promoted(found):
     return result
 
 
-def _inferred(leaves):
-    """The dtype of a list of items: that of the highest of them."""
-    kinds = set(map(type, leaves))
+def _inferred(leaves, kinds):
+    """The dtype of a list of items, of the classes ``kinds``: that of the highest of them."""
     if kinds <= _PLAIN:
         for kind in (complex, float, int, bool):
             if kind in kinds:
                 return dtypes.of_scalar(kind())
-        return dtypes.get_default_dtype()
     return _promoted([_dtype_of_leaf(item) for item in leaves])
 
 
@@ -174,7 +173,10 @@ def _refuse_unsigned(array, kind):
 
 def _fitted(array, dtype):
     """An array of Python numbers in ``dtype``; what does not fit is refused, as far as PyTorch refuses it."""
-    kind, goal = array.dtype.kind, dtype.numpy
+    goal = dtype.numpy
+    if array.dtype is goal:
+        return array
+    kind = array.dtype.kind
     if goal.kind == "b":
         return array.astype(goal)
     if dtype is dtypes.uint64 and kind != "u":
@@ -195,34 +197,39 @@ def _fitted(array, dtype):
         inside = lowest <= array.min().item() and array.max().item() <= largest
         if not inside or (kind == "f" and not np.isfinite(array).all()):
             raise no_place(dtype, holds(goal), dtype.name)
-    with np.errstate(all="ignore"):
-        return array.astype(goal, copy=False)
+    return quiet.run(array.astype, goal)
 
 
 def array_from(data, dtype):
     """A fresh array of ``data``, in ``dtype`` or the one PyTorch infers: bool, int64, the default float, its complex."""
+    if data.__class__ in _PLAIN:
+        return _fitted(np.array(data), dtype or dtypes.of_scalar(data))
     if isinstance(data, Tensor):
         return data._array.astype((dtype or data.dtype).numpy, order="C", copy=True)
     if isinstance(data, np.ndarray):
         _check_numpy(data)
-        with np.errstate(all="ignore"):
-            return np.asarray(data).astype((dtype or dtypes.from_numpy(data.dtype)).numpy)
+        return quiet.run(np.asarray(data).astype, (dtype or dtypes.from_numpy(data.dtype)).numpy)
     if isinstance(data, (str, bytes)):
         raise TypeError(hinted(f"new(): invalid data type '{type(data).__name__}'", "tensors hold numbers"))
     if not _is_sequence(data):
         wanted = dtype or _dtype_of_leaf(data)
         _dtype_of_leaf(data)
         return _fitted(np.array(_number(data, wanted)), wanted)
-    shape = _shape_of(data)
-    if 0 in shape:
-        return np.empty(shape, (dtype or dtypes.get_default_dtype()).numpy)
-    leaves = _leaves(data, len(shape), [])
-    inferred = _inferred(leaves)
-    _check_lengths(data, shape)
-    wanted = dtype or inferred
-    if not set(map(type, leaves)) <= _PLAIN:
+    shape, leaves = None, data
+    if data.__class__ not in SEQUENCES or not data or not _PLAIN.issuperset(map(type, data)):
+        shape = _shape_of(data)
+        if 0 in shape:
+            return np.empty(shape, (dtype or dtypes.get_default_dtype()).numpy)
+        leaves = _leaves(data, len(shape), [])
+    kinds = set(map(type, leaves))
+    wanted = _inferred(leaves, kinds)
+    if shape is not None:
+        _check_lengths(data, shape)
+    wanted = dtype or wanted
+    if not kinds <= _PLAIN:
         leaves = [_number(item, wanted) for item in leaves]
-    return _fitted(np.array(leaves), wanted).reshape(shape)
+    found = _fitted(np.array(leaves), wanted)
+    return found if shape is None else found.reshape(shape)
 
 
 @internal
@@ -272,15 +279,16 @@ def _check_numpy(array):
             )
         )
     dtypes.from_numpy(array.dtype)
-    if any(stride < 0 for stride in array.strides):
-        raise ValueError(
-            hinted(
-                "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-                "currently supported. (You can probably work around this by making a copy of your array  with "
-                "array.copy().) ",
-                "reversed arrays such as a[::-1] have negative strides",
+    for stride in array.strides:
+        if stride < 0:
+            raise ValueError(
+                hinted(
+                    "At least one stride in the given numpy array is negative, and tensors with negative strides are "
+                    "not currently supported. (You can probably work around this by making a copy of your array  with "
+                    "array.copy().) ",
+                    "reversed arrays such as a[::-1] have negative strides",
+                )
             )
-        )
 
 
 @internal
@@ -298,14 +306,16 @@ def from_numpy(ndarray):
         name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
         raise TypeError(hinted(f"expected np.ndarray (got {name})", "torch.as_tensor() takes numbers and lists too"))
     _check_numpy(ndarray)
-    if any(stride % ndarray.itemsize for stride in ndarray.strides):
-        raise ValueError(
-            hinted(
-                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
-                "reallocate the memory.",
-                "fields of structured arrays have such strides",
+    itemsize = ndarray.itemsize
+    for stride in ndarray.strides:
+        if stride % itemsize:
+            raise ValueError(
+                hinted(
+                    "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+                    "reallocate the memory.",
+                    "fields of structured arrays have such strides",
+                )
             )
-        )
     if not ndarray.flags.writeable:
         _warn_read_only(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
@@ -313,7 +323,9 @@ def from_numpy(ndarray):
             "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
             "the rest of this program."
         )
-    return wrap(ndarray.view(np.ndarray) if type(ndarray) is not np.ndarray else ndarray[...])
+    made = new_tensor()
+    made._array, made._edge = ndarray[...] if ndarray.__class__ is np.ndarray else ndarray.view(np.ndarray), None
+    return made
 
 
 def _warn_read_only(text):
