@@ -1,8 +1,12 @@
 """Inference mode against PyTorch: which tensors are inference tensors, and what they may be used for."""
 
+import sys
+
 import numpy as np
 import pytest
 from stories import assert_same_story
+
+from rushlight.tensor import inference
 
 torch = pytest.importorskip("torch")
 
@@ -19,7 +23,8 @@ def made_inside(torch, x, plain):
         "converted": x.to(t.float64), "not converted": plain.to(t.float32), "product": t.ones(2, 2) @ t.ones(2, 2),
         "cat": t.cat([plain, plain]), "filled": t.empty(3).fill_(2.0), "parameter": t.nn.Parameter(t.ones(3)),
         "comparison": plain > 0, "scalar": t.tensor(3.0), "new_ones": plain.new_ones(3), "as_tensor": t.as_tensor([1.0, 2.0]),
-        "linear": functional.linear(plain, t.ones(2, 3)), "max": plain.max(), "where": t.where(plain > 0, plain, plain),
+        "linear": functional.linear(plain, t.ones(2, 3)),
+        "linear of rows": functional.linear(t.ones(2, 3), t.ones(4, 3), t.ones(4)), "sum by name": t.ones(2, 3).sum(dim=1), "max": plain.max(), "where": t.where(plain > 0, plain, plain),
         "index": plain[t.tensor([0, 1])], "relu": plain.relu(), "reshaped normal": plain.reshape(3, 1),
         "contiguous normal": plain.contiguous(), "softmax": plain.softmax(0), "expanded normal": plain.expand(2, 3),
         "row of new": t.ones(2, 2)[0], "rows of new": t.ones(2, 2).unbind()[0], "power": plain**2, "difference": 1 - plain,
@@ -149,3 +154,10 @@ STORIES = [inside, outside, saved]
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_same_story(story):
     assert_same_story(story, torch, hints=False)
+
+
+def test_every_module_that_makes_tensors_marks_them():
+    makers = {
+        name for name, module in sys.modules.items() if name.startswith("rushlight.") and "new_tensor" in vars(module)
+    }
+    assert makers - {"rushlight.tensor.inference"} == {module.__name__ for module in inference._MAKERS}

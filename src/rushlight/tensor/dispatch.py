@@ -156,7 +156,7 @@ def short_call(schema, op, classes, keywords=None):
     present = {place for place, cls in given.items() if cls is not type(None)}
     tensors = tuple(place for place in sorted(present) if arguments[place].is_tensor and given[place] not in NUMBERS)
     int_lists = tuple(place for place in sorted(present) if arguments[place].is_int_list)
-    words = tuple(place for place in sorted(present) if arguments[place].type == "Scalar" and given[place] is int)
+    words = tuple(p for p in sorted(present) if arguments[p].type in ("Scalar", "Operand") and given[p] is int)
     rest, arrange = schema.defaults[count:], None
     if keywords:
         passed = {place: number for number, place in enumerate(given)}

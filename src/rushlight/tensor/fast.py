@@ -258,14 +258,14 @@ def _operate(op, slow, compute, ready, may_track):
             edge, other_edge = input._edge, other._edge
             record = pair
         elif kind in numbers.get(dtype, NOTHING):
-            if check is not None:
-                check(input, other)
             if with_number is None or x.size >= elements:
                 y = cached((other, dtype))
                 if y is None:
                     if other and not -SAFE < other < SAFE and (limited or kind is int):
                         return slow(input, other)
                     y = number_array(dtype, other)
+                if check is not None:
+                    check(input, other)
                 try:
                     found = compute(x, y) if x.size < elements else large(x, y)
                 except NUMPY_REFUSES:

@@ -293,16 +293,13 @@ def creation(op):
             if rest is None:
                 rest = known[classes] = _short_creation(schema_of(op), classes)
             if rest:
-                if rest[0]:
-                    values = (args,)
-                elif classes[0] in SIZES and not _INTEGER.issuperset(map(type, args[0])):
-                    values = None
-                else:
-                    values = args
-                if values is not None:
+                is_size, words, defaults = rest
+                whole = is_size or classes[0] not in SIZES or _INTEGER.issuperset(map(type, args[0]))
+                if whole and (not words or are_words(args, words)):
+                    values = (args,) if is_size else args
                     made = new_tensor()
                     made._edge = None
-                    made._array = quiet.run(forward, *values, *rest[1], kwargs.get("dtype"))
+                    made._array = quiet.run(forward, *values, *defaults, kwargs.get("dtype"))
                     return made
         schema = op.__dict__.get("parsed") or schema_of(op)
         requires_grad = kwargs.pop("requires_grad", False)
@@ -326,7 +323,8 @@ def creation(op):
 def _short_creation(schema, classes):
     """How a creation with positional arguments of these classes is bound; () where only `Schema.bind` can say.
 
-    Returns whether the arguments are the lengths of one size, and the values of those left out before the dtype.
+    Returns whether the arguments are the lengths of one size, the positions of numbers that are ints, and the values of
+    those left out before the dtype.
     """
     *arguments, last = schema.arguments
     size = schema.varargs == 0 and set(classes) == _INTEGER
@@ -337,7 +335,8 @@ def _short_creation(schema, classes):
         accepted = argument.quick_classes()
         if not size and (accepted is None or cls not in accepted or (place and cls in SIZES)):
             return ()
-    return size, schema.defaults[count:-1]
+    words = () if size else [p for p, cls in enumerate(classes) if cls is int and arguments[p].type == "Scalar"]
+    return size, words, schema.defaults[count:-1]
 
 
 def _create_into(out, op, schema, values):

@@ -12,9 +12,10 @@ from ..autograd.modes import state
 from ..autograd.node import INFERENCE
 from ..base.errors import hinted
 from ..ops.table import functions
-from . import base, dispatch, fast, fast_nodes, fast_views, internals
+from . import base, creation, dispatch, fast, fast_nodes, fast_views, forms, internals, linear
 
-_MAKERS = (base, dispatch, fast, fast_nodes, fast_views, internals)  # the modules that make tensors
+# The modules that make tensors.
+_MAKERS = (base, creation, dispatch, fast, fast_nodes, fast_views, forms, internals, linear)
 _lock = threading.Lock()
 _plain_tensor = base.new_tensor
 _threads_inside = 0
