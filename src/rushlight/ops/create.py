@@ -402,7 +402,7 @@ def _new(name, make, doc):
 
 new_zeros = _new(
     "new_zeros",
-    lambda x, size, **o: functions.zeros(sizes_argument(size), **o),
+    lambda x, size, **o: functions.zeros_beside(x, size, o),
     "Zeros of a given size and this dtype.",
 )
 new_ones = _new(

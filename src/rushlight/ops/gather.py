@@ -1,5 +1,7 @@
 """Elements picked and written along one dimension: gather, take_along_dim, scatter, scatter_add."""
 
+import functools
+
 import numpy as np
 
 from ..base import dtypes
@@ -36,12 +38,30 @@ def _grid(index, axis):
     )
 
 
-def _flat_positions(index, axis, shape):
+def flat_positions(index, axis, shape):
     """The flat position in a contiguous array of ``shape`` of each element that ``index`` stands for."""
-    flat = 0
-    for positions, length in zip(_grid(index, axis), shape):
-        flat = flat * length + positions
-    return flat
+    if index.ndim == 1:
+        return index
+    step, offsets = (_flat_offsets_kept if index.size <= _FEW else _flat_offsets)(index.shape, axis, shape)
+    return index + offsets if step == 1 else index * step + offsets
+
+
+def _flat_offsets(lengths, axis, shape):
+    """How many elements of ``shape`` lie between neighbours along ``axis``, and before each place in the other dimensions."""
+    own = offsets = 0
+    step = 1
+    for d in range(len(shape) - 1, -1, -1):
+        if d == axis:
+            own = step
+        else:
+            places = np.arange(lengths[d]) * step
+            offsets = places.reshape((-1,) + (1,) * (len(shape) - d - 1)) + offsets
+        step *= shape[d]
+    return own, offsets
+
+
+_FEW = 4096  # positions: of so few, what is known of their shapes is kept
+_flat_offsets_kept = functools.lru_cache(256)(_flat_offsets)
 
 
 def _at_least_1d(array):
@@ -78,7 +98,7 @@ class gather:
                 )
         refuse_outside(where, source.shape[axis], axis)
         if source.flags.c_contiguous:
-            return source.reshape(-1).take(_flat_positions(where, axis, source.shape)).reshape(index.shape)
+            return source.take(flat_positions(where, axis, source.shape)).reshape(index.shape)
         return source[_grid(where, axis)].reshape(index.shape)
 
     def d_self(grad, shape, dim, index):
@@ -119,14 +139,18 @@ def take_along_dim(input, indices, dim=None):
 
 def _check_source(self, axis, index, src):
     """Refuse an index that reaches beyond the tensor or beyond the values to write."""
-    over = any(n > m for d, (n, m) in enumerate(zip(index.shape, self.shape)) if d != axis)
+    over = False
+    for d, (n, m) in enumerate(zip(index.shape, self.shape)):
+        if n > m and d != axis:
+            over = True
+    given = src.__class__ is np.ndarray
+    if not over and (not given or index.shape == src.shape):
+        return
     first = (
         f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension {axis}"
     )
-    if not isinstance(src, np.ndarray):
-        if over:
-            raise RuntimeError(hinted(first, "slice the index"))
-        return
+    if not given:
+        raise RuntimeError(hinted(first, "slice the index"))
     if src.ndim != index.ndim:
         if src.ndim and src.ndim <= axis:
             wrap_dim(axis, src.ndim)
@@ -158,9 +182,11 @@ def scatter_place(self, dim, index, src, name):
     source = _at_least_1d(src) if isinstance(src, np.ndarray) and index.ndim <= 1 else src
     _check_source(target, axis, where, source)
     refuse_outside(where, target.shape[axis], axis)
-    values = source[tuple([slice(0, n) for n in where.shape])] if isinstance(src, np.ndarray) else source
+    values = source
+    if isinstance(src, np.ndarray) and source.shape != where.shape:
+        values = source[tuple([slice(0, n) for n in where.shape])]
     if target.flags.c_contiguous:
-        return target.reshape(-1), _flat_positions(where, axis, target.shape), values
+        return target.reshape(-1), flat_positions(where, axis, target.shape), values
     return target, _grid(where, axis), values
 
 
@@ -205,10 +231,11 @@ class scatter_value:
     """`scatter` of one number."""
 
     def write(self, dim, index, value):
-        place = scatter_place(self, dim, index, fitted(self.dtype, value).item(), "scatter")
+        number = fitted(self.dtype, value)
+        place = scatter_place(self, dim, index, None, "scatter")
         if place is not None:
             target, key, _ = place
-            target[key] = fitted(self.dtype, value)
+            target[key] = number
 
     def d_self(grad, dim, index):
         return functions.scatter_value(grad, dim, index, 0)

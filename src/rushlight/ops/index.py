@@ -49,13 +49,15 @@ def is_position_dtype(dtype):
 # ---------------------------------------------------------------- x[indices]
 
 
-@op("index(Tensor self, any indices) -> Tensor", names=())
+@op("index(Tensor self, positions indices) -> Tensor", names=())
 class index:
     """The elements at ``indices``: a tuple with an int64 array, or None for a whole dimension, for each dimension."""
 
     frees_values = True
 
     def forward(self, indices):
+        if len(indices) == 1 and self.flags.c_contiguous:
+            return self.take(indices[0], 0)
         found = self[_numpy_key(indices)]
         if not found.size:
             return np.empty(found.shape, found.dtype)
@@ -67,12 +69,15 @@ class index:
         return functions.index_put_arrays_(grad.new_zeros(shape), indices, grad, True)
 
 
+_WHOLE = slice(None)
+
+
 def _numpy_key(indices):
-    return tuple([slice(None) if i is None else i for i in indices])
+    return tuple([_WHOLE if i is None else i for i in indices])
 
 
 @writes(
-    "index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor",
+    "index_put(Tensor self, positions indices, Tensor values, bool accumulate=False) -> Tensor",
     names=(),
     inplace_names=(),
     node="IndexPutBackward0",
@@ -99,20 +104,24 @@ class index_put_arrays:
         return functions.index(grad, indices).sum_to_size(values_shape)
 
 
+_FEW, _BLOCK = 64, 16384  # elements: of short ways, and of flat positions that stay in the cache
+
+
 def add_at(target, indices, values):
     """``target[indices] += values`` with repeated positions counted each time."""
-    if target.flags.c_contiguous and target.size and all(i is not None for i in indices):
-        # The indexed dimensions come first: they are one dimension of rows.
-        covered = target.shape[: len(indices)]
-        arrays = np.broadcast_arrays(*indices)
-        rows = 0
-        for array, length in zip(arrays, covered):
-            rows = rows * length + np.where(array < 0, array + length, array)
-        rest = target.shape[len(indices) :]
-        values = np.broadcast_to(values, (*arrays[0].shape, *rest)).reshape(rows.size, *rest)
-        add_rows(target.reshape(-1, *rest), rows.reshape(-1), values)
-    else:
+    rows_first = target.flags.c_contiguous and target.size and all(i is not None for i in indices)
+    if not rows_first or (values.size <= _FEW and values.shape[:1] == indices[0].shape[:1]):
         add_at_key(target, _numpy_key(indices), values)
+        return
+    # The indexed dimensions come first: they are one dimension of rows.
+    covered = target.shape[: len(indices)]
+    arrays = indices if len(indices) == 1 else np.broadcast_arrays(*indices)
+    rows = 0
+    for array, length in zip(arrays, covered):
+        rows = rows * length + np.where(array < 0, array + length, array)
+    rest = target.shape[len(indices) :]
+    values = np.broadcast_to(values, (*arrays[0].shape, *rest)).reshape(rows.size, *rest)
+    add_rows(target.reshape(-1, *rest), rows.reshape(-1), values)
 
 
 def add_at_key(target, key, values):
@@ -124,14 +133,28 @@ def add_at_key(target, key, values):
 
 
 def add_rows(target, rows, values):
-    """Add ``values[i]`` to ``target[rows[i]]``; rows are 0 or more. Repeated rows are summed first, half precision in float32."""
+    """Add ``values[i]`` to ``target[rows[i]]``, one after the other; rows are 0 or more.
+
+    Half precision is summed in float32, row by row, as is what lies in memory in another order.
+    """
     rows = rows.reshape(-1)
     values = values.reshape(rows.size, *target.shape[1:])
-    if rows.size == 0:
+    if not values.size:
         return
-    if target.ndim == 1 and not is_half(target.dtype):
+    if is_half(target.dtype) or not target.flags.c_contiguous:
+        _add_sums(target, rows, values)
+    elif target.ndim == 1 or values.size <= _FEW:
         np.add.at(target, rows, values)
-        return
+    else:
+        width = values.size // rows.size
+        flat, columns, step = target.reshape(-1), np.arange(width), max(_BLOCK // width, 1)
+        for start in range(0, rows.size, step):
+            places = np.add.outer(rows[start : start + step].astype(np.int64, copy=False) * width, columns)
+            np.add.at(flat, places.reshape(-1), values[start : start + step].reshape(-1))
+
+
+def _add_sums(target, rows, values):
+    """`add_rows` in which the values of each row are summed first."""
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
@@ -158,7 +181,7 @@ class index_select:
     def forward(self, dim, index):
         dim = selected_axis(self, dim, index)
         source = self if self.ndim else self.reshape(1)
-        found = np.take(source, index.reshape(-1), axis=dim)
+        found = source.take(index.reshape(-1), dim)
         return found if self.ndim else found.reshape(())
 
     def d_self(grad, shape, dim, index):
@@ -270,6 +293,8 @@ def _refuse_source(self, source, axis):
 
 def rows_of(array, axis):
     """``array`` with dimension ``axis`` first, as a view; a 0-dim array as its only row."""
+    if not axis and array.ndim:
+        return array
     return np.moveaxis(array, axis, 0) if array.ndim else array.reshape(1)
 
 

@@ -11,12 +11,14 @@ from .writing import SHARE, WARN, writes
 
 
 def _broadcast_copy(self, mask, *rest):
-    return np.array(np.broadcast_to(self, broadcast_shapes(mask.shape, self.shape)), order="C", copy=True)
+    if mask.shape != self.shape:
+        self = np.broadcast_to(self, broadcast_shapes(mask.shape, self.shape))
+    return self.copy()
 
 
-def _spread(mask, shape):
-    """``mask`` broadcast to the shape of what is written, which must not grow."""
-    common = broadcast_shapes(mask.shape, shape)
+def _check_mask(mask, shape):
+    """Refuse a mask that does not broadcast to the shape of what is written, which must not grow."""
+    common = shape if mask.shape == shape else broadcast_shapes(mask.shape, shape)
     if common != shape:
         raise RuntimeError(
             hinted(
@@ -24,7 +26,6 @@ def _spread(mask, shape):
                 "the mask may not make the tensor larger; use the out-of-place form",
             )
         )
-    return np.broadcast_to(mask, shape)
 
 
 def _masked_fill_node(self, mask, value):
@@ -65,7 +66,8 @@ class masked_fill:
                 )
             )
         filler = fitted(self.dtype, value.item() if isinstance(value, np.ndarray) else value)
-        np.copyto(self, filler, where=_spread(mask, self.shape))
+        _check_mask(mask, self.shape)
+        np.copyto(self, filler, where=mask)
 
     def d_self(grad, shape, mask):
         return grad.masked_fill(mask, 0).sum_to_size(shape)
@@ -87,6 +89,8 @@ class masked_select:
     def forward(self, mask):
         if mask.dtype.kind != "b":
             raise RuntimeError(hinted("masked_select: expected BoolTensor for mask", f"it holds {type_name(mask)}"))
+        if mask.shape == self.shape:
+            return self[mask]
         shape = broadcast_shapes(self.shape, mask.shape)
         return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
 
@@ -117,7 +121,8 @@ class masked_scatter:
                     "compare, or call .bool()",
                 )
             )
-        where = _spread(mask, self.shape)
+        _check_mask(mask, self.shape)
+        where = np.broadcast_to(mask, self.shape)
         count = int(np.count_nonzero(where))
         if source.size < count:
             raise RuntimeError(

@@ -17,9 +17,9 @@ _REQUIRED = object()
 # Tensor and the classes that behave exactly as it: the tensor room adds them.
 TENSOR_CLASSES = set()
 OPTIONAL_TENSOR_CLASSES = {type(None)}
-_NOTHING = frozenset()
+_NOTHING, _NUMBERS = frozenset(), frozenset((int, float, bool, complex))
 _EXACT = {"Tensor": TENSOR_CLASSES, "Operand": TENSOR_CLASSES, "int": {int}, "bool": {bool}, "float": {float}, "str": {str},
-          "Scalar": {float}, "dtype": {dtypes.DType}}  # fmt: skip
+          "Scalar": {float}, "dtype": {dtypes.DType}, "positions": {tuple}}  # fmt: skip
 # The same for calls that look at the integers among their numbers themselves (see `check_word`).
 _QUICK = {"int[]": {tuple, Size}, "Tensor[]": None, "any": {tuple}, "Scalar": {int, float}}
 # Names under which PyTorch's functions also take an argument.
@@ -73,7 +73,7 @@ class Argument:
         """The exact classes of values that need no check or conversion at all; None where values must be looked into."""
         if self.is_tensor:
             found = OPTIONAL_TENSOR_CLASSES if self.optional else TENSOR_CLASSES
-            return found if self.type == "Tensor" else found | {int, float}
+            return found if self.type == "Tensor" else found | _NUMBERS
         found = _QUICK.get(self.type, _EXACT.get(self.type))
         if found is None:
             return None

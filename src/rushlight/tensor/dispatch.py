@@ -32,7 +32,6 @@ from .writes import write_out
 
 ndarray = np.ndarray
 FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
-NUMBERS = frozenset((int, float))  # classes of numbers that stand for tensors
 
 
 def general(op):
@@ -154,7 +153,7 @@ def short_call(schema, op, classes, keywords=None):
         elif argument.is_required:
             return None
     present = {place for place, cls in given.items() if cls is not type(None)}
-    tensors = tuple(place for place in sorted(present) if arguments[place].is_tensor and given[place] not in NUMBERS)
+    tensors = tuple(place for place in sorted(present) if arguments[place].is_tensor and given[place] in PLAIN_CLASSES)
     int_lists = tuple(place for place in sorted(present) if arguments[place].is_int_list)
     words = tuple(p for p in sorted(present) if arguments[p].type in ("Scalar", "Operand") and given[p] is int)
     rest, arrange = schema.defaults[count:], None

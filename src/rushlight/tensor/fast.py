@@ -23,7 +23,7 @@ from ..ops.table import functions
 from .base import new_tensor, quiet, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
-from .dispatch import NUMBERS, general, named, record_result, short, short_call
+from .dispatch import general, named, record_result, short, short_call
 from .elementwise import array_function, broadcast_size
 from .fast_nodes import binary_recorders, node_name, tracked_unary
 from .interposers import INTERPOSERS
@@ -172,8 +172,11 @@ def _short_operands(op, schema, leading, classes, count, kwargs):
     if leading not in tensors:
         return ()
     given = dict(enumerate(classes[:count])) | {schema.place_of(name): cls for name, cls in names.items()}
-    scalars = tuple(place for place, cls in given.items() if cls in NUMBERS)
-    numbers = tuple(place for place in scalars if schema.arguments[place].is_tensor)
+    scalars = tuple(place for place, cls in given.items() if cls is int or cls is float)
+    operands = [place for place, cls in given.items() if schema.arguments[place].is_tensor and cls is not type(None)]
+    numbers = tuple(place for place in operands if place in scalars)
+    if len(numbers) + len(tensors) < len(operands):  # bools and complex numbers
+        return ()
     return rest, arrange, tensors, numbers, scalars
 
 

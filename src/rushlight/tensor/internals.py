@@ -9,7 +9,7 @@ from ..autograd.leaves import set_requires_grad
 from ..autograd.modes import enable_grad, is_grad_enabled, state
 from ..autograd.node import UNTOUCHED, VersionCounter
 from ..base import dtypes, shapes
-from ..ops.moving import write
+from ..ops.moving import filled, write
 from ..ops.table import functions
 from ..random import generator as random_generator
 from . import writes
@@ -142,6 +142,17 @@ def copied_gradient(variable, grad):
     write(array, grad._array)
     made = new_tensor()
     made._array, made._edge = array, None
+    return made
+
+
+@internal
+def zeros_beside(tensor, size, options):
+    """What ``tensor.new_zeros(*size, **options)`` makes, ``options`` having a dtype: derivative rules begin with that."""
+    shape = size[0] if len(size) == 1 and size[0].__class__ is tuple else size
+    if len(options) > 1 or INTERPOSERS or any(n.__class__ is not int or n < 0 for n in shape):
+        return functions.zeros(shapes.sizes_argument(size), **options)
+    made = new_tensor()
+    made._array, made._edge = filled(shape, 0, options["dtype"].numpy), None
     return made
 
 
