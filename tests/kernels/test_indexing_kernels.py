@@ -362,3 +362,25 @@ def test_places_program_agrees_with_the_interpreter():
     assert not outside.any()
     interpret(selection.places_program(2, 4), out, outside, rows, columns + 4, 3, 5, 5, 2)
     assert outside.any()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
+def test_flat_positions(dtype):
+    x, random = numbers((90, 110), dtype), np.random.default_rng(4)
+    index = random.integers(-x.size, x.size, (30, 40))
+    same(indexing.take(x, index), x.reshape(-1)[index])
+    assert indexing.take(x, index + x.size) is NotImplemented
+    assert indexing.take(x.T, index) is NotImplemented
+    different = random.permutation(x.size)[: index.size].reshape(index.shape)
+    source = numbers(index.shape, dtype, 5)
+    found, expected = x.copy(), x.copy()
+    assert indexing.put_(found, different, source, False) is None
+    expected.reshape(-1)[different] = source
+    same(found, expected)
+    assert indexing.put_(found, different, source[:1], False) is NotImplemented
+    if dtype != "i8":
+        added, wanted = np.zeros_like(x), np.zeros_like(x)
+        whole = source.round()
+        assert indexing.put_(added, index, whole, True) is None
+        np.add.at(wanted.reshape(-1), index, whole)
+        np.testing.assert_array_equal(added, wanted)

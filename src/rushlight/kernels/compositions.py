@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-from ..ops.elementwise.activation import halves
+import numpy as np
+
+from ..ops.elementwise.gating import halves
 from ..ops.table import TABLE
-from .elementwise import run
+from .elementwise import fused, run
 from .routing import kernel_for
 from .thresholds import elementwise_elements
 
 
+def gated(m, value, gate):
+    """A value times the sigmoid of its gate."""
+    return value * m.sigmoid(gate)
+
+
+def gate_slope(m, grad, value, gate):
+    """The gradient of `gated` for the gate."""
+    share = m.sigmoid(gate)
+    return grad * value * share * (1 - share)
+
+
 @kernel_for("glu")
 def glu(self, dim):
+    return fused(gated, halves(self, dim))
+
+
+@kernel_for("glu_gradient")
+def glu_gradient(grad, self, dim):
     first, second = halves(self, dim)
-    gate = run(TABLE["sigmoid"], [second])
-    return NotImplemented if gate is NotImplemented else run(TABLE["mul"], [first, gate], dtype=self.dtype)
+    if grad.dtype is not self.dtype or grad.shape != first.shape:
+        return NotImplemented
+    found = np.empty(self.shape, self.dtype)
+    of_first, of_second = halves(found, dim)
+    if fused(gated, (grad, second), of_first) is NotImplemented:
+        return NotImplemented
+    done = fused(gate_slope, (grad, first, second), of_second)
+    return done if done is NotImplemented else found
 
 
 @kernel_for("outer_product")

@@ -246,6 +246,26 @@ def made(name, formula, arrays, options, dtype, result, keep):
     return entry
 
 
+_fused = {}  # (formula, dtype) -> Entry, or None
+
+
+def fused(formula, arrays, out=None):
+    """What a formula ``formula(m, *elements)`` gives for arrays of one dtype and shape, in ``out`` if given; NotImplemented
+    where it has no kernel for them."""
+    first = arrays[0]
+    key = formula, first.dtype
+    if key not in _fused:
+        made_here = made(formula.__name__, formula, arrays, (), first.dtype, first.dtype, [False] * len(arrays))
+        _fused[key] = made_here if first.dtype.isnative else None
+    entry = _fused[key]
+    if entry is None or any(array.dtype is not first.dtype or array.shape != first.shape for array in arrays):
+        return NotImplemented
+    flat = all(array.flags.c_contiguous for array in arrays)
+    if flat and (out is None or out.flags.c_contiguous):
+        return entry.run_flat(arrays, empty(first.shape, first.dtype) if out is None else out)
+    return entry.run_strided(arrays, arrays, out)
+
+
 # ---------------------------------------------------------------- copies
 
 _copies = {}  # (dtype, dtype) -> Entry, or None

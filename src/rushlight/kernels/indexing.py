@@ -226,6 +226,32 @@ def index_put_arrays(self, indices, values, accumulate):
     return NotImplemented if index_put_arrays_(result, indices, values, accumulate) is NotImplemented else result
 
 
+@kernel_for("take")
+def take(self, index):
+    located = _located(self.reshape(-1), (index,), _WORTHWHILE) if self.flags.c_contiguous else None
+    found = None if located is None else _copied(*located, index.shape)
+    return NotImplemented if found is None else found
+
+
+@kernel_for("put_")
+def put_(self, index, source, accumulate):
+    if source.dtype != self.dtype or index.size != source.size or not self.flags.c_contiguous:
+        return NotImplemented
+    if any(np.may_share_memory(self, other) for other in (index, source)):
+        return NotImplemented
+    located = _located(self.reshape(-1), (index.reshape(-1),), _WORTHWHILE)
+    if located is None:
+        return NotImplemented
+    values = np.ascontiguousarray(source).reshape(-1)
+    return None if _added(*located, values, mode="add" if accumulate else "set") else NotImplemented
+
+
+@kernel_for("put")
+def put(self, index, source, accumulate):
+    result = dense_copy(self)
+    return NotImplemented if put_(result, index, source, accumulate) is NotImplemented else result
+
+
 @kernel_for("index_select")
 def index_select(self, dim, index):
     if not self.ndim:

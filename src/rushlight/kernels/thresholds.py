@@ -53,6 +53,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
         **dict.fromkeys(("index_add", "index_add_", "gather"), 512),
         **dict.fromkeys(("index_copy", "index_copy_", "index_fill", "index_fill_"), 2048),
         **dict.fromkeys(("index", "index_put_arrays", "index_put_arrays_"), 512),
+        **dict.fromkeys(("take", "put", "put_"), 4096),
         **dict.fromkeys(("scatter_src", "scatter_src_", "scatter_value", "scatter_value_"), 512),
         **dict.fromkeys(("scatter_add", "scatter_add_"), 512),
     },
@@ -63,7 +64,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     "padding": dict.fromkeys(("constant_pad_nd", "pad_by_places", "pad_by_places_gradient"), 512),
     "embedding_bags": {"pooled_rows": 512, "pooled_rows_gradient": 512},  # 256 bags of 20: 15 us against 500
     "searching": {"search_positions": 1024},  # 1,000,000 values among 1,000: 2 ms against 40
-    "compositions": {"glu": 2048, "outer_product": 128},
+    "compositions": {"glu": 2048, "glu_gradient": 512, "outer_product": 128},
     # 1,000,000 numbers: 15 ms against 110, rows of 100: 12 against 25.
     "sorting": {"sort_pair": 2048, "mode_pair": 2048, "unique_parts": 4096},
     # 1,000 x 1,000 rows of 64: 0.4 ms against 2, by any power 0.6 against 70 and more; the sizes of both decide.

@@ -77,6 +77,7 @@ from .elementwise import (
     comparison,
     complex_parts,
     exponential,
+    gating,
     powers,
     rounding,
     signs,

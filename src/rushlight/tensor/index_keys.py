@@ -8,10 +8,9 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..kernels.routing import extremes
 from ..ops.table import functions
 from .base import Tensor
-from .index_values import all_positions, check_batched, index_array, is_batched
+from .index_values import check_batched, index_array, is_batched
 
 # Lists of at least this length are always data, never a row of keys.
 _LONGEST_KEY = 32
@@ -205,38 +204,3 @@ def _masked(view, dim, mask, indices):
     for offset, positions in enumerate(np.nonzero(mask)):
         _place(indices, dim + offset, positions)
     return view, dim + mask.ndim
-
-
-def all_exist(positions, length):
-    """Whether all of an array's positions are there, negative ones counted from the end."""
-    smallest, largest = extremes(positions)
-    return smallest >= -length and largest < length
-
-
-def checked_positions(tensor, indices, place):
-    """``indices``, refused where they name positions that do not exist; ``place`` is the shape that they pick."""
-    shape = tensor._array.shape
-    if not tensor._array.size or 0 in place:
-        for dim, array in enumerate(indices):
-            if array is not None and all_positions(array).size and not shape[dim] and 0 not in place:
-                raise IndexError(
-                    hinted("index is out of bounds for dimension with size 0", f"dimension {dim} is empty")
-                )
-        # Nothing is read: PyTorch does not look at the positions either.
-        return tuple([None if i is None else np.zeros_like(i) if shape[d] else i[:0] for d, i in enumerate(indices)])
-    for dim, array in enumerate(indices):
-        if array is None:
-            continue
-        array = all_positions(array)
-        if not array.size:
-            continue
-        length = shape[dim]
-        if not all_exist(array, length):
-            wrong = next(int(i) for i in array.reshape(-1) if not -length <= i < length)
-            raise IndexError(
-                hinted(
-                    f"index {wrong} is out of bounds for dimension {dim} with size {length}",
-                    f"valid positions are {-length} to {length - 1}",
-                )
-            )
-    return indices

@@ -7,10 +7,11 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.scalars import largest_float
+from ..kernels.routing import extremes, mask_positions
 from .base import Tensor
 from .creation import array_from
 
-_PLAIN = largest_float(dtypes.float16)
+_PLAIN, _WHOLE = largest_float(dtypes.float16), slice(None)
 
 
 def index_array(part):
@@ -103,3 +104,71 @@ def is_plain_number(dtype, value):
     if dtype.itemsize == 2 or value.__class__ is int:
         return -_PLAIN <= value <= _PLAIN
     return True
+
+
+# ---------------------------------------------------------------- positions, looked through
+
+
+def indices_of_tensors(self, key):
+    """What a single mask means, or positions of one shape for some of the dimensions, where there is nothing to refuse; else
+    None."""
+    array = self._array
+    keys = key if key.__class__ is tuple else (key,)
+    if not 0 < len(keys) <= array.ndim or not array.size:
+        return None
+    found, shape = [], None
+    for part, length in zip(keys, array.shape):
+        if part.__class__ is not Tensor:
+            if part.__class__ is slice and part == _WHOLE:
+                found.append(None)
+                continue
+            return None
+        index = part._array
+        if not index.ndim or not index.size:
+            return None
+        if index.dtype is not dtypes.INT64_ARRAY:
+            if index.dtype is dtypes.BOOL_ARRAY and len(keys) == 1 and index.shape == array.shape[: index.ndim]:
+                return mask_positions(index)
+            return None
+        shape = shape or index.shape
+        if index.shape != shape or not _exist(index, length):
+            return None
+        found.append(index if self._edge is None else index.copy())
+    while found and found[-1] is None:
+        found.pop()
+    return tuple(found) or None
+
+
+def _exist(positions, length):
+    """Whether all of an array's positions are there, negative ones counted from the end."""
+    smallest, largest = extremes(positions)
+    return smallest >= -length and largest < length
+
+
+def checked_positions(tensor, indices, place):
+    """``indices``, refused where they name positions that do not exist; ``place`` is the shape that they pick."""
+    shape = tensor._array.shape
+    if not tensor._array.size or 0 in place:
+        for dim, array in enumerate(indices):
+            if array is not None and all_positions(array).size and not shape[dim] and 0 not in place:
+                raise IndexError(
+                    hinted("index is out of bounds for dimension with size 0", f"dimension {dim} is empty")
+                )
+        # Nothing is read: PyTorch does not look at the positions either.
+        return tuple([None if i is None else np.zeros_like(i) if shape[d] else i[:0] for d, i in enumerate(indices)])
+    for dim, array in enumerate(indices):
+        if array is None:
+            continue
+        array = all_positions(array)
+        if not array.size:
+            continue
+        length = shape[dim]
+        if not _exist(array, length):
+            wrong = next(int(i) for i in array.reshape(-1) if not -length <= i < length)
+            raise IndexError(
+                hinted(
+                    f"index {wrong} is out of bounds for dimension {dim} with size {length}",
+                    f"valid positions are {-length} to {length - 1}",
+                )
+            )
+    return indices

@@ -9,7 +9,6 @@ from ..autograd.views import View, check_inplace
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.scalars import is_signed_word, relaxed, unpackable
-from ..kernels.routing import mask_positions
 from ..ops.copy import refuse_overlap, refuse_shared
 from ..ops.table import TABLE, functions, is_half
 from .base import Tensor, method, wrap
@@ -17,8 +16,8 @@ from .binding import NAMESPACES
 from .classes import PLAIN_CLASSES
 from .creation import type_name
 from .fast_views import link, tracker
-from .index_keys import all_exist, checked_positions, select, sliced, split_key, take_advanced
-from .index_values import index_array, index_shape, is_plain_number
+from .index_keys import select, sliced, split_key, take_advanced
+from .index_values import checked_positions, index_array, index_shape, indices_of_tensors, is_plain_number
 from .internals import internal
 from .interposers import INTERPOSERS
 
@@ -39,7 +38,7 @@ def __getitem__(self, key):
             found = _basic_part(self, key if kind is tuple else (key,))
             if found is not None:
                 return link(self, found, None, ())
-        indices = _indices_of_tensors(self, key)
+        indices = indices_of_tensors(self, key)
         if indices is not None:
             return functions.index(self, indices)
     if kind is slice:
@@ -48,31 +47,6 @@ def __getitem__(self, key):
     if indices is None:
         return functions.alias(view) if view is self else view
     return functions.index(view, checked_positions(view, indices, index_shape(view, indices)))
-
-
-def _indices_of_tensors(self, key):
-    """What a single mask means, or positions of one shape for the first dimensions, where there is nothing to refuse; else
-    None."""
-    array = self._array
-    keys = key if key.__class__ is tuple else (key,)
-    if not 0 < len(keys) <= array.ndim or not array.size:
-        return None
-    found, shape = [], None
-    for part, length in zip(keys, array.shape):
-        if part.__class__ is not Tensor:
-            return None
-        index = part._array
-        if not index.ndim or not index.size:
-            return None
-        if index.dtype is not dtypes.INT64_ARRAY:
-            if index.dtype is dtypes.BOOL_ARRAY and len(keys) == 1 and index.shape == array.shape[: index.ndim]:
-                return mask_positions(index)
-            return None
-        shape = shape or index.shape
-        if index.shape != shape or not all_exist(index, length):
-            return None
-        found.append(index if self._edge is None else index.copy())
-    return tuple(found)
 
 
 def _basic_part(self, key):
@@ -121,7 +95,7 @@ def __setitem__(self, key, value):
         return
     indices = None
     if self._edge is None and self.__class__ in PLAIN_CLASSES and not INTERPOSERS:
-        indices = _indices_of_tensors(self, key)
+        indices = indices_of_tensors(self, key)
     checked = indices is not None
     if checked:
         view = self

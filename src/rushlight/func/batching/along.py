@@ -34,6 +34,7 @@ def changes_of(call, ndim):
     "transpose", "select", "slice_dim", "diagonal", "unfold_dim", "unbind", "split_with_sizes", "split_even",
     "unsafe_split_with_sizes", "unsafe_split", "narrow_copy", "flip", "rot90", "unsqueeze", "diag_embed",
     "select_scatter", "slice_scatter", "diagonal_scatter", "cross_parts", "fft_c2c", "fft_r2c", "fft_c2r", "glu",
+    "glu_gradient",
 )  # fmt: skip
 def along(call):
     """Operations that refuse, or leave alone, tensors without dimensions."""

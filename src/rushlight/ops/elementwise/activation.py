@@ -366,48 +366,6 @@ class logsigmoid:
         return functions.logsigmoid_backward(grad, self)
 
 
-@op("glu(Tensor self, int dim=-1) -> Tensor", names=("nn.functional",), refuse=NOT_FLOATING)
-class glu:
-    """The first half along ``dim`` times the sigmoid of the second half (Dauphin et al., 2016)."""
-
-    def forward(self, dim):
-        first, second = halves(self, dim)
-        if is_half(self.dtype):
-            first, second = first.astype(np.float32), second.astype(np.float32)
-        gate = np.exp(-second)
-        gate += 1
-        return np.divide(first, gate, out=gate).astype(self.dtype, copy=False)
-
-    def d_self(grad, self, dim):
-        first, second = self.chunk(2, dim)
-        gate = second.sigmoid()
-        return functions.cat([grad * gate, functions.sigmoid_backward(grad * first, gate)], dim)
-
-
-def halves(array, dim):
-    if array.ndim == 0:
-        raise RuntimeError(
-            hinted(
-                "glu does not support scalars because halving size must be even",
-                "the tensor needs a dimension to halve",
-            )
-        )
-    if not -array.ndim <= dim < array.ndim:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-array.ndim}, {array.ndim - 1}], but got {dim})"
-        )
-    dim %= array.ndim
-    if array.shape[dim] % 2:
-        raise RuntimeError(
-            hinted(
-                f"Halving dimension must be even, but dimension {dim} is size {array.shape[dim]}",
-                "the first half is gated by the second",
-            )
-        )
-    head, middle = (slice(None),) * dim, array.shape[dim] // 2
-    return array[(*head, slice(0, middle))], array[(*head, slice(middle, None))]
-
-
 @composite(names=("nn.functional",))
 def softsign(input):
     """``x / (1 + |x|)``."""
