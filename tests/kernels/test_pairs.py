@@ -10,7 +10,7 @@ from test_matmul_kernels import Interpreted, check
 import rushlight
 from rushlight.kernels import host, matmul
 from rushlight.kernels.builder import Builder
-from rushlight.kernels.instructions import f32_to_bf16
+from rushlight.kernels.instructions import bf16_to_f32, f32_to_bf16
 from rushlight.kernels.interpret import interpret
 from rushlight.kernels.kernel import compiled
 from rushlight.kernels.matmul import product
@@ -73,6 +73,35 @@ def test_the_machine_agrees_to_the_last_bit(rng, lanes):
         compiled(("test dots", lanes), lambda: dot_program(lanes)).alone(a, b, found, count)
         interpret(dot_program(lanes), a, b, wanted, count)
         assert same_bits(found, wanted).all()
+
+
+def rounding_program(lanes):
+    b = Builder("rounding", [("x", "f32*"), ("out", "bf16*"), ("n", "i64")])
+    x, out, n = b.parameters
+    with b.parallel(1), b.loop(0, n, lanes) as at:
+        b.store(b.round_bfloat16(b.load(x, at.index, lanes)), out, at.index)
+    return Program("rounding", [b.function])
+
+
+def test_rounding_makes_denormals_zeros():
+    x = np.array([1.0, 1 + 2.0**-9, 1 + 2.0**-8, 1 + 3 * 2.0**-8, -1e-39, 1e-45, np.inf, np.nan], np.float32)
+    out = np.zeros(8, np.uint16)
+    interpret(rounding_program(8), x, out, 8)
+    np.testing.assert_array_equal(bf16_to_f32(out), np.float32([1, 1, 1, 1 + 2.0**-6, -0.0, 0, np.inf, np.nan]))
+    assert np.signbit(bf16_to_f32(out)[4])
+
+
+@has_dots
+@pytest.mark.parametrize("lanes", [1, 4, 8, 16, 32])
+def test_the_machine_rounds_to_the_last_bit(rng, lanes):
+    x = rng.integers(0, 2**32, 1 << 13, dtype=np.uint32)
+    x[:64] = np.arange(64) << 17  # denormal numbers
+    x[64:4096] = (x[64:4096] & 0xFFFF0000) | 0x8000  # halves
+    x = x.view(np.float32)
+    found, wanted = np.zeros(x.size, np.uint16), np.zeros(x.size, np.uint16)
+    compiled(("test rounding", lanes), lambda: rounding_program(lanes)).alone(x, found, x.size)
+    interpret(rounding_program(lanes), x, wanted, x.size)
+    assert same_bits(bf16_to_f32(found), bf16_to_f32(wanted)).all()
 
 
 def test_bits_of_narrower_and_wider_lanes():

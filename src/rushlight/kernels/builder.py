@@ -130,6 +130,10 @@ class Builder:
         """total + the products of the pairs of bfloat16 numbers in each i32 of a and b."""
         return self._pure("dot", (a, b, total), result_type("dot", (a.type, b.type, total.type), None))
 
+    def round_bfloat16(self, a):
+        """float32 numbers as bfloat16, beside `dot`: denormal ones become 0."""
+        return self.unary("round_bfloat16", a)
+
     def select(self, condition, a, b):
         """a where the condition holds, else b."""
         if not isinstance(a, Value) and not isinstance(b, Value):

@@ -169,6 +169,11 @@ class FunctionEmitter(Conversions):
         self.module.declare(name, result, result, pairs, pairs)
         return self.emit(f"call {result} @{name}({self.typed(total)}, {self.typed(a)}, {self.typed(b)})")
 
+    def emit_round_bfloat16(self, instruction, a):
+        type = f"<{a.type.lanes} x bfloat>" if a.type.is_vector else "bfloat"
+        rounded = self.emit(f"fptrunc {self.typed(a)} to {type}")
+        return self.emit(f"bitcast {type} {rounded} to {llvm_type(instruction.results[0].type)}")
+
     def emit_min(self, instruction, a, b):
         return self._combined("min", a.type, self.name(a), self.name(b))
 

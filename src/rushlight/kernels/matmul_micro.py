@@ -78,7 +78,7 @@ def micro_kernel(
     parameters += [("bias", f"{given}*"), ("addend", f"{given}*"), ("ld_addend", "i64"), ("alpha", compute)]
     builder = Builder(f"micro_{rows}x{vectors}", parameters)
     a, lda, b, ldb, c, ldc, depth, columns, resume, final, *extra = builder.parameters
-    whole = vectors - 1 if whole is None else whole
+    whole, rounds = vectors - 1 if whole is None else whole, packed == PAIRS and storage == "bf16"
     masks = [None if j < whole else builder.first_lanes(columns - j * lanes, lanes) for j in range(vectors)]
     c_rows = [builder.offset(c, ldc * r) for r in range(rows)]
 
@@ -91,11 +91,13 @@ def micro_kernel(
     start = builder.choose(resume > 0, held, zeros) if resumes else zeros()
     sums = _products(builder, a, lda, b, ldb, depth, rows, lanes, masks, a_form, start)
 
+    def narrow(value):
+        return builder.round_bfloat16(value) if rounds else builder.convert(value, storage)
+
     def store(values):
         for r, row in enumerate(c_rows):
             for j in range(vectors):
-                value = builder.convert(values[r * vectors + j], storage)
-                builder.store(value, row, j * lanes, masks[j])
+                builder.store(narrow(values[r * vectors + j]), row, j * lanes, masks[j])
 
     def finish():
         store(_finished(builder, sums, rows, masks, lanes, compute, epilogue, extra))

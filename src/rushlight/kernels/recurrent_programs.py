@@ -34,7 +34,8 @@ class Units:
 
     def store(self, value, name, gate=0):
         place = self._places[name]
-        value = self._builder.convert(value, place.type.element.scalar)
+        if place.type.element.scalar == "bf16":
+            value = self._builder.round_bfloat16(value)
         self._builder.store(value, place, self._size * gate, self._mask)
 
 

@@ -48,6 +48,8 @@ def literal_type(opcode, position, result, types):
         return next((t for t in types if t is not None), None)
     if opcode in ("convert", "bitcast") or (opcode == "select" and position == 0):
         return None
+    if opcode == "round_bfloat16":
+        return None if result is None else result.with_scalar("f32")
     if opcode == "dot" and position < 2:
         return None if result is None else result.with_scalar("i32")
     if opcode in OPCODES:
