@@ -216,25 +216,22 @@ def _combine(builder, n, form, partial, found, flags):
             channels = builder.minimum(n["channels"] - first_channel, part)
             target = builder.offset(found, (row * n["channels"] + first_channel) * TAPS)
 
-            def piece(index, mask, carry, begin=begin, target=target):
-                columns = []
-                for j in range(4):
-                    column = []
-                    for i in range(4):
-                        place = builder.offset(begin, place_step * (4 * i + j) + index)
-                        with builder.loop(1, n["blocks"], 1, [builder.load(place, 0, lanes, mask)]) as more:
-                            more.carry = [more.carry[0] + builder.load(place, more.index * block_step, lanes, mask)]
-                        column.append(more.results[0])
-                    columns.append(_gathered(*column))
+            with builder.loop(0, channels, lanes, block.carry) as vector:
+                mask = builder.first_lanes(channels - vector.index, lanes)
+                starts = [builder.offset(begin, place_step * place + vector.index) for place in range(PLACES)]
+                held = [builder.load(start, 0, lanes, mask) for start in starts]
+                with builder.loop(1, n["blocks"], 1, held) as more:
+                    here = more.index * block_step
+                    more.carry = [
+                        total + builder.load(start, here, lanes, mask) for total, start in zip(more.carry, starts)
+                    ]
+                columns = [_gathered(*more.results[j::4]) for j in range(4)]
                 places = builder.iota(f"i64x{lanes}") * TAPS
-                total = carry[0]
                 for i in range(3):
                     for j, value in enumerate(_gathered(*(column[i] for column in columns))):
-                        builder.scatter(value, builder.offset(target, index * TAPS + 3 * i + j), places, mask)
-                        total = builder.fma(value, 0.0, total)
-                return [total]
-
-            block.carry = builder.for_lanes(0, channels, lanes, piece, block.carry)
+                        builder.scatter(value, builder.offset(target, vector.index * TAPS + 3 * i + j), places, mask)
+                        vector.carry = [builder.fma(value, 0.0, vector.carry[0])]
+            block.carry = vector.results
         # 0 times a finite number is 0; nothing else is.
         with builder.when(builder.reduce(block.results[0]).differs(0)):
             builder.store(builder.constant(1, "i32"), flags, row)
