@@ -75,6 +75,27 @@ def test_the_first_large_draw_loads_the_kernels(monkeypatch):
     assert loads == [1]
 
 
+def test_many_small_draws_load_the_kernels_and_draw_on(monkeypatch):
+    def drawn():
+        generator = Generator().manual_seed(3)
+        parts = [
+            draw.normal_(np.empty(size, np.float32), mean, 1.5, generator)
+            for size in (32, 20, 17)
+            for mean in (0.0, 2.0)
+        ]
+        parts += [draw.rand((40,), generator=generator), draw.randperm(30, generator=generator)]
+        return b"".join(part.tobytes() for part in parts) + generator.state_bytes().tobytes()
+
+    monkeypatch.setattr(bulk, "_kernels", None)
+    monkeypatch.setattr(bulk, "_load", None)
+    expected, loads = drawn(), []
+    bulk.use(lambda: loads.append(1) or random_numbers.load())
+    assert drawn() == expected
+    assert not loads
+    assert all(drawn() == expected for _ in range(60))
+    assert loads == [1]
+
+
 def test_words_go_on_where_numpy_stopped_and_back(monkeypatch):
     monkeypatch.setattr(bulk, "_kernels", None)
     plain, mixed = MersenneTwister(5), MersenneTwister(5)

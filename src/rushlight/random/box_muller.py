@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import bulk
-from .mersenne import MersenneTwister
+from .mersenne import BLOCK, MersenneTwister
 from .words import CHUNK, LOW_24_BITS
 
 
@@ -33,6 +33,8 @@ _ONE, _HALF, _MINUS_TWO = np.float32(1.0), np.float32(0.5), np.float32(-2.0)
 _SQRT_HALF_BITS = np.int32(0x3F3504F3)
 _MANTISSA = np.int32(0x7FFFFF)
 _SIGN = np.int32(-(2**31))
+_ONE_PASS = 4096  # numbers up to which words are brought together, rather than transformed in two passes
+_ZERO = np.array(0.0, np.float32)
 _EIGHTH, _QUARTER = np.int32(1 << 21), np.int32(1 << 22)  # of a turn, as a 24-bit fraction
 
 
@@ -167,8 +169,8 @@ def _transform(words, result, mean, std, workspace):
 def _scale(numbers, mean, std, wide):
     """``numbers * std + mean`` in place with one rounding; ``wide`` is a float64 array to compute in, or None."""
     if mean == 0.0:
-        numbers *= np.float32(std)
-        numbers += np.float32(0.0)  # a fused multiply-add leaves no -0.0 here
+        np.multiply(numbers, np.array(std, np.float32), numbers)
+        np.add(numbers, _ZERO, numbers)  # a fused multiply-add leaves no -0.0 here
         return
     wide = np.multiply(numbers, std, out=wide, dtype=np.float64)
     wide += mean
@@ -183,8 +185,9 @@ def transform(words, result, mean, std):
         _transform(words[start : start + CHUNK], result[start : start + CHUNK], mean, std, workspace)
 
 
-def _polar(block):
+def _polar(engine, phase):
     """Radius, cosine and sine of every word of a block, three rows: which of them a word gives depends on its place."""
+    block = engine.block
     workspace = _Workspace(2 * block.size)
     fraction, x, y, z, exponent, mask, _ = workspace.single
     wide = workspace.wide
@@ -197,12 +200,44 @@ def _polar(block):
     return rows
 
 
-def _few(engine, count, mean, std):
-    """``count`` numbers (a multiple of 16, all words in the engine's block) as a new float32 array."""
-    polar = engine.take_derived(count, _polar).reshape(3, -1, 2, 8)
-    result = polar[1:, :, 1].transpose(1, 0, 2) * polar[0, :, :1]
-    _scale(result, mean, std, None)
-    return result.reshape(-1)
+def _standard(engine, phase):
+    """The normal numbers of a block's groups of sixteen words, the first of which begins at word ``phase``."""
+    count = (BLOCK - phase) // 16 * 16
+    found = np.empty(count, np.float32)
+    kernels = bulk.kernels(count, 150)
+    if kernels is not None:
+        kernels.normals(engine.block[phase : phase + count], found, 0.0, 1.0)
+        return found
+    with np.errstate(all="ignore"):
+        polar = engine.of_block(_polar)[:, phase : phase + count].reshape(3, -1, 2, 8)
+        np.multiply(polar[1:, :, 1].transpose(1, 0, 2), polar[0, :, :1], found.reshape(-1, 2, 8))
+        _scale(found, 0.0, 1.0, None)
+    return found
+
+
+def _fill_standard(engine, flat):
+    """Fill a flat float32 array, a multiple of 16, with normal numbers of mean 0 and deviation 1."""
+    start, count = 0, flat.size
+    while start < count:
+        size = min(count - start, engine.ready() // 16 * 16)
+        if size == 0:  # sixteen words across two blocks
+            size = 16
+            _transform_words(engine.take(16), flat[start : start + 16], 0.0, 1.0)
+        else:
+            phase = engine.position & 15
+            numbers = engine.of_block(_standard, phase)
+            place = engine.skip(size) - phase
+            flat[start : start + size] = numbers[place : place + size]
+        start += size
+
+
+def _transform_words(words, result, mean, std):
+    kernels = bulk.kernels(words.size, 60)
+    if kernels is not None:
+        kernels.normals(words, result, mean, std)
+        return
+    with np.errstate(all="ignore"):
+        transform(words, result, mean, std)
 
 
 def fill_normal(engine: MersenneTwister, flat: np.ndarray, mean: float, std: float, tail_first: bool = True) -> None:
@@ -211,32 +246,33 @@ def fill_normal(engine: MersenneTwister, flat: np.ndarray, mean: float, std: flo
     Where the size is no multiple of 16, the last 16 elements are drawn again at the end. PyTorch draws (and drops) a
     word for each element of the incomplete group before that, except for float16 and bfloat16: ``tail_first=False``.
     """
-    with np.errstate(all="ignore"):
-        mean, std = float(np.float32(mean)), float(np.float32(std))
-        _fill(engine, flat, mean, std, tail_first)
-
-
-def _fill(engine, flat, mean, std, tail_first):
     whole = flat.size // 16 * 16
     rest = flat.size - whole
-    kernels = bulk.kernels(flat.size)
-    if kernels is None and flat.size + 16 <= engine.available:
-        flat[:whole] = _few(engine, whole, mean, std)
+    dropped = rest if tail_first else 0
+    if whole <= BLOCK:
+        _fill_standard(engine, flat[:whole])
         if rest:
-            engine.take(rest if tail_first else 0)
-            flat[-16:] = _few(engine, 16, mean, std)
+            engine.take(dropped)
+            _fill_standard(engine, flat[-16:])
+        if std < 1e30 > abs(mean):  # numbers that cannot overflow
+            if mean != 0.0 or std != 1.0:
+                _scale(flat, float(np.float32(mean)), float(np.float32(std)), None)
+        else:
+            with np.errstate(all="ignore"):
+                _scale(flat, float(np.float32(mean)), float(np.float32(std)), None)
         return
-    transform_words = transform if kernels is None else kernels.normals
-    if rest and flat.size < CHUNK - 16 and kernels is None:  # one pass over the words of both parts
-        drawn = engine.take(whole + 16 + (rest if tail_first else 0))
+    with np.errstate(over="ignore"):
+        mean, std = float(np.float32(mean)), float(np.float32(std))
+    if rest and flat.size < _ONE_PASS:  # over the words of both parts
+        drawn = engine.take(whole + 16 + dropped)
         numbers = np.empty(whole + 16, np.float32)
-        transform_words(np.concatenate((drawn[:whole], drawn[-16:])), numbers, mean, std)
+        _transform_words(np.concatenate((drawn[:whole], drawn[-16:])), numbers, mean, std)
         flat[:whole] = numbers[:whole]
         flat[-16:] = numbers[whole:]
         return
     for start in range(0, whole, CHUNK):
         part = flat[start : min(start + CHUNK, whole)]
-        transform_words(engine.take(part.size), part, mean, std)
+        _transform_words(engine.take(part.size), part, mean, std)
     if rest:
-        engine.take(rest if tail_first else 0)
-        transform_words(engine.take(16), flat[-16:], mean, std)
+        engine.take(dropped)
+        _transform_words(engine.take(16), flat[-16:], mean, std)

@@ -40,7 +40,7 @@ def exponential_(out, lambd=1.0, generator=None):
         )
     values = minus_log_of_rest(_uniform(out, generator), exact=out.dtype == FLOAT64)
     values *= -1.0 / lambd
-    return store(out, values)
+    return store(out, values, bounded=out.itemsize >= 4 and lambd > 1e-30)
 
 
 def cauchy_(out, median=0.0, sigma=1.0, generator=None):

@@ -33,6 +33,11 @@ def is_float(dtype):
     return dtype.kind == "f" or name_of(dtype) == "bfloat16"
 
 
+def holds_all(mask):
+    """Whether all of a mask is true: quicker than ``all()`` for a few elements."""
+    return np.count_nonzero(mask) == mask.size
+
+
 def memory_order(out, *operands):
     """``out``, axes sorted so that row-by-row iteration walks its memory upwards: the order in which PyTorch fills it.
 
@@ -61,7 +66,7 @@ def store(out, values, bounded=False):
     """
     target = memory_order(out)
     if bounded:
-        np.copyto(target, values.reshape(target.shape), casting="unsafe")
+        target[...] = values.reshape(target.shape)
         return out
     with np.errstate(over="ignore", invalid="ignore"):
         if values.dtype == FLOAT64 and is_narrow_float(out.dtype):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -16,7 +17,7 @@ from .generator import resolve
 INT64 = np.dtype(np.int64)
 _WIDE_RANGE = 1 << 28  # from here on PyTorch draws 64 bits an element: 32 would show the bias of the remainder
 _INT64_LIMIT = 1 << 63
-_HANDFUL = 8  # so few elements are drawn quicker one by one
+_HANDFUL = 128  # so few elements NumPy divides as quickly as anything
 _DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 _INTEGER_TYPES = frozenset(("bool", "uint8", "int8", "int16", "int32", "int64"))
 
@@ -50,6 +51,9 @@ def random_(out, low=None, high=None, generator=None):
     if out.size == 0:
         return out
     with generator.lock:
+        if dtype == INT64 and out.flags.c_contiguous:
+            _fill_remainders(generator.engine, out.ravel(), span, base)
+            return out
         numbers = _remainders(generator.engine, out.size, span, base)
     if name_of(dtype) == "bool":
         numbers = numbers != 0
@@ -83,33 +87,39 @@ def _unbounded(count, dtype, generator):
 
 def _remainders(engine, count, span, base, wide=None):
     """``count`` int64 numbers: a random integer modulo ``span``, plus ``base`` (wrapping around as int64 does)."""
-    wide = span >= _WIDE_RANGE if wide is None else wide
-    if count <= _HANDFUL and not wide:
-        return np.array([word % span + base for word in engine.take(count).tolist()], INT64)
     result = np.empty(count, INT64)
-    kernels = bulk.kernels(count)
+    _fill_remainders(engine, result, span, base, wide)
+    return result
+
+
+def _fill_remainders(engine, result, span, base, wide=None):
+    """Fill a flat int64 array with what ``_remainders`` gives."""
+    count = result.size
+    wide = span >= _WIDE_RANGE if wide is None else wide
+    kernels = None if count <= _HANDFUL else bulk.kernels(count, 5)
     if kernels is not None and not wide and abs(base) < _INT64_LIMIT - span:
         for start in range(0, count, words.CHUNK):
             part = result[start : start + words.CHUNK]
             kernels.remainders(engine.take(part.size), part, span, base)
-        return result
-    offset = np.int64(base if span < 1 << 64 else 0)  # all 64 bits at once are taken as they come
+        return
+    offset = base if span < 1 << 64 else 0  # all 64 bits at once are taken as they come
     for start in range(0, count, words.CHUNK):
         part = result[start : start + words.CHUNK]
         drawn = words.integers64(engine, part.size) if wide else engine.take(part.size)
-        np.copyto(part, _modulo(drawn, span), casting="unsafe")
+        part[...] = _modulo(drawn, span)
         if offset:
             part += offset
-    return result
 
 
 def _modulo(drawn, span):
     """``drawn % span`` for an unsigned array; NumPy divides by a number many at a time, but takes remainders singly."""
     if span >> 8 * drawn.itemsize:
         return drawn
-    divisor = drawn.dtype.type(span)
     if span & (span - 1) == 0:
-        return drawn & (divisor - drawn.dtype.type(1))
+        return drawn & np.array(span - 1, drawn.dtype)
+    divisor = np.array(span, drawn.dtype)
+    if drawn.size <= _HANDFUL:
+        return drawn % divisor
     quotient = drawn // divisor
     quotient *= divisor
     return np.subtract(drawn, quotient, quotient)
@@ -140,29 +150,24 @@ def _span_above(low, dtype):
     return largest - low + 1
 
 
-_limits_of: dict = {}
-
-
+@functools.cache
 def _limits(dtype):
     """The smallest and the largest number of a type."""
-    limits = _limits_of.get(dtype)
-    if limits is None:
-        if dtype.kind == "b":
-            limits = 0, 1
-        elif is_float(dtype):
-            largest = largest_float(dtype)
-            limits = -largest, largest
-        else:
-            info = np.iinfo(dtype)
-            limits = int(info.min), int(info.max)
-        _limits_of[dtype] = limits
-    return limits
+    if dtype.kind == "b":
+        return 0, 1
+    if is_float(dtype):
+        largest = largest_float(dtype)
+        return -largest, largest
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
 
 
 def _checked_range(low, high, dtype):
     """The first number and how many there are, after PyTorch's checks; floating types may narrow the range."""
     if low >= high:
         raise _empty_range(low, high)
+    if dtype == INT64 and low >= -_INT64_LIMIT and high <= _INT64_LIMIT:
+        return low, high - low
     if is_float(dtype):
         low, high = _representable(low, high, _DIGITS[name_of(dtype)])
         if low >= high:
@@ -229,7 +234,7 @@ _PERMUTATION_TYPES = frozenset(
     ("uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 )
 _PERMUTATION_LIMIT = 0xFFFFFFFF // 20
-_FEW = 400
+_SHORT, _FEW = 16, 400  # lengths up to which no kernel is asked, and up to which Python is quicker than NumPy
 
 
 def randperm(n, dtype=INT64, generator=None):
@@ -238,12 +243,12 @@ def randperm(n, dtype=INT64, generator=None):
     ``RuntimeError`` where ``dtype`` cannot hold n-1 exactly, and for n of 214,748,364 and more.
     """
     generator = resolve(generator)
-    dtype = np.dtype(dtype)
-    _check_permutation(n, dtype)
+    if dtype != INT64 or not 0 <= n < _PERMUTATION_LIMIT:
+        _check_permutation(n, np.dtype(dtype))
     with generator.lock:
         drawn = generator.engine.take(max(n - 1, 0))
-    kernels = bulk.kernels(n)
-    if kernels is not None and n:
+    kernels = None if n <= _SHORT else bulk.kernels(n, n // 10)
+    if kernels is not None:
         order = kernels.shuffled(drawn, n)
     else:
         order = _shuffle_one_by_one(drawn, n) if n < _FEW else _shuffle(drawn, n)

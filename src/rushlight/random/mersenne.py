@@ -38,14 +38,15 @@ def _unseeded() -> Any:
 class MersenneTwister:
     """MT19937 (Matsumoto and Nishimura, 1998), seeded from one 32-bit number as ``init_genrand`` does.
 
-    The words of one block of 624 are kept and handed out as slices, so a small draw costs an addition and a slice.
+    The words of one block of 624 are kept and handed out as slices, so a small draw costs an addition and a slice; what
+    draws make of them (uniform numbers, normal numbers) is made of a whole block at once and kept beside it.
     Draws past the block's end make whole further blocks: between calls NumPy's generator always stands at a block
-    boundary, and its key together with ``_position`` is the state that PyTorch would report.
+    boundary, and its key together with ``position`` is the state that PyTorch would report.
 
     ``numpy.random`` (10 ms to import) is first touched when the first word is drawn.
     """
 
-    __slots__ = ("_bits", "_derived", "_fresh", "_legacy", "_live_key", "_position", "_seed", "_words")
+    __slots__ = ("_bits", "_derived", "_fresh", "_legacy", "_live_key", "_seed", "block", "position")
 
     def __init__(self, seed: int):
         self._bits: Any = None
@@ -56,51 +57,62 @@ class MersenneTwister:
     def seed(self, seed: int) -> None:
         """Start the stream of ``seed``; only its low 32 bits count. The work is put off until a word is drawn."""
         self._seed: int | None = seed & 0xFFFFFFFF
-        self._words: Any = None
+        self.block: Any = None
         self._derived: dict = {}
-        self._position = BLOCK
+        self.position = BLOCK
         self._fresh = True
 
     @property
     def available(self) -> int:
         """How many words are left of the current block."""
-        return BLOCK - self._position
+        return BLOCK - self.position
 
     def take(self, count: int) -> np.ndarray:
         """The next ``count`` words as a uint32 array that the caller must not write to."""
-        start = self._position
+        start = self.position
         end = start + count
         if end <= BLOCK:
-            if self._words is None:
+            if self.block is None:
                 return np.empty(0, np.uint32)
-            self._position = end
-            return self._words[start:end]
-        rest = None if start == BLOCK else self._words[start:]
+            self.position = end
+            return self.block[start:end]
+        rest = None if start == BLOCK else self.block[start:]
         missing = end - BLOCK
         blocks = -(-missing // BLOCK)
         fresh = self._generate(blocks)
-        self._words = fresh if blocks == 1 else fresh[-BLOCK:].copy()
+        self.block = fresh if blocks == 1 else fresh[-BLOCK:].copy()
         self._derived = {}
-        self._position = missing - (blocks - 1) * BLOCK
+        self.position = missing - (blocks - 1) * BLOCK
         fresh = fresh[:missing]
         return fresh if rest is None else np.concatenate((rest, fresh))
 
-    def take_derived(self, count: int, compute):
-        """The next ``count`` words, ``0 < count <= available``, as ``compute`` made them of the whole block.
+    def ready(self) -> int:
+        """How many words are left of the block that the next word is in, at least one: some of them must then be drawn."""
+        if self.position == BLOCK:
+            self.block = self._generate(1)
+            self._derived = {}
+            self.position = 0
+        return BLOCK - self.position
 
-        ``compute(words)`` is called once a block and returns an array whose last axis has a place for each word; many
-        small draws then cost a slice each. The caller must not write to what it gets.
+    def of_block(self, compute, phase: int = 0):
+        """What ``compute(self, phase)`` makes of the current block, kept for the draws that follow from the same block.
+
+        Many small draws then cost a slice each. The caller must not write to what it gets.
         """
-        derived = self._derived.get(compute)
-        if derived is None:
-            derived = self._derived[compute] = compute(self._words)
-        start = self._position
-        self._position = end = start + count
-        return derived[..., start:end]
+        found = self._derived.get((compute, phase))
+        if found is None:
+            found = self._derived[compute, phase] = compute(self, phase)
+        return found
+
+    def skip(self, count: int) -> int:
+        """The position of the next ``count`` words, no more than ``ready()`` told, which count as drawn now."""
+        start = self.position
+        self.position = start + count
+        return start
 
     def give_back(self, count: int) -> None:
         """Take back the last ``count`` words handed out, all of the current block."""
-        self._position -= count
+        self.position -= count
 
     def _generate(self, blocks: int) -> np.ndarray:
         if self._seed is not None:
@@ -137,7 +149,7 @@ class MersenneTwister:
         if self._seed is not None:
             self._start(self._seed)
         key = self._live_key.copy()
-        return (key, 0, 1) if self._fresh else (key, self._position, BLOCK + 1 - self._position)
+        return (key, 0, 1) if self._fresh else (key, self.position, BLOCK + 1 - self.position)
 
     def set_key(self, key: np.ndarray, following: int, left: int) -> None:
         """Continue from a state that ``key`` reported."""
@@ -146,8 +158,8 @@ class MersenneTwister:
         self._seed = None
         self._derived = {}
         self._fresh = left == 1 and following == 0
-        self._words = np.zeros(BLOCK, np.uint32)
+        self.block = np.zeros(BLOCK, np.uint32)
         remaining = min(left - 1, BLOCK - following)
-        self._position = BLOCK - remaining
+        self.position = BLOCK - remaining
         self._bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": BLOCK - remaining}}
-        self._words[self._position :] = self._bits.random_raw(remaining)
+        self.block[self.position :] = self._bits.random_raw(remaining)

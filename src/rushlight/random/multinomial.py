@@ -8,7 +8,7 @@ from ..base.dtypes import from_numpy
 from ..base.errors import hinted
 from . import words
 from .continuous import exponential_
-from .filling import FLOAT32, is_float, is_narrow_float
+from .filling import FLOAT32, holds_all, is_float, is_narrow_float
 from .generator import resolve
 
 _LARGEST_ROW = 1 << 24
@@ -74,14 +74,14 @@ def _check(weights, num_samples, replacement):
 
 
 def _check_weights(weights):
-    if not (weights >= 0).all() or not np.isfinite(weights).all():
+    if not holds_all(weights >= 0) or not holds_all(np.isfinite(weights)):
         raise RuntimeError(
             hinted(
                 "probability tensor contains either `inf`, `nan` or element < 0",
                 "weights need not sum to one, but must be finite and not negative; softmax makes logits so",
             )
         )
-    if not (weights.sum(-1, dtype=np.float64) > 0).all():
+    if not holds_all(np.add.reduce(weights, -1, np.float64) > 0):
         raise _zero_sum()
 
 
@@ -95,14 +95,14 @@ def _zero_sum():
 
 def cumulated(rows):
     """The sums of each row's weights up to each one, added one by one, as parts of the whole."""
-    if not (rows >= 0).all():
+    if not holds_all(rows >= 0):
         raise RuntimeError(
             hinted(
                 "invalid multinomial distribution (encountering probability entry < 0)",
                 "weights must be finite and not negative; NaN counts as negative",
             )
         )
-    if not np.isfinite(rows).all():
+    if not holds_all(np.isfinite(rows)):
         raise RuntimeError(
             hinted(
                 "invalid multinomial distribution (encountering probability entry = infinity or NaN)",
@@ -112,7 +112,7 @@ def cumulated(rows):
     with np.errstate(over="ignore", invalid="ignore"):
         sums = np.cumsum(rows, axis=-1)
         total = sums[:, -1:].copy()
-        if not (total > 0).all():
+        if not holds_all(total > 0):
             raise _zero_sum()
         sums /= total
     return sums

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from math import cos, log1p, sin, sqrt
 
 import numpy as np
 
@@ -42,20 +43,19 @@ def normal_(out, mean=0.0, std=1.0, generator=None):
     target = real_parts(out)
     if target is not out:
         std /= math.sqrt(2.0)
-    if not is_float(target.dtype):
-        raise unsupported("normal_kernel_cpu", target.dtype)
-    size = target.size
+    dtype, size = target.dtype, target.size
+    if not is_float(dtype):
+        raise unsupported("normal_kernel_cpu", dtype)
     if size == 0:
         return out
     with generator.lock:
         if size < _VECTOR_SIZE or not target.flags.c_contiguous:
-            exact = target.dtype == FLOAT64
-            bounded = target.itemsize >= 4 and std < 1e30 > abs(mean)
-            store(target, _shifted_normals(generator, size, mean, std, exact), bounded)
-        elif target.dtype == FLOAT32:
-            fill_normal(generator.engine, target.reshape(-1), mean, std)
-        elif target.dtype == FLOAT64:
-            _fill_normal_double(generator.engine, target.reshape(-1), mean, std)
+            bounded = dtype.itemsize >= 4 and std < 1e30 > abs(mean)
+            store(target, _shifted_normals(generator, size, mean, std, dtype == FLOAT64), bounded)
+        elif dtype == FLOAT32:
+            fill_normal(generator.engine, target.ravel(), mean, std)
+        elif dtype == FLOAT64:
+            _fill_normal_double(generator.engine, target.ravel(), mean, std)
         else:
             values = np.empty(size, FLOAT32)
             fill_normal(generator.engine, values, mean, std, tail_first=False)
@@ -79,12 +79,12 @@ def few_normals(generator, count):
         numbers.append(generator.next_normal)
         generator.next_normal = None
     missing = count - len(numbers)
-    uniform = words.few_doubles(generator.engine, missing + missing % 2)
-    for index in range(0, missing, 2):
-        radius = math.sqrt(-2.0 * math.log1p(-uniform[index + 1]))
-        angle = _TWO_PI * uniform[index]
-        numbers.append(radius * math.cos(angle))
-        numbers.append(radius * math.sin(angle))
+    uniform = iter(words.few_doubles(generator.engine, missing + missing % 2))
+    for angle, radius in zip(uniform, uniform):
+        radius = sqrt(-2.0 * log1p(-radius))
+        angle *= _TWO_PI
+        numbers.append(radius * cos(angle))
+        numbers.append(radius * sin(angle))
     if missing % 2:
         generator.next_normal = numbers.pop()
     return numbers

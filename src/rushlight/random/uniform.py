@@ -14,6 +14,7 @@ from .exact import scale_and_shift
 from .filling import (
     FLOAT32,
     FLOAT64,
+    holds_all,
     is_float,
     is_narrow_float,
     memory_order,
@@ -46,10 +47,10 @@ def uniform_(out, low=0.0, high=1.0, generator=None):
     with generator.lock:
         engine = generator.engine
         if dtype == FLOAT32 and target.flags.c_contiguous:
-            words.fill_floats(engine, target.reshape(-1), low, high)
+            words.fill_floats(engine, target.ravel(), low, high)
         elif dtype == FLOAT64:
             contiguous = target.flags.c_contiguous
-            values = target.reshape(-1) if contiguous else np.empty(target.size)
+            values = target.ravel() if contiguous else np.empty(target.size)
             words.fill_doubles(engine, values)
             if low != 0.0 or high != 1.0:
                 values[...] = scale_and_shift(values, high - low, low)
@@ -130,6 +131,8 @@ def keep_mask(shape, probability, generator=None):
 
 def keep_mask_like(array, probability, generator=None):
     """``keep_mask`` in the shape and memory order of ``array``, which is the order PyTorch's dropout draws in."""
+    if array.size and array.flags.c_contiguous:
+        return keep_mask(array.shape, probability, generator)
     return bernoulli_(np.empty_like(array, dtype=np.bool_), probability, generator)
 
 
@@ -144,8 +147,9 @@ def _bernoulli_each(out, probabilities, generator):
     if name_of(out.dtype) not in _COIN_DTYPES:
         raise unsupported("bernoulli_tensor_cpu_self_", out.dtype)
     target, wanted = memory_order(out, _expanded(probabilities, out.shape))
-    wanted = wanted.astype(FLOAT64 if wanted.dtype == FLOAT64 else FLOAT32)
-    if not ((wanted >= 0) & (wanted <= 1)).all():
+    if wanted.dtype.itemsize < 4:
+        wanted = wanted.astype(FLOAT32)
+    if not holds_all((wanted >= 0) & (wanted <= 1)):
         raise RuntimeError(
             hinted(
                 "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  "
@@ -159,7 +163,7 @@ def _bernoulli_each(out, probabilities, generator):
         else:
             uniform = np.empty(out.size, FLOAT32)
             words.fill_floats(generator.engine, uniform, 0.0, 1.0)
-    np.copyto(target, uniform.reshape(target.shape) < wanted, casting="unsafe")
+    target[...] = uniform.reshape(target.shape) < wanted
     return out
 
 

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from . import bulk
-from .mersenne import MersenneTwister
+from .mersenne import BLOCK, MersenneTwister
 
 CHUNK = 32768  # words a pass: what a pass reads and writes stays in the second-level cache
 LOW_24_BITS = np.uint32(0xFFFFFF)
@@ -46,19 +46,43 @@ def doubles(engine: MersenneTwister, count: int) -> np.ndarray:
 
 def fill_doubles(engine: MersenneTwister, flat: np.ndarray) -> None:
     """Fill a flat float64 array with numbers as ``doubles`` gives."""
-    kernels = bulk.kernels(flat.size)
+    count = flat.size
+    if 2 * count <= BLOCK and count and 2 * count <= engine.ready():
+        flat[...] = _few_of_block(engine, count)
+        return
+    kernels = bulk.kernels(count, 10)
     if kernels is not None:
-        for start in range(0, flat.size, CHUNK):
+        for start in range(0, count, CHUNK):
             part = flat[start : start + CHUNK]
             kernels.doubles(engine.take(2 * part.size), part)
         return
-    scratch = np.empty((2, min(flat.size, CHUNK)), np.uint64)
-    for start in range(0, flat.size, CHUNK):
+    scratch = np.empty((2, min(count, CHUNK)), np.uint64)
+    for start in range(0, count, CHUNK):
         part = flat[start : start + CHUNK]
-        integers = _joined(engine, *scratch[:, : part.size])
-        integers &= _LOW_53_BITS
-        np.copyto(part, integers.view(np.int64))
-        part *= _SCALE_53
+        _convert(_joined(engine, *scratch[:, : part.size]), part)
+
+
+def _convert(integers, doubles):
+    integers &= _LOW_53_BITS
+    np.copyto(doubles, integers.view(np.int64))
+    doubles *= _SCALE_53
+
+
+def _few_of_block(engine, count):
+    """``count`` numbers as ``doubles`` gives, all of whose words are ready; not to be written to."""
+    numbers = engine.of_block(_doubles, engine.position & 1)
+    start = engine.skip(2 * count) >> 1
+    return numbers[start : start + count]
+
+
+def _doubles(engine, phase):
+    """The numbers of a block's pairs of words, the first of which begins at word ``phase``, 0 or 1."""
+    pairs = engine.block[phase : BLOCK - phase].astype(np.uint64).reshape(-1, 2)
+    integers = pairs[:, 0] << _HALF
+    integers |= pairs[:, 1]
+    result = np.empty(integers.size)
+    _convert(integers, result)
+    return result
 
 
 def few_doubles(engine: MersenneTwister, count: int) -> list[float]:
@@ -67,8 +91,8 @@ def few_doubles(engine: MersenneTwister, count: int) -> list[float]:
     return [((words[i] & 0x1FFFFF) << 32 | words[i + 1]) * _SCALE_53 for i in range(0, 2 * count, 2)]
 
 
-def _units(block):
-    units = (block & LOW_24_BITS).view(np.int32).astype(np.float32)
+def _units(engine, phase):
+    units = (engine.block & LOW_24_BITS).view(np.int32).astype(np.float32)
     units *= np.float32(_SCALE_24)
     return units
 
@@ -78,35 +102,56 @@ def fill_floats(engine: MersenneTwister, flat: np.ndarray, low: float, high: flo
 
     A number that rounds up to ``high`` becomes ``low``, which keeps the interval half open.
     """
-    span = float(np.float32(high) - np.float32(low))
     count = flat.size
-    if low == 0.0 and count <= engine.available:
-        if count:
-            units = engine.take_derived(count, _units)
-            np.copyto(flat, units) if span == 1.0 else np.multiply(units, np.float32(span), flat)
+    if count <= BLOCK:
+        _fill_units(engine, flat)
+        if low != 0.0 or high != 1.0:
+            _spread(flat, flat, 1.0, *_bounds(low, high))
         return
-    low, high = float(np.float32(low)), float(np.float32(high))
-    kernels = bulk.kernels(count)
+    low, high, span = _bounds(low, high)
+    kernels = bulk.kernels(count, 15)
     if kernels is not None:
         for start in range(0, count, CHUNK):
             part = flat[start : start + CHUNK]
             kernels.floats(engine.take(part.size), part, low, high, span)
         return
     scratch = np.empty(min(count, CHUNK), np.uint32)
-    wide = np.empty(0 if low == 0.0 else scratch.size)
     for start in range(0, count, CHUNK):
         part = flat[start : start + CHUNK]
         integers = np.bitwise_and(engine.take(part.size), LOW_24_BITS, scratch[: part.size]).view(np.int32)
         if low == 0.0:
             np.copyto(part, integers, casting="unsafe")
-            part *= np.float32(span * _SCALE_24)
-            continue
-        exact = wide[: part.size]
-        np.copyto(exact, integers)
-        exact *= span * _SCALE_24
-        exact += low
-        np.copyto(part, exact, casting="same_kind")
-        wrap_to_low(part, low, high)
+        _spread(integers, part, _SCALE_24, low, high, span)
+
+
+def _fill_units(engine, flat):
+    """Fill a flat float32 array with numbers in [0, 1)."""
+    start, count = 0, flat.size
+    while start < count:
+        end = min(count, start + engine.ready())
+        units = engine.of_block(_units)
+        place = engine.skip(end - start)
+        flat[start:end] = units[place : place + end - start]
+        start = end
+
+
+def _bounds(low, high):
+    """The bounds and their distance, rounded to float32."""
+    low, high = np.float32(low), np.float32(high)
+    return float(low), float(high), float(high - low)
+
+
+def _spread(numbers, flat, unit, low, high, span):
+    """``numbers * unit``, which lie in [0, 1), spread over [low, high) into ``flat``, which holds them already."""
+    if low == 0.0:
+        np.multiply(flat, np.array(span * unit, np.float32), flat)
+        return
+    exact = numbers.astype(np.float64)
+    np.multiply(exact, np.array(span * unit), exact)
+    np.add(exact, np.array(low), exact)
+    flat[...] = exact
+    if np.float32((1.0 - _SCALE_24) * span + low) >= high:
+        wrap_to_low(flat, low, high)
 
 
 def wrap_to_low(values: np.ndarray, low: float, high: float) -> None:
@@ -121,9 +166,11 @@ def below(engine: MersenneTwister, count: int, probability: float) -> np.ndarray
 
     The high words nearly always decide; the low ones are looked at only where the high parts are equal.
     """
+    if 2 * count <= BLOCK and count and 2 * count <= engine.ready():
+        return np.less(_few_of_block(engine, count), probability)
     threshold = math.ceil(probability * 2.0**53)
     result = np.empty(count, np.bool_)
-    kernels = bulk.kernels(count)
+    kernels = bulk.kernels(count, 10)
     if kernels is not None:
         for start in range(0, count, CHUNK):
             part = result[start : start + CHUNK]
