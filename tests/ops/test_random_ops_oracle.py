@@ -17,7 +17,17 @@ CASES = [
     "p.clone().normal_(1, 2)", "p.clone().exponential_()", "p.clone().random_()", "p.clone().random_(5)",
     "torch.normal(p, 1.0)", "torch.normal(0.0, 1.0, (3,))", "torch.normal(p, p + 1)", "torch.multinomial(p.contiguous() + 1, 2)",
     "torch.poisson(p)", "torch.binomial(p, p / 20)", "torch._standard_gamma(p + 1)", "torch._sample_dirichlet(p + 1)",
-    "torch.rand(-1)", "torch.randint(0, (3,))", "torch.randint(5)",
+    "torch.rand(-1)", "torch.randint(0, (3,))", "torch.randint(5)", "torch.randint(0, 2**63, (3,))", "torch.randint(-2**64, 0, (3,))",
+    "torch.randint(-2**63, 2**63 - 1, (3,))", "torch.randint(5, size=[3])", "torch.randint(1, high=5, size=(3,))",
+    "torch.randint(300, (3,), dtype=torch.uint8)", "torch.randint(5, (3,), generator=torch.Generator().manual_seed(2))",
+    "torch.normal(0.0, 1.0, (20,), generator=torch.Generator().manual_seed(2))", "torch.normal(0.0, -1.0, (2,))",
+    "torch.normal(0.0, 1.0, (2,), dtype=torch.float64, requires_grad=True)", "torch.bernoulli(p)", "torch.bernoulli(p.long())",
+    "torch.bernoulli(p / 20, generator=torch.Generator().manual_seed(2))", "torch.bernoulli(p * float('nan'))",
+    "F.dropout(p.long(), 0.5)", "F.dropout(p.to(torch.complex64), 0.5)", "F.dropout(p.half(), 0.5)", "F.dropout(p[0, 0], 0.5)",
+    "torch.multinomial(torch.ones(2, 3), 2)", "torch.multinomial(torch.ones(4), 9, True)", "torch.multinomial(-p.t(), 1)",
+    "torch.zeros(20).normal_(0, 0)", "torch.zeros(20).normal_(-1, 1e-45)", "torch.zeros(20).normal_(0, 1e38)",
+    "torch.zeros(20).normal_(0, float('inf'))", "1 / torch.zeros(20).normal_(0, 1e-45)", "torch.zeros(3).uniform_(-1e38, 1e38)",
+    "torch.zeros(3).exponential_(1e-35)",
 ]  # fmt: skip
 
 

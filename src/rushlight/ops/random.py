@@ -67,18 +67,26 @@ def randint(*args, low=None, high=None, size=None, generator=None, dtype=None, *
         else:
             low = given[0]
     low = 0 if low is None else int(low)
-    return functions.random_integers(low, int(high), size, generator=generator, dtype=dtype, **options)
+    if generator is not None:
+        options["generator"] = generator
+    if dtype is not None:
+        options["dtype"] = dtype
+    return functions.random_integers(size, low, int(high), **options)
 
 
 @op(
-    "randint(int low, int high, int[] size, *, Generator? generator=None, dtype? dtype=None) -> Tensor",
+    "randint(int[] size, int low, int high, *, Generator? generator=None, dtype? dtype=None) -> Tensor",
     kind=CREATE,
     names=(),
 )
 class random_integers:
     """`randint` with all of its numbers."""
 
-    def forward(low, high, size, generator, dtype):
+    def forward(size, low, high, generator, dtype):
+        if low < -(1 << 63) or high >= 1 << 63:
+            raise ValueError(
+                hinted("Overflow when unpacking long long", "the bounds are integers in [-2**63, 2**63 - 1]")
+            )
         return draw.randint(low, high, checked_shape(size), (dtype or dtypes.int64).numpy, generator)
 
 
@@ -98,11 +106,20 @@ class random_target:
         return self
 
 
-def _random_like(input, fill, dtype, device, requires_grad, memory_format):
-    """A tensor in the shape, and order in memory, of ``input``, filled by ``fill(tensor)``."""
-    made = functions.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
-    made = functions.random_target(made)
-    fill(made)
+def _target(made):
+    """``made``, to be filled with random numbers; inside of transforms what they make of it."""
+    return functions.random_target(made) if functions.interposers else made
+
+
+def _drawn_by(generator):
+    """The argument that lets ``generator`` draw; none where it is the default one."""
+    return {} if generator is None else {"generator": generator}
+
+
+def _random_like(input, fill, bounds, generator, dtype, device, requires_grad, memory_format):
+    """A tensor in the shape, and order in memory, of ``input``, filled by the method ``fill``."""
+    made = _target(functions.empty_like(input, dtype=dtype, device=device, memory_format=memory_format))
+    fill(made, *bounds, **_drawn_by(generator))
     return made.requires_grad_(True) if requires_grad else made
 
 
@@ -112,8 +129,7 @@ def rand_like(
     generator=None,
 ):  # fmt: skip
     """`rand` in the shape and dtype of ``input``."""
-    fill = lambda made: made.uniform_(generator=generator)
-    return _random_like(input, fill, dtype, device, requires_grad, memory_format)
+    return _random_like(input, functions.uniform_, (), generator, dtype, device, requires_grad, memory_format)
 
 
 @composite(names=("torch",))
@@ -122,8 +138,7 @@ def randn_like(
     generator=None,
 ):  # fmt: skip
     """`randn` in the shape and dtype of ``input``."""
-    fill = lambda made: made.normal_(generator=generator)
-    return _random_like(input, fill, dtype, device, requires_grad, memory_format)
+    return _random_like(input, functions.normal_, (), generator, dtype, device, requires_grad, memory_format)
 
 
 @composite(names=("torch",))
@@ -136,9 +151,10 @@ def randint_like(
         low, high = bounds
     elif bounds:
         low, high = (low, bounds[0]) if high is None else (bounds[0], high)
-    low, high = int(low or 0), int(high)
-    fill = lambda made: made.random_(low, high, generator=generator)
-    return _random_like(input, fill, dtype, device, requires_grad, memory_format)
+    bounds = int(low or 0), int(high)
+    return _random_like(
+        input, functions.random_between_, bounds, generator, dtype, device, requires_grad, memory_format
+    )
 
 
 # ---------------------------------------------------------------- in place
@@ -207,7 +223,7 @@ def random_(input, *args, generator=None, **bounds):
         low, high = 0, args[0]
     elif low is None and high is not None:
         low = 0
-    return functions.random_between_(input, low, high, generator=generator)
+    return functions.random_between_(input, low, high, **_drawn_by(generator))
 
 
 def _bernoulli_node(self, p, generator):
@@ -245,19 +261,20 @@ class bernoulli_each:
 def bernoulli(input, p=None, *, generator=None):
     """Ones and zeros: with the probabilities in ``input``, or with probability ``p`` in its shape."""
     if p is None:
-        return functions.bernoulli_each(input, generator=generator)
-    target = functions.random_target(functions.empty(input.shape, dtype=input.dtype))
-    return target.bernoulli_(p, generator=generator)
+        return functions.bernoulli_each(input, **_drawn_by(generator))
+    target = _target(functions.empty(input.shape, dtype=input.dtype))
+    return target.bernoulli_(p, **_drawn_by(generator))
 
 
 @composite(names=("torch",), out=True)
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, **options):
     """Normal numbers: of given means and deviations (tensors or numbers), or ``normal(mean, std, size)``."""
     if size is None:
-        return functions.normal_each(mean, std, generator=generator)
+        return functions.normal_each(mean, std, **_drawn_by(generator))
     requires_grad = options.pop("requires_grad", False)
-    target = functions.random_target(functions.empty(size, dtype=dtype, **options))
-    found = target.normal_(mean, std, generator=generator)
+    if dtype is not None:
+        options["dtype"] = dtype
+    found = _target(functions.empty(size, **options)).normal_(mean, std, **_drawn_by(generator))
     return found.requires_grad_(True) if requires_grad else found
 
 
@@ -332,13 +349,32 @@ class dropout_pair:
     """The tensor with elements set to zero with probability ``p``, the rest divided by ``1 - p``; and the factors."""
 
     def forward(self, p, train):
+        if self.dtype.kind not in "fV":
+            raise _no_dropout(dtypes.from_numpy(self.dtype))
         mask = draw.keep_mask_like(self, 1 - p).astype(self.dtype)
         if p < 1:
-            mask /= self.dtype.type(1 - p)
+            np.divide(mask, np.array(1 - p, self.dtype), mask)
         return self * mask, mask
 
     def d_self(grad, result1):
         return grad * result1.detach()
+
+
+def _no_dropout(dtype):
+    """PyTorch's error where a tensor cannot hold the factors of dropout."""
+    if dtype.is_complex:
+        return NotImplementedError(
+            hinted(
+                f"\"bernoulli_scalar_cpu_\" not implemented for '{dtype.legacy_name}'",
+                "view_as_real(x) has the real and imaginary parts as real numbers",
+            )
+        )
+    return RuntimeError(
+        hinted(
+            f"result type Float can't be cast to the desired output type {dtype.legacy_name}",
+            "dropout divides by 1 - p: convert the tensor with .float()",
+        )
+    )
 
 
 def _check_probability(p):
@@ -369,7 +405,7 @@ def _feature_shape(input):
 
 def _with_noise(input, p, shape, alpha):
     """Dropout with one draw for each element of ``shape``; ``alpha`` keeps mean and variance of SELU networks."""
-    noise = functions.random_target(functions.empty(shape, dtype=input.dtype)).bernoulli_(1 - p)
+    noise = _target(functions.empty(shape, dtype=input.dtype)).bernoulli_(1 - p)
     if not alpha:
         return input * noise.div_(1 - p) if p < 1 else input * noise
     saturated = 1.7580993408473766

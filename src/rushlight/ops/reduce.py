@@ -265,9 +265,14 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
 # ---------------------------------------------------------------- truth
 
 
-def _truth(name, ufunc, doc):
+def _truth(name, ufunc, holds, doc):
+    """A record of a question about many elements; ``holds`` answers it by how many of them are true."""
+
     class record:
         def forward(self, dim, keepdim):
+            if dim is None and not keepdim:
+                found = np.array(holds(np.count_nonzero(self), self.size))
+                return found.astype(np.uint8) if self.dtype == np.uint8 else found
             axes = None if dim is None else wrap_dims(dim, self.ndim)
             if not self.ndim:
                 axes = None
@@ -278,8 +283,18 @@ def _truth(name, ufunc, doc):
     return op(f"{name}(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")(record)
 
 
-any = _truth("any", np.logical_or, "Whether some element is true (not zero), in all or along ``dim``.")
-all = _truth("all", np.logical_and, "Whether every element is true (not zero), in all or along ``dim``.")
+any = _truth(
+    "any",
+    np.logical_or,
+    lambda found, size: found > 0,
+    "Whether some element is true (not zero), in all or along ``dim``.",
+)
+all = _truth(
+    "all",
+    np.logical_and,
+    lambda found, size: found == size,
+    "Whether every element is true (not zero), in all or along ``dim``.",
+)
 
 
 # ---------------------------------------------------------------- logsumexp

@@ -162,6 +162,7 @@ def _transform(words, result, mean, std, workspace):
     rows = result.reshape(-1, 16)
     for part, columns in ((cosine, rows[:, :8]), (sine, rows[:, 8:])):
         part *= radius
+        part += _ZERO  # zero has no sign, as the sum of a fused multiply-add
         _scale(part, mean, std, wide_x)
         np.copyto(columns, part.reshape(-1, 8))
 
@@ -170,7 +171,8 @@ def _scale(numbers, mean, std, wide):
     """``numbers * std + mean`` in place with one rounding; ``wide`` is a float64 array to compute in, or None."""
     if mean == 0.0:
         np.multiply(numbers, np.array(std, np.float32), numbers)
-        np.add(numbers, _ZERO, numbers)  # a fused multiply-add leaves no -0.0 here
+        if std == 0.0:  # a fused multiply-add leaves no -0.0 here
+            np.add(numbers, _ZERO, numbers)
         return
     wide = np.multiply(numbers, std, out=wide, dtype=np.float64)
     wide += mean
@@ -211,7 +213,7 @@ def _standard(engine, phase):
     with np.errstate(all="ignore"):
         polar = engine.of_block(_polar)[:, phase : phase + count].reshape(3, -1, 2, 8)
         np.multiply(polar[1:, :, 1].transpose(1, 0, 2), polar[0, :, :1], found.reshape(-1, 2, 8))
-        _scale(found, 0.0, 1.0, None)
+        found += _ZERO
     return found
 
 

@@ -172,10 +172,10 @@ def _written(dtype):
 @composite
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether all elements are close, as one Python bool: see `isclose`."""
-    return bool(functions.isclose(input, other, rtol, atol, equal_nan).all().item())
+    return functions.isclose(input, other, rtol, atol, equal_nan).all().item()
 
 
 @composite
 def equal(input, other):
     """Whether two tensors have the same shape and elements, as one Python bool."""
-    return input.shape == other.shape and bool((input == other).all().item())
+    return input._array.shape == other._array.shape and (input == other).all().item()
