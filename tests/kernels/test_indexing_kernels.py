@@ -384,3 +384,21 @@ def test_flat_positions(dtype):
         assert indexing.put_(added, index, whole, True) is None
         np.add.at(wanted.reshape(-1), index, whole)
         np.testing.assert_array_equal(added, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i4", "f4"])
+def test_numbers_written_by_position(dtype):
+    x, random = numbers((300, 70), dtype), np.random.default_rng(6)
+    index = random.integers(0, 70, (300, 4))
+    found, expected = x.copy(), x.copy()
+    assert indexing.scatter_value_(found, 1, index, 7) is None
+    np.put_along_axis(expected, index, 7, 1)
+    same(found, expected)
+    rows = np.array([5, -3, 200])
+    assert indexing.index_fill_(found, 0, rows, 9) is None
+    expected[rows] = 9
+    same(found, expected)
+    if dtype == "i4":
+        assert indexing.scatter_value_(found, 1, index, 1 << 31) is NotImplemented
+    if dtype != "f4":
+        assert indexing.scatter_value_(found, 1, index, 1.5) is NotImplemented

@@ -378,7 +378,11 @@ scatter_src, scatter_add = _scatter_kernels("scatter_src", "set"), _scatter_kern
 
 def _fill_value(self, value):
     """A number as an array of one element, or None where PyTorch has something to say about it."""
-    if self.dtype.kind != "f" or value.__class__ not in (int, float):
+    kind = self.dtype.kind
+    if kind in "iu" and value.__class__ is int:
+        bounds = np.iinfo(self.dtype)
+        return np.full(1, value, self.dtype) if bounds.min <= value <= bounds.max else None
+    if kind != "f" or value.__class__ not in (int, float):
         return None
     return fitted(self.dtype, value).reshape(1)
 
