@@ -109,6 +109,11 @@ SUMS = {
     "baddbmm, beta": lambda m, x, v: m.baddbmm(x.diag()[None], x.diag()[None], x.diag()[None], beta=v),
     "addbmm, beta": lambda m, x, v: m.addbmm(x.diag(), x.diag()[None], x.diag()[None], beta=v),
     "isin": lambda m, x, v: m.isin(x, v),
+    "searchsorted": lambda m, x, v: m.searchsorted(x, v),
+    "bucketize": lambda m, x, v: m.bucketize(v, x),
+    "dist": lambda m, x, v: m.dist(x * 0, x, v).float(),
+    "huber_loss": lambda m, x, v: F(m).huber_loss(x, x * 3, delta=v) if x.is_floating_point() else x,
+    "rrelu": lambda m, x, v: F(m).rrelu(x, v, v) if v not in (2**63, 2**64 - 1) else x,
     "renorm": lambda m, x, v: x.diag().renorm(2, 0, v),
     "order of norm": lambda m, x, v: x.norm(v).float(),
 }

@@ -92,6 +92,13 @@ def check_number(value):
         check_word(value)
 
 
+def float_argument(value, argument):
+    """A number as the float that an argument takes; ``argument`` is what PyTorch's message calls it."""
+    if value.__class__ is complex:
+        raise TypeError(hinted(f"{argument} must be float, not complex", "give a real number, such as its .real"))
+    return float(value)
+
+
 def unpackable(value):
     """PyTorch's error for an integer beyond 64 bits in a list or an assignment."""
     return ValueError(hinted("Overflow when unpacking long long", f"{value} needs more than 64 bits"))

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from ..base.scalars import float_argument
 from .moving import copied
 from .recording import is_recorded
 from .table import composite, functions, op, widened
@@ -94,6 +95,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
     tensor([[5.]])
     """
+    p = float_argument(p, "cdist(): argument 'p' (position 3)")
     for name, value in (("X1", x1), ("X2", x2)):
         if not value.is_floating_point():
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {value.dtype.legacy_name}")
@@ -101,13 +103,13 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {value.ndim}D")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     if x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {x1.dtype.legacy_name} but found {x2.dtype.legacy_name}")
     large = x1.shape[-2] > 25 or x2.shape[-2] > 25
     expanded = compute_mode == "use_mm_for_euclid_dist" or (large and not compute_mode.startswith("donot"))
-    return functions.cdist_pairs(x1, x2, float(p), expanded)
+    return functions.cdist_pairs(x1, x2, p, expanded)
 
 
 # ---------------------------------------------------------------- among the rows of one matrix

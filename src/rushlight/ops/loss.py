@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 
 from ..base import dtypes
+from ..base.scalars import float_argument
 from .matmul import NATIVE_FLOATS
 from .numpy_math import numpy_math
 from .reduce import add_up
@@ -238,24 +239,26 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """Squared differences below ``beta``, absolute ones above, joined smoothly (Girshick, 2015)."""
     reduction = reduction_of(reduction, size_average, reduce)
-    if beta < 0:
+    beta = float_argument(beta, "smooth_l1_loss(): argument 'beta' (position 4)")
+    if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     input, target = same_dtype(*same_shape(input, target))
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    return functions.smooth_l1_loss_pair(input, target, reduction, float(beta))
+    return functions.smooth_l1_loss_pair(input, target, reduction, beta)
 
 
 @composite(names=("nn.functional",))
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Half squared differences below ``delta``, linear ones above (Huber, 1964)."""
-    if delta <= 0:
+    delta = float_argument(delta, "huber_loss(): argument 'delta' (position 4)")
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     reduction = reduction_of(reduction)
     input, target = same_dtype(*same_shape(input, target))
     if weight is not None:
-        loss = functions.huber_loss_pair(input, target, "none", float(delta))
+        loss = functions.huber_loss_pair(input, target, "none", delta)
         if tuple(weight.shape) != tuple(loss.shape):
             raise ValueError("Weights and input must have the same size.")
         return reduced(loss * weight, reduction)
-    return functions.huber_loss_pair(input, target, reduction, float(delta))
+    return functions.huber_loss_pair(input, target, reduction, delta)

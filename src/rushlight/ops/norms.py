@@ -208,7 +208,16 @@ def renorm(input, p, dim, maxnorm):
 def dist(input, other, p=2):
     """The p-norm of the difference."""
     check_number(p)
-    return (input - other).norm(p)
+    difference = input - other
+    if not (difference.is_floating_point() or difference.is_complex()):
+        raise RuntimeError(
+            hinted(
+                "norm(): input dtype should be either floating point or complex. Got "
+                f"{difference.dtype.legacy_name} instead.",
+                "convert the tensors first: x.float()",
+            )
+        )
+    return difference.norm(p)
 
 
 @composite(names=("torch",), out=True)

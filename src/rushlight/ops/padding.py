@@ -4,7 +4,7 @@ import numpy as np
 
 from ..base.arrays import laid_out_as
 from ..base.errors import hinted
-from ..base.scalars import fitted
+from ..base.scalars import fitted, float_argument
 from .moving import write
 from .table import composite, functions, op, widened
 
@@ -124,11 +124,8 @@ def pad(input, pad, mode="constant", value=None):
             f"{len(pad)} and input of dimension {input.ndim}"
         )
     if mode == "constant":
-        if isinstance(value, complex):
-            raise TypeError(
-                hinted("pad(): argument 'value' (position 4) must be float, not complex", "constant_pad_nd() takes it")
-            )
-        return functions.constant_pad_nd(input, pad, 0 if value is None else float(value))
+        value = 0 if value is None else float_argument(value, "pad(): argument 'value' (position 4)")
+        return functions.constant_pad_nd(input, pad, value)
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value is not None and value != 0:

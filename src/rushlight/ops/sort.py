@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.scalars import check_number, is_signed_word
+from ..base.scalars import check_number, wrapped
 from ..base.shapes import wrap_dim
 from .extrema import at_positions
 from .results import named_result
@@ -210,12 +210,9 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
 # ---------------------------------------------------------------- search and count
 
 
-@op("searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False) -> Tensor", names=(),
-    refuse=("complex64", "complex128"))  # fmt: skip
+@op("searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False) -> Tensor", names=())
 class search_positions:
     """Where values would be put into sorted rows to keep them sorted."""
-
-    kernel = "searchsorted_out_cpu"
 
     def forward(sorted_sequence, self, out_int32, right):
         side, kind = "right" if right else "left", np.int32 if out_int32 else np.int64
@@ -230,14 +227,17 @@ class search_positions:
         return found.reshape(self.shape)
 
 
-def _searched(value):
-    """The tensor of values, or the number, that is looked for."""
+def _searched(value, among):
+    """The tensor of values that is looked for, or the number in the dtype in which it is compared."""
     if hasattr(value, "_edge"):
         return value
     check_number(value)
-    if value.__class__ is int and not is_signed_word(value):
-        return functions.full((), value, dtype=dtypes.uint64)
-    return functions.tensor(value)
+    dtype = dtypes.result_type([among.dtype], [], [dtypes.of_operand(value)])
+    if dtype.is_complex or dtype is dtypes.bool_:
+        raise NotImplementedError(
+            hinted(f"\"searchsorted_out_cpu\" not implemented for '{dtype.legacy_name}'", "these have no order")
+        )
+    return functions.wrap(wrapped(dtype.numpy, value))
 
 
 @composite(names=("torch",), out=True)
@@ -254,7 +254,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         raise RuntimeError(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
-    input = _searched(input)
+    input = _searched(input, sorted_sequence)
     if sorter is not None:
         if sorter.dtype is not dtypes.int64:
             raise RuntimeError(
@@ -280,5 +280,5 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     """The number of the interval between ``boundaries`` (sorted, 1-dim) that each value falls into."""
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
-    input = _searched(input)
+    input = _searched(input, boundaries)
     return functions.search_positions(boundaries, input, out_int32=out_int32, right=right)
