@@ -17,6 +17,7 @@ from .routing import kernel_for
 from .value_types import NUMPY
 
 _forward_plans, _gradient_plans = Plans(), Plans()
+_direct = Plans()  # forms of the arrays and options -> (plan, shape of the result): of calls that copy nothing
 
 
 def _plan(operands, dtype, biased, vector_bytes):
@@ -47,10 +48,24 @@ def plan_forward(input_shape, weight_shape, out, dtype, biased, stride, padding,
 @kernel_for("convolution")
 def convolution(input, weight, bias, stride, padding, dilation, groups):
     """See ``ops.conv.convolution``; half precision is added up in float32."""
+    options = tuple(stride), tuple(padding), tuple(dilation), groups
+    forms = [(a.shape, a.strides, a.dtype) for a in (input, weight, bias) if a is not None]
+    key = (*forms, *options)
+    direct = _direct.get(key)
+    if direct is not None and input.flags.aligned and weight.flags.aligned and (bias is None or bias.flags.aligned):
+        plan, shape = direct
+        found = np.empty(shape, input.dtype)
+        plan(input, weight, bias, found)
+        return found
+    return _convolution(input, weight, bias, options, key)
+
+
+def _convolution(input, weight, bias, options, key):
+    """As above; where nothing has to be copied or decided anew the plan is kept in ``_direct``."""
     scalar = common_scalar(input, weight, *(() if bias is None else (bias,)))
     if scalar is None:
         return NotImplemented
-    options = tuple(stride), tuple(padding), tuple(dilation), groups
+    groups = options[-1]
     out = out_lengths(input.shape[2:], weight.shape[2:], *options[:3])
     deep = is_deep(input) or is_deep(weight)
     found = convolution_tiles.forward(input, weight, bias, out, scalar, deep, options)
@@ -64,6 +79,8 @@ def convolution(input, weight, bias, stride, padding, dilation, groups):
     b = None if bias is None else plain(bias, dtype)
     plan = _forward_plans.remembered((x.shape, w.shape, out, x.dtype, b is not None, *options), plan_forward)
     found = np.empty((x.shape[0], w.shape[0], *out), result)
+    if x is input and w is weight and b is bias and not deep and not convolution_tiles.may_pay(scalar, weight, groups):
+        _direct[key] = plan, found.shape
     plan(x, w, b, found)
     return given(found, input.dtype, deep)
 

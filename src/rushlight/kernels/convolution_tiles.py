@@ -68,10 +68,15 @@ def _may_pay(scalar, *channels):
     return scalar != "f64" and is_there() and min(channels) >= _FEWEST_CHANNELS
 
 
+def may_pay(scalar, weight, groups):
+    """Whether the tile unit is asked for convolutions with such a weight at all."""
+    return _may_pay(scalar, len(weight) // groups, weight.shape[1])
+
+
 def forward(input, weight, bias, out, scalar, deep_result, options):
     """The convolution of arrays of a scalar; None where the tile unit is not there, does not pay, or overflows."""
     groups = options[-1]
-    if not _may_pay(scalar, len(weight) // groups, weight.shape[1]):
+    if not may_pay(scalar, weight, groups):
         return None
     deep = is_deep(input)
     arguments = (input.shape, weight.shape, out, scalar, deep, deep_result, *options)
@@ -89,7 +94,7 @@ def forward(input, weight, bias, out, scalar, deep_result, options):
 def input_gradient(grad, weight, input_size, scalar, deep_result, options):
     """The same for the gradient of a convolution's input."""
     groups = options[-1]
-    if not _may_pay(scalar, len(weight) // groups, weight.shape[1]):
+    if not may_pay(scalar, weight, groups):
         return None
     deep = is_deep(grad)
     arguments = ("gradient", grad.shape, weight.shape, input_size, scalar, deep, deep_result, *options)

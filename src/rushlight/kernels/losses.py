@@ -123,7 +123,7 @@ def _gradient(name, grad, *values):
     place = next(i for i, value in enumerate(values) if value.__class__ is str)
     arrays, reduction, options = values[:place], values[place], values[place + 1 :]
     first = arrays[0]
-    if grad.dtype != first.dtype:
+    if grad.dtype != first.dtype or not first.size:
         return NotImplemented
     factor = np.asarray(widened(grad)[()] / first.size) if reduction == "mean" else grad
     return run_elementwise(TABLE[name], (factor, *arrays), options, first.dtype)

@@ -10,13 +10,14 @@ import numpy as np
 from . import pooling_deep
 from .builder import Builder
 from .convolution_axes import equal_windows, forward_axes
-from .convolution_layouts import rows_of, turned
+from .convolution_layouts import plain, rows_of, turned
 from .half_precision import by_single_precision
 from .host import host
 from .kernel import compiled, pool
 from .plans import Plans
 from .program import Program
 from .routing import kernel_for
+from .value_types import scalar_of
 from .window_staging import (
     MOST_STEP,
     STAGE_NUMBERS,
@@ -292,12 +293,22 @@ _MOST_TAPS = 32  # they are unrolled
 
 
 def _planned(self, kernel, stride, padding, dilation, out, result):
-    """The plan, or None where there is no program for it."""
+    """(The plan, the shape of the windows' results), or False where there is no program for it; and the array in rows."""
     key = (self.shape, self.dtype, tuple(kernel), tuple(stride), tuple(padding), tuple(dilation), tuple(out), result)
+    found = _plans.get(key)
+    if found is None:
+        found = _plans[key] = _prepared(*key)
+    return found, plain(self) if found else self
+
+
+def _prepared(shape, dtype, kernel, stride, padding, dilation, out, result):
+    if scalar_of(dtype) not in ("f32", "f64") or not dtype.isnative or not math.prod(shape):
+        return False
     dilated = any(padding) and any(d != 1 for d in dilation)
-    if dilated or math.prod(kernel) > _MOST_TAPS or math.prod(self.shape[-len(kernel) :]) >= 1 << 31:
-        return None
-    return _plans.remembered(key, MaxPool)
+    if dilated or math.prod(kernel) > _MOST_TAPS or math.prod(shape[-len(kernel) :]) >= 1 << 31:
+        return False
+    plan = MaxPool(shape, dtype, kernel, stride, padding, dilation, out, result)
+    return plan, (*shape[: -len(kernel)], *out)
 
 
 def _is_deep(dilation, array):
@@ -312,11 +323,11 @@ def max_pool(self, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_values``: contiguous or channels_last."""
     if _is_deep(dilation, self):
         return pooling_deep.largest(self, kernel, stride, padding, out)
-    self = rows_of(self)
-    plan = None if self is None else _planned(self, kernel, stride, padding, dilation, out, "values")
-    if plan is None:
+    planned, self = _planned(self, kernel, stride, padding, dilation, out, "values")
+    if not planned:
         return NotImplemented
-    found = np.empty((*self.shape[: -len(kernel)], *out), self.dtype)
+    plan, shape = planned
+    found = np.empty(shape, self.dtype)
     plan(self, found, None, None)
     return found
 
@@ -327,12 +338,11 @@ def max_pool_with_indices(self, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_places``: contiguous or channels_last."""
     if _is_deep(dilation, self):
         return pooling_deep.largest_and_places(self, kernel, stride, padding, out)
-    self = rows_of(self)
-    plan = None if self is None else _planned(self, kernel, stride, padding, dilation, out, "places")
-    if plan is None:
+    planned, self = _planned(self, kernel, stride, padding, dilation, out, "places")
+    if not planned:
         return NotImplemented
-    found = np.empty((*self.shape[: -len(kernel)], *out), self.dtype)
-    places = np.empty(found.shape, np.int64)
+    plan, shape = planned
+    found, places = np.empty(shape, self.dtype), np.empty(shape, np.int64)
     plan(self, found, places, None)
     return found, places
 
@@ -343,12 +353,12 @@ def max_pool_gradient(grad, self, best, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_values_gradient``: contiguous or channels_last."""
     if _is_deep(dilation, self):
         return pooling_deep.largest_gradient(turned(grad, True), self, kernel, stride, padding, out)
-    self, grad = rows_of(self), rows_of(grad)
-    plan = None if self is None else _planned(self, kernel, stride, padding, dilation, out, "gradient")
-    if plan is None or grad is None:
+    grad = rows_of(grad)
+    planned, self = _planned(self, kernel, stride, padding, dilation, out, "gradient")
+    if not planned or grad is None:
         return NotImplemented
     found = np.empty(self.shape, self.dtype)
-    plan(self, found, None, grad)
+    planned[0](self, found, None, grad)
     return found
 
 

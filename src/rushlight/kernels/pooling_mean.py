@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from . import pooling_deep
 from .builder import Builder
 from .convolution_axes import equal_windows, forward_axes
-from .convolution_layouts import rows_of, turned
+from .convolution_layouts import plain, turned
 from .half_precision import by_single_precision
 from .host import host
 from .kernel import compiled, pool
@@ -19,6 +20,7 @@ from .plans import Plans
 from .pooling import NUMBERS, THREADED_ELEMENTS, over_tiles, over_vectors, squeezed, window_plan
 from .program import Program
 from .routing import kernel_for
+from .value_types import scalar_of
 from .window_staging import Numbers, stage_function, step_class, stepped_load, stepped_store
 
 _plans, _gradient_plans = Plans(), Plans()
@@ -158,7 +160,22 @@ class MeanPool:
 
 def _is_whole(lengths, kernel, out, padding):
     """Whether one window covers each plane: a sum over contiguous elements, which NumPy does well."""
-    return tuple(kernel) == tuple(lengths) and math.prod(out) == 1 and not any(padding)
+    return kernel == lengths and math.prod(out) == 1 and not any(padding)
+
+
+def _whole_means(source, found, divisor):
+    with np.errstate(all="ignore"):
+        np.divide(np.add.reduce(source.reshape(found.size, -1), 1), source.dtype.type(divisor), out=found.reshape(-1))
+
+
+def _whole_shares(grad, found, divisor):
+    with np.errstate(all="ignore"):
+        found[...] = grad / grad.dtype.type(divisor)
+
+
+def _is_pooled(dtype, size, divisor_override):
+    """Whether there are kernels for so many elements of a dtype."""
+    return size and scalar_of(dtype) in ("f32", "f64") and dtype.isnative and divisor_override != 0
 
 
 @functools.lru_cache(256)
@@ -178,20 +195,29 @@ def avg_pool(self, kernel, stride, padding, out, count_include_pad, divisor_over
         divisor = _deep_divisor(self.shape[2:], *window, count_include_pad, divisor_override, self.dtype)
         found = pooling_deep.mean(self, divisor, *window)
         return found if self.ndim == 4 else turned(found, False)  # as PyTorch gives volumes
-    self = rows_of(self)
-    if self is None:
-        return NotImplemented
-    if _is_whole(self.shape[-len(kernel) :], kernel, out, padding):
-        lead = self.shape[: -len(kernel)]
-        with np.errstate(all="ignore"):
-            found = self.reshape(*lead, -1).sum(-1) / self.dtype.type(divisor_override or math.prod(kernel))
-        return found.reshape(*lead, *out)
     key = (self.shape, self.dtype, tuple(kernel), tuple(stride), tuple(padding), tuple(out), count_include_pad)
     key += (divisor_override,)
-    plan = _plans.remembered(key, MeanPool)
-    found = np.empty((*self.shape[: -len(kernel)], *out), self.dtype)
-    plan(self, found)
+    prepared = _plans.get(key)
+    if prepared is None:
+        prepared = _plans[key] = _prepared_means(*key)
+    if prepared is False:
+        return NotImplemented
+    plan, shape = prepared
+    found = np.empty(shape, self.dtype)
+    plan(plain(self), found)
     return found
+
+
+def _prepared_means(shape, dtype, kernel, stride, padding, out, count_include_pad, divisor_override):
+    """(what computes means, the result's shape); False where no kernel does."""
+    if not _is_pooled(dtype, math.prod(shape), divisor_override):
+        return False
+    lead, lengths = shape[: -len(kernel)], shape[-len(kernel) :]
+    if _is_whole(lengths, kernel, out, padding):
+        plan = partial(_whole_means, divisor=divisor_override or math.prod(kernel))
+    else:
+        plan = MeanPool(shape, dtype, kernel, stride, padding, out, count_include_pad, divisor_override)
+    return plan, (*lead, *out)
 
 
 def equal_adaptive(self, out):
@@ -355,19 +381,29 @@ def avg_pool_gradient(grad, lengths, kernel, stride, padding, count_include_pad,
         window = tuple(kernel), tuple(stride), tuple(padding), grad.shape[2:]
         divisor = _deep_divisor(tuple(lengths), *window, count_include_pad, divisor_override, grad.dtype)
         return pooling_deep.mean_gradient(grad, lengths, divisor, *window)
-    grad = rows_of(grad)
-    if grad is None:
-        return NotImplemented
-    if _is_whole(lengths, kernel, grad.shape[-len(lengths) :], padding):
-        found = np.empty((*grad.shape[: -len(lengths)], *lengths), grad.dtype)
-        found[...] = grad / grad.dtype.type(divisor_override or math.prod(kernel))
-        return found
     key = (grad.shape, grad.dtype, tuple(lengths), tuple(kernel), tuple(stride), tuple(padding), count_include_pad)
     key += (divisor_override,)
-    plan = _gradient_plans.remembered(key, MeanPoolGradient)
-    found = np.empty((*grad.shape[: -len(lengths)], *lengths), grad.dtype)
-    plan(grad, found)
+    prepared = _gradient_plans.get(key)
+    if prepared is None:
+        prepared = _gradient_plans[key] = _prepared_gradient(*key)
+    if prepared is False:
+        return NotImplemented
+    plan, shape = prepared
+    found = np.empty(shape, grad.dtype)
+    plan(plain(grad), found)
     return found
+
+
+def _prepared_gradient(shape, dtype, lengths, kernel, stride, padding, count_include_pad, divisor_override):
+    """(what computes gradients of means, the result's shape); False where no kernel does."""
+    if not _is_pooled(dtype, math.prod(shape) * math.prod(lengths), divisor_override):
+        return False
+    lead, out = shape[: -len(lengths)], shape[-len(lengths) :]
+    if _is_whole(lengths, kernel, out, padding):
+        plan = partial(_whole_shares, divisor=divisor_override or math.prod(kernel))
+    else:
+        plan = MeanPoolGradient(shape, dtype, lengths, kernel, stride, padding, count_include_pad, divisor_override)
+    return plan, (*lead, *lengths)
 
 
 def equal_adaptive_gradient(grad, lengths):

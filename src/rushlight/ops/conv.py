@@ -7,12 +7,15 @@ The gradients are operations of their own, and each one's derivatives are the ot
 
 import itertools
 import math
+from functools import lru_cache
 
 import numpy as np
 
+from ..base import dtypes
 from ..base.arrays import strided_view
 from ..base.errors import hinted
 from ..base.scalars import c_name
+from .pool import fixed
 from .table import composite, conj, functions, is_half, op
 
 # Columns are made for so many bytes at a time: enough for the matrix product to run well, little enough to stay in cache.
@@ -241,8 +244,14 @@ def repeated(value, count, name, where):
     return (int(value),) * count
 
 
+def _form(tensor):
+    """(shape, NumPy dtype) of a tensor, None for None."""
+    return None if tensor is None else (tensor._array.shape, tensor._array.dtype)
+
+
 def _check(name, input, weight, bias, groups, count, transposed):
-    shape, kernel = input._array.shape, weight._array.shape
+    """PyTorch's refusals of tensors of such forms."""
+    (shape, dtype), (kernel, of_weight) = input, weight
     if len(shape) not in (count + 1, count + 2):
         raise RuntimeError(
             hinted(
@@ -282,31 +291,31 @@ def _check(name, input, weight, bias, groups, count, transposed):
             )
         )
     given = given if transposed else f"Given weight of size {list(kernel)}"
-    _check_bias(given, input, bias, kernel[1] * groups if transposed else kernel[0])
-    if input._array.dtype is not weight._array.dtype:
+    _check_bias(given, dtype, bias, kernel[1] * groups if transposed else kernel[0])
+    if dtype is not of_weight:
+        found, wanted = dtypes.from_numpy(dtype), dtypes.from_numpy(of_weight)
         raise RuntimeError(
             hinted(
-                f"expected scalar type {input.dtype.legacy_name} but found {weight.dtype.legacy_name}",
-                f"convert the input with .to({weight.dtype!r}), or the layer",
+                f"expected scalar type {found.legacy_name} but found {wanted.legacy_name}",
+                f"convert the input with .to({wanted!r}), or the layer",
             )
         )
 
 
-def _check_bias(given, input, bias, out):
+def _check_bias(given, dtype, bias, out):
     if bias is None:
         return
-    if bias._array.dtype is not input._array.dtype:
-        names = [c_name(t._array.dtype) for t in (input, bias)]
+    shape, of_bias = bias
+    if of_bias is not dtype:
         raise RuntimeError(
             hinted(
-                f"Input type ({names[0]}) and bias type ({names[1]}) should be the same",
-                f"convert the input with .to({bias.dtype!r}), or the layer",
+                f"Input type ({c_name(dtype)}) and bias type ({c_name(of_bias)}) should be the same",
+                f"convert the input with .to({dtypes.from_numpy(of_bias)!r}), or the layer",
             )
         )
-    if bias._array.shape != (out,):
+    if shape != (out,):
         raise RuntimeError(
-            f"{given}, expected bias to be 1-dimensional with {out} elements, but got bias of size {list(bias.shape)} "
-            "instead"
+            f"{given}, expected bias to be 1-dimensional with {out} elements, but got bias of size {list(shape)} instead"
         )
 
 
@@ -324,14 +333,27 @@ def _check_lengths(lengths, kernel, padding, dilation):
 
 
 def _convolve(name, count, input, weight, bias, stride, padding, dilation, groups):
-    _check(name, input, weight, bias, groups, count, False)
-    stride, dilation = repeated(stride, count, "stride", name), repeated(dilation, count, "dilation", name)
-    unbatched = input.ndim == count + 1
+    options = fixed(stride), fixed(padding), fixed(dilation), groups
+    extra, *options = _arguments(name, count, _form(input), _form(weight), _form(bias), *options)
+    unbatched = input._array.ndim == count + 1
     if unbatched:
         input = input.unsqueeze(0)
-    kernel = tuple(weight.shape[2:])
+    if extra:
+        input = functions.constant_pad_nd(input, extra, 0)
+    found = functions.convolution(input, weight, bias, *options, groups)
+    return found.squeeze(0) if unbatched else found
+
+
+@lru_cache(maxsize=1024)
+def _arguments(name, count, input, weight, bias, stride, padding, dilation, groups):
+    """(elements to pad the input with before, stride, padding, dilation) of a convolution of tensors of such forms."""
+    _check(name, input, weight, bias, groups, count, False)
+    stride, dilation = repeated(stride, count, "stride", name), repeated(dilation, count, "dilation", name)
+    lengths, kernel = input[0][-count:], weight[0][2:]
+    extra = ()
     if isinstance(padding, str):
-        input, padding = _named_padding(padding, input, kernel, stride, dilation)
+        extra, padding = _named_padding(padding, kernel, stride, dilation)
+        lengths = tuple(n + e for n, e in zip(lengths, extra[::-2])) if extra else lengths
     padding = repeated(padding, count, "padding", name)
     if any(s <= 0 for s in stride):
         raise RuntimeError("non-positive stride is not supported")
@@ -339,28 +361,28 @@ def _convolve(name, count, input, weight, bias, stride, padding, dilation, group
         raise RuntimeError("negative padding is not supported")
     if any(d <= 0 for d in dilation):
         raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
-    _check_lengths(tuple(input.shape[2:]), kernel, padding, dilation)
-    found = functions.convolution(input, weight, bias, stride, padding, dilation, groups)
-    return found.squeeze(0) if unbatched else found
+    _check_lengths(lengths, kernel, padding, dilation)
+    return extra, stride, padding, dilation
 
 
-def _named_padding(padding, input, kernel, stride, dilation):
-    """'valid' pads nothing; 'same' pads so that the output has the input's lengths, one more behind where it is odd."""
+def _named_padding(padding, kernel, stride, dilation):
+    """(elements to pad with before, padding): 'valid' pads nothing; 'same' pads so that the output has the input's
+    lengths, one more behind where it is odd."""
     if padding == "valid":
-        return input, (0,) * len(kernel)
+        return (), (0,) * len(kernel)
     if padding != "same":
         raise RuntimeError(f"Invalid padding string: '{padding}'")
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for d, k in zip(dilation, kernel)]
     if all(t % 2 == 0 for t in total):
-        return input, tuple(t // 2 for t in total)
-    extra = [side for t in reversed(total) for side in (0, t % 2)]
-    return functions.constant_pad_nd(input, extra, 0), tuple(t // 2 for t in total)
+        return (), tuple(t // 2 for t in total)
+    extra = tuple(side for t in reversed(total) for side in (0, t % 2))
+    return extra, tuple(t // 2 for t in total)
 
 
 def _transpose(name, count, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    _check(name, input, weight, bias, groups, count, True)
+    _check(name, _form(input), _form(weight), _form(bias), groups, count, True)
     stride, padding, output_padding, dilation = (
         repeated(v, count, n, name)
         for v, n in (

@@ -290,7 +290,7 @@ def _batched(input, other):
     count = math.prod(batch)
     flat_a = a.expand((*batch, *a.shape[-2:])).reshape(count, *a.shape[-2:])
     flat_b = b.expand((*batch, *b.shape[-2:])).reshape(count, *b.shape[-2:])
-    shape = [*batch, *([] if vector_first else [a.shape[-2]]), *([] if vector_second else [b.shape[-1]])]
+    shape = (*batch, *(() if vector_first else a.shape[-2:-1]), *(() if vector_second else b.shape[-1:]))
     return functions.unsafe_view(functions.bmm(flat_a, flat_b), shape)
 
 

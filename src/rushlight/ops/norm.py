@@ -148,7 +148,15 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
 
 def _check_normalized(input, normalized_shape, weight, bias, comma=", "):
+    """``normalized_shape`` as a tuple, after PyTorch's refusals of shapes that do not fit."""
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if (
+        shape
+        and input._array.shape[-len(shape) :] == shape
+        and (weight is None or weight._array.shape == shape)
+        and (bias is None or bias._array.shape == shape)
+    ):
+        return shape
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
@@ -159,21 +167,19 @@ def _check_normalized(input, normalized_shape, weight, bias, comma=", "):
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(value.shape)} and "
                 f"normalized_shape = {list(shape)}"
             )
-    if tuple(input.shape[-len(shape) :]) != shape or input.ndim < len(shape):
-        raise RuntimeError(
-            hinted(
-                f"Given normalized_shape={list(shape)}, expected input with shape [*{comma}{', '.join(map(str, shape))}], but "
-                f"got input of size{list(input.shape)}",
-                "the last dimensions of the input must be those that the layer was made for",
-            )
+    raise RuntimeError(
+        hinted(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*{comma}{', '.join(map(str, shape))}], but "
+            f"got input of size{list(input.shape)}",
+            "the last dimensions of the input must be those that the layer was made for",
         )
-    return shape
+    )
 
 
 @composite(names=("nn.functional:layer_norm",))
 def functional_layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     """`torch.layer_norm`."""
-    return functions.layer_norm(input, normalized_shape, weight, bias, eps)
+    return layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 # ---------------------------------------------------------------- root mean square norm
@@ -334,9 +340,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
 
     Follows "Group Normalization" (Wu, He, 2018).
     """
-    if input.ndim < 2:
+    sizes = input._array.shape
+    if len(sizes) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    channels = input.shape[1]
+    channels = sizes[1]
     if channels % num_groups:
         raise RuntimeError(
             hinted(
@@ -346,7 +353,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
             )
         )
     for name, value in (("weight", weight), ("bias", bias)):
-        if value is not None and tuple(value.shape) != (channels,):
+        if value is not None and value._array.shape != (channels,):
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(value.shape)} and input of shape {list(input.shape)}"

@@ -94,17 +94,20 @@ class batch_norm_gradients:
         return *found, None, None
 
 
+_BESIDE = "running_mean", "running_var", "weight", "bias"
+
+
 @composite(names=("torch",))
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
     """Each channel shifted and scaled to mean 0 and variance 1 over the batch, then ``* weight + bias``.
 
     Follows "Batch Normalization" (Ioffe, Szegedy, 2015). In training, the running statistics move by ``momentum``.
     """
-    for name, value in (("running_mean", running_mean), ("running_var", running_var)):
-        if not training and value is None:
-            raise RuntimeError(
-                hinted(f"{name} must be defined in evaluation mode", "give the running statistics, or training=True")
-            )
+    if not training and (running_mean is None or running_var is None):
+        name = "running_mean" if running_mean is None else "running_var"
+        raise RuntimeError(
+            hinted(f"{name} must be defined in evaluation mode", "give the running statistics, or training=True")
+        )
     if (running_mean is None) != (running_var is None):
         raise ValueError(
             hinted(
@@ -112,16 +115,12 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
                 f"{'running_mean' if running_mean is None else 'running_var'} is None; they are updated together",
             )
         )
-    if input.ndim < 2:
+    sizes = input._array.shape
+    if len(sizes) < 2:
         return input.clone()
-    channels = input.shape[1]
-    for name, value in (
-        ("running_mean", running_mean),
-        ("running_var", running_var),
-        ("weight", weight),
-        ("bias", bias),
-    ):
-        if value is not None and value.numel() != channels:
+    channels = sizes[1]
+    for name, value in zip(_BESIDE, (running_mean, running_var, weight, bias)):
+        if value is not None and value._array.size != channels:
             raise RuntimeError(
                 hinted(
                     f"{name} should contain {channels} elements not {value.numel()}",
@@ -141,15 +140,15 @@ def functional_batch_norm(
 ):
     """`torch.batch_norm` with the running statistics first; more than one value per channel is needed in training."""
     if training:
-        samples, *rest = input.shape
-        if samples * math.prod(rest[1:]) == 1:
+        sizes = input._array.shape
+        if sizes[0] * math.prod(sizes[2:]) == 1:
             raise ValueError(
                 hinted(
                     f"Expected more than 1 value per channel when training, got input size {input.shape}",
                     "one value has no variance: use a larger batch, or eval()",
                 )
             )
-    return functions.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 @composite(names=("torch",))

@@ -1,6 +1,7 @@
 """Windows of pooling: their number and places, checks of the arguments, and the p-norm pooling made of means."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -61,10 +62,23 @@ def numbers(value, count, name, where):
 
 def window_arguments(name, count, input, kernel_size, stride, padding, dilation, ceil_mode):
     """(kernel, stride, padding, dilation, output lengths) of a pooling of the last ``count`` dimensions, checked."""
-    shape = tuple(input.shape)
+    options = (*map(fixed, (kernel_size, stride, padding, dilation)), bool(ceil_mode))
+    return _window_arguments(name, count, input._array.shape, *options)
+
+
+def fixed(value):
+    """An argument of ints in a form that can be looked up; None and words as they are."""
+    kind = value.__class__
+    if kind is int or kind is str or value is None:
+        return value
+    return tuple(map(int, value)) if isinstance(value, (tuple, list)) else int(value)
+
+
+@lru_cache(maxsize=1024)
+def _window_arguments(name, count, shape, kernel_size, stride, padding, dilation, ceil_mode):
     _check_input(name, count, shape)
     kernel = numbers(kernel_size, count, "kernel_size", name)
-    stride = kernel if stride is None or stride in ([], ()) else numbers(stride, count, "stride", name)
+    stride = kernel if stride is None or stride == () else numbers(stride, count, "stride", name)
     padding, dilation = numbers(padding, count, "padding", name), numbers(dilation, count, "dilation", name)
     if any(s <= 0 for s in stride):
         raise RuntimeError("stride should not be zero")

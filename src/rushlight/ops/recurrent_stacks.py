@@ -34,26 +34,22 @@ def _gru_step(from_input, from_hidden, hidden):
 
 def _check_cell(input, hiddens, w_ih, w_hh, gates):
     """RuntimeError where the sizes of a cell's input, hidden states and weights do not belong together."""
-    if input.shape[1] != w_ih.shape[1]:
+    shape, (rows, columns), size = input._array.shape, w_ih._array.shape, w_hh._array.shape[1]
+    if shape[1] != columns:
         raise RuntimeError(
             hinted(
-                f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}",
-                f"the last dimension of the input, {tuple(input.shape)}, is what the cell was made for as input_size",
+                f"input has inconsistent input_size: got {shape[1]} expected {columns}",
+                f"the last dimension of the input, {shape}, is what the cell was made for as input_size",
             )
         )
     for number, hidden in enumerate(hiddens):
-        if input.shape[0] != hidden.shape[0]:
-            raise RuntimeError(
-                f"Input batch size {input.shape[0]} doesn't match hidden{number} batch size {hidden.shape[0]}"
-            )
-        if hidden.shape[1] != w_hh.shape[1]:
-            raise RuntimeError(
-                f"hidden{number} has inconsistent hidden_size: got {hidden.shape[1]}, expected {w_hh.shape[1]}"
-            )
-    if w_ih.shape[0] != gates * w_hh.shape[1]:
-        raise RuntimeError(
-            f"weight_ih first dim must be {gates} * hidden_size = {gates * w_hh.shape[1]}, but got {w_ih.shape[0]}"
-        )
+        present = hidden._array.shape
+        if shape[0] != present[0]:
+            raise RuntimeError(f"Input batch size {shape[0]} doesn't match hidden{number} batch size {present[0]}")
+        if present[1] != size:
+            raise RuntimeError(f"hidden{number} has inconsistent hidden_size: got {present[1]}, expected {size}")
+    if rows != gates * size:
+        raise RuntimeError(f"weight_ih first dim must be {gates} * hidden_size = {gates * size}, but got {rows}")
 
 
 def _simple_cell(activation, input, hx, w_ih, w_hh, b_ih, b_hh):

@@ -143,64 +143,77 @@ def multi_head_attention_forward(
     if not batched:
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-    target_length, batch, embed_dim = query.shape
+    target_length, batch, embed_dim = query._array.shape
     key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
     if is_causal and attn_mask is None:
         raise RuntimeError(_MASK_NEEDED)
     is_causal = is_causal and key_padding_mask is None and not need_weights
     attn_mask = None if is_causal else canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
     _check_embedding(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
+
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
-    query, key, value = _project(query, key, value, in_proj_weight, separate, in_proj_bias)
-    attn_mask = _batch_of_masks(attn_mask, target_length, key.shape[0], batch * num_heads)
+    projected = _project(query, key, value, in_proj_weight, separate, in_proj_bias)
+    attn_mask = _batch_of_masks(attn_mask, target_length, key._array.shape[0], batch * num_heads)
     learned = _has_learned_pair(bias_k, bias_v, static_k, static_v)
     if learned:
-        key, value = (functions.cat([x, bias.repeat(1, batch, 1)]) for x, bias in ((key, bias_k), (value, bias_v)))
-    query, key, value = _by_heads(query, key, value, num_heads, static_k, static_v, add_zero_attn)
-    mask = _merge_masks(attn_mask, key_padding_mask, learned + add_zero_attn, batch, key.shape[2])
+        projected = [part for x in projected for part in x.split(embed_dim, -1)]
+        projected[1] = functions.cat([projected[1], bias_k.repeat(1, batch, 1)])
+        projected[2] = functions.cat([projected[2], bias_v.repeat(1, batch, 1)])
+    query, key, value = _split_heads(projected, batch, num_heads, embed_dim // num_heads, need_weights)
+    key = key if static_k is None else _checked_static(static_k, "static_k", query, batch, num_heads)
+    value = value if static_v is None else _checked_static(static_v, "static_v", query, batch, num_heads)
+    if add_zero_attn:
+        key, value = (functions.cat([x, x.new_zeros(*x.shape[:-2], 1, x.shape[-1])], -2) for x in (key, value))
+    mask = _merge_masks(attn_mask, key_padding_mask, learned + add_zero_attn, batch, key._array.shape[-2])
     attend = _attend_with_weights if need_weights else _attend_without_weights
-    output, weights = attend(query, key, value, mask, dropout_p if training else 0.0, is_causal)
-    output = _join_heads(output, embed_dim, out_proj_weight, out_proj_bias)
+    output, weights = attend(query, key, value, mask, dropout_p if training else 0.0, is_causal, num_heads)
+    output = functions.linear(output, out_proj_weight, out_proj_bias).view(target_length, batch, embed_dim)
     weights = weights.mean(1) if need_weights and average_attn_weights else weights
     return (output, weights) if batched else (output.squeeze(1), None if weights is None else weights.squeeze(0))
 
 
-def _attend_with_weights(query, key, value, mask, dropout_p, is_causal):
-    """The outputs of every head (N, heads, L, E / heads), and the weights (N, heads, L, S)."""
-    scores = (query * math.sqrt(1.0 / query.shape[-1])) @ key.transpose(-2, -1)
+def _attend_with_weights(query, key, value, mask, dropout_p, is_causal, heads):
+    """What rows see, (L * N, E), of heads that are (N * heads, L, E / heads); and the weights (N, heads, L, S)."""
+    copies, length, size = query._array.shape
+    scores = functions.bmm(query * math.sqrt(1.0 / size), key.transpose(1, 2))
+    apart = (copies // heads, heads, length, key._array.shape[1])
     if mask is not None:
-        scores = scores + mask
+        scores = (scores.view(apart) + mask).view(scores.shape)
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = functions.dropout(weights, dropout_p, True)
-    return weights @ value, weights
+    rows = functions.bmm(weights, value).transpose(0, 1)
+    return functions.reshape_copy(rows, (length * copies // heads, heads * size)), weights.view(apart)
 
 
-def _attend_without_weights(query, key, value, mask, dropout_p, is_causal):
-    return scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal), None
+def _attend_without_weights(query, key, value, mask, dropout_p, is_causal, heads):
+    """What rows see, (L * N, E), of heads that are (N, heads, L, E / heads); and None."""
+    batch, _, length, size = query._array.shape
+    seen = scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal)
+    return seen.permute(2, 0, 1, 3).reshape(length * batch, heads * size), None
 
 
-# ---------------------------------------------------------------- its projections and heads
+# ---------------------------------------------------------------- its projections
 
 
-def _project(query, key, value, packed, separate, bias):
-    """Queries, keys and values by the matrices that there are: one ``packed``, or three ``separate`` ones."""
-    if separate is not None:
-        _check_separate_weights(separate, query, key, value)
-        return _project_separately(query, key, value, separate, bias)
-    _require(packed is not None, "use_separate_proj_weight is False but in_proj_weight is None")
-    return _project_packed(query, key, value, packed, bias)
+def _project(query, key, value, weight, separate, bias):
+    """Queries, keys and values by one matrix (3 * E, E), or by ``separate`` ones."""
+    if separate is None:
+        _require(weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
+        return _project_packed(query, key, value, weight, bias)
+    _check_separate_weights(separate, query, key, value)
+    return _project_separately(query, key, value, separate, bias)
 
 
 def _project_packed(query, key, value, weight, bias):
-    """Queries, keys and values by one matrix (3 * E, E); inputs that are the same tensor share one product."""
-    size = query.shape[-1]
+    """Queries, keys and values by one matrix (3 * E, E): one result for inputs that are the same tensor, side by side."""
+    size = query._array.shape[-1]
     if key is value:
         if query is key:
-            return functions.linear(query, weight, bias).chunk(3, -1)
+            return [functions.linear(query, weight, bias)]
         bias_q, bias_kv = (None, None) if bias is None else bias.split([size, 2 * size])
         weight_q, weight_kv = weight.split([size, 2 * size])
-        return (functions.linear(query, weight_q, bias_q), *functions.linear(key, weight_kv, bias_kv).chunk(2, -1))
+        return [functions.linear(query, weight_q, bias_q), functions.linear(key, weight_kv, bias_kv)]
     return _project_separately(query, key, value, weight.chunk(3), bias)
 
 
@@ -209,38 +222,25 @@ def _project_separately(query, key, value, weights, bias):
     return [functions.linear(x, weight, b) for x, weight, b in zip((query, key, value), weights, biases)]
 
 
-def _by_heads(query, key, value, num_heads, static_key, static_value, with_zeros):
-    """Queries, keys and values as (N, heads, steps, E / heads); keys and values may be given ready made, and get zeros
-    for a last step where ``with_zeros``."""
-    batch = query.shape[1]
-    query = _split_heads(query, batch, num_heads)
-    key, value = (
-        _split_heads(x, batch, num_heads) if static is None else _checked_static(static, name, query)
-        for x, static, name in ((key, static_key, "static_k"), (value, static_value, "static_v"))
-    )
-    if with_zeros:
-        key, value = (functions.cat([x, x.new_zeros(*x.shape[:2], 1, x.shape[3])], 2) for x in (key, value))
-    return query, key, value
-
-
-def _split_heads(x, batch, num_heads):
-    """(steps, N, E) to (N, heads, steps, E / heads), a view."""
-    steps, present, size = x.shape
-    if present != batch:
-        raise RuntimeError(
-            hinted(
-                f"shape '[{steps}, {batch * num_heads}, {size // num_heads}]' is invalid for input of size {x.numel()}",
-                f"the query has {batch} sequences, key or value {present}",
+def _split_heads(projected, batch, num_heads, size, flat):
+    """What (steps, N, count * E) hold, E = heads * size, each as (N, heads, steps, size), a view; if ``flat``, as a copy
+    (N * heads, steps, size)."""
+    heads = []
+    for x in projected:
+        steps, present, width = x._array.shape
+        if present != batch:
+            raise RuntimeError(
+                hinted(
+                    f"shape '[{steps}, {batch * num_heads}, {size}]' is invalid for input of size {x.numel()}",
+                    f"the query has {batch} sequences, key or value {present}",
+                )
             )
-        )
-    return x.view(steps, batch, num_heads, size // num_heads).permute(1, 2, 0, 3)
-
-
-def _join_heads(x, embed_dim, weight, bias):
-    """(N, heads, steps, E / heads) to (steps, N, E), projected."""
-    batch, _, steps, _ = x.shape
-    x = x.permute(2, 0, 1, 3).reshape(steps * batch, embed_dim)
-    return functions.linear(x, weight, bias).view(steps, batch, embed_dim)
+        count = width // (num_heads * size)
+        apart = x.view(steps, batch, count, num_heads, size).permute(2, 1, 3, 0, 4)
+        if flat:
+            apart = functions.reshape_copy(apart, (count, batch * num_heads, steps, size))
+        heads += apart.unbind(0)
+    return heads
 
 
 # ---------------------------------------------------------------- its masks
@@ -349,15 +349,15 @@ def _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads):
 
 
 def _check_embedding(query, key, value, embed_dim, num_heads, separate):
-    present, of_key, of_value = query.shape[2], key.shape, value.shape
+    present, of_key, of_value = query._array.shape[2], key._array.shape, value._array.shape
     if present != embed_dim:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {present}")
     if embed_dim % num_heads:
         raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
     if separate and of_key[:2] != of_value[:2]:
-        raise AssertionError(f"key's sequence and batch dims {of_key[:2]} do not match value's {of_value[:2]}")
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
     if not separate and of_key != of_value:
-        raise AssertionError(f"key shape {of_key} does not match value shape {of_value}")
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
 
 
 def _check_separate_weights(weights, query, key, value):
@@ -371,11 +371,10 @@ def _check_separate_weights(weights, query, key, value):
         )
 
 
-def _checked_static(static, name, query):
-    """Keys or values given ready made, (N * heads, S, E / heads), by head; AssertionError for another shape."""
-    batch, heads, _, size = query.shape
-    for dim, expected in ((0, batch * heads), (2, size)):
+def _checked_static(static, name, query, batch, heads):
+    """Keys or values given ready made, (N * heads, S, E / heads), by head as the query; AssertionError for another shape."""
+    for dim, expected in ((0, batch * heads), (2, query.shape[-1])):
         _require(
             static.shape[dim] == expected, f"expecting {name}.size({dim}) of {expected}, but got {static.shape[dim]}"
         )
-    return static.view(batch, heads, *static.shape[1:])
+    return static if query.dim() == 3 else static.view(batch, heads, *static.shape[1:])

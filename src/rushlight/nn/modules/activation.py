@@ -296,7 +296,7 @@ class GELU(_Activation):
         self.approximate = approximate
 
     def forward(self, input):
-        return F.gelu(input, approximate=self.approximate)
+        return F.gelu(input) if self.approximate == "none" else F.gelu(input, approximate=self.approximate)
 
     def extra_repr(self):
         return f"approximate={self.approximate!r}"

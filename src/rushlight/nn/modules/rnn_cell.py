@@ -49,20 +49,24 @@ class RNNCellBase(Module):
         return text
 
     def _check_rank(self, tensor, what):
-        if tensor.dim() not in (1, 2):
+        if tensor._array.ndim not in (1, 2):
             raise ValueError(f"{type(self).__name__}: Expected {what} to be 1D or 2D, got {tensor.dim()}D instead")
+
+    def _zeros(self, input):
+        """The state that a step on ``input`` begins with where none is given."""
+        return functions.zeros((input._array.shape[0], self.hidden_size), dtype=input.dtype, device=input.device)
 
     def _step(self, function, input, hx):
         """One step of a cell with a single state, which is zeros if None."""
         self._check_rank(input, "input")
         if hx is not None:
             self._check_rank(hx, "hidden")
-        batched = input.dim() == 2
+        batched = input._array.ndim == 2
         if not batched:
             input = input.unsqueeze(0)
             hx = None if hx is None else hx.unsqueeze(0)
         if hx is None:
-            hx = functions.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
+            hx = self._zeros(input)
         hidden = function(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return hidden if batched else hidden.squeeze(0)
 
@@ -126,12 +130,12 @@ class LSTMCell(RNNCellBase):
         self._check_rank(input, "input")
         for number, state in enumerate(hx or ()) if isinstance(hx, (tuple, list)) else ():
             self._check_rank(state, f"hx[{number}]")
-        batched = input.dim() == 2
+        batched = input._array.ndim == 2
         if not batched:
             input = input.unsqueeze(0)
             hx = None if hx is None else tuple(state.unsqueeze(0) for state in hx)
         if hx is None:
-            zeros = functions.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
+            zeros = self._zeros(input)
             hx = (zeros, zeros)
         hidden, cell = functions.lstm_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return (hidden, cell) if batched else (hidden.squeeze(0), cell.squeeze(0))
