@@ -17,6 +17,7 @@ from .routing import kernel_for
 from .value_types import NUMPY
 
 _forward_plans, _gradient_plans = Plans(), Plans()
+_direct_gradients = Plans()  # the same for gradients of the input
 _direct = Plans()  # forms of the arrays and options -> (plan, shape of the result): of calls that copy nothing
 
 
@@ -79,7 +80,13 @@ def _convolution(input, weight, bias, options, key):
     b = None if bias is None else plain(bias, dtype)
     plan = _forward_plans.remembered((x.shape, w.shape, out, x.dtype, b is not None, *options), plan_forward)
     found = np.empty((x.shape[0], w.shape[0], *out), result)
-    if x is input and w is weight and b is bias and not deep and not convolution_tiles.may_pay(scalar, weight, groups):
+    if (
+        x is input
+        and w is weight
+        and b is bias
+        and not deep
+        and not convolution_tiles.may_pay(scalar, weight.shape, groups)
+    ):
         _direct[key] = plan, found.shape
     plan(x, w, b, found)
     return given(found, input.dtype, deep)
@@ -116,11 +123,23 @@ def plan_input_gradient(
 @kernel_for("convolution_input_gradient")
 def convolution_input_gradient(grad, weight, input_size, stride, padding, dilation, groups):
     """See ``ops.conv.convolution_input_gradient``; half precision is added up in float32."""
-    scalar = common_scalar(grad, weight)
+    input_size, options = tuple(input_size), (tuple(stride), tuple(padding), tuple(dilation), groups)
+    key = (grad.shape, grad.strides, grad.dtype, weight.shape, weight.strides, weight.dtype, input_size, *options)
+    direct = _direct_gradients.get(key)
+    if direct is not None and grad.flags.aligned and weight.flags.aligned:
+        correlations, new = direct
+        found = new(input_size, grad.dtype)
+        for correlation in correlations:
+            correlation(grad, weight, None, found)
+        return found
+    return _input_gradient(grad, weight, input_size, options, key)
+
+
+def _input_gradient(grad, weight, input_size, options, key):
+    """As above; where nothing has to be copied or decided anew the plan is kept in ``_direct_gradients``."""
+    scalar, groups = common_scalar(grad, weight), options[-1]
     if scalar is None or 0 in input_size:
         return NotImplemented
-    input_size = tuple(input_size)
-    options = tuple(stride), tuple(padding), tuple(dilation), groups
     deep = is_deep(grad) or is_deep(weight)
     found = convolution_tiles.input_gradient(grad, weight, input_size, scalar, deep, options)
     if found is not None:
@@ -132,7 +151,10 @@ def convolution_input_gradient(grad, weight, input_size, stride, padding, dilati
         g, w, result = plain(grad, dtype), plain(weight, dtype), dtype
     arguments = (g.shape, w.shape, input_size, g.dtype, *options)
     correlations, complete = _gradient_plans.remembered(arguments, plan_input_gradient)
-    found = (np.empty if complete else np.zeros)(input_size, result)
+    new = np.empty if complete else np.zeros
+    found = new(input_size, result)
+    if g is grad and w is weight and not deep and not convolution_tiles.may_pay(scalar, weight.shape, groups):
+        _direct_gradients[key] = correlations, new
     for correlation in correlations:
         correlation(g, w, None, found)
     return given(found, grad.dtype, deep)

@@ -35,6 +35,7 @@ _SUM_ELEMENTS = 1 << 18  # of the sums that one chunk goes through for every til
 _FEW_CHANNELS = 7
 _PIXELS_TOGETHER = 256  # so many products are added up in registers before the sums in memory grow
 _plans = Plans()
+_direct = Plans()  # forms of the arrays and options -> the plan: of calls that copy nothing
 
 
 class Form(NamedTuple):
@@ -407,16 +408,29 @@ def plan_weight_gradient(input_shape, weight_shape, out, dtype, stride, padding,
 @kernel_for("convolution_weight_gradient")
 def convolution_weight_gradient(grad, input, weight_size, stride, padding, dilation, groups):
     """See ``ops.conv.convolution_weight_gradient``; half precision is added up in float32."""
+    weight_size, options = tuple(weight_size), (tuple(stride), tuple(padding), tuple(dilation), groups)
+    key = (grad.shape, grad.strides, grad.dtype, input.shape, input.strides, input.dtype, weight_size, *options)
+    plan = _direct.get(key)
+    if plan is not None and grad.flags.aligned and input.flags.aligned:
+        found = np.empty(weight_size, grad.dtype)
+        plan(grad, input, found)
+        return found
+    return _weight_gradient(grad, input, weight_size, options, key)
+
+
+def _weight_gradient(grad, input, weight_size, options, key):
+    """As above; where nothing has to be copied or decided anew the plan is kept in ``_direct``."""
     scalar = common_scalar(grad, input)
     if scalar is None or 0 in weight_size:
         return NotImplemented
-    weight_size = tuple(weight_size)
-    options = tuple(stride), tuple(padding), tuple(dilation), groups
+    deep = is_deep(grad) or is_deep(input)
     found = convolution_tiles.weight_gradient(grad, input, weight_size, scalar, options)
     if found is None:
         dtype = NUMPY["f64" if scalar == "f64" else "f32"]
         g, x = plain(grad, dtype), plain(input, dtype)
         plan = _plans.remembered((x.shape, weight_size, g.shape[2:], dtype, *options), plan_weight_gradient)
+        if g is grad and x is input and not deep and not convolution_tiles.may_pay(scalar, weight_size, options[-1]):
+            _direct[key] = plan
         found = np.empty(weight_size, dtype)
         plan(g, x, found)
-    return given(found, grad.dtype, is_deep(grad) or is_deep(input))
+    return given(found, grad.dtype, deep)

@@ -64,19 +64,15 @@ def _input_gradient(grad_shape, weight_shape, input_size, scalar, deep, deep_res
     return pays(plan, done) and (plan, covered == math.prod(lengths))
 
 
-def _may_pay(scalar, *channels):
-    return scalar != "f64" and is_there() and min(channels) >= _FEWEST_CHANNELS
-
-
-def may_pay(scalar, weight, groups):
-    """Whether the tile unit is asked for convolutions with such a weight at all."""
-    return _may_pay(scalar, len(weight) // groups, weight.shape[1])
+def may_pay(scalar, weight_size, groups):
+    """Whether the tile unit is asked for convolutions with a weight of such lengths at all."""
+    return scalar != "f64" and is_there() and min(weight_size[0] // groups, weight_size[1]) >= _FEWEST_CHANNELS
 
 
 def forward(input, weight, bias, out, scalar, deep_result, options):
     """The convolution of arrays of a scalar; None where the tile unit is not there, does not pay, or overflows."""
     groups = options[-1]
-    if not may_pay(scalar, weight, groups):
+    if not may_pay(scalar, weight.shape, groups):
         return None
     deep = is_deep(input)
     arguments = (input.shape, weight.shape, out, scalar, deep, deep_result, *options)
@@ -94,7 +90,7 @@ def forward(input, weight, bias, out, scalar, deep_result, options):
 def input_gradient(grad, weight, input_size, scalar, deep_result, options):
     """The same for the gradient of a convolution's input."""
     groups = options[-1]
-    if not may_pay(scalar, weight, groups):
+    if not may_pay(scalar, weight.shape, groups):
         return None
     deep = is_deep(grad)
     arguments = ("gradient", grad.shape, weight.shape, input_size, scalar, deep, deep_result, *options)
@@ -127,7 +123,7 @@ def _weight_gradient(shape, weight_size, out, scalar, stride, padding, dilation,
 def weight_gradient(grad, input, weight_size, scalar, options):
     """The gradient of a convolution's weight, in float32; None as for ``forward``."""
     groups = options[-1]
-    if not _may_pay(scalar, weight_size[0] // groups, weight_size[1]):
+    if not may_pay(scalar, weight_size, groups):
         return None
     arguments = ("weight", input.shape, weight_size, grad.shape[2:], scalar, *options)
     plan = _plans.get(arguments)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..base.arrays import laid_out_as
+from ..base.arrays import laid_out_as, strided_view
 from ..base.errors import hinted
 from .conv import output_lengths, repeated, taps
 from .moving import copied
@@ -36,8 +36,9 @@ class im2col:
             )
         source = surrounded(self, padding, padding, 0)
         found = np.empty((*samples, channels, *kernel, *out), self.dtype)
-        for place, window in taps(kernel, stride, dilation, out):
-            found[(..., *place, slice(None), slice(None))] = source[(..., *window)]
+        *lead, row, column = source.strides
+        by_tap, by_window = ((row * rows, column * columns) for rows, columns in (dilation, stride))
+        np.copyto(found, strided_view(source, found.shape, (*lead, *by_tap, *by_window)))
         return found.reshape(*samples, channels * math.prod(kernel), math.prod(out))
 
     def d_self(grad, shape, kernel, dilation, padding, stride):
@@ -71,14 +72,15 @@ class col2im:
 def unfold_windows(input, kernel_size, dilation=1, padding=0, stride=1):
     """Sliding windows of (samples, channels, height, width) as columns (samples, channels x kernel, windows)."""
     kernel, dilation, padding, stride = _unfold_arguments(kernel_size, dilation, padding, stride)
-    if input.ndim < 3:
+    shape = input._array.shape
+    if len(shape) < 3:
         raise IndexError(
             hinted(
                 f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got 2)",
                 "unfold takes (samples, channels, height, width) or (channels, height, width)",
             )
         )
-    if input.ndim > 4 or 0 in input.shape[-3:]:
+    if len(shape) > 4 or 0 in shape[-3:]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
             f"but got: {list(input.shape)}"

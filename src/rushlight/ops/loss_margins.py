@@ -160,9 +160,11 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     kind = dtypes.promote_types(x1.dtype, x2.dtype)
     if not kind.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {kind.legacy_name}")
-    x1, x2 = functions.broadcast_tensors(x1.to(kind), x2.to(kind))
-    first, second = (x / x.norm(2, dim, True).clamp_min(eps) for x in (x1, x2))
-    return (first * second).sum(dim)
+    x1, x2 = (x if x.dtype is kind else x.to(kind) for x in (x1, x2))
+    if x1._array.shape != x2._array.shape:
+        x1, x2 = functions.broadcast_tensors(x1, x2)
+    first, second = (x / functions.norm(x, 2, dim, True).clamp_min(eps) for x in (x1, x2))
+    return (first * second).sum((dim,))
 
 
 @composite(names=("nn.functional",))

@@ -60,7 +60,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     tensor(0.6931)
     """
     reduction = reduction_of(reduction, size_average, reduce)
-    if tuple(target.shape) != tuple(input.shape):
+    if target._array.shape != input._array.shape:
         raise ValueError(
             hinted(
                 f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
@@ -76,7 +76,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
             )
         )
     elements = functions.elements_of(input)
-    if elements.size and not (elements.min() >= 0 and elements.max() <= 1):
+    if elements.size and not (np.minimum.reduce(elements, None) >= 0 and np.maximum.reduce(elements, None) <= 1):
         raise RuntimeError(
             hinted(
                 "all elements of input should be between 0 and 1",
@@ -136,7 +136,7 @@ def binary_cross_entropy_with_logits(
 ):
     """The cross entropy of ``sigmoid(input)`` and targets in [0, 1], computed without overflow."""
     reduction = reduction_of(reduction, size_average, reduce)
-    if tuple(target.shape) != tuple(input.shape):
+    if target._array.shape != input._array.shape:
         raise ValueError(
             hinted(
                 f"Target size ({target.shape}) must be the same as input size ({input.shape})",

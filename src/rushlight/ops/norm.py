@@ -387,4 +387,5 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
 @composite(names=("nn.functional",))
 def normalize(input, p=2.0, dim=1, eps=1e-12):
     """The tensor divided by its p-norm along ``dim``, which is taken to be at least ``eps``."""
-    return input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    norm = functions.norm(input, p, dim, True).clamp_min(eps)
+    return input / (norm.expand_as(input) if norm.requires_grad else norm)

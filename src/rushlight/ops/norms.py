@@ -8,7 +8,7 @@ from ..base.errors import hinted
 from ..base.scalars import check_number
 from ..base.shapes import wrap_dim, wrap_dims
 from .blockwise import BLOCK
-from .reduce import add_up, axes_of, spread
+from .reduce import add_up, axes_of, lined_up, spread
 from .table import composite, functions, op, widened
 
 
@@ -30,7 +30,7 @@ class vector_norm_parts:
         if ord == 2 and len(axes) == x.ndim and wide.dtype.kind == "f" and wide.flags.c_contiguous:
             found = np.asarray(math.sqrt(_sum_of_squares(wide.reshape(-1))), wide.dtype)
             return found.astype(kind, copy=False).reshape((1,) * x.ndim if keepdim else ())
-        size = np.asarray(np.abs(wide))
+        size = wide if ord == 2 and wide.dtype.kind == "f" and x.ndim else np.asarray(np.abs(wide))
         if not x.ndim:
             found = size if ord != 0 else (size != 0).astype(size.dtype)
         elif math.isinf(ord):
@@ -40,7 +40,7 @@ class vector_norm_parts:
         elif ord == 1:
             found = add_up(size, axes, keepdim)
         elif ord == 2:
-            found = np.sqrt(add_up(np.multiply(size, size, out=size), axes, keepdim))
+            found = np.sqrt(add_up(size * size, axes, keepdim))
         else:
             found = np.power(add_up(np.power(size, ord), axes, keepdim), 1 / ord)
         return np.asarray(found).astype(kind, copy=False)
@@ -48,6 +48,9 @@ class vector_norm_parts:
     def d_self(grad, self, ord, dim, keepdim, dtype, result):
         shape = self.shape
         x = self if dtype is None else self.to(dtype)
+        if ord == 2:
+            grad, norm = (lined_up(v, dim, keepdim, len(shape)) for v in (grad, result))
+            return x * (grad / norm).masked_fill(norm == 0, 0)
         return _norm_gradient(x, *(spread(v, dim, keepdim, shape) for v in (grad, result)), ord, dim)
 
 
@@ -79,8 +82,6 @@ def _norm_gradient(x, grad, norm, ord, dim):
     if math.isinf(ord):
         hit = x.abs() == norm
         return grad * x.sgn() * hit / (hit.sum(dim, True) if x.ndim else 1)
-    if ord == 2:
-        return grad * (x / norm).masked_fill(norm == 0, 0)
     size = x.abs()
     scaled = x * size.pow(ord - 2) if ord > 2 else x.sgn() * size.pow(ord - 1).masked_fill(size == 0, 0)
     return grad * scaled * norm.pow(1 - ord).masked_fill(norm == 0, 0)

@@ -21,12 +21,17 @@ def axes_of(dim, ndim):
     return tuple(range(ndim)) if dim is None or dim == () else wrap_dims(dim, ndim)
 
 
+def lined_up(value, dim, keepdim, ndim):
+    """A reduced ``value`` with dimensions of length 1 for those that were reduced."""
+    if not keepdim and dim is not None and ndim:
+        for axis in sorted(axes_of(dim, ndim)):
+            value = value.unsqueeze(axis)
+    return value
+
+
 def spread(value, dim, keepdim, shape):
     """A reduced ``value`` expanded back to ``shape``."""
-    if not keepdim and dim is not None and shape:
-        for axis in sorted(axes_of(dim, len(shape))):
-            value = value.unsqueeze(axis)
-    return value.expand(shape)
+    return lined_up(value, dim, keepdim, len(shape)).expand(shape)
 
 
 def count_of(shape, dim):

@@ -159,31 +159,37 @@ def multi_head_attention_forward(
         projected = [part for x in projected for part in x.split(embed_dim, -1)]
         projected[1] = functions.cat([projected[1], bias_k.repeat(1, batch, 1)])
         projected[2] = functions.cat([projected[2], bias_v.repeat(1, batch, 1)])
-    query, key, value = _split_heads(projected, batch, num_heads, embed_dim // num_heads, need_weights)
+    # Where a step makes the weights anyway, it makes them of whole matrices.
+    dropout_p = dropout_p if training else 0.0
+    with_weights = need_weights or (
+        dropout_p > 0.0 and attn_mask is None and key_padding_mask is None and not is_causal
+    )
+    query, key, value = _split_heads(projected, batch, num_heads, embed_dim // num_heads, with_weights)
     key = key if static_k is None else _checked_static(static_k, "static_k", query, batch, num_heads)
     value = value if static_v is None else _checked_static(static_v, "static_v", query, batch, num_heads)
     if add_zero_attn:
         key, value = (functions.cat([x, x.new_zeros(*x.shape[:-2], 1, x.shape[-1])], -2) for x in (key, value))
     mask = _merge_masks(attn_mask, key_padding_mask, learned + add_zero_attn, batch, key._array.shape[-2])
-    attend = _attend_with_weights if need_weights else _attend_without_weights
-    output, weights = attend(query, key, value, mask, dropout_p if training else 0.0, is_causal, num_heads)
+    attend = _attend_with_weights if with_weights else _attend_without_weights
+    output, weights = attend(query, key, value, mask, dropout_p, is_causal, num_heads)
     output = functions.linear(output, out_proj_weight, out_proj_bias).view(target_length, batch, embed_dim)
-    weights = weights.mean(1) if need_weights and average_attn_weights else weights
+    weights = _by_sample(weights, num_heads) if need_weights else None
+    if need_weights and average_attn_weights:
+        weights = weights.mean((1,))
     return (output, weights) if batched else (output.squeeze(1), None if weights is None else weights.squeeze(0))
 
 
 def _attend_with_weights(query, key, value, mask, dropout_p, is_causal, heads):
-    """What rows see, (L * N, E), of heads that are (N * heads, L, E / heads); and the weights (N, heads, L, S)."""
+    """What rows see, (L * N, E), of heads that are (N * heads, L, E / heads); and the weights (N * heads, L, S)."""
     copies, length, size = query._array.shape
     scores = functions.bmm(query * math.sqrt(1.0 / size), key.transpose(1, 2))
-    apart = (copies // heads, heads, length, key._array.shape[1])
     if mask is not None:
-        scores = (scores.view(apart) + mask).view(scores.shape)
+        scores = (_by_sample(scores, heads) + mask).view(scores.shape)
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = functions.dropout(weights, dropout_p, True)
     rows = functions.bmm(weights, value).transpose(0, 1)
-    return functions.reshape_copy(rows, (length * copies // heads, heads * size)), weights.view(apart)
+    return functions.reshape_copy(rows, (length * copies // heads, heads * size)), weights
 
 
 def _attend_without_weights(query, key, value, mask, dropout_p, is_causal, heads):
@@ -191,6 +197,12 @@ def _attend_without_weights(query, key, value, mask, dropout_p, is_causal, heads
     batch, _, length, size = query._array.shape
     seen = scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal)
     return seen.permute(2, 0, 1, 3).reshape(length * batch, heads * size), None
+
+
+def _by_sample(scores, heads):
+    """(N * heads, L, S) as (N, heads, L, S)."""
+    copies, length, source_length = scores._array.shape
+    return scores.view(copies // heads, heads, length, source_length)
 
 
 # ---------------------------------------------------------------- its projections
