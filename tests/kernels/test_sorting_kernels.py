@@ -6,6 +6,7 @@ import pytest
 import rushlight as rl
 from rushlight.kernels import searching, sorting, watching
 from rushlight.kernels.host import host
+from rushlight.ops.sort import _runs
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
@@ -89,6 +90,16 @@ def test_unique(dtype):
         np.testing.assert_array_equal(found, wanted)
     nan = rl.tensor([np.nan, 1.0] * 5000)
     assert nan.unique().shape == (5001,)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [1, 7, 6800, 70_001])
+def test_unique_consecutive(size, dtype):
+    x = np.repeat(numbers((size,), dtype), 3)[:size]
+    if dtype[0] == "f":
+        x[size // 2 :: 97] = np.nan
+    for found, wanted in zip(sorting.unique_parts(x, None, True), _runs(x)):
+        np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("right", [False, True])

@@ -6,11 +6,16 @@ import numpy as np
 
 from ..base.shapes import wrap_dim
 from ..ops.moving import copied
+from ..ops.table import TABLE
 from . import sorting_programs as programs
+from .elementwise import copy, run
 from .half_precision import by_single_precision
+from .indexing import index_select
 from .kernel import compiled
 from .routing import kernel_for
+from .scan import cumsum
 from .scratch import scratch
+from .selection import positions
 from .value_types import scalar_of
 
 _SHORT = 64  # elements: of shorter rows, counting digits takes longer than comparing elements
@@ -53,28 +58,41 @@ def mode_pair(self, dim, keepdim):
     values, places = in_order(rows)
     scalar, length = scalar_of(self.dtype), rows.shape[-1]
     kernel = compiled(("longest_runs", scalar), lambda: programs.longest_runs(scalar))
-    found, positions = np.empty(rows.shape[:-1], self.dtype), np.empty(rows.shape[:-1], np.int64)
-    run = kernel.alone if self.size < _ALONE else kernel.threaded
-    run(values, places, found.size, length, max(1, _ALONE // length), found, positions)
-    return (np.expand_dims(found, axis), np.expand_dims(positions, axis)) if keepdim else (found, positions)
+    found, at = np.empty(rows.shape[:-1], self.dtype), np.empty(rows.shape[:-1], np.int64)
+    call = kernel.alone if self.size < _ALONE else kernel.threaded
+    call(values, places, found.size, length, max(1, _ALONE // length), found, at)
+    return (np.expand_dims(found, axis), np.expand_dims(at, axis)) if keepdim else (found, at)
 
 
 @kernel_for("unique_parts")
 @by_single_precision()
 def unique_parts(self, dim, consecutive):
-    if dim is not None or consecutive or scalar_of(self.dtype) in (None, "f16", "bf16") or not self.dtype.isnative:
+    if dim is not None or scalar_of(self.dtype) in (None, "f16", "bf16") or not self.dtype.isnative or not self.size:
         return NotImplemented
-    if not self.size:
-        return NotImplemented
-    values, places = in_order(np.ascontiguousarray(self).reshape(-1))
+    flat = np.ascontiguousarray(self).reshape(-1)
+    values, places = (flat, None) if consecutive else in_order(flat)
+    starts, counts, which = _runs(values)
+    if places is None:
+        inverse = which
+    else:
+        inverse = np.empty(values.size, np.int64)
+        inverse[places] = which
+    found = index_select(values, 0, starts)
+    found = values[starts] if found is NotImplemented else found
+    return found, inverse.reshape(self.shape), counts
+
+
+def _runs(values):
+    """Of the runs of equal neighbours in a contiguous vector: where they begin, how long they are, which one each element
+    belongs to."""
     is_first = np.empty(values.size, np.bool_)
     is_first[0] = True
-    np.not_equal(values[1:], values[:-1], out=is_first[1:])
-    starts = np.flatnonzero(is_first)
-    counts = np.diff(starts, append=values.size)
-    inverse = np.empty(values.size, np.int64)
-    inverse[places] = np.repeat(np.arange(starts.size), counts)
-    return values[starts], inverse.reshape(self.shape), counts
+    if values.size > 1 and run(TABLE["ne"], (values[1:], values[:-1]), out=is_first[1:]) is NotImplemented:
+        np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    (starts,) = positions(is_first)
+    which = cumsum(copy(is_first, np.dtype(np.int64)), 0, None)
+    run(TABLE["sub"], (which, np.array(1)), (1,), out=which)
+    return starts, np.diff(starts, append=values.size), which
 
 
 def in_order(array, descending=False):
@@ -98,8 +116,8 @@ def in_order(array, descending=False):
     scalar = scalar_of(source.dtype)
     kernel = compiled((build.__name__, scalar, passes), lambda: build(scalar, passes))
     if length < _LONG:
-        run = kernel.alone if source.size < _ALONE else kernel.threaded
-        run(source, values, places, counts, *scratched, rows, length, chunks, base, flip)
+        call = kernel.alone if source.size < _ALONE else kernel.threaded
+        call(source, values, places, counts, *scratched, rows, length, chunks, base, flip)
     else:
         for row in zip(*(part.reshape(rows, length) for part in (source, values, places))):
             kernel.threaded(*row, counts, *scratched, length, base, flip)
