@@ -112,18 +112,33 @@ def odd(function):
     return value, weight
 
 
+EDGE = 1 + mpf("1e-5")  # a reduction rounds: its result may lie just outside of its interval
+# From sqrt(1/2) to sqrt(2), less 1: where logarithms are reduced to.
+LOW, HIGH = mp.sqrt(mpf("0.5")) - 1 - mpf("1e-6"), mp.sqrt(2) - 1 + mpf("1e-6")
+
+
 def subjects():
-    ln2, half_pi = mp.log(2), mp.pi / 2
-    edge = 1 + mpf("1e-5")  # the reduction rounds: its result may lie just outside of its interval
-    low, high = mp.sqrt(mpf("0.5")) - 1 - mpf("1e-6"), mp.sqrt(2) - 1 + mpf("1e-6")
+    yield from exponentials()
+    yield from logarithms()
+    yield from odd_functions()
+    yield from parts_in_double()
+    yield from error_function()
+    yield from tail_of_tanh()
+    yield from scaled_error_function()
+    yield from inverse_error_function()
+    yield from gamma_family()
+
+
+def exponentials():
+    ln2 = mp.log(2)
     yield Subject(
         "EXPM1", "(e**r - 1 - r) / r**2, |r| <= ln 2",
-        lambda r: (mp.expm1(r) - r) / r**2, -ln2 * edge, ln2 * edge,
+        lambda r: (mp.expm1(r) - r) / r**2, -ln2 * EDGE, ln2 * EDGE,
         lambda r: r**2 / mp.expm1(r), {"f32": 6, "f64": 12},
     )  # fmt: skip
     yield Subject(
         "EXPM1_NARROW", "(e**r - 1 - r) / r**2, |r| <= ln 2 / 2",
-        lambda r: (mp.expm1(r) - r) / r**2, -ln2 / 2 * edge, ln2 / 2 * edge,
+        lambda r: (mp.expm1(r) - r) / r**2, -ln2 / 2 * EDGE, ln2 / 2 * EDGE,
         lambda r: r**2 / mp.exp(r), {"f32": 4, "f64": 10},
     )  # fmt: skip
     yield Subject(
@@ -134,22 +149,29 @@ def subjects():
         "EXP2_NARROW", "(2**f - 1) / f, |f| <= 1/2",
         lambda f: (mpf(2) ** f - 1) / f, mpf("-0.5"), mpf("0.5"), lambda f: f / mpf(2) ** f, {"f32": 4, "f64": 10},
     )  # fmt: skip
+
+
+def logarithms():
     yield Subject(
         "LOG", "(log(1 + f) / f - 1) / f, sqrt(1/2) <= 1 + f <= sqrt(2)",
-        lambda f: (mp.log1p(f) / f - 1) / f, low, high, lambda f: f**2 / mp.log1p(f), {"f32": 8, "f64": 19},
+        lambda f: (mp.log1p(f) / f - 1) / f, LOW, HIGH, lambda f: f**2 / mp.log1p(f), {"f32": 8, "f64": 19},
     )  # fmt: skip
     yield Subject(
         "LOG2", "log2(1 + f) / f - 1, sqrt(1/2) <= 1 + f <= sqrt(2)",
-        lambda f: mp.log1p(f) / ln2 / f - 1, low, high, lambda f: f * ln2 / mp.log1p(f), {"f32": 9, "f64": 20},
+        lambda f: mp.log1p(f) / mp.log(2) / f - 1, LOW, HIGH, lambda f: f * mp.log(2) / mp.log1p(f), {"f32": 9, "f64": 20},
     )  # fmt: skip
     yield Subject(
         "LOG10", "log10(1 + f) / f, sqrt(1/2) <= 1 + f <= sqrt(2)",
-        lambda f: mp.log1p(f) / mp.log(10) / f, low, high, lambda f: f * mp.log(10) / mp.log1p(f),
+        lambda f: mp.log1p(f) / mp.log(10) / f, LOW, HIGH, lambda f: f * mp.log(10) / mp.log1p(f),
         {"f32": 9, "f64": 20},
     )  # fmt: skip
+
+
+def odd_functions():
+    half_pi = mp.pi / 2
     for name, function, high_z, degrees in (
-        ("SIN", mp.sin, (half_pi * edge) ** 2, {"f32": 3, "f64": 7}),
-        ("TAN", mp.tan, (half_pi / 2 * edge) ** 2, {"f32": 5, "f64": 13}),
+        ("SIN", mp.sin, (half_pi * EDGE) ** 2, {"f32": 3, "f64": 7}),
+        ("TAN", mp.tan, (half_pi / 2 * EDGE) ** 2, {"f32": 5, "f64": 13}),
         ("ASIN", mp.asin, mpf("0.36"), {"f32": 5, "f64": 14}),
         ("ATAN", mp.atan, mpf(1), {"f32": 8, "f64": 19}),
         ("TANH", mp.tanh, mpf("0.81"), {"f32": 5, "f64": 13}),
@@ -165,6 +187,9 @@ def subjects():
             weight,
             degrees,
         )
+
+
+def parts_in_double():
     yield Subject(
         "ATANH_TAIL", "((atanh(s) / s - 1) / z - 1 / 3) / z in z = s * s, |s| <= 0.1716",
         lambda z: ((mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z - mpf(1) / 3) / z, mpf(0), mpf("0.02946"),
@@ -172,8 +197,11 @@ def subjects():
     )  # fmt: skip
     yield Subject(
         "LOG2_FOR_POWER", "log2(1 + f) / f, sqrt(1/2) <= 1 + f <= sqrt(2), in float64 for float32's pow",
-        lambda f: mp.log1p(f) / ln2 / f, low, high, lambda f: f * ln2 / mp.log1p(f), {"f64": 12},
+        lambda f: mp.log1p(f) / mp.log(2) / f, LOW, HIGH, lambda f: f * mp.log(2) / mp.log1p(f), {"f64": 12},
     )  # fmt: skip
+
+
+def error_function():
     split = mpf("0.9")
     yield Subject(
         "ERF", "erf(x) / x - 1 in z = x * x, |x| <= 0.9",
@@ -185,11 +213,16 @@ def subjects():
         lambda x: mp.erfc(x) ** mpf("0.25"), split, mpf("3.95"),
         lambda x: 4 * mp.erfc(x) ** mpf("0.75") / mp.erf(x), {"f32": 8},
     )  # fmt: skip
+
+
+def tail_of_tanh():
     yield Subject(
         "TANH_TAIL", "2 / (1 + w), 0 <= w <= e**-1.8; the error is that of tanh",
         lambda w: 2 / (1 + w), mpf(0), mp.exp(mpf("-1.8")), lambda w: w * (1 + w) / (1 - w), {"f32": 4, "f64": 10},
     )  # fmt: skip
 
+
+def scaled_error_function():
     def scaled_erfc(t):
         x = 4 * (1 + t) / (1 - t)
         return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
@@ -202,8 +235,6 @@ def subjects():
         "ERFCX_RIGHT", "the same, x >= 0", scaled_erfc, mpf(-1), mpf(1), lambda t: 1 / scaled_erfc(t),
         {"f32": 13, "f64": 27}, True,
     )  # fmt: skip
-    yield from inverse_error_function()
-    yield from gamma_family()
 
 
 def inverse_error_function():
