@@ -23,11 +23,30 @@ def common_array_dtype(arrays):
     return dtypes.result_type(dimensioned, [dtypes.from_numpy(a.dtype) for a in arrays if not a.ndim], ()).numpy
 
 
+_FEW = 1 << 14  # elements of an array that is not copied for itself
+
+
 def are_alike(arrays):
     """Whether all arrays have one shape and dtype."""
     first = arrays[0]
     shape, kind = first.shape, first.dtype
     return all(array.shape == shape and array.dtype is kind for array in arrays)
+
+
+def packed(arrays):
+    """Arrays of one shape and dtype along a new first dimension, in one piece; None where shapes or dtypes differ."""
+    first = arrays[0]
+    if not first.ndim:
+        return np.array(arrays, first.dtype) if are_alike(arrays) else None
+    try:
+        if len(set(map(len, arrays))) == 1:
+            length, *rest = first.shape
+            found = np.empty((len(arrays), length, *rest), first.dtype)
+            np.concatenate(arrays, out=found.reshape(len(arrays) * length, *rest), casting="no")
+            return found
+    except (TypeError, ValueError):
+        pass
+    return None
 
 
 @op("cat(Tensor[] tensors, int dim=0) -> Tensor", names=("torch", "torch:concat", "torch:concatenate"))
@@ -45,8 +64,12 @@ class cat:
     def forward(tensors, dim):
         if not tensors:
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-        if are_alike(tensors) and -tensors[0].ndim <= dim < tensors[0].ndim < 4:
-            return np.ascontiguousarray(np.concatenate(tensors, dim))
+        first = tensors[0]
+        if -first.ndim <= dim < first.ndim < 4:
+            try:
+                return np.ascontiguousarray(np.concatenate(tensors, dim, dtype=first.dtype, casting="no"))
+            except (TypeError, ValueError):  # other dtypes, empty vectors, or lengths that do not fit
+                pass
         kind = common_array_dtype(tensors)
         kept = [t for t in tensors if t.shape != (0,)]  # an empty vector joins anything, for history's sake
         for position, array in enumerate(tensors):
@@ -108,6 +131,10 @@ class stack:
     def forward(tensors, dim):
         if not tensors:
             raise RuntimeError("stack expects a non-empty TensorList")
+        if dim == 0 and tensors[0].size <= _FEW:
+            found = packed(tensors)
+            if found is not None:
+                return found
         first, alike = tensors[0], are_alike(tensors)
         for position, array in enumerate(() if alike else tensors):
             if array.shape != first.shape:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from operator import attrgetter
 
 import numpy as np
 
 from ...base import dtypes
 from ...base.errors import hinted
+from ...ops.join import packed
 from ...ops.table import functions
 from ...tensor import Tensor, wrap
 
+array_of, edge_of = attrgetter("_array"), attrgetter("_edge")
 _ONLY_TENSORS, _ONLY_ARRAYS, _ONLY_FLOATS, _ONLY_INTS = {Tensor}, {np.ndarray}, {float}, {int}
 _INT64_END = 2**63
 _NOT_COLLATED = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
@@ -26,17 +29,10 @@ def _not_collated(found, kind):
     )
 
 
-def _stacked(arrays):
-    """``np.stack(arrays)``, packed, if their shapes and dtypes are equal; else None."""
-    if len({array.shape for array in arrays}) > 1 or len({array.dtype for array in arrays}) > 1:
-        return None
-    return np.array(arrays, arrays[0].dtype)
-
-
 def collate_tensor_fn(batch, *, collate_fn_map=None):
     """Tensors of one shape, stacked along a new first dimension."""
-    if set(map(type, batch)) == _ONLY_TENSORS and not any(tensor.requires_grad for tensor in batch):
-        stacked = _stacked([tensor._array for tensor in batch])  # only bytes are moved
+    if set(map(type, batch)) == _ONLY_TENSORS and not any(map(edge_of, batch)):
+        stacked = packed(list(map(array_of, batch)))  # only bytes are moved
         if stacked is not None:
             return wrap(stacked)
     return functions.stack(batch, 0)
@@ -47,7 +43,7 @@ def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     if batch[0].dtype.kind in "SUO":
         raise _not_collated(batch[0].dtype, f"NumPy array of {batch[0].dtype}")
     if (collate_fn_map or {}).get(Tensor) is collate_tensor_fn and set(map(type, batch)) == _ONLY_ARRAYS:
-        stacked = _stacked(batch)
+        stacked = packed(batch)
         if stacked is not None:
             return functions.from_numpy(stacked)
     return collate([functions.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
