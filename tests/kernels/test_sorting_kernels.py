@@ -84,9 +84,10 @@ def test_short_rows_are_declined():
 def test_unique(dtype):
     x = numbers((40, 170), dtype)
     x = np.where(x != x, 3, x).astype(dtype)
-    for found, wanted in zip(
-        sorting.unique_parts(x, None, False), np.unique(x, return_inverse=True, return_counts=True)
-    ):
+    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    for found, wanted in zip(sorting.unique_parts(x, None, False, True), (values, counts, inverse)):
+        np.testing.assert_array_equal(found, wanted)
+    for found, wanted in zip(sorting.unique_parts(x, None, False, False), (values, counts)):
         np.testing.assert_array_equal(found, wanted)
     nan = rl.tensor([np.nan, 1.0] * 5000)
     assert nan.unique().shape == (5001,)

@@ -61,6 +61,21 @@ def test_nan(code):
     compare(torch, rl, code, {"x": np.array([1.0, 3.0, np.nan, -np.inf, 2.0, np.inf])}, dtype="float32")
 
 
+UNIQUE = [
+    "x.unique(return_inverse=True)", "x.unique(return_counts=True)", "x.unique_consecutive()", "x[:0].unique()",
+    "x[:0].unique(return_inverse=True, return_counts=True)", "x[0].unique(return_inverse=True)",
+    "x[:1].unique_consecutive(dim=0, return_inverse=True)", "x.reshape(3, 2).unique_consecutive(dim=0, return_counts=True)",
+    "x.reshape(2, 3).t().unique(return_inverse=True)", "x.bool().unique(return_counts=True)",
+    "(x * float('nan')).unique(return_counts=True)", "x.bfloat16().unique(return_inverse=True)", "x.half().unique()",
+    "x[:0].unique_consecutive(return_inverse=True)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", UNIQUE)
+def test_unique_elements(code):
+    compare(torch, rl, code, {"x": np.array([3.0, 1.0, 1.0, 3.0, 2.0, 1.0])}, dtype="float32")
+
+
 SEARCHES = [
     "torch.searchsorted(s, v)", "torch.searchsorted(s, v, right=True)", "torch.searchsorted(s, v, side='right')",
     "torch.searchsorted(s, 0.3)", "torch.searchsorted(s.expand(2, 6), v.reshape(2, 5), out_int32=True)",
@@ -102,7 +117,8 @@ def test_named_results_print_alike(code):
     "torch.searchsorted(x[0, 0], x, side='left', right=True)", "torch.searchsorted(x, x[:2])", "torch.bucketize(x, x)",
     "torch.searchsorted(x[0, 0], x, sorter=x[0, 0])", "torch.bincount(x)", "torch.bincount(x.long())", "torch.histc(x, 0)",
     "torch.histc(x, 2, 3, 1)", "torch.histc(x.long())", "torch.histogram(x, 0)", "torch.histogramdd(x[0, 0], [2])",
-    "torch.histogramdd(x, [2])", "x.cumsum(4)", "torch.diff(x, -1)", "torch.tensor(1.).diff()", "torch.trapezoid(x, x[0, 0, :2])",
+    "torch.histogramdd(x, [2])", "x.cumsum(4)", "x.to(torch.complex64).unique()",
+    "x.to(torch.complex64).unique(dim=0)", "x.to(torch.complex64).unique_consecutive()", "torch.diff(x, -1)", "torch.tensor(1.).diff()", "torch.trapezoid(x, x[0, 0, :2])",
 ])  # fmt: skip
 def test_errors(code):
     arrays = {"x": X.astype(np.float32)}

@@ -66,33 +66,33 @@ def mode_pair(self, dim, keepdim):
 
 @kernel_for("unique_parts")
 @by_single_precision()
-def unique_parts(self, dim, consecutive):
+def unique_parts(self, dim, consecutive, inverse):
     if dim is not None or scalar_of(self.dtype) in (None, "f16", "bf16") or not self.dtype.isnative or not self.size:
         return NotImplemented
     flat = np.ascontiguousarray(self).reshape(-1)
     values, places = (flat, None) if consecutive else in_order(flat)
-    starts, counts, which = _runs(values)
-    if places is None:
-        inverse = which
-    else:
-        inverse = np.empty(values.size, np.int64)
-        inverse[places] = which
+    is_first = _first_of_runs(values)
+    (starts,) = positions(is_first)
+    counts = np.diff(starts, append=values.size)
     found = index_select(values, 0, starts)
     found = values[starts] if found is NotImplemented else found
-    return found, inverse.reshape(self.shape), counts
+    if not inverse:
+        return found, counts
+    numbers = cumsum(copy(is_first, np.dtype(np.int64)), 0, None)
+    run(TABLE["sub"], (numbers, np.array(1)), (1,), out=numbers)
+    if places is not None:
+        of_runs, numbers = numbers, np.empty(values.size, np.int64)
+        numbers[places] = of_runs
+    return found, counts, numbers.reshape(self.shape)
 
 
-def _runs(values):
-    """Of the runs of equal neighbours in a contiguous vector: where they begin, how long they are, which one each element
-    belongs to."""
-    is_first = np.empty(values.size, np.bool_)
-    is_first[0] = True
-    if values.size > 1 and run(TABLE["ne"], (values[1:], values[:-1]), out=is_first[1:]) is NotImplemented:
-        np.not_equal(values[1:], values[:-1], out=is_first[1:])
-    (starts,) = positions(is_first)
-    which = cumsum(copy(is_first, np.dtype(np.int64)), 0, None)
-    run(TABLE["sub"], (which, np.array(1)), (1,), out=which)
-    return starts, np.diff(starts, append=values.size), which
+def _first_of_runs(values):
+    """Which elements of a contiguous vector differ from the one before, or are the first."""
+    found = np.empty(values.size, np.bool_)
+    found[0] = True
+    if values.size > 1 and run(TABLE["ne"], (values[1:], values[:-1]), out=found[1:]) is NotImplemented:
+        np.not_equal(values[1:], values[:-1], out=found[1:])
+    return found
 
 
 def in_order(array, descending=False):

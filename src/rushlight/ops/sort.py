@@ -113,54 +113,75 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 # ---------------------------------------------------------------- unique elements
 
 
-@op("unique(Tensor self, int? dim, bool consecutive) -> Tensor[]", names=(), node="UniqueDimBackward0")
+@op("unique(Tensor self, int? dim, bool consecutive, bool inverse) -> Tensor[]", names=(), node="UniqueDimBackward0")
 class unique_parts:
-    """The different elements (or slices along ``dim``), which of them each element is, and how often each occurs."""
+    """The different elements (or slices along ``dim``), how often each occurs, and if asked which of them each element is."""
 
-    def forward(self, dim, consecutive):
+    def forward(self, dim, consecutive, inverse):
+        if self.dtype.kind == "c":
+            name = ("unique_consecutive" if consecutive else "unique") if dim is None else "unique_dim"
+            dtype = dtypes.from_numpy(self.dtype)
+            raise NotImplementedError(
+                hinted(f"\"{name}\" not implemented for '{dtype.legacy_name}'", "complex numbers have no order")
+            )
         if dim is None:
-            flat, shape = self.reshape(-1), self.shape
-            rows = flat
+            rows, shape = self.ravel(), self.shape
         else:
             axis = wrap_dim(dim, self.ndim)
-            rows = np.moveaxis(self, axis, 0)
-            shape = (self.shape[axis],)
+            rows, shape = np.moveaxis(self, axis, 0), (self.shape[axis],)
         if consecutive:
-            values, inverse, counts = _runs(rows)
-        elif rows.dtype.name == "bfloat16":
-            values, inverse, counts = np.unique(
-                rows.astype(np.float32),
-                return_inverse=True,
-                return_counts=True,
-                axis=None if dim is None else 0,
-                equal_nan=False,
-            )
-            values = values.astype(rows.dtype)
+            values, counts = _runs(rows)
+            numbers = _run_numbers(counts) if inverse else None
+        elif dim is None:
+            values, counts, numbers = _sorted_runs(rows, inverse)
         else:
-            values, inverse, counts = np.unique(
-                rows, return_inverse=True, return_counts=True, axis=None if dim is None else 0, equal_nan=False
-            )
+            wide = rows.astype(np.float32) if rows.dtype.kind == "V" else rows
+            values, numbers, counts = np.unique(wide, return_inverse=True, return_counts=True, axis=0, equal_nan=False)
+            values = values.astype(rows.dtype, copy=False)
         if dim is not None:
-            values = np.moveaxis(values, 0, axis)
-        return np.ascontiguousarray(values), inverse.reshape(shape).astype(np.int64), counts.astype(np.int64)
+            values = np.ascontiguousarray(np.moveaxis(values, 0, axis))
+        return (values, counts, numbers.reshape(shape)) if inverse else (values, counts)
+
+
+def _sorted_runs(flat, inverse):
+    """The runs of equal elements of a vector in order, nans being all different; and, if asked, which one each is in."""
+    wide = widened(flat)
+    if not inverse:
+        ordered = wide.copy()
+        ordered.sort()
+        return *_runs(ordered.astype(flat.dtype, copy=False)), None
+    order = wide.argsort()
+    values, counts = _runs(flat.take(order))
+    numbers = np.empty(flat.size, np.int64)
+    numbers[order] = _run_numbers(counts)
+    return values, counts, numbers
 
 
 def _runs(rows):
-    """Runs of equal neighbours along the first axis."""
-    if rows.shape[0] == 0:
-        return rows.copy(), np.empty(0, np.int64), np.empty(0, np.int64)
+    """Runs of equal neighbours along the first axis: their first rows and their lengths."""
+    length = rows.shape[0]
+    is_first = np.empty(length, np.bool_)
+    is_first[:1] = True
     changes = rows[1:] != rows[:-1]
-    if changes.ndim > 1:
-        changes = changes.reshape(changes.shape[0], -1).any(axis=1)
-    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
-    counts = np.diff(np.concatenate((starts, [rows.shape[0]])))
-    return rows[starts], np.repeat(np.arange(starts.size), counts), counts
+    is_first[1:] = changes if rows.ndim == 1 else changes.any(tuple(range(1, rows.ndim)))
+    starts = is_first.nonzero()[0]
+    counts = np.empty(starts.size, np.int64)
+    np.subtract(starts[1:], starts[:-1], counts[:-1])
+    counts[-1:] = length - starts[-1:]
+    return rows[starts], counts
+
+
+def _run_numbers(counts):
+    """For each element of runs of these lengths, which run it is in."""
+    return np.arange(counts.size).repeat(counts)
 
 
 def _unique(input, consecutive, return_inverse, return_counts, dim):
-    values, inverse, counts = functions.unique_parts(input.detach(), dim, consecutive)
-    wanted = [values, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
-    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+    plain = input if input._edge is None else input.detach()
+    values, counts, *numbers = functions.unique_parts(plain, dim, consecutive, return_inverse)
+    if not (return_inverse or return_counts):
+        return values
+    return (values, *numbers, counts) if return_counts else (values, *numbers)
 
 
 @composite
