@@ -1,5 +1,6 @@
 """Modules as functions of their parameters: functional_call and stacks of models, and whole layers under vmap."""
 
+import importlib
 import subprocess
 import sys
 import warnings
@@ -302,6 +303,7 @@ def test_second_derivatives_of_entries():
 def test_functorch_names():
     from rushlight import _functorch
 
+    assert importlib.import_module("rushlight._functorch.vmap").restore_vmap  # a module; the name stays the function's
     with pytest.warns(FutureWarning, match="functorch.vmap` is deprecated"):
         assert _functorch.vmap(rl.sin)(rl.zeros(2)).tolist() == [0.0, 0.0]
     layer = rl.nn.Linear(2, 1)

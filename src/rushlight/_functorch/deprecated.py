@@ -7,6 +7,7 @@ import warnings
 
 from .. import func
 from . import make_functional as _modules
+from . import vmap as _batching
 
 
 def _deprecated(function, advice):
@@ -27,7 +28,8 @@ def _deprecated(function, advice):
     return call
 
 
-vmap = _deprecated(func.vmap, "torch.vmap")
+# From the module of that name, which is thereby imported before: a later import would put it in the function's place.
+vmap = _deprecated(_batching.vmap, "torch.vmap")
 grad = _deprecated(func.grad, "torch.func.grad")
 grad_and_value = _deprecated(func.grad_and_value, "torch.func.grad_and_value")
 vjp = _deprecated(func.vjp, "torch.func.vjp")
