@@ -23,6 +23,7 @@ CALLS = {
     "ldl_solution": lambda: (*rl.linalg.ldl_factor(regular()), t(3, 2), False),
     "permutation_of": lambda: (rl.tensor([2, 2, 3], dtype=rl.int32), 3, rl.float64),
     "nonzero_static": lambda: (FLAGS, 3, -1),
+    "one_hot_rows": lambda: (ROWS, 4),
     "view_dtype": lambda: (t(2, 3), rl.int64),
     "histc": lambda: (t(6), 3, 0.0, 1.0),
     "search_positions": lambda: (t(4).sort()[0], t(2, 3)),

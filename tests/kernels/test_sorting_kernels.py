@@ -6,7 +6,6 @@ import pytest
 import rushlight as rl
 from rushlight.kernels import searching, sorting, watching
 from rushlight.kernels.host import host
-from rushlight.ops.sort import _runs
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
@@ -99,8 +98,12 @@ def test_unique_consecutive(size, dtype):
     x = np.repeat(numbers((size,), dtype), 3)[:size]
     if dtype[0] == "f":
         x[size // 2 :: 97] = np.nan
-    for found, wanted in zip(sorting.unique_parts(x, None, True), _runs(x)):
-        np.testing.assert_array_equal(found, wanted)
+    for inverse in (False, True):
+        found = sorting.unique_parts(x, None, True, inverse)
+        wanted = TABLE["unique_parts"].forward(x, None, True, inverse)
+        assert len(found) == len(wanted) == 2 + inverse
+        for ours, theirs in zip(found, wanted):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("right", [False, True])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 
 import numpy as np
@@ -81,12 +82,18 @@ def expand_view(array, shape):
     """``array`` broadcast to ``shape`` without a copy, writable as PyTorch's ``expand`` is."""
     if array.shape == shape:
         return array[...]
-    if not array.ndim and 1 not in shape and 0 not in shape and array.dtype.isbuiltin == 1:
-        return _new_array(ndarray, shape, array.dtype, array, 0, (0,) * len(shape))
-    missing = len(shape) - array.ndim
-    own_shape, own_strides = array.shape, array.strides
+    strides = _expanded_strides(array.shape, array.strides, array.itemsize, shape)
+    if array.flags.c_contiguous and 0 not in shape and array.dtype.isbuiltin == 1:
+        return _new_array(ndarray, shape, array.dtype, array, 0, strides)
+    return strided_view(array, shape, strides)
+
+
+@functools.lru_cache(512)
+def _expanded_strides(own_shape, own_strides, itemsize, shape):
+    """The strides, in bytes, of an array broadcast to ``shape``."""
+    missing = len(shape) - len(own_shape)
     strides = [0] * len(shape)
-    step, length = array.itemsize, 1  # of the dimension after the one looked at
+    step, length = itemsize, 1  # of the dimension after the one looked at
     for position in range(len(shape) - 1, -1, -1):
         if position >= missing:
             own, stride = own_shape[position - missing], own_strides[position - missing]
@@ -94,7 +101,7 @@ def expand_view(array, shape):
             own, stride = 1, step * length
         length = shape[position]
         strides[position] = step = stride if own == length else 0
-    return strided_view(array, shape, tuple(strides))
+    return tuple(strides)
 
 
 def resized(array, shape):

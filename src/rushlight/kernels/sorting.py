@@ -67,7 +67,10 @@ def mode_pair(self, dim, keepdim):
 @kernel_for("unique_parts")
 @by_single_precision()
 def unique_parts(self, dim, consecutive, inverse):
-    if dim is not None or scalar_of(self.dtype) in (None, "f16", "bf16") or not self.dtype.isnative or not self.size:
+    dtype = self.dtype
+    if dim is not None or not self.size or dtype.kind == "c" or not dtype.isnative:
+        return NotImplemented
+    if scalar_of(dtype) in (None, "f16", "bf16"):
         return NotImplemented
     flat = np.ascontiguousarray(self).reshape(-1)
     values, places = (flat, None) if consecutive else in_order(flat)

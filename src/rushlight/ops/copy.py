@@ -59,7 +59,9 @@ class to_copy:
 
     def forward(self, dtype, memory_format):
         if memory_format is None or memory_format is preserve_format:
-            return self.astype(dtype.numpy, order="K" if not self.flags.c_contiguous and 0 not in self.strides else "C")
+            if self.flags.c_contiguous:
+                return self.astype(dtype.numpy)
+            return self.astype(dtype.numpy, order="C" if 0 in self.strides else "K")
         return laid_out(self.astype(dtype.numpy), memory_format)
 
     def d_self(grad):

@@ -51,8 +51,12 @@ def _extreme_all(name, ufunc):
             return np.asarray(ufunc.reduce(self, axis=None))
 
         def d_self(grad, self, result):
-            hit = (self == result) | (self.isnan() & result.isnan())
-            return functions.where(hit, grad / hit.sum(), functions.zeros((), dtype=grad.dtype))
+            if functions.interposers:  # inside transforms the value may be another one for each entry
+                hit = (self == result) | (self.isnan() & result.isnan())
+                return functions.where(hit, grad / hit.sum(), functions.zeros((), dtype=grad.dtype))
+            value = result._array
+            hit = self == result if value == value else self.isnan()
+            return functions.where_select(hit, grad / int(np.count_nonzero(hit._array)), 0)
 
     record.__name__, record.__doc__ = f"{name}_all", f"The {name} of all elements."
     return op(f"{name}(Tensor self) -> Tensor", names=(), node=f"{name.capitalize()}Backward1")(record)

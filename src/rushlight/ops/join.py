@@ -28,9 +28,9 @@ _FEW = 1 << 14  # elements of an array that is not copied for itself
 
 def are_alike(arrays):
     """Whether all arrays have one shape and dtype."""
-    first = arrays[0]
-    shape, kind = first.shape, first.dtype
-    return all(array.shape == shape and array.dtype is kind for array in arrays)
+    first, count = arrays[0], len(arrays)
+    same = [array.shape for array in arrays].count(first.shape) == count
+    return same and [array.dtype for array in arrays].count(first.dtype) == count
 
 
 def packed(arrays):
@@ -147,6 +147,8 @@ class stack:
                 )
         dim = wrap_dim(dim, first.ndim + 1)
         before, shape = (slice(None),) * dim, (*first.shape[:dim], len(tensors), *first.shape[dim:])
+        if alike and dim < first.ndim:
+            return np.ascontiguousarray(np.concatenate(tensors, dim)).reshape(shape)
         found = np.empty(shape, first.dtype if alike else common_array_dtype(tensors))
         for place, array in enumerate(tensors):
             write(found[(*before, place, ...)], array)

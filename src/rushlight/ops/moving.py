@@ -35,6 +35,8 @@ def _is_plain(target, source):
 
 def copied(view):
     """A copy of an array, row by row."""
+    if view.size < kernels.get("copy", _NONE)[0] or (view.nbytes < PLAIN_COPY and view.flags.c_contiguous):
+        return view.copy()
     return write(np.empty(view.shape, view.dtype), view)
 
 

@@ -117,12 +117,7 @@ def moveaxis(input, source, destination):
 def _mirrored(name, doc, order):
     """A property that views the tensor with its dimensions in another order."""
 
-    @property
-    def attribute(self):
-        return order(self)
-
-    attribute.__doc__ = doc
-    return name, attribute
+    return name, property(order, doc=doc)
 
 
 def _reversed_dims(x):

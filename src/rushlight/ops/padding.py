@@ -1,11 +1,13 @@
 """Padding: constants, reflections, repeated edges and circles around a tensor."""
 
+import functools
+
 import numpy as np
 
 from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from ..base.scalars import fitted, float_argument
-from .moving import write
+from .moving import filled, write
 from .table import composite, functions, op, widened
 
 
@@ -14,17 +16,24 @@ class constant_pad_nd:
     """``value`` put around the tensor; negative padding cuts. ``pad`` counts from the last dimension: (before, after, ...)."""
 
     def forward(self, pad, value):
-        check_constant(self.shape, pad)
-        sides = sides_of(pad, self.ndim)
-        shape = tuple(n + b + a for n, (b, a) in zip(self.shape, sides))
-        found = write(np.empty(shape, self.dtype), fitted(self.dtype, value))
-        source = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(self.shape, sides))
-        target = tuple(slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, sides))
+        shape, source, target = _windows(self.shape, pad)
+        found = filled(shape, fitted(self.dtype, value), self.dtype)
         write(found[target], self[source])
         return laid_out_as(found, self)
 
     def d_self(grad, pad):
-        return functions.constant_pad_nd(grad, [-p for p in pad], 0)
+        return functions.constant_pad_nd(grad, tuple([-p for p in pad]), 0)
+
+
+@functools.lru_cache(256)
+def _windows(lengths, pad):
+    """The padded shape, and what is copied from where: slices of the tensor, and of the result."""
+    check_constant(lengths, pad)
+    sides = sides_of(pad, len(lengths))
+    shape = tuple(n + b + a for n, (b, a) in zip(lengths, sides))
+    source = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(lengths, sides))
+    target = tuple(slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, sides))
+    return shape, source, target
 
 
 def check_constant(shape, pad):
@@ -115,7 +124,7 @@ def pad(input, pad, mode="constant", value=None):
     >>> torch.nn.functional.pad(torch.tensor([1, 2]), (1, 0))
     tensor([0, 1, 2])
     """
-    pad = [_whole(p, position) for position, p in enumerate(pad)]
+    pad = tuple([p if p.__class__ is int else _whole(p, position) for position, p in enumerate(pad)])
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pad) // 2 > input.ndim:
@@ -132,8 +141,8 @@ def pad(input, pad, mode="constant", value=None):
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     _check_own(input, pad, mode)
     if mode == "circular" and any(p < 0 for p in pad):
-        input = functions.constant_pad_nd(input, [min(p, 0) for p in pad], 0)
-        pad = [max(p, 0) for p in pad]
+        input = functions.constant_pad_nd(input, tuple([min(p, 0) for p in pad]), 0)
+        pad = tuple([max(p, 0) for p in pad])
     return functions.pad_by_places(input, pad, mode)
 
 

@@ -107,6 +107,10 @@ class diagonal:
             raise RuntimeError(
                 hinted(f"diagonal dimensions cannot be identical {dim1}, {dim2}", "a diagonal runs through a plane")
             )
+        part = self.diagonal(offset, dim1, dim2)
+        if part.size:
+            part.flags.writeable = self.flags.writeable
+            return part
         strides = element_strides(self)
         rows, columns = self.shape[dim1], self.shape[dim2]
         length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)

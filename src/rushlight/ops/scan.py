@@ -1,5 +1,6 @@
 """Scans: running sums, products and extrema, differences, triangles."""
 
+import functools
 import math
 
 import numpy as np
@@ -159,13 +160,21 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     return value.clone() if value is input else value
 
 
-def _triangle(name, keep):
+_FEW = 4096  # elements: masks of so many are kept
+_triangle_kept = functools.lru_cache(64)(np.tri)
+
+
+def _triangle(name):
     class record:
         def forward(self, diagonal):
             if self.ndim < 2:
                 raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-            mask = keep(np.tri(*self.shape[-2:], diagonal if name == "tril" else diagonal - 1, dtype=bool))
-            return np.where(mask, self, self.dtype.type(0))
+            rows, columns = self.shape[-2:]
+            make = _triangle_kept if rows * columns <= _FEW else np.tri
+            mask = make(rows, columns, diagonal if name == "tril" else diagonal - 1, bool)
+            return (
+                np.where(mask, self, self.dtype.type(0)) if name == "tril" else np.where(mask, self.dtype.type(0), self)
+            )
 
         def d_self(grad, diagonal):
             return getattr(grad, name)(diagonal)
@@ -175,7 +184,7 @@ def _triangle(name, keep):
     return op(f"{name}(Tensor self, int diagonal=0) -> Tensor", inplace=True)(record)
 
 
-tril, triu = _triangle("tril", lambda m: m), _triangle("triu", lambda m: ~m)
+tril, triu = _triangle("tril"), _triangle("triu")
 
 
 @composite(out=True)
@@ -226,7 +235,7 @@ class trace:
     def forward(self):
         if self.ndim != 2:
             raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
-        found = np.trace(self.astype(np.float32) if is_half(self.dtype) else self)
+        found = (self.astype(np.float32) if is_half(self.dtype) else self).trace()
         return np.asarray(found, np.int64 if self.dtype.kind in "biu" else self.dtype)
 
     def d_self(grad, shape):

@@ -1,5 +1,6 @@
 """Views of the same elements under other shapes: view, reshape, squeeze, expand."""
 
+import functools
 import math
 
 from ..base import dtypes
@@ -271,6 +272,8 @@ class squeeze:
 
     def forward(self, dim):
         if dim is None:
+            if 1 not in self.shape:
+                return self[...]
             dims = range(self.ndim)
         else:
             dims = wrap_dims(dim if isinstance(dim, (tuple, list)) else (dim,), self.ndim)
@@ -295,10 +298,7 @@ class expand:
     """
 
     def forward(self, size, implicit):
-        if not self.ndim and -1 not in size:
-            return expand_view(self, tuple(size))
-        missing = len(size) - self.ndim
-        if missing < 0:
+        if len(size) < self.ndim:
             raise RuntimeError(
                 hinted(
                     f"expand(torch.{dtypes.from_numpy(self.dtype).legacy_name}Tensor{{{list(self.shape)}}}, "
@@ -307,30 +307,35 @@ class expand:
                     "name a length, or -1, for every dimension; new ones come first",
                 )
             )
-        shape = []
-        for position in range(len(size) - 1, -1, -1):  # the error names the last dimension that does not fit
-            length = size[position]
-            own = None if position < missing else self.shape[position - missing]
-            if length == -1:
-                if own is None:
-                    raise RuntimeError(
-                        "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension "
-                        f"{position}"
-                    )
-                length = own
-            elif own is not None and own != length and own != 1:
-                raise RuntimeError(
-                    hinted(
-                        f"The expanded size of the tensor ({length}) must match the existing size ({own}) at "
-                        f"non-singleton dimension {position}.  Target sizes: {list(size)}.  Tensor sizes: {list(self.shape)}",
-                        "only dimensions of length 1 can be expanded",
-                    )
-                )
-            shape.append(length)
-        return expand_view(self, tuple(shape[::-1]))
+        return expand_view(self, _expanded_shape(self.shape, tuple(size)))
 
     def d_self(grad, shape):
         return grad.sum_to_size(shape)
+
+
+@functools.lru_cache(512)
+def _expanded_shape(lengths, size):
+    """``size`` with the lengths that its -1 stand for, refused where ``lengths`` do not expand to it."""
+    missing, shape = len(size) - len(lengths), []
+    for position in range(len(size) - 1, -1, -1):  # the error names the last dimension that does not fit
+        length = size[position]
+        own = None if position < missing else lengths[position - missing]
+        if length == -1:
+            if own is None:
+                raise RuntimeError(
+                    f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {position}"
+                )
+            length = own
+        elif own is not None and own != length and own != 1:
+            raise RuntimeError(
+                hinted(
+                    f"The expanded size of the tensor ({length}) must match the existing size ({own}) at "
+                    f"non-singleton dimension {position}.  Target sizes: {list(size)}.  Tensor sizes: {list(lengths)}",
+                    "only dimensions of length 1 can be expanded",
+                )
+            )
+        shape.append(length)
+    return tuple(shape[::-1])
 
 
 @composite(names=("Tensor",))

@@ -45,6 +45,8 @@ def to(self, *args, **kwargs):
         if memory_format is None or memory_format is preserve_format or self.is_contiguous(memory_format=memory_format):
             return self
         return self.clone(memory_format=memory_format)
+    if memory_format is None:
+        return functions.to_copy(self, dtype)
     return functions.to_copy(self, dtype, memory_format=memory_format)
 
 

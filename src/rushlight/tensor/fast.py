@@ -112,7 +112,7 @@ def elementwise(op):
         return slow
     schema, evaluate, check = schema_of(op), op.numpy or array_function(op), op.check
     ready = ready_dtypes(op, NATIVE_FLOATS)
-    leading = int(rule == table.MASKED)  # the operand whose dtype is that of the computation; before it stands a mask
+    masks = int(rule == table.MASKED)  # how many masks stand before the operands
     elements, large = _route(op, quiet.later(evaluate), sum(argument.is_tensor for argument in schema.arguments))
     known = {}  # classes of the arguments of a call, and names -> what `_short_operands` says of it
 
@@ -120,10 +120,10 @@ def elementwise(op):
         classes = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
         signature = known.get(classes)
         if signature is None:
-            signature = known[classes] = _short_operands(op, schema, leading, classes, len(args), kwargs)
+            signature = known[classes] = _short_operands(op, schema, masks, classes, len(args), kwargs)
         if not signature or INTERPOSERS:
             return slow(*args, **kwargs)
-        rest, arrange, tensors, numbers, scalars = signature
+        rest, arrange, leading, tensors, numbers, scalars = signature
         values = args + rest if arrange is None else arrange((*args, *kwargs.values(), *rest))
         arrays = [*values]
         dtype = values[leading]._array.dtype
@@ -133,7 +133,7 @@ def elementwise(op):
         for place in tensors:
             value = values[place]
             array = arrays[place] = value._array
-            if array.dtype is not dtype and not (place < leading and array.dtype is BOOL):
+            if array.dtype is not dtype and not (place < masks and array.dtype is BOOL):
                 return slow(*args, **kwargs)
             tracked = tracked or value._edge is not None
             size *= array.size
@@ -158,18 +158,19 @@ def elementwise(op):
     return named(call, op)
 
 
-def _short_operands(op, schema, leading, classes, count, kwargs):
+def _short_operands(op, schema, masks, classes, count, kwargs):
     """How `elementwise` runs a call with ``count`` positional arguments, others by name; () where it cannot.
 
-    Returns the values of the arguments left out, what arranges all (`short_call`), the places of tensors and of numbers
-    among the operands, and of all numbers.
+    Returns the values of the arguments left out, what arranges all (`short_call`), the place of the operand whose dtype is
+    that of the computation, those of tensors and of numbers among the operands, and those of all numbers.
     """
     names = dict(zip(kwargs, classes[count + len(kwargs) :]))
     signature = short_call(schema, op, classes[:count], names)
     if signature is None:
         return ()
     _, rest, tensors, *_, arrange = signature
-    if leading not in tensors:
+    leading = next((place for place in tensors if place >= masks), None)
+    if leading is None:
         return ()
     given = dict(enumerate(classes[:count])) | {schema.place_of(name): cls for name, cls in names.items()}
     scalars = tuple(place for place, cls in given.items() if cls is int or cls is float)
@@ -177,7 +178,7 @@ def _short_operands(op, schema, leading, classes, count, kwargs):
     numbers = tuple(place for place in operands if place in scalars)
     if len(numbers) + len(tensors) < len(operands):  # bools and complex numbers
         return ()
-    return rest, arrange, tensors, numbers, scalars
+    return rest, arrange, leading, tensors, numbers, scalars
 
 
 def fused(op):

@@ -21,6 +21,7 @@ from ..kernels.routing import NEVER, elements_of, kernel_of, run_elementwise
 from ..kernels.thresholds import elementwise_elements
 from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
+from ..ops.moving import PLAIN_COPY
 from ..ops.outputs import KEEP_SHAPE
 from ..ops.table import functions
 from .base import new_tensor, quiet, wrap
@@ -211,6 +212,9 @@ def inplace_only(op):
     return named(call, op)
 
 
+_FEW_PARTS = 16  # of little memory: NumPy joins them before a kernel has started
+
+
 def joined(op):
     """The function of an operation on one list of tensors: short where all are plain tensors."""
     slow, own_name, forward, elements = general(op), op.name, op.forward, elements_of(op.name)
@@ -224,8 +228,9 @@ def joined(op):
         if not PLAIN_CLASSES.issuperset(map(type, tensors)):
             return slow(*args)
         arrays = list(map(array_of, tensors))
-        found = NotImplemented
-        if len(arrays) * arrays[0].size >= elements:
+        found, first = NotImplemented, arrays[0]
+        total = len(arrays) * first.size
+        if total >= elements and (len(arrays) > _FEW_PARTS or total * first.itemsize >= PLAIN_COPY):
             found = kernel_of(own_name)(arrays, dim)
         result = wrap(quiet.run(forward, arrays, dim) if found is NotImplemented else found)
         if state.recording and any(map(edge_of, tensors)):

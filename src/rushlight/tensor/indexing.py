@@ -8,7 +8,7 @@ from ..autograd.modes import PLAIN, state
 from ..autograd.views import View, check_inplace
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.scalars import is_signed_word, relaxed, unpackable
+from ..base.scalars import fitted, is_signed_word, relaxed, unpackable
 from ..ops.copy import refuse_overlap, refuse_shared
 from ..ops.table import TABLE, functions, is_half
 from .base import Tensor, method, wrap
@@ -20,8 +20,10 @@ from .index_keys import select, sliced, split_key, take_advanced
 from .index_values import checked_positions, index_array, index_shape, indices_of_tensors, is_plain_number
 from .internals import internal
 from .interposers import INTERPOSERS
+from .writes import bump, is_tracked
 
 _track_select = tracker(TABLE["select"])
+_LITTLE = 2048  # elements that NumPy writes as fast as a kernel
 
 
 @method
@@ -93,6 +95,8 @@ def __setitem__(self, key, value):
     if _is_plain_mask(self, key) and is_plain_number(self._array.dtype, value):
         functions.masked_fill_(self, key, value)
         return
+    if (key.__class__ is int or key.__class__ is slice or key.__class__ is tuple) and _write_part(self, key, value):
+        return
     indices = None
     if self._edge is None and self.__class__ in PLAIN_CLASSES and not INTERPOSERS:
         indices = indices_of_tensors(self, key)
@@ -131,6 +135,35 @@ def __setitem__(self, key, value):
                 "assign a tensor or a number: torch.tensor(value)",
             )
         )
+
+
+def _write_part(self, key, value):
+    """Write a number, or a little tensor that fits as it is, where nothing is recorded; whether that was done."""
+    edge = self._edge
+    if (
+        self.__class__ not in PLAIN_CLASSES
+        or INTERPOSERS
+        or (edge is not None and state.recording and is_tracked(edge))
+    ):
+        return False
+    part = _basic_part(self, key if key.__class__ is tuple else (key,))
+    if part is None or part.size >= _LITTLE or is_half(part.dtype):
+        return False
+    if value.__class__ is int or value.__class__ is float:
+        if value.__class__ is int and not is_signed_word(value):
+            return False
+        refuse_overlap(part)
+        np.copyto(part, fitted(part.dtype, value))
+        bump(self, "fill_number")
+        return True
+    if value.__class__ not in PLAIN_CLASSES or (value._edge is not None and state.recording):
+        return False
+    array = value._array
+    if array.shape != part.shape or array.dtype is not part.dtype:
+        return False
+    TABLE["copy_from"].forward(part, array, False)
+    bump(self, "copy_from")
+    return True
 
 
 def _copy_into(view, value):
