@@ -4,7 +4,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from .index import add_rows
+from .index import add_rows, largest_unsigned
 from .table import composite, functions, op
 
 
@@ -35,8 +35,7 @@ def check_lookup(weight, indices):
             hinted("'weight' must be 2-D", f"its shape is {list(weight.shape)}; it holds a vector a row")
         )
     require_row_numbers(indices, "embedding")
-    wide = indices.view(np.uint64) if indices.itemsize == 8 else indices.view(np.uint32)  # negative ones are huge
-    if indices.size and np.maximum.reduce(wide, None) >= weight.shape[0]:
+    if indices.size and largest_unsigned(indices) >= weight.shape[0]:
         raise IndexError(
             hinted(
                 "index out of range in self",

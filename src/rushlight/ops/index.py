@@ -20,13 +20,18 @@ def first_outside(index, low, high):
     if not index.size:
         return None
     if low == 0 and is_position_dtype(index.dtype):
-        unsigned = index.view(np.uint64 if index.itemsize == 8 else np.uint32)  # negative ones are huge
-        if np.maximum.reduce(unsigned, None) < high:
+        if largest_unsigned(index) < high:
             return None
     elif int(index.min()) >= low and int(index.max()) < high:
         return None
     flat = index.reshape(-1)
     return int(flat[np.flatnonzero((flat < low) | (flat >= high))[0]])
+
+
+def largest_unsigned(index):
+    """The largest position, negative ones being huge: where it is costs NumPy less than to take it."""
+    unsigned = index.view(np.uint64 if index.itemsize == 8 else np.uint32)
+    return unsigned.item(unsigned.argmax())
 
 
 def refuse_outside(index, length, dim, error=RuntimeError, name=""):

@@ -146,10 +146,10 @@ class stack:
                     )
                 )
         dim = wrap_dim(dim, first.ndim + 1)
-        before, shape = (slice(None),) * dim, (*first.shape[:dim], len(tensors), *first.shape[dim:])
+        shape = (*first.shape[:dim], len(tensors), *first.shape[dim:])
         if alike and dim < first.ndim:
             return np.ascontiguousarray(np.concatenate(tensors, dim)).reshape(shape)
-        found = np.empty(shape, first.dtype if alike else common_array_dtype(tensors))
+        before, found = (_WHOLE,) * dim, np.empty(shape, first.dtype if alike else common_array_dtype(tensors))
         for place, array in enumerate(tensors):
             write(found[(*before, place, ...)], array)
         return found

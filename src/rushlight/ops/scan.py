@@ -6,7 +6,6 @@ import math
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import strided_view
 from ..base.shapes import wrap_dim
 from .moving import filled, write
 from .results import named_result
@@ -211,11 +210,9 @@ class diag_embed:
         for place in sorted((first, second)):
             shape.insert(place, size)
         found = filled(shape, 0, self.dtype)
-        steps = [step for axis, step in enumerate(found.strides) if axis not in (first, second)]
-        start = max(-offset, 0) * found.strides[first] + max(offset, 0) * found.strides[second]
-        if self.size:
-            steps.append(found.strides[first] + found.strides[second])
-            write(strided_view(found, self.shape, tuple(steps), start), self)
+        part = found.diagonal(offset, first, second)
+        part.flags.writeable = True
+        write(part, self)
         return found
 
     def d_self(grad, offset, dim1, dim2):

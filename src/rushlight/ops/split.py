@@ -45,9 +45,12 @@ def _cut(array, lengths, dim):
 
 
 def _joined(grads, shape, lengths, dim):
+    """The gradients of parts put together; ``lengths()`` are those of all parts."""
     dim = wrap_dim(dim, len(shape))
-    shapes = [(*shape[:dim], length, *shape[dim + 1 :]) for length in lengths]
-    return functions.cat(_zeros_for_missing(grads, shapes), dim)
+    if any(grad is None for grad in grads):
+        shapes = [(*shape[:dim], length, *shape[dim + 1 :]) for length in lengths()]
+        grads = _zeros_for_missing(grads, shapes)
+    return functions.cat(grads, dim)
 
 
 def _given_lengths(shape, split_sizes, dim):
@@ -55,7 +58,7 @@ def _given_lengths(shape, split_sizes, dim):
     if not shape:
         raise RuntimeError(hinted("split expects at least a 1-dimensional tensor", "a 0-dim tensor has no parts"))
     length = shape[wrap_dim(dim, len(shape))]
-    if any(n < 0 for n in split_sizes):
+    if split_sizes and min(split_sizes) < 0:
         raise RuntimeError(
             hinted(
                 "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes="
@@ -92,7 +95,10 @@ def _even_lengths(shape, split_size, dim):
                 "parts of length 0 would never end",
             )
         )
-    return [min(split_size, length - start) for start in range(0, max(length, 1), max(split_size, 1))]
+    if not length or not split_size:
+        return [0]
+    count, rest = divmod(length, split_size)
+    return [split_size] * count + [rest] * (rest > 0)
 
 
 @op("split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]", kind=VIEW)
@@ -103,7 +109,7 @@ class split_with_sizes:
         return _cut(self, _given_lengths(self.shape, split_sizes, dim), wrap_dim(dim, self.ndim))
 
     def d_self(grads, shape, split_sizes, dim):
-        return _joined(grads, shape, split_sizes, dim)
+        return _joined(grads, shape, lambda: split_sizes, dim)
 
 
 @op("split(Tensor self, int split_size, int dim=0) -> Tensor[]", kind=VIEW, names=(), node="SplitBackward0")
@@ -114,7 +120,7 @@ class split_even:
         return _cut(self, _even_lengths(self.shape, split_size, dim), wrap_dim(dim, self.ndim))
 
     def d_self(grads, shape, split_size, dim):
-        return _joined(grads, shape, _even_lengths(shape, split_size, dim), dim)
+        return _joined(grads, shape, lambda: _even_lengths(shape, split_size, dim), dim)
 
 
 @op("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]")
@@ -126,7 +132,7 @@ class unsafe_split_with_sizes:
         return tuple([part.copy() for part in parts])
 
     def d_self(grads, shape, split_sizes, dim):
-        return _joined(grads, shape, split_sizes, dim)
+        return _joined(grads, shape, lambda: split_sizes, dim)
 
 
 @op("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]")
@@ -138,7 +144,7 @@ class unsafe_split:
         return tuple([part.copy() for part in parts])
 
     def d_self(grads, shape, split_size, dim):
-        return _joined(grads, shape, _even_lengths(shape, split_size, dim), dim)
+        return _joined(grads, shape, lambda: _even_lengths(shape, split_size, dim), dim)
 
 
 @composite
