@@ -119,7 +119,7 @@ class unique_parts:
 
     def forward(self, dim, consecutive, inverse):
         if self.dtype.kind == "c":
-            name = ("unique_consecutive" if consecutive else "unique") if dim is None else "unique_dim"
+            name = "unique" if dim is None else "unique_dim"
             dtype = dtypes.from_numpy(self.dtype)
             raise NotImplementedError(
                 hinted(f"\"{name}\" not implemented for '{dtype.legacy_name}'", "complex numbers have no order")
