@@ -391,7 +391,7 @@ def linear(input, weight, bias=None):
     shape = input._array.shape
     found = functions.linear_rows(input.reshape(math.prod(shape[:-1]), shape[-1]), weight, bias)
     size = (*shape[:-1], weight._array.shape[0])
-    return functions.unsafe_view(found, size) if bias is None else found.view(size)
+    return functions.unsafe_view(found, size) if bias is None else functions.view_shape(found, size)
 
 
 @composite(names=("nn.functional", "torch"))

@@ -77,8 +77,8 @@ def _given_lengths(shape, split_sizes, dim):
     return split_sizes
 
 
-def _even_lengths(shape, split_size, dim):
-    """The lengths of parts of ``split_size`` along ``dim``, the last maybe shorter."""
+def _even_starts(shape, split_size, dim):
+    """Where parts of ``split_size`` along ``dim`` begin."""
     if not shape:
         raise RuntimeError(hinted("split expects at least a 1-dimensional tensor", "a 0-dim tensor has no parts"))
     length = shape[wrap_dim(dim, len(shape))]
@@ -95,10 +95,19 @@ def _even_lengths(shape, split_size, dim):
                 "parts of length 0 would never end",
             )
         )
-    if not length or not split_size:
-        return [0]
-    count, rest = divmod(length, split_size)
-    return [split_size] * count + [rest] * (rest > 0)
+    return range(0, length or 1, split_size or 1)
+
+
+def _even_lengths(shape, split_size, dim):
+    """The lengths of parts of ``split_size`` along ``dim``, the last maybe shorter."""
+    length = shape[dim]
+    return [min(split_size, length - start) for start in _even_starts(shape, split_size, dim)]
+
+
+def _cut_evenly(array, split_size, dim):
+    """Views of ``array``, each ``split_size`` long along ``dim``, the last maybe shorter."""
+    starts, head = _even_starts(array.shape, split_size, dim), (slice(None),) * wrap_dim(dim, array.ndim)
+    return tuple([array[(*head, slice(start, start + split_size))] for start in starts])
 
 
 @op("split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]", kind=VIEW)
@@ -117,7 +126,7 @@ class split_even:
     """Parts of ``split_size`` along ``dim``, the last maybe shorter, as a tuple of views."""
 
     def forward(self, split_size, dim):
-        return _cut(self, _even_lengths(self.shape, split_size, dim), wrap_dim(dim, self.ndim))
+        return _cut_evenly(self, split_size, dim)
 
     def d_self(grads, shape, split_size, dim):
         return _joined(grads, shape, lambda: _even_lengths(shape, split_size, dim), dim)
@@ -140,8 +149,7 @@ class unsafe_split:
     """`split` into equal parts which may be written in place, each on its own."""
 
     def forward(self, split_size, dim):
-        parts = _cut(self, _even_lengths(self.shape, split_size, dim), wrap_dim(dim, self.ndim))
-        return tuple([part.copy() for part in parts])
+        return tuple([part.copy() for part in _cut_evenly(self, split_size, dim)])
 
     def d_self(grads, shape, split_size, dim):
         return _joined(grads, shape, lambda: _even_lengths(shape, split_size, dim), dim)

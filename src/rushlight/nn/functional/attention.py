@@ -172,7 +172,8 @@ def multi_head_attention_forward(
     mask = _merge_masks(attn_mask, key_padding_mask, learned + add_zero_attn, batch, key._array.shape[-2])
     attend = _attend_with_weights if with_weights else _attend_without_weights
     output, weights = attend(query, key, value, mask, dropout_p, is_causal, num_heads)
-    output = functions.linear(output, out_proj_weight, out_proj_bias).view(target_length, batch, embed_dim)
+    output = functions.linear(output, out_proj_weight, out_proj_bias)
+    output = functions.view_shape(output, (target_length, batch, embed_dim))
     weights = _by_sample(weights, num_heads) if need_weights else None
     if need_weights and average_attn_weights:
         weights = weights.mean((1,))
@@ -202,7 +203,7 @@ def _attend_without_weights(query, key, value, mask, dropout_p, is_causal, heads
 def _by_sample(scores, heads):
     """(N * heads, L, S) as (N, heads, L, S)."""
     copies, length, source_length = scores._array.shape
-    return scores.view(copies // heads, heads, length, source_length)
+    return functions.view_shape(scores, (copies // heads, heads, length, source_length))
 
 
 # ---------------------------------------------------------------- its projections
@@ -248,7 +249,7 @@ def _split_heads(projected, batch, num_heads, size, flat):
                 )
             )
         count = width // (num_heads * size)
-        apart = x.view(steps, batch, count, num_heads, size).permute(2, 1, 3, 0, 4)
+        apart = functions.view_shape(x, (steps, batch, count, num_heads, size)).permute(2, 1, 3, 0, 4)
         if flat:
             apart = functions.reshape_copy(apart, (count, batch * num_heads, steps, size))
         heads += apart.unbind(0)
