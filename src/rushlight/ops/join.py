@@ -149,7 +149,7 @@ class stack:
         shape = (*first.shape[:dim], len(tensors), *first.shape[dim:])
         if alike and dim < first.ndim:
             return np.ascontiguousarray(np.concatenate(tensors, dim)).reshape(shape)
-        before, found = (_WHOLE,) * dim, np.empty(shape, first.dtype if alike else common_array_dtype(tensors))
+        before, found = (slice(None),) * dim, np.empty(shape, first.dtype if alike else common_array_dtype(tensors))
         for place, array in enumerate(tensors):
             write(found[(*before, place, ...)], array)
         return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import copy
 import functools
-import threading
 import warnings
 
 import numpy as np
@@ -25,25 +24,18 @@ from ..ops.table import functions
 from .interposers import INTERPOSERS
 from .printing import format_scalar, format_tensor
 
-
-class _Quiet(threading.local):
-    """``quiet.run(function, *args)`` calls it with NumPy's floating-point warnings off: inf and nan are values here.
-
-    A context (contextvars) of this thread holds the setting: entering it costs a tenth of what ``np.errstate`` does,
-    and the user's own setting is not touched. What runs inside must not call ``quiet.run`` again.
-    """
-
-    def __init__(self):
-        context = contextvars.Context()
-        context.run(np.seterr, all="ignore")
-        self.run = context.run
-
-    def later(self, function):
-        """``function`` for other threads too: it runs quietly, in the context of the thread that calls it."""
-        return lambda *args: self.run(function, *args)
+# ``quiet().run(function, *args)`` calls it with NumPy's floating-point warnings off: inf and nan are values here. A context
+# (contextvars) holds the setting, so that the user's own is not touched, and no call costs what ``np.errstate`` does. Each
+# call has a copy: no context is entered twice, and Python may run operations within an operation, in a finaliser, a signal's
+# handler or a debugger.
+_without_warnings = contextvars.Context()
+_without_warnings.run(np.seterr, all="ignore")
+quiet = _without_warnings.copy
 
 
-quiet = _Quiet()
+def quietly(function):
+    """``function`` with NumPy's floating-point warnings off."""
+    return lambda *args: quiet().run(function, *args)
 
 
 class Tensor:

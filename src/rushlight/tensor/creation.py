@@ -197,7 +197,7 @@ def _fitted(array, dtype):
         inside = lowest <= array.min().item() and array.max().item() <= largest
         if not inside or (kind == "f" and not np.isfinite(array).all()):
             raise no_place(dtype, holds(goal), dtype.name)
-    return quiet.run(array.astype, goal)
+    return quiet().run(array.astype, goal)
 
 
 def array_from(data, dtype):
@@ -208,7 +208,7 @@ def array_from(data, dtype):
         return data._array.astype((dtype or data.dtype).numpy, order="C", copy=True)
     if isinstance(data, np.ndarray):
         _check_numpy(data)
-        return quiet.run(np.asarray(data).astype, (dtype or dtypes.from_numpy(data.dtype)).numpy)
+        return quiet().run(np.asarray(data).astype, (dtype or dtypes.from_numpy(data.dtype)).numpy)
     if isinstance(data, (str, bytes)):
         raise TypeError(hinted(f"new(): invalid data type '{type(data).__name__}'", "tensors hold numbers"))
     if not _is_sequence(data):

@@ -20,7 +20,7 @@ from ..kernels.routing import elements_of, kernel_of, route_elementwise, route_u
 from ..ops import table
 from ..ops.schema import is_number
 from ..ops.table import functions
-from .base import new_tensor, quiet, wrap
+from .base import new_tensor, quiet, quietly, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
 from .dispatch import general, named, record_result, short, short_call
@@ -80,7 +80,7 @@ def unary(op):
         return slow
     tracked = tracked_unary(op)
     never_tracked = not op.differentiable
-    elements, large = route_unary(op, quiet.later(compute), tuple(a.default for a in schema_of(op).arguments[1:]))
+    elements, large = route_unary(op, quietly(compute), tuple(a.default for a in schema_of(op).arguments[1:]))
 
     def call(input, *rest, **options):
         if input.__class__ in PLAIN_CLASSES and not rest and not options and not INTERPOSERS:
@@ -94,7 +94,7 @@ def unary(op):
                         edge = edge.resolve(input)
                 else:
                     edge = None
-                found = quiet.run(compute, array) if array.size < elements else large(array)
+                found = quiet().run(compute, array) if array.size < elements else large(array)
                 result = new_tensor()
                 result._array = found if found.__class__ is ndarray else asarray(found)
                 result._edge = None if edge is None else (tracked(input, result, edge), 0)
@@ -113,7 +113,7 @@ def elementwise(op):
     schema, evaluate, check = schema_of(op), op.numpy or array_function(op), op.check
     ready = ready_dtypes(op, NATIVE_FLOATS)
     masks = int(rule == table.MASKED)  # how many masks stand before the operands
-    elements, large = _route(op, quiet.later(evaluate), sum(argument.is_tensor for argument in schema.arguments))
+    elements, large = _route(op, quietly(evaluate), sum(argument.is_tensor for argument in schema.arguments))
     known = {}  # classes of the arguments of a call, and names -> what `_short_operands` says of it
 
     def call(*args, **kwargs):
@@ -147,7 +147,7 @@ def elementwise(op):
         try:
             if size >= elements > arrays[tensors[0]].size:
                 size = broadcast_size(*[arrays[place] for place in tensors])
-            found = quiet.run(evaluate, *arrays) if size < elements else large(*arrays)
+            found = quiet().run(evaluate, *arrays) if size < elements else large(*arrays)
         except ValueError:
             return slow(*args, **kwargs)
         result = wrap(found)
@@ -186,7 +186,7 @@ def fused(op):
     slow = general(op)
     element = array_function(op)
     count = sum(a.is_tensor for a in schema_of(op).arguments)
-    elements, large = _route(op, quiet.later(element), count)
+    elements, large = _route(op, quietly(element), count)
 
     def call(*values):
         if state.recording or INTERPOSERS or values[0]._array.dtype not in NATIVE_FLOATS:
@@ -200,7 +200,7 @@ def fused(op):
             elif len(arrays) < count and value is not None:
                 value = number_array(dtype, value)
             arrays.append(value)
-        return wrap(quiet.run(element, *arrays) if arrays[0].size < elements else large(*arrays))
+        return wrap(quiet().run(element, *arrays) if arrays[0].size < elements else large(*arrays))
 
     return named(call, op)
 
@@ -235,7 +235,7 @@ def _operate(op, slow, compute, ready, may_track):
         ufunc = compute
 
         def compute(x, y):
-            return quiet.run(ufunc, x, y)
+            return quiet().run(ufunc, x, y)
 
     elements, large = _route(op, compute, 2)
     cached = NUMBER_ARRAYS.get
@@ -275,7 +275,7 @@ def _operate(op, slow, compute, ready, may_track):
                 except NUMPY_REFUSES:
                     return slow(input, other)
             else:
-                found = quiet.run(with_number, x, other)
+                found = quiet().run(with_number, x, other)
             edge, other_edge = input._edge, None
             record = number
         else:
@@ -318,7 +318,7 @@ def reduction(op):
         if array.size >= elements:
             found = kernel_of(own_name)(array, *defaults)
         result = new_tensor()
-        result._array = quiet.run(whole, array) if found is NotImplemented else found
+        result._array = quiet().run(whole, array) if found is NotImplemented else found
         result._edge = None
         edge = input._edge
         if edge is not None and state.recording:

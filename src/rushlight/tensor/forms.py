@@ -101,7 +101,7 @@ def _ufunc_write(op, name, otherwise):
                 y = number_array(dtype, other)
             plain = x.size < elements or (y.ndim and x.shape != y.shape and not spreads(y.shape, x.shape))
             if plain or large(op, (x, y), options, out=x) is NotImplemented:
-                quiet.run(ufunc, x, y, out=x)
+                quiet().run(ufunc, x, y, out=x)
         except (ValueError, OverflowError):  # the general path says what is wrong, or wraps the number
             return otherwise(self, other)
         bump(self, name)
@@ -166,7 +166,7 @@ def _plain_write(op):
         if check is not None:
             check(self, *values)
         if x.size < elements:
-            np.copyto(x, quiet.run(evaluate, *plain))
+            np.copyto(x, quiet().run(evaluate, *plain))
             return True
         operands = [plain[place] for place in operand_places]
         options = tuple([plain[place] for place in option_places])
@@ -203,7 +203,7 @@ def inplace_only(op):
                         large = True
                 else:
                     if not large or kernel_of(own_name)(*arrays) is NotImplemented:
-                        quiet.run(forward, *arrays)
+                        quiet().run(forward, *arrays)
                     bump(args[0], own_name)
                     return args[0]
         schema = op.__dict__.get("parsed") or schema_of(op)
@@ -232,7 +232,7 @@ def joined(op):
         total = len(arrays) * first.size
         if total >= elements and (len(arrays) > _FEW_PARTS or total * first.itemsize >= PLAIN_COPY):
             found = kernel_of(own_name)(arrays, dim)
-        result = wrap(quiet.run(forward, arrays, dim) if found is NotImplemented else found)
+        result = wrap(quiet().run(forward, arrays, dim) if found is NotImplemented else found)
         if state.recording and any(map(edge_of, tensors)):
             record_result(op, schema_of(op), [list(tensors), dim], result)
         return result
@@ -253,7 +253,7 @@ def on_lists(name, function, writes):
         if elements is not NEVER and sum(map(size_of, lists_of_arrays[0])) >= elements:
             found = kernel_of(name)(*lists_of_arrays, **options)
         if found is NotImplemented:
-            found = quiet.run(function, *lists_of_arrays, **options)
+            found = quiet().run(function, *lists_of_arrays, **options)
         for place in written:
             count_writes(lists[place], name)
         return found
@@ -304,7 +304,7 @@ def creation(op):
                     values = (args,) if is_size else args
                     made = new_tensor()
                     made._edge = None
-                    made._array = quiet.run(forward, *values, *defaults, kwargs.get("dtype"))
+                    made._array = quiet().run(forward, *values, *defaults, kwargs.get("dtype"))
                     return made
         schema = op.__dict__.get("parsed") or schema_of(op)
         requires_grad = kwargs.pop("requires_grad", False)
@@ -367,7 +367,7 @@ def _created(op, schema, values):
     """The new tensor that an operation makes for bound values."""
     interposer = innermost() if INTERPOSERS else None
     if interposer is None:
-        return wrap(quiet.run(op.forward, *[v._array if hasattr(v, "_edge") else v for v in values]))
+        return wrap(quiet().run(op.forward, *[v._array if hasattr(v, "_edge") else v for v in values]))
     return interposer.call(op, schema, values, partial(_created, op, schema), _unrecorded)
 
 

@@ -87,7 +87,7 @@ def _write(op, schema, name, values):
     if op.kind in ELEMENTWISE_KINDS:
         refuse_overlap(target)
         _refuse_shared_operands(target, schema, values)
-        found = quiet.run(elementwise_result, op, schema, values, target)
+        found = quiet().run(elementwise_result, op, schema, values, target)
     else:
         found = compute(op, schema, values)
     if found is not target:
@@ -142,7 +142,7 @@ def write_array(target, found, name):
                     f"{name}() writes into a tensor of {goal!r}; convert it first, or use the out-of-place form",
                 )
             )
-    quiet.run(write, target, found)
+    quiet().run(write, target, found)
 
 
 def write_out(op, schema, values, out):
@@ -155,7 +155,7 @@ def write_out(op, schema, values, out):
     if casting:
         refuse_overlap(out._array)
         _refuse_shared_operands(out._array, schema, values)
-        found = quiet.run(elementwise_result, op, schema, values, out._array)
+        found = quiet().run(elementwise_result, op, schema, values, out._array)
         if found is out._array:
             bump(out, schema.name)
             return out
@@ -222,5 +222,5 @@ def write_result(target, array, name, casting):
     if target._array.shape != array.shape:
         _resize(target, array.shape)
     refuse_overlap(target._array)
-    quiet.run(write, target._array, array)
+    quiet().run(write, target._array, array)
     bump(target, name)
