@@ -60,7 +60,6 @@ RECORDS = frozenset(
         "diagonal_scatter",
         "div",
         "dot",
-        "dropout_pair",
         "eig_parts",
         "embedding_gradient",
         "exp",

@@ -39,8 +39,10 @@ MISSING = object()  # the second operand of a call that names it otherwise: pow(
 BOOL = dtypes.BOOL_ARRAY
 RULES = (table.PROMOTE, table.FLOAT, table.COMPARE, table.INTEGRAL)
 # The dtypes in which operations of two operands are computed as they are, by dtype rule.
-READY = dict.fromkeys(RULES, NATIVE_FLOATS | INTEGERS | COMPLEX_NUMBERS) | {
+READY = {
+    table.PROMOTE: NATIVE_FLOATS | INTEGERS | COMPLEX_NUMBERS,
     table.FLOAT: NATIVE_FLOATS,
+    table.COMPARE: NATIVE_FLOATS | BITS | COMPLEX_NUMBERS,
     table.INTEGRAL: BITS,
 }
 
@@ -51,8 +53,9 @@ NUMPY_REFUSES = (ValueError, OverflowError, RuntimeWarning, FloatingPointError)
 
 # Operations that hardly ever make NumPy warn: they call it directly, the others with its warnings off.
 CALM = frozenset(
-    (np.add, np.subtract, np.multiply, np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
-)
+    (np.add, np.subtract, np.multiply, np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
+     np.bitwise_and, np.bitwise_or, np.bitwise_xor)
+)  # fmt: skip
 
 # The classes of Python numbers that tensors of a dtype take whatever their value.
 WITH_NUMBERS = {np.dtype(np.float32): (int, float), np.dtype(np.float64): (int, float), np.dtype(np.int64): (int,)}
