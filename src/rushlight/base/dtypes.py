@@ -248,7 +248,12 @@ def of_scalar(value):
 
 def of_operand(value):
     """The type that a Python number has beside tensors: as `of_scalar`, and uint64 for integers that need all 64 bits."""
-    return uint64 if value.__class__ is int and value >= _INT64_END else of_scalar(value)
+    kind = value.__class__
+    if kind is float:
+        return _default
+    if kind is int:
+        return int64 if value < _INT64_END else uint64
+    return of_scalar(value)
 
 
 _INT64_END = 1 << 63

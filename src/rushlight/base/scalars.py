@@ -48,6 +48,9 @@ _LARGEST = {
     "float64": 1.7976931348623157e308,
 }
 _HALVES = frozenset(("float16", "bfloat16"))
+_REAL = frozenset((int, float))
+_SMALL = 65504.0  # numbers between this and its negative have a place in every floating and complex dtype
+_FRACTIONAL = "fVc"  # the kinds of those: V is bfloat16
 
 LOWEST_WORD, WORDS_END = -(1 << 63), 1 << 64  # what fits into 64 bits, with a sign or without
 SAFE = 2.0**63  # numbers between this and its negative have a place in float32 and in 64 bits
@@ -175,7 +178,9 @@ def number_in(dtype, value):
 
 
 def fitted(dtype, value):
-    """A Python number as a 0-dim array of a NumPy dtype, refused where it has no place there."""
+    """A Python number as a 0-dim array of a NumPy dtype, refused where it has no place there. The array is not to be written."""
+    if value.__class__ in _REAL and -_SMALL <= value <= _SMALL and dtype.kind in _FRACTIONAL:
+        return number_array(dtype, value)
     check_fits(dtype, value)
     return _cast(dtype, value)
 

@@ -6,7 +6,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..base.scalars import number_in, wrapped
 from .join import common_array_dtype
-from .matmul import check_addend, check_same_dtype, product
+from .matmul import NATIVE_FLOATS, check_addend, check_same_dtype, product
 from .table import conj, functions, is_half, op, widened
 
 FLOAT = np.dtype(np.float32)
@@ -34,6 +34,9 @@ def factors_in(dtype, beta, alpha, kernel="addmm_impl_cpu_"):
 
 def added_product(array, a, b, beta, alpha, kernel="addmm_impl_cpu_"):
     """``beta * array + alpha * (a @ b)`` on arrays; half precision is rounded once, at the end."""
+    if beta == alpha == 1 and a.dtype in NATIVE_FLOATS:
+        found = product(a, b)
+        return np.add(found, array, out=found)
     beta, alpha = factors_in(a.dtype, beta, alpha, kernel)
     if is_half(a.dtype):
         return add_scaled(widened(array), product(widened(a), widened(b)), beta, alpha).astype(a.dtype)

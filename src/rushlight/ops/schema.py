@@ -249,6 +249,8 @@ def is_number(value):
 
 
 def _operand(value, argument, schema, position):
+    if value.__class__ is float:
+        return value
     if isinstance(value, int):
         check_word(value)
         return value
