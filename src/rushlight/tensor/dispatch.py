@@ -79,15 +79,9 @@ def short(op):
         if gathers:
             args = args[0], args[1:]
         values = args + rest if arrange is None else arrange((*args, *kwargs.values(), *rest))
-        for position in int_lists:
-            value = values[position]
-            if value.__class__ is int:
-                values = (*values[:position], (value,) * schema.arguments[position].repeat, *values[position + 1 :])
-                continue
-            for item in value:
-                if item.__class__ is not int:
-                    return slow(*args, **kwargs)
-        if words and not are_words(values, words):
+        if int_lists:
+            values = _with_lists(schema, values, int_lists)
+        if values is None or (words and not are_words(values, words)):
             return slow(*args, **kwargs)
         arrays = [*values]
         tracked = large = False
@@ -121,6 +115,19 @@ def short(op):
         return finish(op, schema, values, found)
 
     return named(call, op)
+
+
+def _with_lists(schema, values, places):
+    """``values`` with lists of ints at ``places``, where one may stand for all; None where an item is something else."""
+    for place in places:
+        value = values[place]
+        if value.__class__ is int:
+            values = (*values[:place], (value,) * schema.arguments[place].repeat, *values[place + 1 :])
+        else:
+            for item in value:
+                if item.__class__ is not int:
+                    return None
+    return values
 
 
 def short_call(schema, op, classes, keywords=None):
