@@ -131,13 +131,13 @@ _UFUNC, _MATH, _LIGHT, _FORMULA = 16384, 4096, 2048, 16
 # Elements of half precision, of any operation: NumPy takes 4 ns for each (10,000 multiplied: 41 us against 5).
 HALVES = 512
 # 100 elements of these: 1 to 2 us against 30 to 140.
-_SLOW = dict.fromkeys(("erfinv", "special_ndtri", "special_erfcx", "special_log_ndtr", "lgamma", "digamma"), 64)
+_EARLY = dict.fromkeys(("erfinv", "special_ndtri", "special_erfcx", "special_log_ndtr", "lgamma", "digamma"), 64)
 
 
 def elementwise_elements(op):
     """From how many elements on `elementwise.run` computes an operation."""
-    if op.name in _SLOW:
-        return _SLOW[op.name]
+    if op.name in _EARLY:
+        return _EARLY[op.name]
     if isinstance(op.numpy, np.ufunc) or isinstance(op.ufunc, np.ufunc):
         return _MATH if op.kind == UNARY and op.dtype_rule == FLOAT else _UFUNC
     return _LIGHT if op.light or op.numpy is not None else _FORMULA

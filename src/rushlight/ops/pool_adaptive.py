@@ -73,6 +73,8 @@ class adaptive_max_pool:
 def _sizes(output_size, lengths, name):
     """The wanted lengths: None keeps one."""
     count = len(lengths)
+    if output_size.__class__ is int and output_size >= 0:
+        return (output_size,) * count
     sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * count
     if len(sizes) != count:
         kind = "internal error: output_size.size()" if "max" in name else "output_size"
@@ -87,7 +89,7 @@ def _sizes(output_size, lengths, name):
 
 
 def _check(name, count, input):
-    if input.ndim in (count + 1, count + 2):
+    if input._array.ndim in (count + 1, count + 2):
         return
     raise RuntimeError(
         hinted(
@@ -103,18 +105,20 @@ def _check(name, count, input):
 def _define(count):
     average_name, maximum_name = f"adaptive_avg_pool{count}d", f"adaptive_max_pool{count}d"
 
+    dims, ones = tuple(range(-count, 0)), (1,) * count
+
     def average(input, output_size):
         _check(average_name, count, input)
-        sizes = _sizes(output_size, tuple(input.shape[-count:]), average_name)
+        sizes = _sizes(output_size, input._array.shape[-count:], average_name)
         if count == 1:
             return functions.adaptive_avg_pool2d(input.unsqueeze(-2), (1, *sizes)).squeeze(-2)
-        if sizes == (1,) * count:
-            return input.mean(tuple(range(-count, 0)), True)
+        if sizes == ones:
+            return functions.mean(input, dims, True)
         return functions.adaptive_avg_pool(input, sizes)
 
     def maximum(input, output_size, return_indices=False):
         _check(maximum_name, count, input)
-        sizes = _sizes(output_size, tuple(input.shape[-count:]), maximum_name)
+        sizes = _sizes(output_size, input._array.shape[-count:], maximum_name)
         if count == 1:
             values, places = functions.adaptive_max_pool(input.unsqueeze(-2), (1, *sizes))
             values, places = values.squeeze(-2), places.squeeze(-2)
