@@ -99,8 +99,8 @@ def test_integers_and_bools(dtype):
     for name, arguments in (
         ("sum", (None, False, None)),
         ("sum", ((0,), True, None)),
-        ("any", (1, False)),
-        ("all", (0, True)),
+        ("any", ((1,), False)),
+        ("all", ((0,), True)),
     ):
         assert_agrees(kernel_of(name)(array, *arguments), TABLE[name].forward(array, *arguments), 0)
     small = (array != 0).astype(dtype) + np.ones_like(array)
@@ -158,7 +158,7 @@ def test_special_values(repeat, transposed):
             ("amax", ((axis,), False)),
             ("logsumexp", ((axis,), False)),
             ("vector_norm_parts", (INF, (axis,), False, None)),
-            ("any", (axis, False)),
+            ("any", ((axis,), False)),
         ):
             expected = TABLE[name].forward(array, *arguments)
             np.testing.assert_allclose(kernel_of(name)(array, *arguments), expected, rtol=1e-6)
