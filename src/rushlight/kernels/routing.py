@@ -152,7 +152,7 @@ def extremes(array):
         found = [kernel_of(name)(array) for name in ("min_all", "max_all")]
         if NotImplemented not in found:
             return [int(number) for number in found]
-    return int(np.minimum.reduce(array, None)), int(np.maximum.reduce(array, None))
+    return array.item(array.argmin()), array.item(array.argmax())
 
 
 def random_kernels():

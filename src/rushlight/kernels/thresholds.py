@@ -25,11 +25,13 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     # What only networks call asks its kernel at any size, here and below: 32 elements take 1.7 us against 5.
     "softmax": dict.fromkeys(("softmax", "log_softmax", "softmax_gradient", "log_softmax_gradient"), 1),
     "scan": dict.fromkeys(("cumsum", "cumprod", "cummax_pair", "cummin_pair", "logcumsumexp"), 512),
-    # 32 pairs: 3 us against 4 to 8, 1,024: 3 against 4 to 40, 100,000: 12 against 50 to 700.
+    # 32 pairs: 3 us against 4 to 8, 1,024: 3 against 4 to 40, 100,000: 12 against 50 to 700. Of few pairs NumPy makes a mean
+    # square as fast (2.4 us against 3.3, with its gradient 12 against 17).
     "losses": {
-        **dict.fromkeys(("mse_loss_pair", "smooth_l1_loss_pair", "huber_loss_pair", "binary_cross_entropy_pair"), 1),
-        **dict.fromkeys(("binary_cross_entropy_with_logits_pair", "mse_loss_gradient"), 1),
-        **dict.fromkeys(("smooth_l1_loss_gradient", "huber_loss_gradient"), 1),
+        **dict.fromkeys(("smooth_l1_loss_pair", "huber_loss_pair", "binary_cross_entropy_pair"), 1),
+        **dict.fromkeys(("binary_cross_entropy_with_logits_pair", "smooth_l1_loss_gradient"), 1),
+        **dict.fromkeys(("mse_loss_pair", "mse_loss_gradient"), 2048),
+        "huber_loss_gradient": 1,
         "dot": 32768,  # 1,000,000: 44 us against 88
     },
     "nll_loss": {"nll_loss_parts": 1, "nll_loss_gradient": 1},  # 4 rows of 8: 3.7 us against 6.3
@@ -71,7 +73,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     "sorting": {"sort_pair": 2048, "mode_pair": 2048, "unique_parts": 4096},
     # 1,000 x 1,000 rows of 64: 0.4 ms against 2, by any power 0.6 against 70 and more; the sizes of both decide.
     "distances": dict.fromkeys(("cdist_pairs", "pdist_pairs", "distance_gradient", "symmetric_matrix"), 64),
-    "leading": {"topk_pair": 256},  # 5 of 256: 2 us against 12, 10 of 1,000,000: 0.14 ms against 1.8
+    "leading": {"topk_pair": 16},  # 2 of 8, 4 times: 3.4 us against 18, 10 of 1,000,000: 0.14 ms against 1.8
     # 1,000,000 weights, 10 drawn: 3 ms against 100, with replacement 0.7 against 4.
     "multinomial": {"multinomial": 512},
     # 1,000,000 integers below 1,000: 0.26 ms against 1.5, floats among 100 intervals: 0.36 against 2.9.

@@ -178,10 +178,10 @@ class arange_values:
             whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
             dtype = dtypes.int64 if whole else dtypes.get_default_dtype()
         computed = _range_kind("arange", dtype)
-        start, end, step = (number_in(DOUBLE, value) for value in (start, end, step))
+        start, end, step = [n if n.__class__ is int else number_in(DOUBLE, n) for n in (start, end, step)]
         _check_range(start, end, step)
         if dtype is dtypes.int64:
-            start, step, end = (number_in(INT64, value) for value in (start, step, end))
+            start, step, end = [number_in(INT64, value) for value in (start, step, end)]
             if step == 0:
                 raise ValueError(hinted("step must be nonzero", "whole numbers have no smaller step than 1"))
             return progression(np.empty(-(-(end - start) // step), np.int64), start, step, np.int64)
