@@ -211,6 +211,7 @@ NAMING = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")  # PyTorch says so once in a process
 @pytest.mark.parametrize("name", NAMING)
 def test_names_of_types(name):
     """Messages call a dtype by its C++ name, by that of one number, or by its own."""
