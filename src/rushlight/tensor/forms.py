@@ -158,9 +158,11 @@ def _plain_write(op):
             elif value is not None and (is_operand or kind is not str):
                 return False
             plain.append(value)
-        if x.base is not None or values:
+        # Arrays that look into no other's memory share none.
+        looking = [array for array in plain if array.__class__ is np.ndarray and array.base is not None]
+        if looking:
             refuse_overlap(x)
-            for array in plain:
+            for array in plain if x.base is not None else looking:
                 if array.__class__ is np.ndarray and array is not x:
                     refuse_partly_shared(x, array)
         if check is not None:

@@ -33,7 +33,8 @@ def kind_of(value):
 
 def check_alpha(alpha, *operands):
     """A factor of a sum: as wide in category as the operands, never wider."""
-    if alpha.__class__ is int:
+    first = operands[0]
+    if alpha.__class__ is int or (alpha.__class__ is float and is_tensor(first) and first._array.dtype.kind == "f"):
         return
     kinds = {kind_of(value) for value in operands}
     if isinstance(alpha, bool) and kinds != {"b"}:
