@@ -98,17 +98,20 @@ def route_elementwise(op, evaluate, count, options):
 
 
 def route_unary(op, evaluate, options):
-    """`route_elementwise` for an operation on one array, called with that alone: contiguous ones take a shorter way."""
+    """`route_elementwise` for an operation on one array, called with that alone, on a shorter way."""
     elements, large = route_elementwise(op, evaluate, 1, options)
-    entries = {}  # dtype -> what computes contiguous arrays, None where nothing does
+    entries = {}  # dtype -> what computes arrays of it, None where nothing does
 
     def large_one(array):
         entry = entries.get(array.dtype)
-        if entry is None or not array.flags.c_contiguous:
+        if entry is None:
             if array.dtype not in entries:
                 entries[array.dtype] = _entry_of(op, array, options)
             return large(array)
-        return entry.run_flat((array,), np.empty(array.shape, entry.dtype))
+        if array.flags.c_contiguous:
+            return entry.run_flat((array,), np.empty(array.shape, entry.dtype))
+        found = entry.run_strided((array,), (array,), None)
+        return evaluate(array) if found is NotImplemented else found
 
     return elements, large_one
 
