@@ -70,9 +70,8 @@ def short(op):
         classes = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
         signature = known.get(classes)
         if signature is None:
-            names = dict(zip(kwargs, classes[len(args) + len(kwargs) :]))
-            signature = None if op.refuse else short_call(schema_of(op), op, classes[: len(args)], names)
-            known[classes] = signature = signature or ()
+            found = None if op.refuse else short_call(schema_of(op), op, classes, kwargs)
+            signature = known[classes] = found or ()
         if not signature:
             return slow(*args, **kwargs)
         schema, rest, tensors, int_lists, words, gathers, node_type, arrange = signature
@@ -130,14 +129,16 @@ def _with_lists(schema, values, places):
     return values
 
 
-def short_call(schema, op, classes, keywords=None):
-    """How `short` runs a call with positional arguments of these classes; None where it cannot.
+def short_call(schema, op, classes, names=()):
+    """How `short` runs a call with arguments of these classes; None where it cannot.
 
-    ``keywords`` are the classes of arguments by name. Returns the schema, the values of the arguments left out, the
-    positions of tensors, of ints where lists of them may stand and of numbers that are ints, whether the ints after the
-    first argument are to be gathered into one such list, the class of the nodes, unless arguments decide on it, and what
-    puts arguments by name and all defaults into the schema's order, None without names.
+    Behind the classes of positional arguments stand the ``names`` of the others, and theirs. Returns the schema, the values
+    of the arguments left out, the positions of tensors, of ints where lists of them may stand and of numbers that are ints,
+    whether the ints after the first argument are to be gathered into one such list, the class of the nodes, unless
+    arguments decide on it, and what puts arguments by name and all defaults into the schema's order, None without names.
     """
+    keywords = dict(zip(names, classes[len(classes) - len(names) :]))
+    classes = classes[: len(classes) - 2 * len(names)]
     gathers = len(classes) > 1 and schema.varargs == 1 and classes[1] is int
     if gathers:
         if any(cls is not int for cls in classes[1:]):
@@ -147,7 +148,7 @@ def short_call(schema, op, classes, keywords=None):
     if schema.has_lists or count > schema.positional:
         return None
     given = dict(enumerate(classes))
-    for name, cls in (keywords or {}).items():
+    for name, cls in keywords.items():
         place = schema.place_of(name)
         if place is None or place in given:
             return None

@@ -123,7 +123,7 @@ def elementwise(op):
         classes = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
         signature = known.get(classes)
         if signature is None:
-            signature = known[classes] = _short_operands(op, schema, masks, classes, len(args), kwargs)
+            signature = known[classes] = _short_operands(op, schema, masks, classes, kwargs)
         if not signature or INTERPOSERS:
             return slow(*args, **kwargs)
         rest, arrange, leading, tensors, numbers, scalars = signature
@@ -161,21 +161,22 @@ def elementwise(op):
     return named(call, op)
 
 
-def _short_operands(op, schema, masks, classes, count, kwargs):
-    """How `elementwise` runs a call with ``count`` positional arguments, others by name; () where it cannot.
+def _short_operands(op, schema, masks, classes, names):
+    """How `elementwise` runs a call with arguments of these classes and ``names`` (`short_call`); () where it cannot.
 
-    Returns the values of the arguments left out, what arranges all (`short_call`), the place of the operand whose dtype is
+    Returns the values of the arguments left out, what arranges all, the place of the operand whose dtype is
     that of the computation, those of tensors and of numbers among the operands, and those of all numbers.
     """
-    names = dict(zip(kwargs, classes[count + len(kwargs) :]))
-    signature = short_call(schema, op, classes[:count], names)
+    signature = short_call(schema, op, classes, names)
     if signature is None:
         return ()
     _, rest, tensors, *_, arrange = signature
     leading = next((place for place in tensors if place >= masks), None)
     if leading is None:
         return ()
-    given = dict(enumerate(classes[:count])) | {schema.place_of(name): cls for name, cls in names.items()}
+    positional = len(classes) - 2 * len(names)
+    places = (*range(positional), *map(schema.place_of, names))
+    given = dict(zip(places, classes[:positional] + classes[positional + len(names) :]))
     scalars = tuple(place for place, cls in given.items() if cls is int or cls is float)
     operands = [place for place, cls in given.items() if schema.arguments[place].is_tensor and cls is not type(None)]
     numbers = tuple(place for place in operands if place in scalars)
@@ -227,6 +228,15 @@ def binary(op, operator=False):
     return named(call, op)
 
 
+def _calmly(function):
+    """A function of two operands with NumPy's warnings off."""
+
+    def compute(x, y):
+        return quiet().run(function, x, y)
+
+    return compute
+
+
 def _operate(op, slow, compute, ready, may_track):
     """The short path of two operands: compute at once, then make a node if one of them is tracked."""
     with_number, limited = op.with_number, schema_of(op).arguments[1].name in op.numbers
@@ -234,12 +244,7 @@ def _operate(op, slow, compute, ready, may_track):
     numbers = {d: WITH_NUMBERS[d] for d in ready & (WITH_NUMBERS.keys() if with_number is None else NATIVE_FLOATS)}
     check = op.check if op.ufunc is None else None
     pair, number = binary_recorders(op)
-    if compute not in CALM:
-        ufunc = compute
-
-        def compute(x, y):
-            return quiet().run(ufunc, x, y)
-
+    compute = compute if compute in CALM else _calmly(compute)
     elements, large = _route(op, compute, 2)
     cached = NUMBER_ARRAYS.get
 
@@ -247,8 +252,7 @@ def _operate(op, slow, compute, ready, may_track):
         if input.__class__ not in PLAIN_CLASSES or INTERPOSERS:
             return slow(input, other)
         x = input._array
-        dtype = x.dtype
-        kind = other.__class__
+        dtype, kind = x.dtype, other.__class__
         if kind in PLAIN_CLASSES:
             y = other._array
             if y.dtype is not dtype or dtype not in ready:
@@ -262,8 +266,7 @@ def _operate(op, slow, compute, ready, may_track):
                 found = compute(x, y) if size < elements else large(x, y)
             except NUMPY_REFUSES:
                 return slow(input, other)
-            edge, other_edge = input._edge, other._edge
-            record = pair
+            edge, other_edge, record = input._edge, other._edge, pair
         elif kind in numbers.get(dtype, NOTHING):
             if with_number is None or x.size >= elements:
                 y = cached((other, dtype))
@@ -279,13 +282,11 @@ def _operate(op, slow, compute, ready, may_track):
                     return slow(input, other)
             else:
                 found = quiet().run(with_number, x, other)
-            edge, other_edge = input._edge, None
-            record = number
+            edge, other_edge, record = input._edge, None, number
         else:
             return slow(input, other)
         result = new_tensor()
-        result._array = found if found.__class__ is ndarray else asarray(found)
-        result._edge = None
+        result._array, result._edge = found if found.__class__ is ndarray else asarray(found), None
         if (edge is not None or other_edge is not None) and may_track:
             recording = state.recording
             if recording:

@@ -158,13 +158,7 @@ def _plain_write(op):
             elif value is not None and (is_operand or kind is not str):
                 return False
             plain.append(value)
-        # Arrays that look into no other's memory share none.
-        looking = [array for array in plain if array.__class__ is np.ndarray and array.base is not None]
-        if looking:
-            refuse_overlap(x)
-            for array in plain if x.base is not None else looking:
-                if array.__class__ is np.ndarray and array is not x:
-                    refuse_partly_shared(x, array)
+        _refuse_sharing(x, plain)
         if check is not None:
             check(self, *values)
         if x.size < elements:
@@ -175,6 +169,16 @@ def _plain_write(op):
         return run_elementwise(op, operands, options, out=x) is not NotImplemented
 
     return write
+
+
+def _refuse_sharing(target, operands):
+    """Refuse operands that share some of the memory that is written; arrays that look into no other's share none."""
+    looking = [array for array in operands if array.__class__ is np.ndarray and array.base is not None]
+    if looking:
+        refuse_overlap(target)
+        for array in operands if target.base is not None else looking:
+            if array.__class__ is np.ndarray and array is not target:
+                refuse_partly_shared(target, array)
 
 
 def inplace_only(op):

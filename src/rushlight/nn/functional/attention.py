@@ -104,32 +104,11 @@ def _check_attention(query, key, value, attn_mask, is_causal):
 
 
 def multi_head_attention_forward(
-    query,
-    key,
-    value,
-    embed_dim_to_check,
-    num_heads,
-    in_proj_weight,
-    in_proj_bias,
-    bias_k,
-    bias_v,
-    add_zero_attn,
-    dropout_p,
-    out_proj_weight,
-    out_proj_bias,
-    training=True,
-    key_padding_mask=None,
-    need_weights=True,
-    attn_mask=None,
-    use_separate_proj_weight=False,
-    q_proj_weight=None,
-    k_proj_weight=None,
-    v_proj_weight=None,
-    static_k=None,
-    static_v=None,
-    average_attn_weights=True,
-    is_causal=False,
-):
+    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
+    dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True,
+    attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None,
+    static_k=None, static_v=None, average_attn_weights=True, is_causal=False,
+):  # fmt: skip
     """Multi-head attention: project, attend in every head, join and project; (output, weights or None).
 
     ``query`` is (L, N, E) or (L, E), ``key`` (S, N, kdim) and ``value`` (S, N, vdim). Masks are bool, True where a
@@ -156,19 +135,13 @@ def multi_head_attention_forward(
     attn_mask = _batch_of_masks(attn_mask, target_length, key._array.shape[0], batch * num_heads)
     learned = _has_learned_pair(bias_k, bias_v, static_k, static_v)
     if learned:
-        projected = [part for x in projected for part in x.split(embed_dim, -1)]
-        projected[1] = functions.cat([projected[1], bias_k.repeat(1, batch, 1)])
-        projected[2] = functions.cat([projected[2], bias_v.repeat(1, batch, 1)])
+        projected = _with_learned_pair(projected, bias_k, bias_v)
     # Where a step makes the weights anyway, it makes them of whole matrices.
     dropout_p = dropout_p if training else 0.0
-    with_weights = need_weights or (
-        dropout_p > 0.0 and attn_mask is None and key_padding_mask is None and not is_causal
-    )
-    query, key, value = _split_heads(projected, batch, num_heads, embed_dim // num_heads, with_weights)
-    key = key if static_k is None else _checked_static(static_k, "static_k", query, batch, num_heads)
-    value = value if static_v is None else _checked_static(static_v, "static_v", query, batch, num_heads)
-    if add_zero_attn:
-        key, value = (functions.cat([x, x.new_zeros(*x.shape[:-2], 1, x.shape[-1])], -2) for x in (key, value))
+    masked = attn_mask is not None or key_padding_mask is not None or is_causal
+    with_weights = need_weights or (dropout_p > 0.0 and not masked)
+    heads = _split_heads(projected, batch, num_heads, embed_dim // num_heads, with_weights)
+    query, key, value = _with_static(heads, static_k, static_v, add_zero_attn, batch, num_heads)
     mask = _merge_masks(attn_mask, key_padding_mask, learned + add_zero_attn, batch, key._array.shape[-2])
     attend = _attend_with_weights if with_weights else _attend_without_weights
     output, weights = attend(query, key, value, mask, dropout_p, is_causal, num_heads)
@@ -233,6 +206,23 @@ def _project_packed(query, key, value, weight, bias):
 def _project_separately(query, key, value, weights, bias):
     biases = (None, None, None) if bias is None else bias.chunk(3)
     return [functions.linear(x, weight, b) for x, weight, b in zip((query, key, value), weights, biases)]
+
+
+def _with_learned_pair(projected, bias_k, bias_v):
+    """Queries, keys and values; the last two with one more step, which was learned."""
+    batch, size = projected[0]._array.shape[1], bias_k._array.shape[-1]
+    query, key, value = (part for x in projected for part in x.split(size, -1))
+    return [query, *(functions.cat([x, bias.repeat(1, batch, 1)]) for x, bias in ((key, bias_k), (value, bias_v)))]
+
+
+def _with_static(heads, static_k, static_v, with_zeros, batch, num_heads):
+    """Queries, keys and values by heads; keys and values may be given ready made, and get zeros for a last step."""
+    query, key, value = heads
+    key = key if static_k is None else _checked_static(static_k, "static_k", query, batch, num_heads)
+    value = value if static_v is None else _checked_static(static_v, "static_v", query, batch, num_heads)
+    if with_zeros:
+        key, value = (functions.cat([x, x.new_zeros(*x.shape[:-2], 1, x.shape[-1])], -2) for x in (key, value))
+    return query, key, value
 
 
 def _split_heads(projected, batch, num_heads, size, flat):
