@@ -22,6 +22,7 @@ CALLS = [
     "F.avg_pool3d(x3, 2, 1, 1)", "F.lp_pool1d(x1.abs(), 2, 3)", "F.lp_pool2d(x2.abs(), 3, 2)", "F.adaptive_avg_pool1d(x1, 4)",
     "F.adaptive_avg_pool2d(x2, (3, 4))", "F.adaptive_avg_pool2d(x2, 1)", "F.adaptive_avg_pool2d(x2[0], (None, 2))", "F.adaptive_avg_pool3d(x3, 2)",
     "F.adaptive_max_pool1d(x1, 4)", "F.adaptive_max_pool2d(x2, (3, 4), True)", "F.adaptive_max_pool3d(x3, (2, 3, 1))",
+    "F.adaptive_max_pool2d(x2[:0], (2, 1))", "F.adaptive_avg_pool2d(x2[:0], 1)", "F.max_pool2d(x2[:0], 2)", "F.avg_pool2d(x2[:0], 2)",
     "F.max_unpool1d(*F.max_pool1d(x1, 3, return_indices=True), 3)", "F.max_unpool2d(*F.max_pool2d(x2, 2, return_indices=True), 2, output_size=(7, 6))",
     "F.max_unpool3d(*F.max_pool3d(x3, 2, return_indices=True), 2)",
     "F.fractional_max_pool2d(x2, 2, 3, _random_samples=torch.full((2, 3, 2), 0.4, dtype=x2.dtype))",

@@ -1,6 +1,7 @@
 """Adaptive pooling: means and maxima of windows that cover the input with a given number of outputs."""
 
 import itertools
+import math
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class adaptive_max_pool:
         for cell in itertools.product(*(enumerate(_bins(n, m)) for n, m in zip(lengths, out))):
             at = (..., *(i for i, _ in cell))
             window = self[(..., *(slice(*bounds) for _, bounds in cell))]
-            flat = window.reshape(*lead, -1)
+            flat = window.reshape(*lead, math.prod(window.shape[len(lead) :]))
             inside = flat.argmax(-1)
             values[at] = np.take_along_axis(flat, inside[..., None], -1)[..., 0]
             local = np.unravel_index(inside, window.shape[len(lead) :])
