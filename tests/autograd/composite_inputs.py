@@ -224,6 +224,7 @@ DIFFERENTIABLE = {
     "functional_layer_norm": lambda: call(t(2, 3), (3,), t(3), t(3)),
     "rms_norm": lambda: call(t(2, 3), (3,), t(3)),
     "group_norm": lambda: call(t(2, 4, 2), 2, t(4), t(4)),
+    "functional_group_norm": lambda: call(t(2, 4, 2), 2, t(4), t(4)),
     "native_group_norm": lambda: call(t(2, 4, 2), t(4), t(4), 2, 4, 2, 2, 1e-5),
     "local_response_norm": lambda: call(t(1, 3, 2), 2),
     "normalize": lambda: call(t(2, 3)),

@@ -334,7 +334,7 @@ class group_norm_gradients:
         return *found, None, None
 
 
-@composite(names=("torch", "nn.functional"))
+@composite(names=("torch",))
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
     """Channels in ``num_groups`` groups, each group of a sample shifted and scaled to mean 0 and variance 1.
 
@@ -359,6 +359,21 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
                 f"{list(value.shape)} and input of shape {list(input.shape)}"
             )
     return functions.group_norm_parts(input, weight, bias, num_groups, eps)[0]
+
+
+@composite(names=("nn.functional:group_norm",))
+def functional_group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
+    """`torch.group_norm`, refused where groups hold one value each and there is one sample: PyTorch counts them so."""
+    sizes = input._array.shape
+    if len(sizes) > 1 and sizes[0] * (sizes[1] // num_groups) * math.prod(sizes[2:]) == 1:
+        counted = [sizes[0] * sizes[1] // num_groups, num_groups, *sizes[2:]]
+        raise ValueError(
+            hinted(
+                f"Expected more than 1 value per channel when training, got input size {counted}",
+                "one value has no variance: use fewer groups, or larger inputs",
+            )
+        )
+    return group_norm(input, num_groups, weight, bias, eps)
 
 
 @composite(names=("torch",))
