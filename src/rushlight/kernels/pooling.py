@@ -295,9 +295,7 @@ _MOST_TAPS = 32  # they are unrolled
 def _planned(self, kernel, stride, padding, dilation, out, result):
     """(The plan, the shape of the windows' results), or False where there is no program for it; and the array in rows."""
     key = (self.shape, self.dtype, tuple(kernel), tuple(stride), tuple(padding), tuple(dilation), tuple(out), result)
-    found = _plans.get(key)
-    if found is None:
-        found = _plans[key] = _prepared(*key)
+    found = _plans.remembered(key, _prepared)
     return found, plain(self) if found else self
 
 

@@ -197,9 +197,7 @@ def avg_pool(self, kernel, stride, padding, out, count_include_pad, divisor_over
         return found if self.ndim == 4 else turned(found, False)  # as PyTorch gives volumes
     key = (self.shape, self.dtype, tuple(kernel), tuple(stride), tuple(padding), tuple(out), count_include_pad)
     key += (divisor_override,)
-    prepared = _plans.get(key)
-    if prepared is None:
-        prepared = _plans[key] = _prepared_means(*key)
+    prepared = _plans.remembered(key, _prepared_means)
     if prepared is False:
         return NotImplemented
     plan, shape = prepared
@@ -383,9 +381,7 @@ def avg_pool_gradient(grad, lengths, kernel, stride, padding, count_include_pad,
         return pooling_deep.mean_gradient(grad, lengths, divisor, *window)
     key = (grad.shape, grad.dtype, tuple(lengths), tuple(kernel), tuple(stride), tuple(padding), count_include_pad)
     key += (divisor_override,)
-    prepared = _gradient_plans.get(key)
-    if prepared is None:
-        prepared = _gradient_plans[key] = _prepared_gradient(*key)
+    prepared = _gradient_plans.remembered(key, _prepared_gradient)
     if prepared is False:
         return NotImplemented
     plan, shape = prepared

@@ -31,18 +31,16 @@ from .interposers import INTERPOSERS
 ndarray, asarray = np.ndarray, np.asarray
 NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 INTEGERS = frozenset(np.dtype(kind) for kind in "bhilBHIL")
-COMPLEX_NUMBERS = frozenset(np.dtype(kind) for kind in "FD")
-BITS = INTEGERS | {dtypes.BOOL_ARRAY}
-COMPLEXES = dtypes.COMPLEXES
+BOOL, COMPLEXES = dtypes.BOOL_ARRAY, dtypes.COMPLEXES
+BITS = INTEGERS | {BOOL}
 NOTHING = ()
 MISSING = object()  # the second operand of a call that names it otherwise: pow(x, exponent=2)
-BOOL = dtypes.BOOL_ARRAY
 RULES = (table.PROMOTE, table.FLOAT, table.COMPARE, table.INTEGRAL)
 # The dtypes in which operations of two operands are computed as they are, by dtype rule.
 READY = {
-    table.PROMOTE: NATIVE_FLOATS | INTEGERS | COMPLEX_NUMBERS,
+    table.PROMOTE: NATIVE_FLOATS | INTEGERS | COMPLEXES,
     table.FLOAT: NATIVE_FLOATS,
-    table.COMPARE: NATIVE_FLOATS | BITS | COMPLEX_NUMBERS,
+    table.COMPARE: NATIVE_FLOATS | BITS | COMPLEXES,
     table.INTEGRAL: BITS,
 }
 
