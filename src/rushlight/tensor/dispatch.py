@@ -129,6 +129,12 @@ def _with_lists(schema, values, places):
     return values
 
 
+def apart(classes, names):
+    """The classes of positional arguments, and those of the others by name, which stand behind them and the names."""
+    positional = len(classes) - 2 * len(names)
+    return classes[:positional], dict(zip(names, classes[positional + len(names) :]))
+
+
 def short_call(schema, op, classes, names=()):
     """How `short` runs a call with arguments of these classes; None where it cannot.
 
@@ -137,8 +143,7 @@ def short_call(schema, op, classes, names=()):
     whether the ints after the first argument are to be gathered into one such list, the class of the nodes, unless
     arguments decide on it, and what puts arguments by name and all defaults into the schema's order, None without names.
     """
-    keywords = dict(zip(names, classes[len(classes) - len(names) :]))
-    classes = classes[: len(classes) - 2 * len(names)]
+    classes, keywords = apart(classes, names)
     gathers = len(classes) > 1 and schema.varargs == 1 and classes[1] is int
     if gathers:
         if any(cls is not int for cls in classes[1:]):
@@ -165,7 +170,7 @@ def short_call(schema, op, classes, names=()):
     int_lists = tuple(place for place in sorted(present) if arguments[place].is_int_list)
     words = tuple(p for p in sorted(present) if arguments[p].type in ("Scalar", "Operand") and given[p] is int)
     rest, arrange = schema.defaults[count:], None
-    if keywords:
+    if names:
         passed = {place: number for number, place in enumerate(given)}
         rest = schema.defaults
         arrange = itemgetter(*(passed.get(place, len(given) + place) for place in range(schema.count)))

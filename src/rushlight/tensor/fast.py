@@ -23,7 +23,7 @@ from ..ops.table import functions
 from .base import new_tensor, quiet, quietly, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
-from .dispatch import general, named, record_result, short, short_call
+from .dispatch import apart, general, named, record_result, short, short_call
 from .elementwise import array_function, broadcast_size
 from .fast_nodes import binary_recorders, node_name, tracked_unary
 from .interposers import INTERPOSERS
@@ -172,9 +172,8 @@ def _short_operands(op, schema, masks, classes, names):
     leading = next((place for place in tensors if place >= masks), None)
     if leading is None:
         return ()
-    positional = len(classes) - 2 * len(names)
-    places = (*range(positional), *map(schema.place_of, names))
-    given = dict(zip(places, classes[:positional] + classes[positional + len(names) :]))
+    positional, keywords = apart(classes, names)
+    given = dict(enumerate(positional)) | {schema.place_of(name): cls for name, cls in keywords.items()}
     scalars = tuple(place for place, cls in given.items() if cls is int or cls is float)
     operands = [place for place, cls in given.items() if schema.arguments[place].is_tensor and cls is not type(None)]
     numbers = tuple(place for place in operands if place in scalars)
