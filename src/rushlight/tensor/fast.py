@@ -226,7 +226,7 @@ def binary(op, operator=False):
 
 
 def _calmly(function):
-    """A function of two operands with NumPy's warnings off."""
+    """`quietly` for a function of two operands: naming them takes 0.2 us less than any number of them."""
 
     def compute(x, y):
         return quiet().run(function, x, y)
