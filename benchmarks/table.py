@@ -3,24 +3,22 @@
     python benchmarks/table.py                    # rushlight and torch, both installed here
     python benchmarks/table.py --rounds 5 --only import add_small
 
-The two take turns (A B A B ...), each in a process of its own, so that a busy machine hits both; a time is the best of
-all rounds. Sizes are those of the installed files, compiled Python files left out.
+Times are those of `side_by_side`. Sizes are those of the installed files, compiled Python files left out.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.metadata
 import importlib.util
-import json
 import os
 import re
 import subprocess
 import sys
-import time
 
-NAMES = {"rushlight": "Rushlight", "torch": "PyTorch"}
+from networks import adam, cnn28, encoder, labels, mlp, training
+from side_by_side import NAMES, arguments, measure_all, take_turns, time_text
+
 WORKLOADS = {}
 
 
@@ -77,18 +75,7 @@ def adam_step(torch):
 
 @workload("training step of an MLP, 784-512-512-10, batch 64")
 def mlp_step(torch):
-    nn = torch.nn
-    model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    images, labels = torch.rand(64, 784), torch.randint(0, 10, (64,))
-
-    def step():
-        loss = nn.functional.cross_entropy(model(images), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-    return step
+    return training(torch, mlp(torch, 784, 512, 512, 10), torch.rand(64, 784), labels(torch, 64))
 
 
 def _on_random(title, name, shape, call):
@@ -115,35 +102,17 @@ def conv2d(torch):
     return lambda: torch.nn.functional.conv2d(x, w, padding=1)
 
 
-def _training(torch, model, x, y, optimizer):
-    loss_function = torch.nn.CrossEntropyLoss()
-
-    def step():
-        loss = loss_function(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-    return step
-
-
 @workload("training step of a small CNN on 28x28 images, batch 64")
 def cnn_step(torch):
-    nn = torch.nn
-    head = [nn.MaxPool2d(2), nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10)]
-    model = nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), *head)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    return _training(torch, model, torch.rand(64, 1, 28, 28), torch.randint(0, 10, (64,)), optimizer)
+    return training(torch, cnn28(torch), torch.rand(64, 1, 28, 28), labels(torch, 64))
 
 
 @workload("training step of two Transformer layers, width 128, (16, 64) tokens")
 def transformer_step(torch):
     nn = torch.nn
-    layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.0, batch_first=True)
-    encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-    model = nn.Sequential(nn.Embedding(256, 128), encoder, nn.Linear(128, 256), nn.Flatten(0, 1))
-    tokens, targets = torch.randint(0, 256, (16, 64)), torch.randint(0, 256, (1024,))
-    return _training(torch, model, tokens, targets, torch.optim.Adam(model.parameters()))
+    layers = nn.Embedding(256, 128), encoder(torch, 128, 4, 512, 2, dropout=0.0), nn.Linear(128, 256)
+    model = nn.Sequential(*layers, nn.Flatten(0, 1))
+    return training(torch, model, torch.randint(0, 256, (16, 64)), labels(torch, 1024, 256), adam(torch, model))
 
 
 @workload("60,000 images through a shuffling DataLoader, batch 64")
@@ -157,30 +126,6 @@ def data_loader(torch):
             pass
 
     return step
-
-
-def measure(step):
-    """The best mean time of a call, in seconds: three spells of about a fifth of a second."""
-    for _ in range(3):  # the first calls import and compile: how long one takes is told by a later one
-        begin = time.perf_counter()
-        step()
-        once = time.perf_counter() - begin
-    count = max(1, int(0.2 / max(once, 1e-6)))
-    best = float("inf")
-    for _ in range(3):
-        begin = time.perf_counter()
-        for _ in range(count):
-            step()
-        best = min(best, (time.perf_counter() - begin) / count)
-    return best
-
-
-def measure_all(module, names):
-    """In the process of one side: print each workload's time as a line of JSON."""
-    torch = importlib.import_module(module)
-    torch.manual_seed(0)
-    for name in names:
-        print(json.dumps([name, measure(WORKLOADS[name][1](torch))]), flush=True)
 
 
 def import_time(module):
@@ -243,13 +188,6 @@ def required(name):
 # ---------------------------------------------------------------- the table
 
 
-def time_text(seconds):
-    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "us")):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:.3g} {unit}" if seconds * factor < 100 else f"{seconds * factor:.0f} {unit}"
-    return f"{seconds * 1e9:.0f} ns"
-
-
 def size_text(size):
     return f"{size / 1e6:.3g} MB" if size < 1e8 else f"{size / 1e6:.0f} MB"
 
@@ -271,25 +209,16 @@ def rows(modules, names, rounds):
         whole = [sum(size_of_package(package) for package in required(m)) for m in modules]
         yield "size with all that it requires", whole, size_text
     chosen = [name for name in WORKLOADS if name in names]
-    best = {}
-    for module in modules * rounds if chosen else ():
-        command = [sys.executable, os.path.abspath(__file__), "--side", module, "--only", *chosen]
-        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-        for name, seconds in map(json.loads, output.splitlines()):
-            best[module, name] = min(seconds, best.get((module, name), seconds))
+    best = take_turns(__file__, chosen, rounds)
     for name in chosen:
         yield WORKLOADS[name][0], [best[module, name] for module in modules], time_text
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    everything = ["import", "size", *WORKLOADS]
-    parser.add_argument("--only", nargs="+", choices=everything, default=everything, metavar="ROW")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--side", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = arguments(__doc__, ["import", "size", *WORKLOADS], 3)
     if options.side:
-        return measure_all(options.side, options.only)
+        measure_all(options.side, {name: make for name, (_, make) in WORKLOADS.items()}, options.only)
+        return
     modules = list(NAMES)
     print(f"| | {' | '.join(NAMES[module] for module in modules)} | PyTorch / Rushlight |")
     print("|---|---:|---:|---:|")
