@@ -91,6 +91,7 @@ PROVIDED = dict.fromkeys(
     "rushlight.func.forward_levels",
 )
 PROVIDED["vmap"] = "rushlight.func.vmap"
+PROVIDED["scaled_dot_product_attention"] = "rushlight.nn.functional.attention"
 PROVIDED["apply_through_levels"] = "rushlight.func.custom"
 
 

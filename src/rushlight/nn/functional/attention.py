@@ -53,6 +53,9 @@ def scaled_dot_product_attention(
     return attention_formula(query, key, value, mask, is_causal, scale, dropout_p)
 
 
+functions.scaled_dot_product_attention = scaled_dot_product_attention
+
+
 def _added_mask(mask, dtype):
     """The mask as numbers to add to the scores: minus infinity where a bool one is False."""
     if mask.dtype is dtypes.bool_:
