@@ -9,7 +9,7 @@ import rushlight
 
 ROOT = Path(rushlight.__file__).parent
 ORDER = [
-    "base", "random", "ops", "kernels", "autograd", "tensor", "func", "nn", "optim", "utils", "serialization", "vision", "compile",
+    "base", "random", "ops", "kernels", "autograd", "tensor", "func", "amp", "nn", "optim", "utils", "serialization", "vision", "compile",
     "draw", "distributed", "cli",
 ]  # fmt: skip
 # Packages that an imported function may name inside itself: optional ones, and heavy parts of the standard library.

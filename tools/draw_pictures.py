@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("autograd.md",)
+PAGES = ("autograd.md", "amp.md")
 
 
 def examples(page):

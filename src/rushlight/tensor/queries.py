@@ -87,11 +87,6 @@ def resize_as_(input, the_template, *, memory_format=None):
     return input.resize_as_(the_template)
 
 
-def is_autocast_enabled(device_type="cpu"):
-    """Whether mixed precision is on: never in this version."""
-    return False
-
-
 def compiled_with_cxx11_abi():
     """Whether PyTorch's C++ side has the newer ABI; kept for programs that ask."""
     return True
@@ -109,7 +104,7 @@ def dense_dim(input):
 
 PUBLIC = (
     numel, is_floating_point, is_complex, is_signed, is_conj, is_neg, is_inference, is_distributed, is_same_size, typename,
-    resize_as_, is_autocast_enabled, compiled_with_cxx11_abi, set_default_tensor_type, storage.is_storage,
+    resize_as_, compiled_with_cxx11_abi, set_default_tensor_type, storage.is_storage,
     storage.UntypedStorage, storage.TypedStorage, *settings.PUBLIC,
 )  # fmt: skip
 for _function in PUBLIC:

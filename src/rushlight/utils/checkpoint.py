@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import warnings
 
+from ..amp.autocast_mode import autocast
+from ..amp.state import as_now
 from ..autograd.function import Function
 from ..autograd.gradients import backward as run_backward
 from ..autograd.modes import enable_grad, is_grad_enabled, state
@@ -178,6 +180,7 @@ class CheckpointFunction(Function):
         if not any(is_tensor(value) and value.requires_grad for value in args):
             warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
         ctx.function, ctx.random = function, get_rng_state() if preserve_rng_state else None
+        ctx.autocast = as_now()
         ctx.plain = [(False, None) if is_tensor(value) else (True, value) for value in args]
         ctx.save_for_backward(*filter(is_tensor, args))
         return function(*args)
@@ -196,7 +199,7 @@ class CheckpointFunction(Function):
         tensors = iter(ctx.saved_tensors)
         values = [value if plain else next(tensors) for plain, value in ctx.plain]
         values = [v.detach().requires_grad_(v.requires_grad) if is_tensor(v) else v for v in values]
-        with random_state(ctx.random), enable_grad():
+        with random_state(ctx.random), enable_grad(), autocast(**ctx.autocast):
             outputs = ctx.function(*values)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [(out, grad) for out, grad in zip(outputs, grads) if is_tensor(out) and out.requires_grad]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import weakref
 
+from ..amp.autocast_mode import autocast
+from ..amp.state import as_now
 from ..autograd.graph import saved_tensors_hooks
 from ..autograd.modes import enable_grad, state
 from ..autograd.node import SavedInput
@@ -84,6 +86,7 @@ class ForgetfulCall:
         self.function, self.kwargs = function, kwargs
         self.first_context, self.second_context = contexts
         self.random = get_rng_state() if preserve_rng_state else None
+        self.autocast = as_now()
         self.args = args
         self.places, self.looks = [], []  # of each saved tensor: a weak reference to its place, and how it looked
         self.finished = False
@@ -135,7 +138,7 @@ class ForgetfulCall:
         args = [value.unpack(None) if value.__class__ is SavedInput else value for value in self.args]
         operations = None if self.operations is None else []
         with random_state(self.random), enable_grad(), saved_tensors_hooks(second.keep, _same), _operations(operations):
-            with contextlib.suppress(_Enough), self.second_context:
+            with contextlib.suppress(_Enough), autocast(**self.autocast), self.second_context:
                 self.function(*args, **self.kwargs)
         try:
             second.compare()

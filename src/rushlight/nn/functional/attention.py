@@ -161,7 +161,7 @@ def _attend_with_weights(query, key, value, mask, dropout_p, is_causal, heads):
     copies, length, size = query._array.shape
     scores = functions.bmm(query * math.sqrt(1.0 / size), key.transpose(1, 2))
     if mask is not None:
-        scores = (_by_sample(scores, heads) + mask).view(scores.shape)
+        scores = (_by_sample(scores, heads) + mask.to(scores.dtype)).view(scores.shape)
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = functions.dropout(weights, dropout_p, True)

@@ -6,6 +6,7 @@ import math
 import numbers
 import warnings
 
+from ...amp.state import is_any_autocast_enabled
 from ...base.errors import hinted
 from ...ops.recurrent_stacks import recurrent
 from ...ops.table import functions
@@ -137,7 +138,7 @@ class RNNBase(Module):
     def check_input(self, input, batch_sizes):
         """ValueError or RuntimeError unless ``input`` has this layer's dtype, rank and size."""
         weight = getattr(self, self._flat_weights_names[0])
-        if input.dtype is not weight.dtype:
+        if input.dtype is not weight.dtype and not is_any_autocast_enabled():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
                 f"Convert input: input.to({weight.dtype}), or convert model: model.to({input.dtype})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 
+from ...amp.state import get_autocast_dtype, is_autocast_enabled
 from ...autograd.modes import is_grad_enabled
 from ...ops.table import functions
 from .. import functional as F
@@ -116,11 +117,24 @@ class TransformerEncoderLayer(Module):
         padding_mask = canonical_mask(src_key_padding_mask, "src_key_padding_mask", src_mask, "src_mask", src.dtype)
         mask = canonical_mask(src_mask, "src_mask", None, "", src.dtype, check_other=False)
         x = src
+        if is_autocast_enabled("cpu") and self._runs_in_one_call(src):
+            x = x.to(get_autocast_dtype("cpu"))
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), mask, padding_mask, is_causal)
             return x + self._ff_block(self.norm2(x))
         x = self.norm1(x + self._sa_block(x, mask, padding_mask, is_causal))
         return self.norm2(x + self._ff_block(x))
+
+    def _runs_in_one_call(self, src):
+        """Whether PyTorch runs the layer in one call, whose result under autocast has autocast's dtype."""
+        attention = self.self_attn
+        if self.training or src.dim() != 3 or not attention.batch_first or attention.in_proj_bias is None:
+            return False
+        if not (attention._qkv_same_embed_dim and self.activation_relu_or_gelu) or attention.num_heads % 2:
+            return False
+        if self.norm1.eps != self.norm2.eps or any(m._forward_hooks or m._forward_pre_hooks for m in self.modules()):
+            return False
+        return not (is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.parameters())))
 
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
         x, _ = self.self_attn(

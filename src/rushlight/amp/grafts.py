@@ -1,0 +1,41 @@
+"""Grafting: giving a function that others hold already another body, which runs around the one that it had.
+
+Autocast has to see the calls of a hundred functions, whoever imported them and under whatever name, and as whole calls: most of
+them are made of several operations. A test in each would be paid by programs that never use autocast. So the functions
+stay as they are until the first context is entered; then each of them, being the object that it is, gets a body that asks
+autocast.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+
+# A function keeps its cells for ever, so the new body has to have as many of them, which it does not look at.
+_BODY = """
+def cells({cells}):
+    def call(*args, _around, **kwargs):
+        return _around(args, kwargs)
+        ({cells})
+    return call
+"""
+_bodies = {}  # number of cells -> code
+
+
+def _body(count):
+    if count not in _bodies:
+        namespace = {}
+        source = _BODY.format(cells="".join(f"cell{number}, " for number in range(count)))
+        exec(compile(source, __file__, "exec"), namespace)
+        _bodies[count] = namespace["cells"](*range(count)).__code__
+    return _bodies[count]
+
+
+def graft(function, around):
+    """Let calls of ``function`` be ``around(plain)(args, kwargs)`` from now on; ``plain`` does what it did before."""
+    code, cells = function.__code__, function.__closure__
+    plain = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, cells)
+    plain.__kwdefaults__, plain.__doc__ = function.__kwdefaults__, function.__doc__
+    function.__wrapped__ = plain  # signatures and sources are shown as before
+    # In this order calls of other threads find what they need at every moment.
+    function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "_around": around(plain)}
+    function.__code__ = _body(len(cells or ())).replace(co_name=code.co_name)
