@@ -152,6 +152,22 @@ def test_half_gradients():
     alike(story)
 
 
+def test_gradients_whose_sum_overflows_are_finite():
+    def story(m):
+        weight = m.nn.Parameter(m.ones(4))
+        optimizer, scaler = m.optim.SGD([weight], lr=0.0), m.amp.GradScaler("cpu", init_scale=1.0)
+        told = []
+        for numbers in ([3e38] * 4, [3e38, float("inf"), -float("inf"), 0.0], [3e38, -3e38, float("nan"), 0.0]):
+            weight.grad = m.tensor(numbers)
+            scaler.scale(m.ones(1))
+            scaler.unscale_(optimizer)
+            told.append([found.item() for found in scaler._found_inf_per_device(optimizer).values()])
+            scaler.update()
+        return told
+
+    alike(story)
+
+
 def test_two_optimizers():
     def story(m):
         one, two = m.nn.Parameter(m.ones(2)), m.nn.Parameter(m.ones(2))

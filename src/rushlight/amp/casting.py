@@ -17,19 +17,16 @@ CASTABLE = HALVES | {dtypes.float32}
 
 def _each(value, cast, dtype):
     """``value`` with ``cast(tensor, dtype)`` in place of the tensors in it."""
-    kind = value.__class__
-    if kind in PLAIN_CLASSES:
+    if hasattr(value, "_edge"):
         return cast(value, dtype)
-    if kind is list or kind is tuple:
-        return kind([_each(item, cast, dtype) for item in value])
-    return cast(value, dtype) if hasattr(value, "_edge") else value
+    kind = value.__class__
+    return kind([_each(item, cast, dtype) for item in value]) if kind is list or kind is tuple else value
 
 
 def _all(args, kwargs, cast, dtype):
     """The arguments of a call with all tensors cast."""
-    return [_each(value, cast, dtype) for value in args], {
-        name: _each(value, cast, dtype) for name, value in kwargs.items()
-    }
+    args = [cast(v, dtype) if v.__class__ in PLAIN_CLASSES else _each(v, cast, dtype) for v in args]
+    return args, {name: _each(v, cast, dtype) for name, v in kwargs.items()} if kwargs else kwargs
 
 
 def _to_lower(tensor, dtype):

@@ -34,11 +34,16 @@ def _number(value, dtype=dtypes.float32):
     return functions.full((), value, dtype=dtype)
 
 
+def _is_finite(gradient):
+    """Whether no element is infinite or NaN. One that is makes the sum so; else only the sum of huge numbers is."""
+    return math.isfinite(gradient.sum().item()) or bool(gradient.isfinite().all())
+
+
 def _multiply_finite(gradients, factor):
     """Multiply gradients in place; returns whether one of their elements was infinite or NaN before."""
     found = False
     for gradient in gradients:
-        found = found or not bool(gradient.isfinite().all())
+        found = found or not _is_finite(gradient)
         if factor != 1.0:
             gradient.mul_(factor)
     return found
