@@ -52,6 +52,13 @@ def test_models(load):
 
 
 @pytest.mark.slow
+def test_autocast(load):
+    pytest.importorskip("ml_dtypes")
+    for make in load("autocast").WORKLOADS.values():
+        make(torch)()
+
+
+@pytest.mark.slow
 def test_neighbour(load):
     for make in load("neighbour").STEPS.values():
         make(torch)()
