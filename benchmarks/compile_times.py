@@ -243,6 +243,15 @@ def distances(torch):
     torch.nn.functional.pdist(x).sum().backward()
 
 
+@family
+def transforms(torch):
+    x = torch.randn(40, 60, 64)
+    for numbers in (x, x.double()):
+        spectra = torch.fft.rfft2(numbers)
+        torch.fft.irfft2(spectra), torch.fft.fft(spectra, dim=1), torch.fft.ifft(spectra, n=1024)
+        torch.fft.fft(torch.complex(numbers, numbers).reshape(-1)), torch.fft.rfft(numbers.reshape(-1))
+
+
 # ---------------------------------------------------------------- one process
 
 

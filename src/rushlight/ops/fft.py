@@ -1,5 +1,7 @@
 """Discrete Fourier transforms: complex to complex, real to complex and back, in one or more dimensions."""
 
+import math
+
 import numpy as np
 
 from ..base import dtypes
@@ -10,24 +12,49 @@ from .table import CREATE, composite, conj, functions, op
 # The norm under which the transform in the other direction has the same factor: that of the adjoint.
 _ADJOINT = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 _MODES = frozenset((None, "backward", "forward", "ortho"))
+_TRANSFORMED = frozenset((dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128))
 
 
 # ---------------------------------------------------------------- the three transforms
 
 
+def layout_of(array, dims, last):
+    """The order in which the axes of a transform's result lie in memory, as PyTorch has it: those that are not transformed,
+    then the others, each as they lie in the operand; ``last``, if there is one, behind all."""
+    strides = array.strides
+    if len(dims) == 1 and dims[0] == len(strides) - 1 and array.flags.c_contiguous:
+        return [*range(len(strides))]
+    order = sorted(range(len(strides)), key=lambda d: -strides[d])
+    transformed = [d for d in order if d in dims and d != last]
+    return [d for d in order if d not in dims] + transformed + ([] if last is None else [last])
+
+
+def scale_of(norm, count, forward):
+    """The factor of a transform over ``count`` numbers."""
+    if norm == "ortho":
+        return 1 / math.sqrt(count)
+    return 1 / count if (norm == "forward") == forward else 1.0
+
+
+def _along(transform, array, dims, last, *lengths, norm):
+    """``transform(array, *lengths, axes=dims, norm=norm)``, with the result laid out as `layout_of` says."""
+    order = layout_of(array, dims, last)
+    found = transform(array.transpose(order), *lengths, axes=[order.index(d) for d in dims], norm=norm)
+    return np.ascontiguousarray(found).transpose(np.argsort(order))
+
+
 @op("fft_c2c(Tensor self, int[] dim, str norm, bool forward) -> Tensor", names=(), node="FftC2CBackward0")
 class fft_c2c:
-    """The transform (``forward``) or its inverse of a complex or real array in the dimensions ``dim``."""
+    """The transform (``forward``) or its inverse of a complex array in the dimensions ``dim``."""
 
     def forward(self, dim, norm, forward):
-        if len(dim) == 1:
-            transform = np.fft.fft if forward else np.fft.ifft
-            return transform(self, axis=dim[0], norm=norm)
+        if len(dim) == 1 and dim[0] == self.ndim - 1 and self.flags.c_contiguous:
+            return (np.fft.fft if forward else np.fft.ifft)(self, norm=norm)
         if not dim:
             return self.astype(
                 dtypes.from_numpy(self.dtype).to_complex().numpy if self.dtype.kind != "c" else self.dtype
             )
-        return (np.fft.fftn if forward else np.fft.ifftn)(self, axes=dim, norm=norm)
+        return _along(np.fft.fftn if forward else np.fft.ifftn, self, dim, None, norm=norm)
 
     def d_self(grad, dim, norm, forward):
         return functions.fft_c2c(grad, dim, _ADJOINT[norm], not forward)
@@ -39,11 +66,9 @@ class fft_r2c:
     ``dim``."""
 
     def forward(self, dim, norm, onesided):
-        if not onesided:  # of one dimension
-            return np.fft.fft(self, axis=dim[0], norm=norm)
-        if len(dim) == 1:
-            return np.fft.rfft(self, axis=dim[0], norm=norm)
-        return np.fft.rfftn(self, axes=dim, norm=norm)
+        if len(dim) == 1 and dim[0] == self.ndim - 1 and self.flags.c_contiguous:
+            return (np.fft.rfft if onesided else np.fft.fft)(self, norm=norm)
+        return _along(np.fft.rfftn if onesided else np.fft.fftn, self, dim, dim[-1], norm=norm)
 
     def d_self(grad, self, dim, norm, onesided):
         if onesided:
@@ -56,9 +81,10 @@ class fft_c2r:
     """The inverse of `fft_r2c`: a real array, of ``length`` along the last of ``dim``."""
 
     def forward(self, dim, norm, length):
-        if len(dim) == 1:
-            return np.fft.irfft(self, length, axis=dim[0], norm=norm)
-        return np.fft.irfftn(self, [*(self.shape[d] for d in dim[:-1]), length], axes=dim, norm=norm)
+        if len(dim) == 1 and dim[0] == self.ndim - 1 and self.flags.c_contiguous:
+            return np.fft.irfft(self, length, norm=norm)
+        lengths = [*(self.shape[d] for d in dim[:-1]), length]
+        return _along(np.fft.irfftn, self, dim, dim[-1], lengths, norm=norm)
 
     def d_self(grad, dim, norm, length):
         found = functions.fft_r2c(grad, dim, _ADJOINT[norm], True)
@@ -114,13 +140,9 @@ def _check_length(length):
 def _resized(input, dim, length):
     """``input`` cut or filled with zeros to ``length`` along ``dim``."""
     have = input.shape[dim]
-    if have == length:
-        return input
     if have > length:
         return input.narrow(dim, 0, length)
-    shape = list(input.shape)
-    shape[dim] = length - have
-    return functions.cat([input, functions.zeros(shape, dtype=input.dtype)], dim)
+    return input if have == length else functions.pad(input, [0, 0] * (input.ndim - 1 - dim) + [0, length - have])
 
 
 def _dims_and_sizes(input, s, dim):
@@ -158,10 +180,19 @@ def _fitted(input, dims, sizes):
 
 
 def _along_one(input, n, dim):
-    input = _promoted(input)
-    dim = _wrapped(dim, input.ndim)
-    length = input.shape[dim] if n is None else n
-    return _resized(input, dim, _check_length(length)), (dim,)
+    """The input, in a dtype that transforms exist for and of the length asked for, and the dimension as a tuple."""
+    if input.dtype not in _TRANSFORMED:
+        input = _promoted(input)
+    shape = input.shape
+    if not -len(shape) <= dim < len(shape):
+        _wrapped(dim, len(shape))
+    dim %= len(shape)
+    have = shape[dim]
+    if n is None:
+        n = have
+    if n < 1:
+        _check_length(n)
+    return input if n == have else _resized(input, dim, n), (dim,)
 
 
 @composite(names=("fft:fft",), out=True)
