@@ -16,6 +16,7 @@ from .value_types import NUMPY, scalar_of
 
 _COMPLEX = {"f32": np.dtype(np.complex64), "f64": np.dtype(np.complex128)}
 _SCALARS = {dtype: scalar for scalar, dtype in _COMPLEX.items()}
+empty = np.empty
 
 
 class _Plan:
@@ -28,24 +29,37 @@ class _Plan:
         self.shape, self.dtype, self.steps = tuple(shape), dtype, []
         self.axes = None if list(order) == [*range(len(order))] else tuple(int(a) for a in np.argsort(order))
 
-    def run(self, array):
-        out = np.empty(self.shape, self.dtype)
-        for step in self.steps:
-            step(array, out)
-            array = out
-        return out if self.axes is None else out.transpose(self.axes)
+    def function(self):
+        """What computes the transform of an array."""
+        shape, dtype, axes = self.shape, self.dtype, self.axes
+        first, *others = self.steps
+
+        def run_one(array):
+            out = empty(shape, dtype)
+            first(array, out)
+            return out
+
+        def run_all(array):
+            out = run_one(array)
+            for step in others:
+                step(out, out)
+            return out if axes is None else out.transpose(axes)
+
+        return run_all if others or axes else run_one
 
 
 def _planned(make, array, *arguments):
-    """What ``make`` plans for an array of this layout; NotImplemented where it gives None."""
-    key = make, array.shape, array.strides, array.dtype, *arguments
-    plan = tables.planned.get(key)
-    if plan is None:
+    """The result of what ``make`` plans for an array of this layout; NotImplemented where it gives None."""
+    key = make, array.shape, array.strides, array.dtype, arguments
+    run = tables.planned.get(key)
+    if run is None:
         plan = make(array, *arguments) if array.size and array.dtype.isnative else None
-        tables.planned[key] = plan = plan or NotImplemented
-    if plan is NotImplemented or not array.flags.aligned:
-        return NotImplemented
-    return plan.run(array)
+        run = tables.planned[key] = _declined if plan is None else plan.function()
+    return run(array) if array.flags.aligned else NotImplemented
+
+
+def _declined(array):
+    return NotImplemented
 
 
 @kernel_for("fft_c2c")
@@ -60,11 +74,7 @@ def fft_r2c(self, dim, norm, onesided):
 
 @kernel_for("fft_c2r")
 def fft_c2r(self, dim, norm, length):
-    if len(dim) > 1 and length > 1:
-        self = fft_c2c(self, dim[:-1], norm, False)
-        if self is NotImplemented:
-            return self
-    return _planned(_plan_c2r, self, tuple(dim[-1:]), norm, length)
+    return _planned(_plan_c2r, self, tuple(dim), norm, length)
 
 
 # ---------------------------------------------------------------- layouts
@@ -139,7 +149,7 @@ def _copy(source, target):
 
 
 def _axis_step(shape, axis, scalar, inverse, scale):
-    """The step over another axis of the result, in place."""
+    """The step over another axis of the result, from what lies as it does, or in place."""
     length, inner = shape[axis], math.prod(shape[axis + 1 :])
     outer = math.prod(shape[:axis])
     if fourier_rows.takes_columns(length, inner, scalar):
@@ -148,11 +158,11 @@ def _axis_step(shape, axis, scalar, inverse, scale):
     run = _row_step(length, outer * inner, scalar, 2 * length, inverse, scale, lambda x: x)
 
     def through_rows(x, out):
-        view = np.moveaxis(out, axis, -1)
+        view = np.moveaxis(x, axis, -1)
         turned = np.empty(view.shape, view.dtype)
         _copy(view, turned)
         run(turned, turned)
-        _copy(turned, view)
+        _copy(turned, np.moveaxis(out, axis, -1))
 
     return through_rows
 
@@ -215,28 +225,55 @@ def _plan_r2c(array, dims, norm, onesided):
 
 def _plan_c2r(array, dims, norm, length):
     scalar = _SCALARS.get(array.dtype)
-    if scalar is None or length < 2:
+    last, others = dims[-1], dims[:-1]
+    if scalar is None or length < 2 or min([array.shape[d] for d in others], default=2) < 2:
         return None
-    order = layout_of(array, dims, dims[0])
-    shape = [array.shape[d] for d in order]
-    count, half = array.size // shape[-1], length // 2
-    plan = _Plan([*shape[:-1], length], NUMPY[scalar], order)
-    scale = scale_of(norm, length, False)
+    # As if the other axes were transformed first, by a transform of their own.
+    order = [d for d in layout_of(array, others or dims, None) if d != last] + [last]
+    spectra = [array.shape[d] for d in order]
+    plan = _Plan([*spectra[:-1], length], NUMPY[scalar], order)
+    scale = scale_of(norm, math.prod([array.shape[d] for d in others]) * length, False)
+    through = _Plan(spectra, array.dtype, order)
+    _add_axes(through, order, [d for d in reversed(order) if d in others], scalar, True, 1.0)
+    finish = _spectra_step(array, order, plan.shape, scalar, scale, bool(others))
+    if not others:
+        plan.steps.append(finish)
+        return plan
+
+    def after_the_others(x, out):
+        x, space = x.transpose(order), np.empty(spectra, x.dtype)
+        if not x.flags.c_contiguous:
+            _copy(x, space)
+            x = space
+        for step in through.steps:
+            step(x, space)
+            x = space
+        finish(space, out)
+
+    plan.steps.append(after_the_others)
+    return plan
+
+
+def _spectra_step(array, order, shape, scalar, scale, ordered):
+    """The step from halves of spectra to real numbers of ``shape``; ``ordered``: they lie in that order, else as in the array."""
+    length, half = shape[-1], shape[-1] // 2
+    spectra = [array.shape[d] for d in order]
+    count = math.prod(spectra[:-1])
+    axes = [*range(len(order))] if ordered else order
     if length % 2 == 0 and fourier_rows.smooth(half):
         _, strides = _in_order(array, order, NUMPY[scalar].itemsize)
-        lies = _lies_in_rows(shape, strides, 2)
-        half_row = _uniform(shape[:-1], strides[:-1]) if lies else 2 * shape[-1]
+        lies = ordered or _lies_in_rows(spectra, strides, 2)
+        half_row = 2 * spectra[-1] if ordered or not lies else _uniform(spectra[:-1], strides[:-1])
         run = fourier_rows.rows(half, count, scalar, length, length, True, 2 * scale, "backward", half_row)
         if lies:
-            plan.steps.append(lambda x, out: run(out, out, x))
-        else:
-            plan.steps.append(lambda x, out: run(out, out, np.ascontiguousarray(x.transpose(order))))
-        return plan
+            return lambda x, out: run(out, out, x)
+        return lambda x, out: run(out, out, np.ascontiguousarray(x.transpose(axes)))
     run = _row_step(length, count, scalar, 2 * length, True, scale, lambda x: x)
+    kept = min(spectra[-1], half + 1)
 
     def by_whole_spectra(x, out):
-        whole, x = np.empty(out.shape, x.dtype), x.transpose(order)
-        whole[..., : shape[-1]] = x
+        whole, x = np.empty(shape, x.dtype), x.transpose(axes)
+        whole[..., :kept] = x[..., :kept]
         whole[..., 0].imag = 0
         if length % 2 == 0:
             whole[..., half].imag = 0
@@ -244,5 +281,4 @@ def _plan_c2r(array, dims, norm, length):
         run(whole, whole)
         np.copyto(out, whole.real)
 
-    plan.steps.append(by_whole_spectra)
-    return plan
+    return by_whole_spectra
