@@ -1,5 +1,7 @@
 """Views of parts: select, slice, narrow, diagonal, unfold; and writes of a part into a copy of the whole."""
 
+import numpy as np
+
 from ..base.arrays import element_strides
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
@@ -176,10 +178,17 @@ class unfold_gradient:
         if 0 < size <= step:
             return _in_zeros(self, shape, "unfold_dim", dim, size, step)
         found = filled(shape, 0, self.dtype)
-        for position in range(size):
-            part = (slice(None),) * dim + (slice(position, position + (windows - 1) * step + 1, step),)
-            if windows:
-                found[part] += self[..., position]
+        if not windows:
+            return found
+        # Stretches of windows that do not overlap, added in one call: the window's first ``step`` places, the next, ...
+        values = np.moveaxis(self, -1, dim + 1)
+        strides = element_strides(found)
+        apart = (*strides[:dim], step * strides[dim], *strides[dim:])
+        before = (slice(None),) * (dim + 1)
+        for first in range(0, size, step):
+            places = (*shape[:dim], windows, min(step, size - first), *shape[dim + 1 :])
+            part = window(found, places, apart, first * strides[dim])
+            part += values[(*before, slice(first, first + step))]
         return found
 
     def d_self(grad, dimension, size, step):
