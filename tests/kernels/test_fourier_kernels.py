@@ -14,7 +14,7 @@ if host() is not None:
 
 REALS = {"c8": np.float32, "c16": np.float64}
 BOUNDS = {"c8": 4e-7, "c16": 1.5e-15}  # of the largest number
-LENGTHS = [2, 3, 4, 5, 7, 8, 11, 13, 16, 30, 31, 64, 77, 105, 128, 240, 512, 1000, 1009, 1536, 4096, 5040]
+LENGTHS = [2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 30, 31, 64, 77, 105, 127, 128, 240, 437, 512, 1000, 1009, 1536, 4096, 5040]
 
 
 def numbers(shape, dtype, seed=0):
@@ -116,6 +116,7 @@ def test_what_numpy_computes():
     assert fourier.fft_c2c(numbers((4, 4), "c8"), (), "backward", True) is NotImplemented
     assert fourier.fft_r2c(numbers((4, 1), "f4"), (1,), "backward", True) is NotImplemented
     assert fourier.fft_c2r(numbers((4, 1), "c8"), (1,), "backward", 1) is NotImplemented
+    assert fourier.fft_c2r(numbers((4, 5), "c8"), (1,), "backward", 10) is NotImplemented
 
 
 def test_tables_are_forgotten_when_they_are_many(monkeypatch):
@@ -166,7 +167,14 @@ def parts(argument):
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 @pytest.mark.parametrize(
     ("shape", "axes", "length"),
-    [((5, 6), (1,), 10), ((1, 36), (1,), 70), ((3, 48), (1,), 94), ((2, 7, 6), (1,), 12), ((2, 12, 5), (1, 2), 8)],
+    [
+        ((5, 6), (1,), 10),
+        ((1, 36), (1,), 70),
+        ((3, 48), (1,), 94),
+        ((2, 7, 6), (1,), 12),
+        ((2, 17), (1,), 32),
+        ((2, 12, 5), (1, 2), 8),
+    ],
 )
 def test_the_interpreter_agrees_and_stays_within_bounds(monkeypatch, shape, axes, length, dtype):
     monkeypatch.setattr(fourier_rows, "compiled", Interpreted)

@@ -228,6 +228,8 @@ def _plan_c2r(array, dims, norm, length):
     last, others = dims[-1], dims[:-1]
     if scalar is None or length < 2 or min([array.shape[d] for d in others], default=2) < 2:
         return None
+    if array.shape[last] <= length // 2:
+        return None
     # As if the other axes were transformed first, by a transform of their own.
     order = [d for d in layout_of(array, others or dims, None) if d != last] + [last]
     spectra = [array.shape[d] for d in order]
@@ -269,11 +271,10 @@ def _spectra_step(array, order, shape, scalar, scale, ordered):
             return lambda x, out: run(out, out, x)
         return lambda x, out: run(out, out, np.ascontiguousarray(x.transpose(axes)))
     run = _row_step(length, count, scalar, 2 * length, True, scale, lambda x: x)
-    kept = min(spectra[-1], half + 1)
 
     def by_whole_spectra(x, out):
         whole, x = np.empty(shape, x.dtype), x.transpose(axes)
-        whole[..., :kept] = x[..., :kept]
+        whole[..., : half + 1] = x[..., : half + 1]
         whole[..., 0].imag = 0
         if length % 2 == 0:
             whole[..., half].imag = 0

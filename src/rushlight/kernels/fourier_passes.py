@@ -19,6 +19,8 @@ from .value_types import pointer
 
 EVEN = (8, 4, 2)
 ODD = (3, 5, 7, 11, 13)
+ANY = 0  # stands for larger primes, which one function transforms in loops
+LARGEST = 127  # of them
 
 
 def roots(numbers, length):
@@ -57,6 +59,76 @@ def pass_function(scalar, lanes, radix):
             builder.offset(first, step),
             builder.offset(out, step * radix),
             builder.offset(factors, 2 * (radix - 1)),
+        ]
+    return builder.function
+
+
+def any_function(scalar, lanes):
+    """Function ``(source, target, twiddles, m, s, radix)``: a stage of any odd radix, which leaves nothing of its source.
+
+    As `_odd`, two coefficients at a time; the factors begin with its cosines and sines, row by row.
+    """
+    kinds = [("source", pointer(scalar)), ("target", pointer(scalar)), ("twiddles", pointer(scalar))]
+    builder = Builder("radix_any", [*kinds, ("m", "i64"), ("s", "i64"), ("radix", "i64")])
+    source, target, twiddles, m, s, radix = builder.parameters
+    item, half = 2 * lanes, radix // 2
+    apart, step = m * s * item, s * item
+    zero = builder.constant(0, source.type.element.with_lanes(lanes))
+
+    def item_at(place):
+        return builder.load(place, 0, lanes), builder.load(place, lanes, lanes)
+
+    def store(value, place):
+        builder.store(value[0], place)
+        builder.store(value[1], place, lanes)
+
+    def coefficient(first, out, factors, k, sums):
+        (x, y), (u, v) = sums
+        for value, place in (((x + v, y - u), k), ((x - v, y + u), radix - k)):
+            turn = [builder.splat(builder.load(factors, place * 2 - 2 + part), lanes) for part in (0, 1)]
+            store(turned(builder, value, turn), builder.offset(out, place * step))
+
+    def weighted(first, beginning, rows):
+        """For each row of weights the sums over the pairs: of sums by cosines, of differences by sines."""
+        start = [*beginning, zero, zero] * len(rows)
+        with builder.loop(0, half, 1, [*start, first, builder.offset(first, apart * radix)]) as pair:
+            *totals, low, high = pair.carry
+            low, high = builder.offset(low, apart), builder.offset(high, -apart)
+            parts = [*item_at(low), *item_at(high)]
+            weights = [builder.load(row, pair.index * 2 + which) for row in rows for which in (0, 0, 1, 1)]
+            found = [
+                builder.fma(part, builder.splat(weight, lanes), total)
+                for part, weight, total in zip(parts * len(rows), weights, totals)
+            ]
+            pair.carry = [*found, low, high]
+        sums = pair.results
+        return [(sums[4 * i : 4 * i + 2], sums[4 * i + 2 : 4 * i + 4]) for i in range(len(rows))]
+
+    def transform(first, out, factors):
+        beginning = item_at(first)
+        with builder.loop(0, half, 1, [*beginning, first, builder.offset(first, apart * radix)]) as pair:
+            *total, low, high = pair.carry
+            low, high = builder.offset(low, apart), builder.offset(high, -apart)
+            values = item_at(low), item_at(high)
+            each = _sum(*values)
+            store(each, low)
+            store(_difference(*values), high)
+            pair.carry = [*_sum(total, each), low, high]
+        store(pair.results[:2], out)
+        with builder.loop(1, half + 1, 2) as k:
+            both = k.index, builder.minimum(k.index + 1, half)  # the last one of an odd number twice
+            rows = [builder.offset(twiddles, (each - 1) * half * 2) for each in both]
+            for each, sums in zip(both, weighted(first, beginning, rows)):
+                coefficient(first, out, factors, each, sums)
+
+    with builder.loop(0, m, 1, [source, target, builder.offset(twiddles, half * half * 2)]) as p:
+        first, out, factors = p.carry
+        with builder.loop(0, step, item) as q:
+            transform(builder.offset(first, q.index), builder.offset(out, q.index), factors)
+        p.carry = [
+            builder.offset(first, step),
+            builder.offset(out, step * radix),
+            builder.offset(factors, (radix - 1) * 2),
         ]
     return builder.function
 

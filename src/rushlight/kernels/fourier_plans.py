@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .fourier_passes import EVEN, ODD, roots
+from .fourier_passes import ANY, EVEN, LARGEST, ODD, roots
 from .plans import Plans
 
 _STEP = 1 << 18  # factors that are computed at once
@@ -52,7 +52,7 @@ tables = Tables()
 def radices_of(length):
     """The radices of a length's stages, or None where it has other prime factors than those."""
     found = []
-    for radix in ODD:
+    for radix in (*ODD, *range(max(ODD) + 2, LARGEST + 1, 2)):
         while length % radix == 0:
             found.append(radix)
             length //= radix
@@ -72,11 +72,15 @@ def stages_of(length, scalar):
         m //= radix
         rows.append((radix, m, s, first))
         turns = roots(np.arange(m)[:, None] * np.arange(1, radix), radix * m)
+        if radix > max(ODD):
+            half = np.arange(1, radix // 2 + 1)
+            factors.append(roots(half[:, None] * half, radix).conj().reshape(-1).view(np.float64))
+            first += factors[-1].size
         factors.append(turns.reshape(-1).view(np.float64))
         first += factors[-1].size
         s *= radix
     found = np.concatenate(factors).astype(scalar)
-    return Stages(np.array(rows, np.int64), found, frozenset(row[0] for row in rows))
+    return Stages(np.array(rows, np.int64), found, frozenset(row[0] if row[0] <= max(ODD) else ANY for row in rows))
 
 
 def between_of(n1, n2, lanes, scalar, inverse):
@@ -112,7 +116,7 @@ def _cost(length, item_bytes):
     """What a block of so many items takes, in visits of an item."""
     size = length * item_bytes
     slower = 1 if size <= _FIRST_CACHE else 1.4 if size <= _SECOND_CACHE else 2.5
-    return length * slower * (2.5 + sum(1 if radix > 3 else 0.6 for radix in radices_of(length)))
+    return length * slower * (2.5 + sum(max(1, radix / 8) if radix > 3 else 0.6 for radix in radices_of(length)))
 
 
 def best_cut(length, lanes, item_bytes):

@@ -12,7 +12,7 @@ and stored transposed; then the columns of that, which gives the result in its o
 from __future__ import annotations
 
 from .builder import Builder
-from .fourier_passes import pass_function, turned
+from .fourier_passes import ANY, ODD, any_function, pass_function, turned
 from .program import Program
 from .value_types import pointer
 
@@ -65,8 +65,9 @@ class _Block:
             source, target = stage.carry
             radix, m, s, first = (builder.load(self.stages, stage.index * 4 + part) for part in range(4))
             for each, function in self.passes.items():
-                with builder.when(radix.equals(each)):
-                    builder.call(function, source, target, builder.offset(self.twiddles, first), m, s)
+                rest = (radix,) if each == ANY else ()
+                with builder.when(radix > max(ODD) if each == ANY else radix.equals(each)):
+                    builder.call(function, source, target, builder.offset(self.twiddles, first), m, s, *rest)
             stage.carry = [target, source]
         return stage.results[0]
 
@@ -245,7 +246,10 @@ class _Entry:
         named = {
             given: value for (given, _), value in zip(parameters + _sizes(*sizes, "scale"), self.builder.parameters)
         }
-        self.passes = {radix: pass_function(scalar, lanes, radix) for radix in radices}
+        self.passes = {
+            radix: any_function(scalar, lanes) if radix == ANY else pass_function(scalar, lanes, radix)
+            for radix in radices
+        }
         self.functions = [*self.passes.values()]
         halves = halves_function(scalar, lanes, real == "forward") if real else None
         self.functions += [halves] if real else []
