@@ -13,7 +13,7 @@ if host() is not None:
     from rushlight.kernels.fourier_programs import ROWS, fourier_blocks
 
 REALS = {"c8": np.float32, "c16": np.float64}
-BOUNDS = {"c8": 4e-7, "c16": 1.5e-15}  # of the largest number
+BOUNDS = {"c8": 4e-7, "c16": 3e-15}  # of the largest number
 LENGTHS = [2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 30, 31, 64, 77, 105, 127, 128, 240, 437, 512, 1000, 1009, 1536, 4096, 5040]
 
 
