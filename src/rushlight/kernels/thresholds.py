@@ -95,10 +95,10 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     },
     # 3 x 8 x 8 sampled as often: 3 us against 90, gradients 4 against 80; 16 of 3 x 224 x 224: 1.4 ms against 39.
     "grid_sampling": dict.fromkeys(("grid_samples", "grid_samples_input_gradient", "grid_samples_grid_gradient"), 64),
-    # One launch for all parameters; small ones lie in a bundle (optim/bundle.py), one call of NumPy's functions for all of
-    # them, until it has taken so many steps that loading a kernel pays: a launch takes 1 us, an Adam step in NumPy 12.
     # 8 numbers: 1.2 us against 3.4 (NumPy makes ten Python calls), 1,024: 2 against 9, 1,000,000: 1.4 ms against 15.
     "fourier": dict.fromkeys(("fft_c2c", "fft_r2c", "fft_c2r"), 2),
+    # One launch for all parameters; small ones lie in a bundle (optim/bundle.py), one call of NumPy's functions for all of
+    # them, until it has taken so many steps that loading a kernel pays: a launch takes 1 us, an Adam step in NumPy 12.
     "optimizer": {"optimizer_step_": 4096, "add_scaled_": 4096},
     # Casts and filled masks are 3 to 40 times as fast (16,384 elements to half: 3 us against 44, transposed: 6 against 10);
     # plain clones win with several threads only, and small ones are declined. zero_ of 100,000: 3.7 us against 7.6.
