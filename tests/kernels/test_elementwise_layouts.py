@@ -37,6 +37,8 @@ LAYOUTS = {
     "transposed": lambda: (values((33, 50)), values((50, 33)).T),
     "both transposed": lambda: (values((50, 33)).T, values((50, 33), seed=1).T),
     "every third column": lambda: (values((20, 120))[:, ::3], values((20, 40))),
+    "every second and fourth number, to the last": lambda: (values((7, 90))[:, 1::2], values(180)[3::4]),
+    "every third of one row, to the last": lambda: (values(3 * 67)[2::3], values(67)),
     "backwards": lambda: (values((20, 40))[::-1, ::-1], values((20, 40))),
     "permuted": lambda: (values((4, 5, 6, 7)).transpose(0, 3, 1, 2), values((4, 7, 5, 6))),
     "channels": lambda: (values((4, 7, 5, 6)), values((7, 1, 1))),
@@ -124,6 +126,20 @@ def test_transposed_and_strided_copies(dtype):
         target = np.zeros((*view.shape[:-1], 2 * view.shape[-1]), dtype)[..., ::2]
         elementwise.copy(view, out=target)
         np.testing.assert_array_equal(target, view)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, np.dtype(np.complex64)], ids=str)
+@pytest.mark.parametrize("step", [2, 3, 4])
+def test_copies_of_near_elements(dtype, step):
+    for count in (1, 15, 16, 17, 63, 64, 65, 130):
+        array = values(step * count, dtype)
+        np.testing.assert_array_equal(elementwise.copy(array[step - 1 :: step]), array[step - 1 :: step])
+
+
+def test_copies_keep_every_bit():
+    patterns = np.arange(1 << 16, dtype=np.uint16)
+    for dtype in (np.dtype(np.float16), BFLOAT16):
+        np.testing.assert_array_equal(elementwise.copy(patterns.view(dtype)).view(np.uint16), patterns)
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d != np.uint64], ids=str)

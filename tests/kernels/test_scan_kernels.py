@@ -38,6 +38,16 @@ def test_floats(name, shape, dim, dtype):
     np.testing.assert_allclose(found.astype(float), expected, rtol=TOLERANCES[dtype] * (8 if name == "cumprod" else 1))
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "logcumsumexp", "cummax_pair"])
+def test_arrays_with_gaps(name):
+    whole = np.random.default_rng(0).standard_normal((40, 60)).astype(np.float32)
+    options = (None,) if name in ("cumsum", "cumprod") else ()
+    for view in (whole.T, whole[::2, 1::3], whole[:, 7], whole[::-1]):
+        found, expected = (getattr(scan, name)(array, 0, *options) for array in (view, np.ascontiguousarray(view)))
+        np.testing.assert_array_equal(found, expected)
+    assert getattr(scan, name)(np.broadcast_to(whole[0], (9, 60)), 0, *options) is NotImplemented
+
+
 @pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int32, np.int64])
 @pytest.mark.parametrize(("shape", "dim"), SHAPES)
 def test_integers(shape, dim, dtype):
@@ -103,7 +113,7 @@ def test_special_values():
 
 def test_what_is_declined():
     array = np.ones((4, 6), np.float32)
-    assert scan.cumsum(array.T, 0, None) is NotImplemented
+    assert scan.cumsum(np.broadcast_to(array[0], (4, 6)), 0, None) is NotImplemented
     assert scan.cumsum(array[:0], 0, None) is NotImplemented
     assert scan.cumsum(array, 0, rushlight.float64) is NotImplemented
     assert scan.cumsum(np.ones((), np.float32), 0, None) is NotImplemented

@@ -97,9 +97,11 @@ class Entry:
             plan = self.plans[key] = elementwise_plan.make(arrays, out)
         if plan is None:
             return NotImplemented
-        kernel = self.strided_kernels.get(plan.kinds) or self._compile_strided(plan.kinds)
         if out is None:
             out = plan.empty(self.dtype)
+        if plan.flat:
+            return self.run_flat(arguments, out)
+        kernel = self.strided_kernels.get(plan.kinds) or self._compile_strided(plan.kinds)
         run = kernel.alone if plan.size < self.threshold else kernel.threaded
         run(*arguments, out, *plan.arguments, *self.numbers)
         return out
@@ -270,6 +272,10 @@ def fused(formula, arrays, out=None):
 # ---------------------------------------------------------------- copies
 
 _copies = {}  # (dtype, dtype) -> Entry, or None
+_WORDS = {
+    2: np.dtype(np.uint16),
+    8: np.dtype(np.uint64),
+}  # as what half precision and complex64 are moved, by their size
 
 
 def _same(m, x):
@@ -282,6 +288,9 @@ def copy(array, dtype=None, out=None):
     Floating-point numbers become integers as in C. NotImplemented for dtypes or strides without a kernel.
     """
     dtype = out.dtype if out is not None else dtype or array.dtype
+    if array.dtype == dtype and (is_half(dtype) or dtype.char == "F") and array.dtype.isnative and array.ndim:
+        found = copy(array.view(_WORDS[dtype.itemsize]), out=None if out is None else out.view(_WORDS[dtype.itemsize]))
+        return found if found is NotImplemented else found.view(dtype) if out is None else out
     key = array.dtype, dtype, array.ndim == 0
     if key not in _copies:
         entry = made("copy", _same, [array], (), dtype, dtype, [True]) if array.dtype.isnative else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .elementwise_programs import DENSE, FIXED, REVERSED, SPACED
+from .elementwise_programs import DENSE, FIXED, NEAR, REVERSED, SPACED
 
-_KINDS = {0: FIXED, 1: DENSE, -1: REVERSED}  # of strides along the columns
+_KINDS = {0: FIXED, 1: DENSE, -1: REVERSED, **NEAR}  # of strides along the columns
 _TILE = 16384  # elements of a tile that goes row by row
 _SPACED_ROWS, _SPACED_COLUMNS = 64, 256  # of a tile with gathers: its cache lines stay in the first-level cache
 _SHORT, _LONG = 4, 8  # columns that are no row worth a loop, beside so many times as many rows
@@ -17,17 +17,18 @@ class Plan:
     """How operands of certain shapes and strides are computed: see `elementwise_programs.strided`.
 
     ``kinds`` choose the program, ``arguments`` are its extents (the layout array first), ``shape`` is the result's, and
-    ``order`` of its dimensions in memory, outermost first (None where that is 0, 1, 2, ...).
+    ``order`` of its dimensions in memory, outermost first (None where that is 0, 1, 2, ...); then an array of the ``laid``
+    shape, with its axes in the order ``back``, is the result. Where all arrays are the same
+    stretch of memory in the same order, the plan is ``flat``: `elementwise_programs.flat` computes them too.
     """
 
-    __slots__ = ("arguments", "kinds", "order", "shape", "size")
+    __slots__ = ("arguments", "back", "flat", "kinds", "laid", "order", "shape", "size")
 
     def empty(self, dtype):
         """An array for the result."""
         if self.order is None:
             return np.empty(self.shape, dtype)
-        laid = np.empty([self.shape[axis] for axis in self.order], dtype)
-        return laid.transpose(np.argsort(self.order))
+        return np.empty(self.laid, dtype).transpose(self.back)
 
 
 def result_order(arrays, shape):
@@ -98,6 +99,9 @@ def make(arrays, out=None):
     if plan.size == 0:
         return None
     plan.order = result_order(arrays, plan.shape) if out is None else None
+    if plan.order is not None:
+        plan.laid = tuple([plan.shape[axis] for axis in plan.order])
+        plan.back = tuple([plan.order.index(axis) for axis in range(len(plan.order))])
     strides = [_steps(a, plan.shape) for a in (*arrays, plan.empty(np.int8) if out is None else out)]
     if any(s is None for s in strides):
         return None
@@ -105,8 +109,9 @@ def make(arrays, out=None):
     kinds = [_KINDS.get(step, SPACED) for step in dimensions[-1][1]]
     if kinds[-1] == FIXED:
         kinds[-1] = DENSE  # one column
-    elif kinds[-1] == REVERSED:
+    elif kinds[-1] != DENSE:
         kinds[-1] = SPACED
+    plan.flat = len(dimensions) == 1 and all(kind == DENSE for kind in kinds)
     dimensions = _rows_of(dimensions, kinds)
     if len(dimensions) == 1:
         dimensions.insert(0, (1, [0] * len(strides)))

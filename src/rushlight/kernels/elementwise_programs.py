@@ -7,8 +7,10 @@ from .program import Program
 from .trace import Emission
 from .value_types import vector
 
-# How a strided operand lies along the columns (see `strided`).
+# How a strided operand lies along the columns (see `strided`): with stride 0, 1, -1, a small one that is known, or any.
 FIXED, DENSE, REVERSED, SPACED = "fixed", "dense", "reversed", "spaced"
+NEAR = {2: "every second", 3: "every third", 4: "every fourth"}
+_APART = {kind: stride for stride, kind in NEAR.items()}
 
 
 class Signature:
@@ -139,8 +141,8 @@ def strided(signature, kinds, lanes):
 
     It works in tiles of ``row_block`` by ``column_block``, ``share`` tiles a chunk. ``layout`` (i64*) holds the lengths
     of the ``outer`` dimensions, then for each array and for the result its strides in elements: along the outer
-    dimensions, rows and columns. ``kinds`` says for each of them whether its stride along the columns is 0, 1, -1 or any;
-    where the result's is neither 0 nor 1, ``lanes`` must be 1.
+    dimensions, rows and columns. ``kinds`` says for each of them what its stride along the columns is; where the result's
+    is neither 0 nor 1, ``lanes`` must be 1.
 
     A tile goes row by row, unless an operand is spaced: then it goes by columns of one vector's width, so that the
     cache lines that a gather touches serve the next rows too.
@@ -207,8 +209,9 @@ class _Tile:
         if self.steps:
 
             def by_columns(column, mask, carry):
+                left = None if mask is None else width - column
                 with builder.loop(0, height) as row:
-                    self._vector(self._row(places, row.index), column, mask, {})
+                    self._vector(self._row(places, row.index), column, mask, left, {})
 
             builder.for_lanes(0, width, lanes, by_columns)
             return
@@ -218,10 +221,10 @@ class _Tile:
             places = self._row(places, row.index)
             fixed = {k: self._fixed(places[k]) for k, kind in enumerate(self.kinds[:-1]) if kind == FIXED}
             with builder.loop(0, whole, lanes) as loop:
-                self._vector(places, loop.index, None, fixed)
+                self._vector(places, loop.index, None, None, fixed)
             if mask is not None:
                 with builder.when(whole < width):
-                    self._vector(places, whole, mask, fixed)
+                    self._vector(places, whole, mask, width - whole, fixed)
 
     def _row(self, places, row):
         return [self.builder.offset(place, row * stride) for place, stride in zip(places, self.row_strides)]
@@ -232,8 +235,24 @@ class _Tile:
     def _turned(self, vector):
         return self.builder.shuffle(vector, vector, range(self.lanes - 1, -1, -1))
 
-    def _vector(self, places, column, mask, fixed):
-        """One vector of results at ``column`` of a row."""
+    def _near(self, place, column, apart, left):
+        """Elements so few places ``apart`` that what lies between them is read too, in less time than it takes to gather:
+        whole vectors, the last one ending with the last element wanted, and of each a shuffle picks its own. Only
+        ``left`` of them are wanted, where that is given."""
+        builder, lanes, found = self.builder, self.lanes, None
+        for number in range(apart):
+            mine = range(-(-number * lanes // apart), -(-(number + 1) * lanes // apart))
+            if not mine:
+                continue
+            start = min(number * lanes, apart * (lanes - 1) + 1 - lanes)
+            mask = None if left is None else builder.first_lanes((left - 1) * apart + 1 - start, lanes)
+            loaded = builder.load(place, column * apart + start, lanes, mask)
+            picked = [lanes + lane * apart - start if lane in mine else lane for lane in range(lanes)]
+            found = builder.shuffle(loaded if found is None else found, loaded, picked)
+        return found
+
+    def _vector(self, places, column, mask, left, fixed):
+        """One vector of results at ``column`` of a row; ``left`` of them, where there is a mask."""
         builder, lanes, loaded = self.builder, self.lanes, {}
         for k, (position, _) in enumerate(self.body.pointers):
             kind = self.kinds[k]
@@ -243,6 +262,8 @@ class _Tile:
                 value = builder.load(places[k], column, lanes, mask)
             elif lanes == 1:
                 value = builder.load(places[k], column * self.column_strides[k])
+            elif kind in _APART:
+                value = self._near(places[k], column, _APART[kind], left)
             elif kind == REVERSED:
                 turned = None if mask is None else self._turned(mask)
                 value = self._turned(builder.load(places[k], 1 - lanes - column, lanes, turned))

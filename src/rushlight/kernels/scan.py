@@ -17,7 +17,7 @@ from .host import host
 from .kernel import compiled
 from .plans import Plans
 from .program import Program
-from .reduce import is_plain
+from .reduce import is_plain, undivided
 from .reduce_programs import PART, ceiling, chunked
 from .routing import kernel_for
 from .value_types import NUMPY, pointer, scalar_of, vector
@@ -264,11 +264,15 @@ def _prepared(name, array, dim, kind):
 
 
 def _call_for(name, array, dim, kind):
+    """(kernel's call, sizes, the array without gaps), or False where no program fits."""
     key = (name, array.shape, array.dtype, dim)
     found = _calls.get(key)
     if found is None:
         found = _calls[key] = _prepared(name, array, dim, kind)
-    return found if is_plain(array) else False
+    if found is False:
+        return found
+    dense = array if is_plain(array) else undivided(array)
+    return False if dense is NotImplemented else (*found, dense)
 
 
 def _scan(name, array, dim, dtype):
@@ -278,7 +282,7 @@ def _scan(name, array, dim, dtype):
     found = _call_for(name, array, dim, kind)
     if found is False:
         return NotImplemented
-    run, sizes = found
+    run, sizes, array = found
     out = np.empty(array.shape, kind)
     run(array, out, *sizes)
     return out
@@ -304,7 +308,7 @@ def _extremes(name, array, dim):
     found = _call_for(name, source, dim, source.dtype)
     if found is False:
         return NotImplemented
-    run, sizes = found
+    run, sizes, source = found
     values, places = np.empty_like(source), np.empty(source.shape, np.int64)
     run(source, values, places, *sizes)
     return values.view(array.dtype), places
