@@ -42,10 +42,9 @@ def test_floats(name, shape, dim, dtype):
 def test_arrays_with_gaps(name):
     whole = np.random.default_rng(0).standard_normal((40, 60)).astype(np.float32)
     options = (None,) if name in ("cumsum", "cumprod") else ()
-    for view in (whole.T, whole[::2, 1::3], whole[:, 7], whole[::-1]):
+    for view in (whole.T, whole[::2, 1::3], whole[:, 7], whole[::-1], np.broadcast_to(whole[0], (9, 60))):
         found, expected = (getattr(scan, name)(array, 0, *options) for array in (view, np.ascontiguousarray(view)))
         np.testing.assert_array_equal(found, expected)
-    assert getattr(scan, name)(np.broadcast_to(whole[0], (9, 60)), 0, *options) is NotImplemented
 
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int32, np.int64])
@@ -113,7 +112,6 @@ def test_special_values():
 
 def test_what_is_declined():
     array = np.ones((4, 6), np.float32)
-    assert scan.cumsum(np.broadcast_to(array[0], (4, 6)), 0, None) is NotImplemented
     assert scan.cumsum(array[:0], 0, None) is NotImplemented
     assert scan.cumsum(array, 0, rushlight.float64) is NotImplemented
     assert scan.cumsum(np.ones((), np.float32), 0, None) is NotImplemented

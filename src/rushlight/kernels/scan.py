@@ -12,12 +12,13 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.shapes import wrap_dim
+from ..ops.moving import copied
 from .builder import Builder
 from .host import host
 from .kernel import compiled
 from .plans import Plans
 from .program import Program
-from .reduce import is_plain, undivided
+from .reduce import is_plain
 from .reduce_programs import PART, ceiling, chunked
 from .routing import kernel_for
 from .value_types import NUMPY, pointer, scalar_of, vector
@@ -271,8 +272,8 @@ def _call_for(name, array, dim, kind):
         found = _calls[key] = _prepared(name, array, dim, kind)
     if found is False:
         return found
-    dense = array if is_plain(array) else undivided(array)
-    return False if dense is NotImplemented else (*found, dense)
+    dense = array if is_plain(array) else copied(array)
+    return (*found, dense) if is_plain(dense) else False
 
 
 def _scan(name, array, dim, dtype):

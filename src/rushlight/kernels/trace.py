@@ -111,6 +111,10 @@ class SymbolicMath:
     def where(self, condition, first, second):
         return self.apply("where", condition, first, second)
 
+    def where_any(self, condition, value, otherwise):
+        """``value()`` where the condition holds, skipped where it does for none of the lanes."""
+        raise NotImplementedError
+
     def maximum(self, a, b):
         """The larger one; NaN where either is."""
         return self.apply("max", a, b)
@@ -202,6 +206,10 @@ class Trail(SymbolicMath):
         self._count += 1
         return Element(self, self._count - 1)
 
+    def where_any(self, condition, value, otherwise):
+        otherwise = otherwise if otherwise.__class__ is Element else self.apply("fill", otherwise)
+        return self.apply("where any", condition, value(), otherwise)
+
     def assigned(self, element, other):
         if other.__class__ is Element:
             return other.value
@@ -242,6 +250,15 @@ class Emission(SymbolicMath):
 
     def assigned(self, element, other):
         return other.value if other.__class__ is Element else self.lifted(other, element.value.type)
+
+    def where_any(self, condition, value, otherwise):
+        builder, otherwise = self.builder, self.lifted(otherwise, self.type)
+        found = builder.choose(
+            builder.reduce(condition.value, "or"),
+            lambda: [builder.select(condition.value, self.lifted(value(), self.type), otherwise)],
+            lambda: [otherwise],
+        )
+        return Element(self, found[0])
 
     def lifted(self, operand, type):
         """An operand as a value of ``type``."""

@@ -1,12 +1,28 @@
 """Integrals by the trapezoidal rule."""
 
+from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from .table import composite
 
 
+def _refuse_bools(name, y, x):
+    """Bools are no samples; beside places neither may be bool."""
+    if x is None and y.dtype is dtypes.bool_:
+        raise RuntimeError(
+            hinted(f"{name}: received a bool input for `y`, but bool is not supported", "convert it with .float()")
+        )
+    if x is not None and dtypes.bool_ in (x.dtype, y.dtype):
+        raise RuntimeError(
+            hinted(
+                f"{name}: received a bool input for `x` or `y`, but bool is not supported", "convert it with .float()"
+            )
+        )
+
+
 def _trapezoids(name, y, x, dx, dim):
     """Twice the area between each two neighbouring samples, and the dimension."""
+    _refuse_bools(name, y, x)
     if y.ndim == 0:
         raise IndexError(
             hinted(f"Dimension specified as {dim} but tensor has no dimensions", f"{name} integrates along a dimension")
@@ -47,7 +63,14 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
-    areas, dim = _trapezoids("trapezoid", y, x, _sample_points("trapezoid", x, dx), dim)
+    step = _sample_points("trapezoid", x, dx)
+    if y.ndim and not y.shape[wrap_dim(dim, y.ndim)]:
+        return y.sum(dim, dtype=y.dtype)
+    if (
+        x is None and y.ndim and y.dtype is not dtypes.bool_
+    ):  # each sample but the first and the last belongs to two areas
+        return (y.sum(dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * step
+    areas, dim = _trapezoids("trapezoid", y, x, step, dim)
     return areas.sum(dim) / 2.0
 
 

@@ -18,6 +18,12 @@ def sigmoid(x):
     return np.reciprocal(found, found)
 
 
+def where_any(condition, value, otherwise):
+    """``value()`` where the condition holds, ``otherwise`` elsewhere; kernels compute neither it nor what it needs where the
+    condition holds for none of the elements at hand."""
+    return select(condition, value(), otherwise)
+
+
 class _NumpyMath:
     """NumPy's functions under the names that formulas use; special functions come from `special_math` and `special_gamma`."""
 
@@ -41,7 +47,7 @@ class _NumpyMath:
     erfcx, erfinv = staticmethod(special_math.erfcx), staticmethod(special_math.erfinv)
     ndtri, lgamma = staticmethod(special_math.ndtri), staticmethod(special_gamma.lgamma)
     digamma, trigamma = staticmethod(special_gamma.digamma), staticmethod(special_gamma.trigamma)
-    sigmoid, clamp = staticmethod(sigmoid), staticmethod(bounded)
+    sigmoid, clamp, where_any = staticmethod(sigmoid), staticmethod(bounded), staticmethod(where_any)
 
 
 numpy_math = _NumpyMath()

@@ -179,8 +179,10 @@ class elu:
     numbers = {"alpha": WIDE, "scale": WIDE, "input_scale": WIDE}
 
     def element(m, self, alpha=1, scale=1, input_scale=1):
-        below = m.expm1(m.clamp(self, None, 0) * input_scale) * (alpha * scale)
-        return m.where(self <= 0, below, self * scale)
+        def below():
+            return m.expm1(m.clamp(self, None, 0) * input_scale) * (alpha * scale)
+
+        return m.where_any(self < 0, below, self * scale)
 
     def d_self(grad, self, alpha, scale, input_scale):
         return functions.elu_backward(grad, self, alpha, scale, input_scale)
@@ -208,7 +210,7 @@ class celu:
     numbers = {"alpha": WIDE}
 
     def element(m, self, alpha=1.0):
-        return m.where(self <= 0, m.expm1(m.clamp(self, None, 0) * (1 / alpha)) * alpha, self)
+        return m.where_any(self < 0, lambda: m.expm1(m.clamp(self, None, 0) * (1 / alpha)) * alpha, self)
 
     def d_self(grad, self, alpha):
         return functions.elu_backward(grad, self, alpha, 1, 1 / alpha)

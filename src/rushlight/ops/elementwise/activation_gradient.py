@@ -84,8 +84,10 @@ class elu_backward:
     """The gradient of `elu`, and of `celu`."""
 
     def element(m, gradient, self, alpha, scale, input_scale):
-        below = m.exp(m.clamp(self, None, 0) * input_scale) * (alpha * scale * input_scale)
-        return gradient * m.where(self <= 0, below, scale)
+        def below():
+            return m.exp(m.clamp(self, None, 0) * input_scale) * (alpha * scale * input_scale)
+
+        return gradient * m.where_any(self <= 0, below, scale)
 
 
 @op("leaky_relu_backward(Tensor gradient, Tensor self, Scalar negative_slope) -> Tensor", kind=FUSED, names=())

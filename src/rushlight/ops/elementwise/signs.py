@@ -93,13 +93,15 @@ def _check_step(self, values):
 
 @op("heaviside(Tensor self, Tensor values) -> Tensor", kind=BINARY, inplace=True, node="NotImplemented")
 class heaviside:
-    """0 for negative elements, 1 for positive ones, ``values`` where they are zero."""
+    """1 for positive elements, ``values`` where they are zero, 0 for others."""
 
     check = _check_step
 
     def numpy(self, values):
-        step = np.where(self == 0, values, (self > 0).astype(self.dtype))
-        return np.where(self != self, self, step) if self.dtype.kind == "f" else step
+        return np.where(self == 0, values, (self > 0).astype(self.dtype))
+
+    def element(m, self, values):
+        return m.where(self == 0, values, m.where(self > 0, 1, 0))
 
     d_self = d_values = no_derivative("heaviside")
 

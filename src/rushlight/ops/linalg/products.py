@@ -4,6 +4,7 @@ Vandermonde."""
 import numpy as np
 
 from ...base import dtypes
+from ...base.device import contiguous_format
 from ...base.errors import hinted
 from ...base.shapes import broadcast_shapes, wrap_dim
 from ..table import composite, conj, functions, op
@@ -110,12 +111,12 @@ def vander(x, N=None, increasing=False):
     whole = x.to(dtypes.int64) if x.dtype is dtypes.bool_ else x
     if count == 0:
         return functions.empty((x.shape[0], 0), dtype=whole.dtype)
-    ones = functions.ones((x.shape[0], 1), dtype=functions.result_type(x, 1))
+    ones = functions.ones((1, x.shape[0]), dtype=functions.result_type(x, 1))
     found = ones
-    if count > 1:
-        powers = x.unsqueeze(-1).expand((x.shape[0], count - 1)).cumprod(-1)
-        found = functions.cat([ones.to(powers.dtype), powers], 1)
-    return found if increasing else found.flip(1)
+    if count > 1:  # as rows first, of which each is the one before times x
+        powers = x.expand((count - 1, x.shape[0])).cumprod(0)
+        found = functions.cat([ones.to(powers.dtype), powers])
+    return (found if increasing else found.flip(0)).t().clone(memory_format=contiguous_format)
 
 
 # ---------------------------------------------------------------- chains
