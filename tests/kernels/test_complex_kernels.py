@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight.kernels import complex_numbers, elementwise, joining, reduce
+from rushlight.kernels import complex_functions, complex_numbers, elementwise, joining, reduce
+from rushlight.kernels.compiler import lowered
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
 from rushlight.ops.table import TABLE
@@ -108,3 +109,68 @@ def test_gradients_of_large_products():
     total = (x.detach() * y).sum().item()
     expected = (total / abs(total)) * np.conjugate(y.numpy())
     np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def plain_numbers(count, seed):
+    random = np.random.default_rng(seed)
+    size = np.exp(random.uniform(-9, 2, count))
+    return (size * np.exp(1j * random.uniform(-np.pi, np.pi, count))).astype(np.complex64)
+
+
+def on_numpy(name, arrays):
+    """A function of complex numbers as NumPy computes it in double precision."""
+    x, *others = (array.astype(complex) for array in arrays)
+    formulas = {
+        "reciprocal": lambda: 1 / x,
+        "sgn": lambda: x / abs(x),
+        "rsqrt": lambda: 1 / np.sqrt(x),
+        "sigmoid": lambda: 1 / (1 + np.exp(-x)),
+        "div": lambda: x / others[0],
+        "pow": lambda: x ** others[0],
+        "div_other_backward": lambda: -x * np.conj(others[0] / others[1] / others[1]),
+    }
+    return formulas[name]() if name in formulas else getattr(np, name)(x)
+
+
+def operands(name):
+    return {"div": 2, "pow": 2, "div_other_backward": 3}.get(name, 1)
+
+
+@pytest.mark.parametrize("count", [1, 7, 5000])
+@pytest.mark.parametrize("name", complex_functions.FORMULAS)
+def test_functions(name, count):
+    arrays = [plain_numbers(count, seed) for seed in range(operands(name))]
+    if name == "pow":
+        arrays[1] /= 9
+    found = complex_functions.run(name, arrays, np.empty(count, np.complex64))
+    np.testing.assert_allclose(found, on_numpy(name, arrays), rtol=2e-7)
+
+
+@pytest.mark.parametrize("name", complex_functions.FORMULAS)
+def test_functions_by_the_interpreter(name):
+    arrays = [plain_numbers(11, seed) / 9 for seed in range(operands(name))]
+    found, outside = np.empty(11, np.complex64), np.empty(1, bool)
+    program = lowered(complex_functions.program(name, len(arrays), 4))
+    interpret(program, *(array.view(np.float32) for array in (*arrays, found)), outside, 11)
+    assert not outside.any()
+    np.testing.assert_allclose(found, on_numpy(name, arrays), rtol=3e-7)
+
+
+@pytest.mark.parametrize("name", complex_functions.FORMULAS)
+def test_functions_leave_what_is_special_to_numpy(name):
+    for number in (complex(np.nan, 1), complex(1, np.inf), complex(np.inf, np.nan)):
+        arrays = [plain_numbers(5000, seed) for seed in range(operands(name))]
+        arrays[-1][4321] = number
+        assert complex_functions.run(name, arrays, np.empty(5000, np.complex64)) is NotImplemented
+    doubles = [array.astype(complex) for array in arrays]
+    assert complex_functions.run(name, doubles, np.empty(5000, complex)) is NotImplemented
+
+
+@pytest.mark.parametrize("name", ["log", "reciprocal", "sgn", "sqrt", "exp", "tanh", "sin", "rsqrt"])
+def test_functions_of_zeros(name):
+    x = plain_numbers(5000, 0)
+    x[:4] = 0, complex(-0.0, 0.0), complex(0.0, -0.0), complex(-0.0, -0.0)
+    with np.errstate(all="ignore"):
+        few, many = (getattr(rl, name)(rl.from_numpy(array)).numpy() for array in (x[:4], x))
+    np.testing.assert_array_equal(few.view(np.float32), many[:4].view(np.float32))
+    np.testing.assert_array_equal(np.signbit(few.view(np.float32)), np.signbit(many[:4].view(np.float32)))

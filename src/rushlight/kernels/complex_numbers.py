@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import complex_functions
 from .builder import Builder
 from .host import host
 from .kernel import compiled
@@ -94,7 +95,11 @@ def run(op, arrays, options, dtype, out, run_parts):
         if len(large) == 2:
             return _flat("products", *arrays, out)
         return _flat("multiples", large[0], next(a for a in arrays if not a.ndim), out)
-    return _flat("conjugates", arrays[0], None, out) if op.name in _CONJUGATES else NotImplemented
+    if op.name in _CONJUGATES:
+        return _flat("conjugates", arrays[0], None, out)
+    if len(large) < len(arrays) or any(o is not None for o in options):
+        return NotImplemented
+    return complex_functions.run(op.name, large, out)
 
 
 def _overlap(arrays, out):
