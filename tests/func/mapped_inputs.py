@@ -55,6 +55,8 @@ THROUGH_GRADIENTS = frozenset(
         "gru_sequence_backward",
         "rnn_layer_backward",
         "gru_layer_backward",
+        "lstm_gates_backward",
+        "gru_gates_backward",
     )
 )
 # Where memory, not only values, decides: they are tested with the batch first.

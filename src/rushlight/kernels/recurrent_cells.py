@@ -56,14 +56,17 @@ def _lstm(builder, sums, units):
     candidate = builder.math("tanh", sums[2])
     cell = builder.fma(forget, units.load("cells_before"), enter * candidate)
     units.store(cell, "cells")
-    units.store(leave * builder.math("tanh", cell), "outputs")
+    squashed = builder.math("tanh", cell)
+    units.store(leave * squashed, "outputs")
+    if "squashed" in units:
+        units.store(squashed, "squashed")
     for gate, value in enumerate((enter, forget, candidate, leave)):
         units.store(value, "values", gate)
 
 
 def _lstm_backward(builder, gradient, units):
     enter, forget, candidate, leave = (units.load("values", gate) for gate in range(4))
-    squashed = builder.math("tanh", units.load("cells"))
+    squashed = units.load("squashed") if "squashed" in units else builder.math("tanh", units.load("cells"))
     d_hidden = _with_given(units, gradient, "d_outputs")
     d_cell = units.load("carry") + d_hidden * leave * (1.0 - squashed * squashed)
     d_cell = _with_given(units, d_cell, "d_cells")
@@ -80,7 +83,10 @@ def _gru(builder, sums, units):
     reset, update = (builder.math("sigmoid", sums[gate] + units.load("gates", gate)) for gate in (0, 1))
     candidate = builder.math("tanh", builder.fma(reset, sums[2], units.load("gates", 2)))
     units.store(sums[2], "inner")
-    units.store(builder.fma(units.load("outputs_before") - candidate, update, candidate), "outputs")
+    gap = units.load("outputs_before") - candidate
+    if "gap" in units:
+        units.store(gap, "gap")
+    units.store(builder.fma(gap, update, candidate), "outputs")
     for gate, value in enumerate((reset, update, candidate)):
         units.store(value, "values", gate)
 
@@ -88,7 +94,8 @@ def _gru(builder, sums, units):
 def _gru_backward(builder, gradient, units):
     reset, update, candidate = (units.load("values", gate) for gate in range(3))
     d_hidden = _with_given(units, gradient + units.load("carry"), "d_outputs")
-    d_update = d_hidden * (units.load("outputs_before") - candidate) * (update * (1.0 - update))
+    gap = units.load("gap") if "gap" in units else units.load("outputs_before") - candidate
+    d_update = d_hidden * gap * (update * (1.0 - update))
     d_candidate = d_hidden * (1.0 - update) * (1.0 - candidate * candidate)
     d_reset = d_candidate * units.load("inner") * (reset * (1.0 - reset))
     for name, last in (("d_gates", d_candidate), ("sums", d_candidate * reset)):

@@ -50,6 +50,8 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
         for part, elements in (("layer", 1024), ("sequence", 256))
         for way in ("", "_backward")
     },
+    # 4 samples of 8 units: 2 us against 13, their gradients 2 against 24.
+    "recurrent_steps": dict.fromkeys(("lstm_gates", "lstm_gates_backward", "gru_gates", "gru_gates_backward"), 1),
     # 1,024 rows of 128 added up: 22 us against 445, 20,000 rows of 64: 0.8 ms against 40; rows copied: 5 to 10 % less
     # time than NumPy's on two cores, elements picked along a dimension: a third. Small results are declined.
     "indexing": {

@@ -49,6 +49,7 @@ from . import (
     quantiles,
     random,
     recurrent,
+    recurrent_cells,
     recurrent_sequences,
     recurrent_stacks,
     reduce,

@@ -48,7 +48,7 @@ def _states_before(m, states, first, reverse):
     return m.cat([states[1:], first] if reverse else [first, states[:-1]], 0)
 
 
-def _parts(row, count):
+def parts(row, count):
     """The ``count`` gates of a row, side by side."""
     size = row.shape[1] // count
     return [row[:, k * size : (k + 1) * size] for k in range(count)]
@@ -103,7 +103,7 @@ class lstm_layer:
             np.tanh(row, out=row)
             row *= half
             row += shift
-            enter, forget, candidate, leave = _parts(row, 4)
+            enter, forget, candidate, leave = parts(row, 4)
             np.multiply(forget, cell, out=after)
             np.multiply(enter, candidate, out=scratch)
             after += scratch
@@ -134,7 +134,7 @@ def lstm_gradients(m, d_outputs, d_cells, d_values, hidden, cell, weight, output
     for step in reversed(_steps(len(values), reverse)):
         row = values[step]
         squashed = m.tanh(cells[step])
-        enter, forget, candidate, leave = _parts(row, 4)
+        enter, forget, candidate, leave = parts(row, 4)
         if d_outputs is not None:
             d_hidden = d_hidden + d_outputs[step]
         d_cell = d_cell + d_hidden * leave * (1 - squashed * squashed)
@@ -271,7 +271,7 @@ class gru_layer:
             both *= 0.5
             both += 0.5
             part[...] = product[:, 2 * size :]
-            reset, update, candidate = _parts(row, 3)
+            reset, update, candidate = parts(row, 3)
             np.multiply(reset, part, out=scratch)
             candidate += scratch
             np.tanh(candidate, out=candidate)
@@ -303,12 +303,12 @@ def gru_gradients(m, d_outputs, d_values, d_inner, hidden, weight, outputs, valu
     d_hidden = m.zeros_like(states[0])
     d_gates, d_sums = [None] * len(values), [None] * len(values)
     for step in reversed(_steps(len(values), reverse)):
-        reset, update, candidate = _parts(values[step], 3)
+        reset, update, candidate = parts(values[step], 3)
         if d_outputs is not None:
             d_hidden = d_hidden + d_outputs[step]
         d_reset, d_update, d_candidate = 0, d_hidden * (states[step] - candidate), d_hidden * (1 - update)
         if d_values is not None:
-            d_reset, more_update, more_candidate = _parts(d_values[step], 3)
+            d_reset, more_update, more_candidate = parts(d_values[step], 3)
             d_update, d_candidate = d_update + more_update, d_candidate + more_candidate
         d_candidate = d_candidate * (1 - candidate * candidate)
         d_reset = (d_reset + d_candidate * inner[step]) * (reset * (1 - reset))

@@ -1,4 +1,4 @@
-"""Recurrent networks written with other operations: one step of a cell, and stacks of layers over sequences."""
+"""Recurrent networks written with other operations: stacks of layers over sequences."""
 
 from __future__ import annotations
 
@@ -6,122 +6,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ..base.errors import hinted
+from .recurrent_cells import TORCH, lstm_step
 from .table import composite, functions
-
-TORCH = ("torch",)
-
-# ---------------------------------------------------------------- one step
-
-
-def _lstm_step(gates, cell):
-    """Hidden and cell state after a step, from the four gates' sums side by side and the cell state before."""
-    enter, forget, candidate, leave = gates.chunk(4, -1)
-    cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
-    return leave.sigmoid() * cell.tanh(), cell
-
-
-def _gru_step(from_input, from_hidden, hidden):
-    """Hidden state after a step; the sums are (reset, update, candidate) side by side."""
-    reset_x, update_x, candidate_x = from_input.chunk(3, -1)
-    reset_h, update_h, candidate_h = from_hidden.chunk(3, -1)
-    update = (update_x + update_h).sigmoid()
-    candidate = (candidate_x + (reset_x + reset_h).sigmoid() * candidate_h).tanh()
-    return (hidden - candidate) * update + candidate
-
-
-# ---------------------------------------------------------------- cells
-
-
-def _check_cell(input, hiddens, w_ih, w_hh, gates):
-    """RuntimeError where the sizes of a cell's input, hidden states and weights do not belong together."""
-    shape, (rows, columns), size = input._array.shape, w_ih._array.shape, w_hh._array.shape[1]
-    if shape[1] != columns:
-        raise RuntimeError(
-            hinted(
-                f"input has inconsistent input_size: got {shape[1]} expected {columns}",
-                f"the last dimension of the input, {shape}, is what the cell was made for as input_size",
-            )
-        )
-    for number, hidden in enumerate(hiddens):
-        present = hidden._array.shape
-        if shape[0] != present[0]:
-            raise RuntimeError(f"Input batch size {shape[0]} doesn't match hidden{number} batch size {present[0]}")
-        if present[1] != size:
-            raise RuntimeError(f"hidden{number} has inconsistent hidden_size: got {present[1]}, expected {size}")
-    if rows != gates * size:
-        raise RuntimeError(f"weight_ih first dim must be {gates} * hidden_size = {gates * size}, but got {rows}")
-
-
-def _simple_cell(activation, input, hx, w_ih, w_hh, b_ih, b_hh):
-    _check_cell(input, (hx,), w_ih, w_hh, 1)
-    return activation(functions.linear(input, w_ih, b_ih) + functions.linear(hx, w_hh, b_hh))
-
-
-@composite(names=TORCH)
-def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """tanh(input w_ih' + b_ih + hx w_hh' + b_hh) for (N, input_size) and (N, hidden_size).
-
-    Follows ``torch.rnn_tanh_cell``.
-
-    >>> import rushlight as torch
-    >>> torch.rnn_tanh_cell(torch.ones(1, 1), torch.zeros(1, 1), torch.ones(1, 1), torch.ones(1, 1))
-    tensor([[0.7616]])
-    """
-    return _simple_cell(functions.tanh, input, hx, w_ih, w_hh, b_ih, b_hh)
-
-
-@composite(names=TORCH)
-def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """relu(input w_ih' + b_ih + hx w_hh' + b_hh) for (N, input_size) and (N, hidden_size).
-
-    Follows ``torch.rnn_relu_cell``.
-
-    >>> import rushlight as torch
-    >>> torch.rnn_relu_cell(torch.ones(1, 1), torch.ones(1, 1), torch.ones(1, 1), torch.ones(1, 1))
-    tensor([[2.]])
-    """
-    return _simple_cell(functions.relu, input, hx, w_ih, w_hh, b_ih, b_hh)
-
-
-@composite(names=TORCH)
-def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """One LSTM step: ``hx`` is (hidden, cell), both (N, hidden_size), and so is the result.
-
-    The weights' 4 * hidden_size rows are the input, forget, candidate and output gates. Follows ``torch.lstm_cell``.
-
-    >>> import rushlight as torch
-    >>> zeros = torch.zeros(2, 3)
-    >>> hidden, cell = torch.lstm_cell(torch.randn(2, 5), (zeros, zeros), torch.randn(12, 5), torch.randn(12, 3))
-    >>> hidden.shape, cell.shape
-    (torch.Size([2, 3]), torch.Size([2, 3]))
-    """
-    if not isinstance(hx, (tuple, list)):
-        raise TypeError(
-            hinted(
-                f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type(hx).__name__}",
-                "an LSTM has two states: give (hidden, cell)",
-            )
-        )
-    if len(hx) != 2:
-        raise RuntimeError("lstm_cell expects two hidden states")
-    hidden, cell = hx
-    _check_cell(input, hx, w_ih, w_hh, 4)
-    return _lstm_step(functions.linear(input, w_ih, b_ih) + functions.linear(hidden, w_hh, b_hh), cell)
-
-
-@composite(names=TORCH)
-def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """One GRU step for (N, input_size) and (N, hidden_size).
-
-    The weights' 3 * hidden_size rows are the reset and update gates and the candidate. Follows ``torch.gru_cell``.
-
-    >>> import rushlight as torch
-    >>> torch.gru_cell(torch.randn(2, 5), torch.zeros(2, 3), torch.randn(9, 5), torch.randn(9, 3)).shape
-    torch.Size([2, 3])
-    """
-    _check_cell(input, (hx,), w_ih, w_hh, 3)
-    return _gru_step(functions.linear(input, w_ih, b_ih), functions.linear(hx, w_hh, b_hh), hx)
-
 
 # ---------------------------------------------------------------- one layer in one direction
 #
@@ -139,7 +25,7 @@ def _lstm_block(gates, state, weights, reverse):
     outputs = []
     rows = gates.unbind(0)
     for row in reversed(rows) if reverse else rows:
-        hidden, cell = _lstm_step(row + functions.linear(hidden, w_hh), cell)
+        hidden, cell = lstm_step(row, functions.linear(hidden, w_hh), cell)
         hidden = functions.linear(hidden, w_hr)
         outputs.append(hidden)
     return functions.stack(outputs[::-1] if reverse else outputs), (hidden, cell)

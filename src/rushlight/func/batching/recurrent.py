@@ -30,6 +30,14 @@ def layer(call):
     return each(found, lambda part: split(part, 1, call.size))
 
 
+@rule("lstm_gates", "lstm_gates_backward", "gru_gates", "gru_gates_backward")
+def gates(call):
+    """Every tensor is (samples, ...), and each sample is on its own."""
+    return each(
+        call.run(**{name: folded(call.batched(name)) for name in call.tensors()}), lambda x: unfolded(x, call.size)
+    )
+
+
 ONE_BY_ONE.update(
     dict.fromkeys(
         [f"{kind}_{part}_backward" for kind in ("lstm", "rnn", "gru") for part in ("layer", "sequence")],

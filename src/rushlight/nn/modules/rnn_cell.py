@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 
 from ...ops.table import functions
 from .. import init
 from ..parameter import Parameter
 from .module import Module
+
+_NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+_own_weights = itemgetter(*_NAMES)
 
 
 class RNNCellBase(Module):
@@ -52,6 +56,13 @@ class RNNCellBase(Module):
         if tensor._array.ndim not in (1, 2):
             raise ValueError(f"{type(self).__name__}: Expected {what} to be 1D or 2D, got {tensor.dim()}D instead")
 
+    def _weights(self):
+        """Both weights and both biases."""
+        try:
+            return _own_weights(self._parameters)  # as attributes each would cost a failed look-up and a call
+        except KeyError:  # computed anew, for example by a parametrization
+            return [getattr(self, name) for name in _NAMES]
+
     def _zeros(self, input):
         """The state that a step on ``input`` begins with where none is given."""
         return functions.zeros((input._array.shape[0], self.hidden_size), dtype=input.dtype, device=input.device)
@@ -67,7 +78,7 @@ class RNNCellBase(Module):
             hx = None if hx is None else hx.unsqueeze(0)
         if hx is None:
             hx = self._zeros(input)
-        hidden = function(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        hidden = function(input, hx, *self._weights())
         return hidden if batched else hidden.squeeze(0)
 
 
@@ -128,8 +139,10 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input, hx=None):
         self._check_rank(input, "input")
-        for number, state in enumerate(hx or ()) if isinstance(hx, (tuple, list)) else ():
-            self._check_rank(state, f"hx[{number}]")
+        if isinstance(hx, (tuple, list)):
+            for number, state in enumerate(hx):
+                if state._array.ndim not in (1, 2):
+                    self._check_rank(state, f"hx[{number}]")
         batched = input._array.ndim == 2
         if not batched:
             input = input.unsqueeze(0)
@@ -137,5 +150,5 @@ class LSTMCell(RNNCellBase):
         if hx is None:
             zeros = self._zeros(input)
             hx = (zeros, zeros)
-        hidden, cell = functions.lstm_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        hidden, cell = functions.lstm_cell(input, hx, *self._weights())
         return (hidden, cell) if batched else (hidden.squeeze(0), cell.squeeze(0))
