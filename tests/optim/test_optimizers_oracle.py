@@ -140,11 +140,15 @@ def test_muon(adjust, nesterov):
         assert_same_tensor(mine.state[a]["momentum_buffer"], real.state[b]["momentum_buffer"])
 
 
+LBFGS = [("LBFGS", {"max_iter": 6, "lr": 0.05, "history_size": 2})]
+LBFGS += [("LBFGS", {"line_search_fn": "strong_wolfe", "max_iter": 4, "max_eval": most}) for most in (1, 2, 3, 6)]
+
+
 def rosenbrock(x, y):
     return ((1 - x) ** 2).sum() + 10 * ((y - x**2) ** 2).sum()
 
 
-@pytest.mark.parametrize("case", OTHERS[2:] + [("LBFGS", {"max_iter": 6, "lr": 0.05, "history_size": 2})], ids=label)
+@pytest.mark.parametrize("case", OTHERS[2:] + LBFGS, ids=label)
 def test_lbfgs(case):
     ours, theirs, mine, real = pair(*case, shapes=[(3,), (3,)], dtype="float64")
     for params, optimizer in ((ours, mine), (theirs, real)):

@@ -47,6 +47,7 @@ from . import (
     positions,
     promotion,
     quantiles,
+    quasi_newton,
     random,
     recurrent,
     recurrent_cells,

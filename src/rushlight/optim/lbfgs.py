@@ -104,7 +104,8 @@ class LBFGS(Optimizer):
             slope = grad.dot(direction)
             if slope > -tolerance:
                 return
-            loss, grad, length, count = self._move(group, evaluate, direction, Point(length, loss, grad, slope), last)
+            start, most = Point(length, loss, grad, slope), group["max_eval"] - evaluations
+            loss, grad, length, count = self._move(group, evaluate, direction, start, last, most)
             state["t"] = length
             evaluations += count
             state["func_evals"] += count
@@ -135,16 +136,20 @@ class LBFGS(Optimizer):
             state["H_diag"] = curvature / change.dot(change)
         shares = state.setdefault("al", [None] * group["history_size"])
         direction = -grad
-        for index in reversed(range(len(changes))):
-            shares[index] = steps[index].dot(direction) * inverses[index]
-            direction -= changes[index] * shares[index]
-        direction = direction * state["H_diag"]
-        for index in range(len(changes)):
-            direction += steps[index] * (shares[index] - changes[index].dot(direction) * inverses[index])
+        if changes:
+            count = len(changes)
+            for index in range(count):
+                if shares[index] is None:
+                    shares[index] = functions.empty((), dtype=grad.dtype, device=grad.device)
+            scale = state["H_diag"]
+            functions.two_loop_recursion_([direction], changes, steps, inverses, shares[:count], [scale])
         return direction
 
-    def _move(self, group, evaluate, direction, start, last):
-        """Go along ``direction``: returns the loss and gradient there, the length, and the number of evaluations."""
+    def _move(self, group, evaluate, direction, start, last, most):
+        """Go along ``direction``: returns the loss and gradient there, the length, and the number of evaluations.
+
+        A line search changes the length ``most`` times.
+        """
         if group["line_search_fn"] is None:
             self._add(direction, start.length)
             if last:
@@ -161,7 +166,7 @@ class LBFGS(Optimizer):
                 param.copy_(value)
             return Point(length, loss, grad, grad.dot(direction))
 
-        found, count = strong_wolfe(at, start, direction.abs().max())
+        found, count = strong_wolfe(at, start, direction.abs().max(), most)
         self._add(direction, found.length)
         return found.loss, found.grad, found.length, count
 

@@ -6,7 +6,7 @@ from collections import namedtuple
 
 Point = namedtuple("Point", ("length", "loss", "grad", "slope"))  # loss, gradient and slope at a length along the line
 
-DECREASE, CURVATURE, EVALUATIONS, SMALLEST = 1e-4, 0.9, 25, 1e-9
+DECREASE, CURVATURE, SMALLEST = 1e-4, 0.9, 1e-9
 
 
 def cubic_minimum(a, b, bounds=None):
@@ -26,24 +26,25 @@ def cubic_minimum(a, b, bounds=None):
     return min(max(best, low), high)
 
 
-def strong_wolfe(at, start, largest):
+def strong_wolfe(at, start, largest, most):
     """Find a step length with enough decrease and a slope flat enough.
 
     Args:
         at: ``at(length)`` evaluates the function there: a Point.
         start: the Point at length 0, except that its ``length`` is the first one to try.
         largest: the largest entry of the direction; the zoom ends when no parameter moves by more than 1e-9.
+        most: how often the length may be changed.
 
     Returns:
         the Point found and the number of evaluations. Algorithms 3.5 and 3.6 of Nocedal and Wright.
     """
     origin = start._replace(length=0)
-    points, done, count = _bracket(at, origin, start.length)
+    points, done, count = _bracket(at, origin, start.length, most)
     if done:
         return points[0], count
     # Points stay in their places; `low` is the place of the better one.
     iterations, low, stalled = count - 1, 0 if points[0].loss <= points[1].loss else 1, False
-    while not done and iterations < EVALUATIONS and not abs(points[1].length - points[0].length) * largest < SMALLEST:
+    while not done and iterations < most and not abs(points[1].length - points[0].length) * largest < SMALLEST:
         length, stalled = _zoom_length(points, stalled)
         new = at(length)
         count += 1
@@ -69,10 +70,10 @@ def _is_flat(origin, point):
     return abs(point.slope) <= -CURVATURE * origin.slope
 
 
-def _bracket(at, origin, length):
+def _bracket(at, origin, length, most):
     """Lengthen the step until two points enclose an acceptable one, or one is acceptable itself."""
     previous, new, count = origin, at(length), 1
-    for iteration in range(EVALUATIONS):
+    for iteration in range(most):
         if not _decreased(origin, new) or (iteration > 1 and new.loss >= previous.loss):
             return [previous, new], False, count
         if _is_flat(origin, new):
