@@ -305,8 +305,6 @@ def _linear_node(input, weight, bias):
 class linear_rows:
     """``input @ weight.T + bias`` for a matrix of rows."""
 
-    node_by_presence = True
-
     def forward(input, weight, bias):
         if input.shape[-1] != weight.shape[-1]:
             raise RuntimeError(

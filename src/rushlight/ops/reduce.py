@@ -133,8 +133,6 @@ class sum:
     tensor([3., 3.])
     """
 
-    node_by_presence = True
-
     def whole(array):
         return np.asarray(add_up(array))
 
@@ -159,8 +157,6 @@ class mean:
     >>> torch.tensor([[1.0, 2.0], [3.0, 6.0]]).mean(0)
     tensor([2., 4.])
     """
-
-    node_by_presence = True
 
     def whole(array):
         return np.asarray(add_up(array) / array.size)

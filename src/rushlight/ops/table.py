@@ -36,7 +36,6 @@ What a record may hold:
 - ``aside``: NumPy's letters for the first operands (b, i, u, f, c) beside which numbers, even complex ones, do not count for
   the dtype;
 - ``inplace_node``: the node's name where the in-place form has another one;
-- ``node_by_presence``: True where the function that names the node looks only at which arguments are None;
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
 - ``joins``: True where the arguments are a list of tensors and a dimension, 0 by default;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
@@ -51,7 +50,6 @@ What a record may hold:
 from __future__ import annotations
 
 from importlib import import_module
-from types import FunctionType
 
 import numpy as np
 
@@ -129,7 +127,6 @@ class Op:
         self.aside = body.get("aside", "")
         self.kernel = body.get("kernel", self.name + "_cpu")
         self.inplace_node = body.get("inplace_node")
-        self.node_by_presence = body.get("node_by_presence", node.__class__ is not FunctionType)
         self.wide_numbers = body.get("wide_numbers", False)
         self.light = body.get("light", False)
         self.joins = body.get("joins", False)

@@ -8,9 +8,10 @@ from ..autograd.views import check_inplace
 from ..ops import table
 from ..ops.order import PROPERTIES
 from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
-from . import dispatch, fast, fast_views, forms
+from . import fast, fast_views, forms
 from .base import Tensor
 from .linear import linear
+from .short_paths import short
 
 # What each public namespace holds, by the name that records write.
 NAMESPACES = {"torch": {}, "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}}
@@ -21,7 +22,7 @@ _FACTORIES = {
     table.ELEMENTWISE: fast.elementwise,
     table.FUSED: fast.fused,
     table.VIEW: fast_views.view,
-    table.FUNCTION: dispatch.short,
+    table.FUNCTION: short,
     table.CREATE: forms.creation,
     table.INPLACE: forms.inplace_only,
 }

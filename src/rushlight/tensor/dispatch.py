@@ -18,12 +18,10 @@ from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..autograd.op_node import node_class_of, record
 from ..autograd.views import MULTI_OUTPUT, View, made_now
 from ..base import dtypes
-from ..base.scalars import are_words
-from ..kernels.routing import elements_of, kernel_of
 from ..ops import table
 from ..ops.table import functions
 from ..ops.tensor_math import tensor_math
-from .base import new_tensor, quiet, wrap
+from .base import new_tensor, wrap
 from .classes import INERT_CLASSES, LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, holds_others, living
 from .compute import compute, schema_of
 from .interposers import INTERPOSERS, innermost
@@ -54,101 +52,20 @@ def general(op):
     return named(call, op)
 
 
-def short(op):
-    """The function of an operation on plain tensors and plain values: its short path, then the general one.
-
-    Arguments whose classes are exactly those of the schema go to forward at once.
-    """
-    slow = general(op)
-    own_name, forward = op.name, op.forward
-    elements, is_view = elements_of(op.name), op.kind == table.VIEW
-    known = {}  # classes of the arguments of a call, and names -> its signature, empty where `short` cannot run it
-
-    def call(*args, **kwargs):
-        if INTERPOSERS:
-            return slow(*args, **kwargs)
-        classes = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
-        signature = known.get(classes)
-        if signature is None:
-            found = None if op.refuse else short_call(schema_of(op), op, classes, kwargs)
-            signature = known[classes] = found or ()
-        if not signature:
-            return slow(*args, **kwargs)
-        schema, rest, tensors, int_lists, words, gathers, node_type, arrange = signature
-        if gathers:
-            args = args[0], args[1:]
-        values = args + rest if arrange is None else arrange((*args, *kwargs.values(), *rest))
-        if int_lists:
-            values = _with_lists(schema, values, int_lists)
-        if values is None or (words and not are_words(values, words)):
-            return slow(*args, **kwargs)
-        arrays = [*values]
-        tracked = large = False
-        for position in tensors:
-            value = values[position]
-            array = arrays[position] = value._array
-            if value._edge is not None:
-                tracked = True
-            if array.size >= elements:
-                large = True
-        found = kernel_of(own_name)(*arrays) if large else NotImplemented
-        if found is NotImplemented:
-            found = quiet().run(forward, *arrays)
-        if found.__class__ is ndarray:
-            result = new_tensor()
-            result._array, result._edge = found, None
-            if is_view:
-                return _link_short(op, schema, values, result, tracked)
-            if tracked and state.recording:
-                node = record(op, schema, node_type or node_class_of(op, values), values, (result,))
-                if node is not None and (found.dtype in FLOATS or found.dtype in COMPLEXES):
-                    result._edge = (node, 0)
-            return result
-        if found.__class__ is tuple and not is_view:
-            results = (*map(wrap, found),)
-            if tracked and state.recording:
-                node = record(op, schema, node_type or node_class_of(op, values), values, results)
-                if node is not None:
-                    _attach(node, results)
-            return results
-        return finish(op, schema, values, found)
-
-    return named(call, op)
-
-
-def _with_lists(schema, values, places):
-    """``values`` with lists of ints at ``places``, where one may stand for all; None where an item is something else."""
-    for place in places:
-        value = values[place]
-        if value.__class__ is int:
-            values = (*values[:place], (value,) * schema.arguments[place].repeat, *values[place + 1 :])
-        else:
-            for item in value:
-                if item.__class__ is not int:
-                    return None
-    return values
-
-
 def apart(classes, names):
     """The classes of positional arguments, and those of the others by name, which stand behind them and the names."""
     positional = len(classes) - 2 * len(names)
     return classes[:positional], dict(zip(names, classes[positional + len(names) :]))
 
 
-def short_call(schema, op, classes, names=()):
-    """How `short` runs a call with arguments of these classes; None where it cannot.
+def short_call(schema, classes, names=()):
+    """How a short path that looks its calls up runs one with arguments of these classes; None where it cannot.
 
-    Behind the classes of positional arguments stand the ``names`` of the others, and theirs. Returns the schema, the values
-    of the arguments left out, the positions of tensors, of ints where lists of them may stand and of numbers that are ints,
-    whether the ints after the first argument are to be gathered into one such list, the class of the nodes, unless
-    arguments decide on it, and what puts arguments by name and all defaults into the schema's order, None without names.
+    Behind the classes of positional arguments stand the ``names`` of the others, and theirs. Returns the values of the
+    arguments left out, the positions of tensors and of numbers that are ints, and what puts arguments by name and all
+    defaults into the schema's order, None without names.
     """
     classes, keywords = apart(classes, names)
-    gathers = len(classes) > 1 and schema.varargs == 1 and classes[1] is int
-    if gathers:
-        if any(cls is not int for cls in classes[1:]):
-            return None
-        classes = classes[0], tuple
     count, arguments = len(classes), schema.arguments
     if schema.has_lists or count > schema.positional:
         return None
@@ -159,36 +76,29 @@ def short_call(schema, op, classes, names=()):
             return None
         given[place] = cls
     for place, argument in enumerate(arguments):
-        accepted = argument.quick_classes()
         if place in given:
-            if accepted is None or not (given[place] in accepted or (given[place] is int and argument.is_int_list)):
+            if argument.is_int_list or given[place] not in (argument.quick_classes() or ()):
                 return None
         elif argument.is_required:
             return None
-    present = {place for place, cls in given.items() if cls is not type(None)}
-    tensors = tuple(place for place in sorted(present) if arguments[place].is_tensor and given[place] in PLAIN_CLASSES)
-    int_lists = tuple(place for place in sorted(present) if arguments[place].is_int_list)
-    words = tuple(p for p in sorted(present) if arguments[p].type in ("Scalar", "Operand") and given[p] is int)
+    present = [place for place in sorted(given) if given[place] is not type(None)]
+    tensors = tuple(place for place in present if arguments[place].is_tensor and given[place] in PLAIN_CLASSES)
+    words = tuple(p for p in present if arguments[p].type in ("Scalar", "Operand") and given[p] is int)
     rest, arrange = schema.defaults[count:], None
     if names:
         passed = {place: number for number, place in enumerate(given)}
         rest = schema.defaults
         arrange = itemgetter(*(passed.get(place, len(given) + place) for place in range(schema.count)))
-    node_type = None
-    if op.node_by_presence:
-        kinds = (given.get(place, argument.default) for place, argument in enumerate(arguments))
-        node_type = node_class_of(op, [None if kind is type(None) else kind for kind in kinds])
-    return schema, rest, tensors, int_lists, words, gathers, node_type, arrange
+    return rest, tensors, words, arrange
 
 
-def _link_short(op, schema, values, result, tracked):
-    """`link_views` for one result."""
-    source = values[0]
-    if result._array is source._array:
-        result._array = source._array[...]
+def link_result(op, values, found, tracked):
+    """`link_views` for one result, the array ``found``."""
+    source, result = values[0], new_tensor()
+    result._array = found if found is not source._array else found[...]
     edge = None
     if tracked and state.recording:
-        node = record(op, schema, node_class_of(op, values), values, (result,))
+        node = record(op, op.parsed, node_class_of(op, values), values, (result,))
         edge = None if node is None else (node, 0)
     link_view(source, result, edge, made_now())
     return result
@@ -242,9 +152,7 @@ def connect(op, schema, values, found):
     if op.kind == table.VIEW:
         link_views(op, schema, values, results, found.__class__ is tuple)
     elif state.recording and _any_edge(schema, values):
-        node = record(op, schema, node_class_of(op, values), values, results)
-        if node is not None:
-            _attach(node, results)
+        record_results(op, schema, values, results)
     return found
 
 
@@ -253,6 +161,13 @@ def record_result(op, schema, values, result):
     node = record(op, schema, node_class_of(op, values), values, (result,))
     if node is not None and dtypes.is_differentiable(result._array.dtype):
         result._edge = (node, 0)
+
+
+def record_results(op, schema, values, results):
+    """`record_result` for a tuple of results."""
+    node = record(op, schema, node_class_of(op, values), values, results)
+    if node is not None:
+        _attach(node, results)
 
 
 def _any_edge(schema, values):

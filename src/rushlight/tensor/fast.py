@@ -23,10 +23,11 @@ from ..ops.table import functions
 from .base import new_tensor, quiet, quietly, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
-from .dispatch import apart, general, named, record_result, short, short_call
+from .dispatch import apart, general, named, record_result, short_call
 from .elementwise import array_function, broadcast_size
 from .fast_nodes import binary_recorders, node_name, tracked_unary
 from .interposers import INTERPOSERS
+from .short_paths import short
 
 ndarray, asarray = np.ndarray, np.asarray
 NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
@@ -165,10 +166,10 @@ def _short_operands(op, schema, masks, classes, names):
     Returns the values of the arguments left out, what arranges all, the place of the operand whose dtype is
     that of the computation, those of tensors and of numbers among the operands, and those of all numbers.
     """
-    signature = short_call(schema, op, classes, names)
+    signature = short_call(schema, classes, names)
     if signature is None:
         return ()
-    _, rest, tensors, *_, arrange = signature
+    rest, tensors, _, arrange = signature
     leading = next((place for place in tensors if place >= masks), None)
     if leading is None:
         return ()

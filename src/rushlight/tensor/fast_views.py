@@ -14,8 +14,9 @@ from ..base.size import Size
 from .base import new_tensor
 from .classes import PLAIN_CLASSES
 from .compute import schema_of
-from .dispatch import general, named, short
+from .dispatch import general, named
 from .interposers import INTERPOSERS
+from .short_paths import short
 
 FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
 SEQUENCES = frozenset((tuple, list, Size))

@@ -192,11 +192,7 @@ def inplace_only(op):
             classes = (*map(type, args),)
             signature = known.get(classes)
             if signature is None:
-                signature = None if op.refuse else short_call(schema_of(op), op, classes)
-                if signature is not None:
-                    _, rest, tensors, int_lists, words, gathers, *_ = signature
-                    signature = () if int_lists or gathers else (rest, tensors, words)
-                signature = known[classes] = signature or ()
+                signature = known[classes] = (None if op.refuse else short_call(schema_of(op), classes)) or ()
             if signature and (not signature[2] or are_words(args, signature[2])):
                 values = args + signature[0]
                 arrays, recording, large = [*values], state.recording, False

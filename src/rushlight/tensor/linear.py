@@ -11,8 +11,9 @@ from ..ops.table import is_half
 from .base import new_tensor, quiet
 from .classes import PLAIN_CLASSES
 from .compute import schema_of
-from .dispatch import named, short
+from .dispatch import named
 from .interposers import INTERPOSERS
+from .short_paths import short
 
 _ELEMENTS = elements_of("linear_gradients")
 

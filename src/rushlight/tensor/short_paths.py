@@ -1,0 +1,68 @@
+"""The functions of operations on plain tensors and plain values: a short path of their own arity, then the general one."""
+
+from __future__ import annotations
+
+from ..autograd.modes import state
+from ..base import dtypes
+from ..base.scalars import LOWEST_WORD, WORDS_END
+from ..base.size import Size
+from ..kernels.routing import elements_of, kernel_of
+from .base import new_tensor, quiet, wrap
+from .classes import PLAIN_CLASSES
+from .compute import ndarray, schema_of
+from .dispatch import finish, general, link_result, named, record_result, record_results
+from .interposers import INTERPOSERS
+from .short_text import code_of
+
+MISSING = object()  # an argument that a call leaves out
+_ROWS, _NUMBERS = frozenset((tuple, list, Size)), frozenset((int, float, bool, complex))
+
+
+def short(op):
+    """The function of an operation on plain tensors and plain values; its text is written when it is first called."""
+    slow, forward = general(op), op.forward
+
+    def call(*args, **kwargs):  # a closure on what the text needs: short_paths.py
+        return _first_call(op, slow, forward)(*args, **kwargs)
+
+    op.short = slow if op.refuse else named(call, op)
+    return op.short
+
+
+def _first_call(op, slow, forward):
+    """The function of an operation that is called for the first time: from now on its short path."""
+    schema = schema_of(op)
+    if schema.has_lists:
+        return slow
+    code = code_of(op, schema, elements_of(op.name))
+    op.short.__defaults__ = (MISSING,) * code.co_argcount
+    op.short.__code__ = code
+    return op.short
+
+
+# ---------------------------------------------------------------- what the text calls, beside the names imported above
+
+
+def as_given(*values):
+    """The positional arguments that a call gave."""
+    return [value for value in values if value is not MISSING]
+
+
+def row_of_ints(value):
+    """A row of ints as a tuple; MISSING where it is something else, or holds something else."""
+    if value.__class__ not in _ROWS:
+        return MISSING
+    for item in value:
+        if item.__class__ is not int:
+            return MISSING
+    return tuple(value)
+
+
+def fits_operand(value):
+    """Whether a value is a Python number, and has a place in 64 bits if it is an int."""
+    return value.__class__ in _NUMBERS and (value.__class__ is not int or LOWEST_WORD <= value < WORDS_END)
+
+
+def fits_scalar(value):
+    """Whether a value is an int that has a place in 64 bits."""
+    return value.__class__ is int and LOWEST_WORD <= value < WORDS_END
