@@ -20,6 +20,7 @@ from .convolution_layouts import copied, plain
 from .half_precision import by_single_precision
 from .host import lanes
 from .kernel import compiled, pool
+from .plans import Plans
 from .routing import kernel_for
 from .scratch import scratch
 from .value_types import NUMPY
@@ -52,13 +53,17 @@ def _run(kernel, work):
 
 def are_plain(*arrays):
     """Whether all arrays are what programs can read as they are."""
-    return all(a.flags.c_contiguous and a.flags.aligned for a in arrays)
+    for array in arrays:
+        flags = array.flags
+        if not (flags.c_contiguous and flags.aligned):
+            return False
+    return True
 
 
 def all_inside(index, length):
     """Whether all positions (int32 or int64) exist: arrays may have been written to since they were checked."""
     unsigned = index.view(np.uint64) if index.itemsize == 8 else index.view(np.uint32)  # negative ones are huge
-    return not index.size or np.maximum.reduce(unsigned, None) < length
+    return not index.size or unsigned.item(unsigned.argmax()) < length
 
 
 def _around(shape, axis):
@@ -88,17 +93,21 @@ def _copied(source, axis, index, shape):
 
 def _pick(source, index, out, outer, length, width, count, step):
     """Run the program ``pick``, or ``pick_ones`` where it fits; whether all positions existed."""
+    run, chunks, sizes = _picking(source.itemsize, index.dtype, outer, length, width, count, step)
+    outside = np.empty(chunks, np.bool_)
+    run(source, index, out, outside, *sizes)
+    return not np.count_nonzero(outside)
+
+
+def _picking(itemsize, position, outer, length, width, count, step):
+    """What `_pick` calls, the number of chunks, and the sizes that the program gets."""
+    moved, position = MOVED[itemsize], POSITIONS[position]
     if width == count == step == 1:
         chunks = max(1, min(outer >> 10, _PICKING_CHUNKS))
-        outside = np.empty(chunks, np.bool_)
-        kernel = _kernel("pick_ones", MOVED[source.itemsize], POSITIONS[index.dtype])
-        _run(kernel, 4 * outer)(source, index, out, outside, outer, length, chunks)
-        return not outside.any()
+        return _run(_kernel("pick_ones", moved, position), 4 * outer), chunks, (outer, length, chunks)
     chunks = min(outer if width == 1 else outer * count, _PICKING_CHUNKS)
-    outside = np.empty(chunks, np.bool_)
-    kernel = _kernel("pick", MOVED[source.itemsize], POSITIONS[index.dtype], width == 1)
-    _run(kernel, out.size)(source, index, out, outside, outer, length, width, count, chunks, step)
-    return not outside.any()
+    kernel = _kernel("pick", moved, position, width == 1)
+    return _run(kernel, outer * count * width), chunks, (outer, length, width, count, chunks, step)
 
 
 def _added(target, axis, index, values, fresh=0, skipped=-1, mode="add"):
@@ -237,7 +246,7 @@ def take(self, index):
 def put_(self, index, source, accumulate):
     if source.dtype != self.dtype or index.size != source.size or not self.flags.c_contiguous:
         return NotImplemented
-    if any(np.may_share_memory(self, other) for other in (index, source)):
+    if not _is_apart(self, index, source):
         return NotImplemented
     located = _located(self.reshape(-1), (index.reshape(-1),), _WORTHWHILE)
     if located is None:
@@ -276,7 +285,7 @@ def index_add_(self, dim, index, source, alpha):
     if self.ndim != source.ndim or not self.ndim or alpha != 1:
         return NotImplemented
     axis = index_ops.checked_rows(self, dim, index, source, "index_add_", index_ops.refuse_outside)
-    if np.may_share_memory(self, source) or np.may_share_memory(self, index):
+    if not _is_apart(self, index, source):
         return NotImplemented
     return None if _added(self, axis, index, np.ascontiguousarray(source)) else NotImplemented
 
@@ -290,7 +299,7 @@ def index_copy_(self, dim, index, source):
         return NotImplemented
     axis = wrap_dim(dim, self.ndim)
     index_ops.check_index_copy(self, axis, index, source)
-    if not all_inside(index, self.shape[axis]) or any(np.may_share_memory(self, a) for a in (index, source)):
+    if not all_inside(index, self.shape[axis]) or not _is_apart(self, index, source):
         return NotImplemented
     return None if _added(self, axis, index, np.ascontiguousarray(source), mode="set") else NotImplemented
 
@@ -314,66 +323,110 @@ def index_fill_(self, dim, index, value):
 index_fill = _on_copy("index_fill", index_fill_)
 
 
+_gathers, _scatters = Plans(), Plans()  # what is called for shapes and dtypes, False where no program fits
+
+
 @kernel_for("gather")
 def gather(self, dim, index, sparse_grad):
-    moved, position = MOVED.get(self.itemsize), POSITIONS.get(index.dtype)
-    if moved is None or position is None or not index.size or self.ndim != index.ndim or not self.ndim:
+    plan = _gathers.remembered((self.shape, self.dtype, dim, index.shape, index.dtype), _gathering)
+    if not plan or not are_plain(self, index):
         return NotImplemented
-    axis = wrap_dim(dim, self.ndim)
-    around = self.shape[:axis] + self.shape[axis + 1 :]
-    if around != index.shape[:axis] + index.shape[axis + 1 :] or not are_plain(self, index):
-        return NotImplemented
-    outer, width = _around(self.shape, axis)
-    if width == 1 and outer < _PICKED_LINES:
-        return NotImplemented
-    count, out = index.shape[axis], np.empty(index.shape, self.dtype)
-    if not _pick(self, index, out, outer, self.shape[axis], width, count, count if width == 1 else width):
+    run, chunks, sizes, axis = plan
+    out, outside = np.empty(index.shape, self.dtype), np.empty(chunks, np.bool_)
+    run(self, index, out, outside, *sizes)
+    if np.count_nonzero(outside):
         index_ops.refuse_outside(index, self.shape[axis], axis)
     return out
+
+
+def _gathering(shape, dtype, dim, picked, position):
+    """What `gather` runs: `_picking`'s answer and the axis; False where no program fits."""
+    ndim = len(shape)
+    if dtype.itemsize not in MOVED or position not in POSITIONS or 0 in picked or ndim != len(picked) or not ndim:
+        return False
+    axis = wrap_dim(dim, ndim)
+    if shape[:axis] + shape[axis + 1 :] != picked[:axis] + picked[axis + 1 :]:
+        return False
+    (outer, width), count = _around(shape, axis), picked[axis]
+    if width == 1 and outer < _PICKED_LINES and count > ALONE:
+        return False
+    step = count if width == 1 else width
+    return *_picking(dtype.itemsize, position, outer, shape[axis], width, count, step), axis
 
 
 # ---------------------------------------------------------------- scatter
 
 
-def _scattered(self, dim, index, source, mode):
-    """Write ``source`` (an array, for "fill" of one element) along ``dim``; whether that was done."""
-    if mode == "add" and is_half(self.dtype) and source.dtype == self.dtype:
+def _scattered(self, dim, index, source, mode, fresh=False):
+    """Write ``source`` (an array, for "fill" of one element) along ``dim``; whether that was done.
+
+    A ``fresh`` array shares its memory with none.
+    """
+    key = self.shape, self.dtype, dim, index.shape, index.dtype, mode, get_num_threads()
+    plan = _scatters.remembered(key, _scattering)
+    if source.dtype is not self.dtype and source.dtype != self.dtype:
+        return False
+    if not plan:
+        if mode != "add" or not is_half(self.dtype):
+            return False
         return _in_float32(self, source, lambda wide, added: _scattered(wide, dim, index, added, mode))
-    scalar, position = _scalar(self, mode), POSITIONS.get(index.dtype)
-    if scalar is None or self.itemsize < 4 or position is None or not index.size or source.dtype != self.dtype:
+    if mode != "fill" and source.shape != index.shape:
         return False
-    if not self.ndim or self.ndim != index.ndim or (mode != "fill" and source.shape != index.shape):
+    if not are_plain(self, index) or not (fresh or _is_apart(self, index, source)):
         return False
-    axis = wrap_dim(dim, self.ndim)
-    if self.shape[:axis] != index.shape[:axis] or self.shape[axis + 1 :] != index.shape[axis + 1 :]:
-        return False
-    if not are_plain(self, index, source) or any(np.may_share_memory(self, other) for other in (index, source)):
-        return False
-    outer, width = _around(self.shape, axis)
-    count, line = lanes(self.itemsize), ()
-    if width > 1:
-        # Strips of whole cache lines, so that threads keep out of each other's; wide ones fetch stretches of memory.
-        wanted = math.ceil(width * outer / (_PARTS * get_num_threads()))
-        line = (max(count, min(wanted, _STRIP_COLUMNS) // count * count),)
-    outside = np.zeros(outer * math.ceil(width / (line[0] if line else 1)), np.bool_)
-    kernel = _kernel("scatter_lines" if width > 1 else "scatter_numbers", scalar, position, mode)
-    _run(kernel, index.size)(self, index, source, outside, outer, self.shape[axis], width, index.shape[axis], *line)
-    if outside.any():
+    run, chunks, sizes, axis = plan
+    outside = np.zeros(chunks, np.bool_)
+    run(self, index, source if are_plain(source) else source.copy(), outside, *sizes)
+    if np.count_nonzero(outside):
         index_ops.refuse_outside(index, self.shape[axis], axis)
     return True
 
 
-def _scatter_kernels(name, mode):
-    """The kernels of a scatter operation: the one in place, and that on a copy."""
+def _is_apart(target, *others):
+    """Whether an array that is written shares no memory with others."""
+    return not any(map(functools.partial(np.may_share_memory, target), others))
+
+
+def _scattering(shape, dtype, dim, written, position, mode, threads):
+    """What `_scattered` runs, its number of chunks, the sizes that it gets, and the axis; False where no program fits."""
+    scalar, ndim = ADDED.get(dtype) if mode == "add" else MOVED.get(dtype.itemsize), len(shape)
+    if (
+        scalar is None
+        or dtype.itemsize < 4
+        or position not in POSITIONS
+        or 0 in written
+        or ndim != len(written)
+        or not ndim
+    ):
+        return False
+    axis = wrap_dim(dim, ndim)
+    if shape[:axis] != written[:axis] or shape[axis + 1 :] != written[axis + 1 :]:
+        return False
+    outer, width = _around(shape, axis)
+    count, line = lanes(dtype.itemsize), ()
+    if width > 1:
+        # Strips of whole cache lines, so that threads keep out of each other's; wide ones fetch stretches of memory.
+        wanted = math.ceil(width * outer / (_PARTS * threads))
+        line = (max(count, min(wanted, _STRIP_COLUMNS) // count * count),)
+    chunks = outer * math.ceil(width / (line[0] if line else 1))
+    kernel = _kernel("scatter_lines" if width > 1 else "scatter_numbers", scalar, POSITIONS[position], mode)
+    sizes = outer, shape[axis], width, written[axis], *line
+    return _run(kernel, math.prod(written)), chunks, sizes, axis
+
+
+def _scatter_kernels(name, mode, prepared=lambda self, source: source):
+    """The kernels of a scatter operation: the one in place, and that on a copy. ``prepared`` makes an array of what is
+    written, None where there is none."""
 
     def in_place(self, dim, index, source):
-        return None if _scattered(self, dim, index, source, mode) else NotImplemented
+        source = prepared(self, source)
+        return None if source is not None and _scattered(self, dim, index, source, mode) else NotImplemented
 
-    kernel_for(name + "_")(in_place)
-    return _on_copy(name, in_place)
+    def copying(self, dim, index, source):
+        result, source = dense_copy(self), prepared(self, source)
+        return result if source is not None and _scattered(result, dim, index, source, mode, True) else NotImplemented
 
-
-scatter_src, scatter_add = _scatter_kernels("scatter_src", "set"), _scatter_kernels("scatter_add", "add")
+    return kernel_for(name)(copying), kernel_for(name + "_")(in_place)
 
 
 def _fill_value(self, value):
@@ -384,13 +437,9 @@ def _fill_value(self, value):
         return np.full(1, value, self.dtype) if bounds.min <= value <= bounds.max else None
     if kind != "f" or value.__class__ not in (int, float):
         return None
-    return fitted(self.dtype, value).reshape(1)
+    return fitted(self.dtype, value)
 
 
-@kernel_for("scatter_value_")
-def scatter_value_(self, dim, index, value):
-    value = _fill_value(self, value)
-    return None if value is not None and _scattered(self, dim, index, value, "fill") else NotImplemented
-
-
-scatter_value = _on_copy("scatter_value", scatter_value_)
+scatter_src, _ = _scatter_kernels("scatter_src", "set")
+scatter_add, _ = _scatter_kernels("scatter_add", "add")
+scatter_value, scatter_value_ = _scatter_kernels("scatter_value", "fill", _fill_value)

@@ -281,6 +281,9 @@ def bmm(self, mat2):
 
 @kernel_for("batched_product")
 def batched_product(self, mat2):
+    if mat2.ndim == 2 < self.ndim:
+        found = mm(self.reshape(-1, self.shape[-1]), mat2) if self.flags.c_contiguous else NotImplemented
+        return found if found is NotImplemented else found.reshape(*self.shape[:-1], mat2.shape[1])
     if self.shape[:-2] != mat2.shape[:-2] or self.ndim not in (2, 3) or self.size * mat2.shape[-1] < SMALL:
         return NotImplemented
     return product(self, mat2)

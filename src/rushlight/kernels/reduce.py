@@ -88,6 +88,8 @@ def run(name, array, dim, keepdim, outputs, scalar=None, correction=0):
     if not is_plain(array):
         return _run_turned(name, array, dim, keepdim, outputs, scalar, correction)
     call, shape, kinds, works, sizes, count = found
+    if count is not None and count <= correction:
+        return NotImplemented
     given = [np.empty(shape, kind) for kind in kinds]
     outs = given.copy()
     for size, kind in works:
@@ -95,7 +97,7 @@ def run(name, array, dim, keepdim, outputs, scalar=None, correction=0):
     if count is None:
         call(array, *given, *sizes)
     else:
-        call(array, *given, *sizes, max(count - correction, 0))
+        call(array, *given, *sizes, count - correction)
     return outs
 
 
@@ -267,14 +269,8 @@ def _variance(name, array, dim, correction, keepdim, with_mean):
     """The variance or deviation, and the mean; declined where NumPy has something to warn or complain about."""
     if scalar_of(array.dtype) not in _FLOATS:
         return NotImplemented
-    axes = axes_of(dim, array.ndim)
-    count = 1
-    for axis in axes:
-        count *= array.shape[axis]
-    if count <= correction:
-        return NotImplemented
-    outputs = (array.dtype, array.dtype if with_mean else None)
-    return run(name, array, dim, keepdim, outputs, correction=correction)
+    kind = array.dtype
+    return run(name, array, dim, keepdim, (kind, kind if with_mean else None), correction=correction)
 
 
 @kernel_for("var_corrected")

@@ -376,6 +376,9 @@ class batched_product:
 
     def forward(self, mat2):
         _check_same_dtype(self, mat2)
+        if mat2.ndim == 2 < self.ndim:  # many rows times one matrix
+            rows = self.reshape(math.prod(self.shape[:-1]), self.shape[-1])
+            return product(rows, mat2).reshape(*self.shape[:-1], mat2.shape[1])
         return product(_for_blas(self), _for_blas(mat2))
 
     def d_self(grad, mat2):

@@ -1,5 +1,7 @@
 """Extrema: max, min, amax, amin, aminmax, argmax, argmin."""
 
+import functools
+
 import numpy as np
 
 from ..base import dtypes
@@ -33,8 +35,17 @@ def take_positions(array, positions, axis):
         return array.copy()
     ndim, length = array.ndim, array.shape[axis]
     lines = array if axis == ndim - 1 else array.transpose(*range(axis), *range(axis + 1, ndim), axis)
-    starts = np.arange(0, array.size, length).reshape(positions.shape)
+    starts = (_starts_kept if array.size <= _FEW else _starts)(array.size, length, positions.shape)
     return lines.reshape(-1).take(starts + positions)
+
+
+def _starts(size, length, shape):
+    """Where lines of ``length`` begin among ``size`` elements, as an array of ``shape``."""
+    return np.arange(0, size, length).reshape(shape)
+
+
+_FEW = 4096  # elements: of so few, what is known of their lines is kept
+_starts_kept = functools.lru_cache(256)(_starts)
 
 
 def _arg(array, axis, largest):
@@ -42,13 +53,15 @@ def _arg(array, axis, largest):
     return array.argmax(axis) if largest else array.argmin(axis)
 
 
-def _extreme_all(name, ufunc):
+def _extreme_all(name, largest):
     class record:
         def forward(self):
-            refuse(self, f"{name}_all")
+            if self.dtype.kind == "c":
+                refuse(self, f"{name}_all")
             if self.size == 0:
                 _refuse_empty(self, name)
-            return np.asarray(ufunc.reduce(self, axis=None))
+            # Where it is, and then what it is, takes NumPy less time than its reduction; the first NaN wins in both.
+            return np.asarray(self.take(self.argmax() if largest else self.argmin()))
 
         def d_self(grad, self, result):
             if functions.interposers:  # inside transforms the value may be another one for each entry
@@ -94,18 +107,20 @@ def at_positions(grad, shape, dim, keepdim, positions):
     return grad.new_zeros(shape).scatter(dim, positions, grad)
 
 
-max_all, min_all = _extreme_all("max", np.maximum), _extreme_all("min", np.minimum)
+max_all, min_all = _extreme_all("max", True), _extreme_all("min", False)
 max_dim, min_dim = _extreme_dim("max", True), _extreme_dim("min", False)
 _MAX, _MIN = named_result("max", "values indices"), named_result("min", "values indices")
 
 
 def _overloaded(name, result, elementwise, doc):
+    whole, along = f"{name}_all", f"{name}_dim"
+
     def call(input, dim=None, keepdim=False, *, other=None):
+        if dim is None and other is None:
+            return getattr(functions, whole)(input)
         if other is not None or hasattr(dim, "_edge"):
             return getattr(functions, elementwise)(input, dim if other is None else other)
-        if dim is None:
-            return getattr(functions, f"{name}_all")(input)
-        return result(*getattr(functions, f"{name}_dim")(input, dim, keepdim))
+        return result(*getattr(functions, along)(input, dim, keepdim))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc

@@ -15,6 +15,9 @@ def type_name(array):
     return dtypes.from_numpy(array.dtype).legacy_name
 
 
+_UINT32, _UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
+
+
 def first_outside(index, low, high):
     """The first position of ``index`` that is not in [low, high), or None."""
     if not index.size:
@@ -30,7 +33,7 @@ def first_outside(index, low, high):
 
 def largest_unsigned(index):
     """The largest position, negative ones being huge: where it is costs NumPy less than to take it."""
-    unsigned = index.view(np.uint64 if index.itemsize == 8 else np.uint32)
+    unsigned = index.view(_UINT64 if index.itemsize == 8 else _UINT32)
     return unsigned.item(unsigned.argmax())
 
 
@@ -142,10 +145,11 @@ def add_rows(target, rows, values):
 
     Half precision is summed in float32, row by row, as is what lies in memory in another order.
     """
-    rows = rows.reshape(-1)
-    values = values.reshape(rows.size, *target.shape[1:])
     if not values.size:
         return
+    if rows.ndim != 1 or values.shape != (rows.size, *target.shape[1:]):
+        rows = rows.reshape(-1)
+        values = values.reshape(rows.size, *target.shape[1:])
     if is_half(target.dtype) or not target.flags.c_contiguous:
         _add_sums(target, rows, values)
     elif target.ndim == 1 or values.size <= _FEW:
@@ -239,6 +243,9 @@ def checked_rows(self, dim, index, source, name, out_of_range):
     ``out_of_range(index, length, axis)`` raises where positions do not exist.
     """
     axis = wrap_dim(dim, self.ndim)
+    if _are_rows(self, axis, index, source):
+        out_of_range(index, self.shape[axis], axis)
+        return axis
     if not is_position_dtype(index.dtype):
         raise RuntimeError(
             hinted(
@@ -284,6 +291,20 @@ def checked_rows(self, dim, index, source, name, out_of_range):
     if self.size:
         out_of_range(index, self.shape[axis] if self.ndim else 1, axis)
     return axis
+
+
+def _are_rows(self, axis, index, source):
+    """Whether ``source`` has one slice of ``self``, which is not empty, for each position of a vector."""
+    shape, given = self.shape, source.shape
+    return (
+        index.dtype is dtypes.INT64_ARRAY
+        and self.dtype is source.dtype
+        and len(shape) == len(given) > 0
+        and index.shape == (given[axis],)
+        and shape[:axis] == given[:axis]
+        and shape[axis + 1 :] == given[axis + 1 :]
+        and self.size > 0
+    )
 
 
 def _refuse_source(self, source, axis):

@@ -309,6 +309,12 @@ def _check_output_size(output_size, length):
 
 def _rolled(array, shifts, axes):
     """The array in windows that keep together: along each axis what stays and what comes in at the other end."""
+    if len(axes) == 1 and array.size < _FEW:
+        axis, length = axes[0], array.shape[axes[0]]
+        cut = -shifts[0] % length if length else 0
+        turned = array if axis == 0 else array.swapaxes(0, axis)
+        joined = np.concatenate((turned[cut:], turned[:cut]))
+        return joined if axis == 0 else copied(joined.swapaxes(0, axis))
     moves = dict.fromkeys(axes, 0)
     for shift, axis in zip(shifts, axes):
         moves[axis] += shift

@@ -265,7 +265,10 @@ class unsafe_view:
 
 def _folded(input, other):
     """Many rows times one matrix or vector: one product with the batch folded into the rows."""
-    shape = tuple(input.shape)
+    shape, matrix = input._array.shape, other._array
+    fits = matrix.ndim == 2 and shape[-1] == len(matrix) and input._array.dtype is matrix.dtype
+    if fits and not (input.requires_grad or other.requires_grad):
+        return functions.batched_product(input, other)  # a graph shows PyTorch's views; nothing else does
     rows = input.reshape(math.prod(shape[:-1]), shape[-1])
     if other.ndim == 1:
         return functions.unsafe_view(functions.mv(rows, other), shape[:-1])

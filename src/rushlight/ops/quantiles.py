@@ -37,11 +37,12 @@ def _middle(array, axis, ignore_nan):
         return array.copy(), np.zeros((), np.int64)
     wide = widened(array)
     length = array.shape[axis]
-    nan = np.isnan(wide) if wide.dtype.kind == "f" else None
-    if nan is None or not nan.any():
+    if not _has_nan(wide):
         cut = (length - 1) // 2
         positions = np.argpartition(wide, cut, axis).take(cut, axis)
-    elif ignore_nan:
+        return np.asarray(take_positions(array, positions, axis)), np.asarray(positions)
+    nan = np.isnan(wide)
+    if ignore_nan:
         order = np.argsort(wide, axis=axis, kind="stable")  # NaN sorts last
         middle = np.maximum(length - nan.sum(axis=axis, keepdims=True) - 1, 0) // 2
         positions = np.take_along_axis(order, middle, axis).squeeze(axis)
@@ -50,6 +51,26 @@ def _middle(array, axis, ignore_nan):
         positions = np.argpartition(wide, cut, axis).take(cut, axis)
         positions = np.where(nan.any(axis=axis), np.argmax(nan, axis=axis), positions)
     return np.asarray(take_positions(array, positions, axis)), np.asarray(positions)
+
+
+def _has_nan(array):
+    """Whether an element is NaN: then the sum of squares is, which nothing else makes so."""
+    if array.dtype.kind != "f":
+        return False
+    flat = array.reshape(-1)
+    total = flat.dot(flat)
+    return bool(total != total)
+
+
+def _middle_value(flat, ignore_nan):
+    """The lower median of all elements of a vector, as a 0-dim array."""
+    wide = widened(flat)
+    if _has_nan(wide):
+        return _middle(flat, 0, ignore_nan)[0]
+    cut = (wide.size - 1) // 2
+    ordered = wide.copy()
+    ordered.partition(cut)
+    return np.asarray(ordered.take(cut), flat.dtype)
 
 
 def _median(name, ignore_nan):
@@ -75,7 +96,7 @@ def _median(name, ignore_nan):
             if self.size == 0:
                 floating = self.dtype.kind == "f" or is_half(self.dtype)
                 return np.full((), np.nan if floating else np.iinfo(self.dtype).min, self.dtype)
-            return _middle(self.reshape(-1), 0, ignore_nan)[0]
+            return _middle_value(self.reshape(-1), ignore_nan)
 
         def d_self(grad, self, result):
             hit = (self == result) | (self.isnan() & result.isnan())

@@ -10,6 +10,7 @@ from ..base.shapes import wrap_dims
 from .table import composite, conj, functions, is_half, op
 
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_NATIVE = frozenset((_FLOAT32, _FLOAT64))
 _FOLD_FROM, _FOLD_LENGTH = 2048, 32  # elements, and additions one after another, from which folding pays
 
 
@@ -140,6 +141,12 @@ class sum:
         return grad.expand(shape)
 
     def forward(self, dim, keepdim, dtype):
+        if dtype is None and self.size < _FOLD_FROM and self.dtype in _NATIVE and dim and self.ndim:
+            try:
+                found = np.add.reduce(self, dim, None, None, keepdim)
+                return found if found.__class__ is np.ndarray else np.asarray(found)
+            except ValueError:  # the general way says what is wrong
+                pass
         kind = dtypes.from_numpy(self.dtype) if dtype is None else dtype
         if dtype is None and kind.category <= dtypes.SIGNED:
             kind = dtypes.int64
@@ -237,8 +244,10 @@ def _product(array, axes, keepdim, dtype):
     if dtype is None and kind.category <= dtypes.SIGNED:
         kind = dtypes.int64
     wide = accumulator(kind.numpy)
-    found = np.multiply.reduce(array.astype(wide, copy=False), axis=axes if array.ndim else None, keepdims=keepdim)
-    return np.asarray(found).astype(kind.numpy, copy=False)
+    if array.dtype is not wide:
+        array = array.astype(wide)
+    found = np.asarray(np.multiply.reduce(array, axes if array.ndim else None, None, None, keepdim))
+    return found if wide is kind.numpy else found.astype(kind.numpy)
 
 
 def _products_of_others(tensor, dim):

@@ -232,8 +232,10 @@ class trace:
     def forward(self):
         if self.ndim != 2:
             raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
-        found = (self.astype(np.float32) if is_half(self.dtype) else self).trace()
-        return np.asarray(found, np.int64 if self.dtype.kind in "biu" else self.dtype)
+        kind = self.dtype
+        found = np.asarray((self.astype(np.float32) if is_half(kind) else self).trace())
+        wanted = np.int64 if kind.kind in "biu" else kind
+        return found if found.dtype is wanted else found.astype(wanted)
 
     def d_self(grad, shape):
         return grad * functions.eye(*shape, dtype=grad.dtype)

@@ -122,18 +122,18 @@ def _define(name, doc, places):
     kernel = f"{name}_corrected"
 
     def statistic(input, *args, dim=None, unbiased=None, keepdim=False, correction=None):
-        for value in args[:1]:
-            if isinstance(value, bool):
-                unbiased = value
+        if args:
+            if args[0].__class__ is bool:
+                unbiased = args[0]
             else:
-                dim = value
-        if len(args) > 1:
-            unbiased = args[1]
-        if len(args) > 2:
-            keepdim = args[2]
+                dim = args[0]
+            if len(args) > 1:
+                unbiased = args[1]
+                if len(args) > 2:
+                    keepdim = args[2]
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
-        return getattr(functions, kernel)(input, (dim,) if isinstance(dim, int) else dim, correction, keepdim)
+        return getattr(functions, kernel)(input, dim, correction, keepdim)
 
     statistic.__name__ = statistic.__qualname__ = name
     statistic.__doc__ = doc

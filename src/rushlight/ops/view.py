@@ -21,7 +21,7 @@ class view_shape:
             if not self.flags.c_contiguous:
                 if _has_plain_steps(self, size):
                     return self.reshape(size, copy=False)
-            elif min(size, default=0) >= -1:
+            elif not size or min(size) >= -1:
                 return self.reshape(size)
         except ValueError:  # refused: the general way says why
             pass
@@ -68,6 +68,9 @@ class reshape_alias:
         return grad.reshape(shape)
 
 
+_SIZES = frozenset((int, tuple, list))
+
+
 @composite(names=("Tensor",))
 def view(input, *size, dtype=None):
     """The same memory under another shape, or, given a dtype, as elements of that type.
@@ -77,12 +80,7 @@ def view(input, *size, dtype=None):
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    if (
-        dtype is None
-        and len(size) == 1
-        and not isinstance(size[0], (int, tuple, list))
-        and hasattr(size[0], "itemsize")
-    ):
+    if dtype is None and len(size) == 1 and size[0].__class__ not in _SIZES and hasattr(size[0], "itemsize"):
         dtype = size[0]
     if dtype is not None:
         read = functions.view_dtype(input, dtype)
@@ -147,7 +145,7 @@ def reshape(input, *shape):
         )
     array = input._array
     if array.flags.c_contiguous:
-        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        given = shape[0] if shape[0].__class__ is not int and isinstance(shape[0], (tuple, list)) else shape
         for length in given:
             if length.__class__ is not int:
                 break

@@ -109,9 +109,9 @@ def is_plain_number(dtype, value):
 # ---------------------------------------------------------------- positions, looked through
 
 
-def indices_of_tensors(self, key):
+def indices_of_tensors(self, key, looked_through=True):
     """What a single mask means, or positions of one shape for some of the dimensions, where there is nothing to refuse; else
-    None."""
+    None. Whether the positions exist is only looked at where they are to be ``looked_through``."""
     array = self._array
     keys = key if key.__class__ is tuple else (key,)
     if not 0 < len(keys) <= array.ndim or not array.size:
@@ -131,7 +131,7 @@ def indices_of_tensors(self, key):
                 return mask_positions(index)
             return None
         shape = shape or index.shape
-        if index.shape != shape or not _exist(index, length):
+        if index.shape != shape or (looked_through and not _exist(index, length)):
             return None
         found.append(index if self._edge is None else index.copy())
     while found and found[-1] is None:

@@ -9,6 +9,7 @@ from ..autograd.views import View, check_inplace
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.scalars import fitted, is_signed_word, relaxed, unpackable
+from ..kernels.routing import elements_of
 from ..ops.copy import refuse_overlap, refuse_shared
 from ..ops.table import TABLE, functions, is_half
 from .base import Tensor, method, wrap
@@ -24,6 +25,7 @@ from .writes import bump, is_tracked
 
 _track_select = tracker(TABLE["select"])
 _LITTLE = 2048  # elements that NumPy writes as fast as a kernel
+_PICKED = elements_of("index")  # elements that a kernel picks from, which does not look whether they exist; NumPy does
 
 
 @method
@@ -40,9 +42,14 @@ def __getitem__(self, key):
             found = _basic_part(self, key if kind is tuple else (key,))
             if found is not None:
                 return link(self, found, None, ())
-        indices = indices_of_tensors(self, key)
+        looked_through = self._array.size >= _PICKED
+        indices = indices_of_tensors(self, key, looked_through)
         if indices is not None:
-            return functions.index(self, indices)
+            try:
+                return functions.index(self, indices)
+            except IndexError:  # below is said which position does not exist
+                if looked_through:
+                    raise
     if kind is slice:
         return sliced(self, 0, key)
     view, indices = split_key(self, key)
@@ -52,11 +59,11 @@ def __getitem__(self, key):
 
 
 def _basic_part(self, key):
-    """The array that a tuple of ints, slices and ``...`` picks in one step, where no graph is recorded; else None."""
+    """The array that a tuple of ints, slices, ``...`` and None picks in one step, where no graph is recorded; else None."""
     edge = self._edge
     if edge is not None and state.recording and not (edge.__class__ is View and edge.resolve(self) is None):
         return None
-    open_ended = False
+    open_ended, added = False, 0
     for part in key:
         kind = part.__class__
         if kind is slice:
@@ -67,12 +74,20 @@ def _basic_part(self, key):
             if open_ended:
                 return None
             open_ended = True
+        elif part is None:
+            added += 1
         elif kind is not int:
             return None
     try:
         found = self._array[key if open_ended else (*key, ...)]
     except (IndexError, TypeError):  # the general way says what is wrong
         return None
+    if added:
+        # NumPy gives new dimensions steps of 0; those of a contiguous part follow from its shape, other lengths of 1 aside.
+        shape = found.shape
+        if not found.flags.c_contiguous or shape.count(1) > added:
+            return None
+        found = found.reshape(-1).reshape(shape)
     return found if found.size else None  # empty parts keep their steps only in the general way
 
 
