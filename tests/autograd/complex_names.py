@@ -131,6 +131,7 @@ RECORDS = frozenset(
         "pinv_parts",
         "pixel_shuffle",
         "pixel_unshuffle",
+        "placed",
         "places_gradient",
         "pow",
         "prod_all",

@@ -99,6 +99,7 @@ CALLS = {
     "fft_r2c": lambda: (t(4), (0,), "ortho", True),
     "fft_c2r": lambda: (t(3, complex=True), (0,), "backward", 4),
     "gather": lambda: (t(2, 3), 0, AT),
+    "placed": lambda: (t(2, 2), 1, index([0, 2], [1, 1]), (2, 3)),
     "scatter": lambda: (t(2, 3), 1, index([0, 2]), t(1, 2)),
     "scatter_": lambda: (t(2, 3), 1, index([0, 2]), t(1, 2)),
     "scatter_add": lambda: (t(2, 3), 1, AT, t(2, 3)),

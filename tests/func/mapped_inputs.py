@@ -30,6 +30,7 @@ CALLS = {
     "masked_fill": lambda: (t(2, 3), FLAGS, t()),
     "masked_fill_": lambda: (t(2, 3), FLAGS, t()),
     "gather": lambda: (t(3, 3), 1, ROWS),
+    "placed": lambda: (t(3), 1, ROWS[:, 0], (3, 3)),
     "put": lambda: (t(2, 3), index(1, -5), t(2)),
     "index_fill": lambda: (t(3, 2), 0, index(1, -3), t()),
 }

@@ -35,7 +35,7 @@ LINEAR = {
         "adaptive_avg_pool adaptive_avg_pool_gradient avg_pool avg_pool_gradient interpolate_parts interpolate_gradient "
         "pad_by_places pad_by_places_gradient fft_c2c fft_r2c fft_c2r cumsum tril triu diag_embed trace unsafe_view reshape_copy "
         "select_scatter slice_scatter diagonal_scatter as_strided_gradient unfold_gradient select_gradient slice_gradient "
-        "diagonal_gradient places_gradient unsafe_split unsafe_split_with_sizes complex_of_parts alias_copy diagonal_copy "
+        "diagonal_gradient places_gradient placed unsafe_split unsafe_split_with_sizes complex_of_parts alias_copy diagonal_copy "
         "expand_copy permute_copy select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy "
         "unbind_copy unfold_copy unsqueeze_copy view_as_complex_copy view_as_real_copy view_shape_copy narrow_copy masked_fill "
         "index_fill index_put_arrays masked_scatter"

@@ -11,6 +11,7 @@ from ..base.scalars import fitted
 from ..base.settings import get_num_threads
 from ..base.shapes import wrap_dim
 from ..ops import embedding as embedding_ops
+from ..ops import gather as gather_ops
 from ..ops import index as index_ops
 from ..ops.copy import dense_copy
 from ..ops.table import is_half
@@ -427,6 +428,13 @@ def _scatter_kernels(name, mode, prepared=lambda self, source: source):
         return result if source is not None and _scattered(result, dim, index, source, mode, True) else NotImplemented
 
     return kernel_for(name)(copying), kernel_for(name + "_")(in_place)
+
+
+@kernel_for("placed")
+def placed(self, dim, index, shape):
+    axis, ndim, result = wrap_dim(dim, len(shape)), len(shape), np.zeros(shape, self.dtype)
+    index, values = (gather_ops.with_axis(array, axis, ndim) for array in (index, self))
+    return result if _scattered(result, axis, index, values, "add", True) else NotImplemented
 
 
 def _fill_value(self, value):

@@ -58,7 +58,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
         **dict.fromkeys(("embedding", "embedding_gradient", "index_select"), 4096),
         **dict.fromkeys(("index_add", "index_add_"), 512),
         # 4 rows of 8, 3 picked of each: 1 us against 3, written 2 us against 4.
-        **dict.fromkeys(("gather", "scatter_add", "scatter_add_"), 16),
+        **dict.fromkeys(("gather", "placed", "scatter_add", "scatter_add_"), 16),
         **dict.fromkeys(("scatter_src", "scatter_src_", "scatter_value", "scatter_value_"), 16),
         **dict.fromkeys(("index_copy", "index_copy_", "index_fill", "index_fill_"), 2048),
         **dict.fromkeys(("index", "index_put_arrays", "index_put_arrays_"), 512),

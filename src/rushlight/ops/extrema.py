@@ -89,8 +89,8 @@ def _extreme_dim(name, largest):
                 values, positions = np.expand_dims(values, axis), np.expand_dims(positions, axis)
             return values, positions.astype(np.int64, copy=False)
 
-        def d_self(grad, shape, dim, keepdim, result1):
-            return at_positions(grad, shape, dim, keepdim, result1)
+        def d_self(grad, shape, dim, result1):
+            return at_positions(grad, shape, dim, result1)
 
     record.__name__, record.__doc__ = f"{name}_dim", f"The {name} along one dimension, and where it is."
     return op(
@@ -98,13 +98,9 @@ def _extreme_dim(name, largest):
     )(record)
 
 
-def at_positions(grad, shape, dim, keepdim, positions):
+def at_positions(grad, shape, dim, positions):
     """A gradient of the chosen elements of a tensor of ``shape``, zero elsewhere."""
-    if not shape:
-        return grad
-    if not keepdim:
-        grad, positions = grad.unsqueeze(dim), positions.unsqueeze(dim)
-    return grad.new_zeros(shape).scatter(dim, positions, grad)
+    return functions.placed(grad, dim, positions, shape) if shape else grad
 
 
 max_all, min_all = _extreme_all("max", True), _extreme_all("min", False)

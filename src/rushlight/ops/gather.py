@@ -102,7 +102,32 @@ class gather:
         return source[_grid(where, axis)].reshape(index.shape)
 
     def d_self(grad, shape, dim, index):
-        return grad.new_zeros(shape).scatter_add_(dim, index, grad)
+        return functions.placed(grad, dim, index, shape) if shape else grad.sum().reshape(shape)
+
+
+@op("placed(Tensor self, int dim, Tensor index, int[] shape) -> Tensor", names=(), node="ScatterAddBackward0")
+class placed:
+    """Zeros of ``shape``, which has dimensions, and the elements of ``self`` added where `gather` would have taken them.
+
+    ``self`` and ``index`` may lack dimension ``dim``: it has length 1 then.
+    """
+
+    def forward(self, dim, index, shape):
+        axis, result = wrap_dim(dim, len(shape)), np.zeros(shape, self.dtype)
+        places = flat_positions(with_axis(index, axis, len(shape)), axis, shape)
+        add_at_key(result.reshape(-1), places.reshape(-1), self.reshape(-1))
+        return result
+
+    def d_self(grad, dim, index, shape):
+        if index.ndim == len(shape):
+            return grad.gather(dim, index)
+        return grad.gather(dim, index.unsqueeze(dim)).squeeze(dim)
+
+
+def with_axis(array, axis, ndim):
+    """``array`` with a dimension of length 1 at ``axis`` where it has fewer than ``ndim``."""
+    shape = array.shape
+    return array if len(shape) == ndim else array.reshape(*shape[:axis], 1, *shape[axis:])
 
 
 @composite(out=True)

@@ -8,7 +8,7 @@ from ..base.errors import hinted
 from ..base.scalars import check_number
 from ..base.shapes import wrap_dim, wrap_dims
 from .blockwise import BLOCK
-from .reduce import add_up, axes_of, lined_up, spread
+from .reduce import add_up, axes_of, lined_up, spread, zero_where_zero
 from .table import composite, functions, op, widened
 
 
@@ -50,7 +50,7 @@ class vector_norm_parts:
         x = self if dtype is None else self.to(dtype)
         if ord == 2:
             grad, norm = (lined_up(v, dim, keepdim, len(shape)) for v in (grad, result))
-            return x * (grad / norm).masked_fill(norm == 0, 0)
+            return x * zero_where_zero(grad / norm, norm)
         return _norm_gradient(x, *(spread(v, dim, keepdim, shape) for v in (grad, result)), ord, dim)
 
 

@@ -80,8 +80,8 @@ def _median(name, ignore_nan):
             axis = _checked_axis("median", self, dim)
             return _with_dimension(*_middle(self, axis, ignore_nan), axis, keepdim, self.ndim)
 
-        def d_self(grad, shape, dim, keepdim, result1):
-            return at_positions(grad, shape, dim, keepdim, result1)
+        def d_self(grad, shape, dim, result1):
+            return at_positions(grad, shape, dim, result1)
 
     along.__name__, along.__doc__ = f"{name}_dim", f"The {name} along one dimension, and where it is."
     op(
@@ -144,8 +144,8 @@ class kthvalue_pair:
         positions = np.argpartition(widened(self), k - 1, axis).take(k - 1, axis)
         return _with_dimension(take_positions(self, positions, axis), positions, axis, keepdim, self.ndim)
 
-    def d_self(grad, shape, dim, keepdim, result1):
-        return at_positions(grad, shape, dim, keepdim, result1)
+    def d_self(grad, shape, dim, result1):
+        return at_positions(grad, shape, dim, result1)
 
 
 @composite(out=True)
@@ -173,8 +173,8 @@ class mode_pair:
         positions = np.take_along_axis(np.moveaxis(order, axis, -1), longest[..., None], -1)[..., 0]
         return _with_dimension(take_positions(self, positions, axis), positions, axis, keepdim, self.ndim)
 
-    def d_self(grad, shape, dim, keepdim, result1):
-        return at_positions(grad, shape, dim, keepdim, result1)
+    def d_self(grad, shape, dim, result1):
+        return at_positions(grad, shape, dim, result1)
 
 
 @composite(out=True)

@@ -35,6 +35,12 @@ def spread(value, dim, keepdim, shape):
     return lined_up(value, dim, keepdim, len(shape)).expand(shape)
 
 
+def zero_where_zero(value, other):
+    """``value``, which has been divided by ``other``, with 0 where that is 0."""
+    divisors = functions.elements_of(other)
+    return value if np.count_nonzero(divisors) == divisors.size else value.masked_fill(other == 0, 0)
+
+
 def count_of(shape, dim):
     """How many elements of ``shape`` each result of a reduction over ``dim`` combines."""
     return count_along(shape, axes_of(dim, len(shape)))
@@ -172,6 +178,12 @@ class mean:
         return grad.expand(shape) / math.prod(shape)
 
     def forward(self, dim, keepdim, dtype):
+        if dtype is None and self.size < _FOLD_FROM and self.dtype in _NATIVE and dim and self.ndim:
+            try:
+                found = np.add.reduce(self, dim, None, None, keepdim)
+                return np.asarray(found / self.dtype.type(self.size // found.size if found.size else 0))
+            except ValueError:  # as in a sum
+                pass
         kind = require_floating("mean", self, dtype)
         axes = axes_of(dim, self.ndim)
         wide = np.dtype(accumulator(kind))
@@ -337,5 +349,5 @@ class logsumexp:
         return np.asarray(found).astype(self.dtype, copy=False)
 
     def d_self(grad, self, dim, keepdim, result):
-        shape = self.shape
-        return spread(grad, dim, keepdim, shape) * conj((self - spread(result, dim, keepdim, shape)).exp())
+        grad, result = (lined_up(value, dim, keepdim, self.ndim) for value in (grad, result))
+        return grad * conj((self - result).exp())

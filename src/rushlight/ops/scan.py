@@ -85,7 +85,7 @@ def _running_extreme(name, ufunc):
             return values, np.ascontiguousarray(positions)
 
         def d_self(grad, self, dim, result1):
-            return grad.new_zeros(self.shape).scatter_add(dim, result1, grad) if self.ndim else grad
+            return functions.placed(grad, dim, result1, tuple(self.shape)) if self.ndim else grad
 
     record.__name__, record.__doc__ = f"{name}_pair", f"The running {name[3:]} along one dimension, and where it is."
     op(f"{name}(Tensor self, int dim) -> Tensor[]", names=(), node=f"{name.capitalize()}Backward0")(record)

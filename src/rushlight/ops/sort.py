@@ -36,7 +36,7 @@ class sort_pair:
         return np.take_along_axis(self, positions, axis), positions
 
     def d_self(grad, shape, dim, result1):
-        return at_positions(grad, shape, dim, True, result1)
+        return at_positions(grad, shape, dim, result1)
 
 
 _SORT, _TOPK = named_result("sort", "values indices"), named_result("topk", "values indices")
@@ -101,7 +101,7 @@ class topk_pair:
         return np.take_along_axis(self, positions, axis), positions
 
     def d_self(grad, shape, dim, result1):
-        return at_positions(grad, shape, dim, True, result1)
+        return at_positions(grad, shape, dim, result1)
 
 
 @composite(out=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from .reduce import add_up, axes_of, count_along, count_of, spread
+from .reduce import add_up, axes_of, count_along, count_of, lined_up, spread, zero_where_zero
 from .table import composite, conj, functions, is_half, op, widened
 
 
@@ -43,19 +43,18 @@ def _settled(array, source):
     return array if source.dtype.kind == "c" else array.astype(source.dtype, copy=False)
 
 
-def _variance_gradient(grad, self, dim, correction, keepdim):
+def _variance_gradient(grad, self, dim, correction, keepdim, power=2.0):
+    """The gradient of ``variance ** (power / 2)``, whose ``grad`` was divided by the deviation where the power is 1."""
     count = count_of(self.shape, dim)
     if count == 0:
         return functions.zeros_like(self)
     divisor = count - correction
-    factor = 2.0 / divisor if divisor > 0 else math.inf
-    centred = self - self.mean(dim, True)
-    return spread(grad, dim, keepdim, self.shape) * factor * centred
+    factor = power / divisor if divisor > 0 else math.inf
+    return lined_up(grad, dim, keepdim, self.ndim) * factor * (self - self.mean(dim, True))
 
 
 def _deviation_gradient(grad, result, self, dim, correction, keepdim):
-    scaled = (grad / (result * 2)).masked_fill(result == 0, 0)
-    return _variance_gradient(scaled, self, dim, correction, keepdim)
+    return _variance_gradient(zero_where_zero(grad / result, result), self, dim, correction, keepdim, 1.0)
 
 
 _SIGNATURE = "(Tensor self, int[]? dim, Scalar correction, bool keepdim)"

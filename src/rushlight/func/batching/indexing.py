@@ -26,6 +26,14 @@ def gather(call):
     return found.reshape(call.size, *shape)
 
 
+@rule("placed")
+def placed(call):
+    """The batch is one more dimension of what the elements are put into."""
+    shape = call.given("shape")
+    changes = {name: call.batched(name) for name in call.tensors()}
+    return call.run(**changes, dim=moved(call.given("dim"), len(shape)), shape=(call.size, *shape))
+
+
 # ---------------------------------------------------------------- along one dimension
 
 
