@@ -107,9 +107,21 @@ def test_first_calls_from_several_threads():
     x, results = torch.eye(3), []
     for _ in range(20):
         function = short_paths.short(op)
+        op.calls_left = 3
         threads = [threading.Thread(target=lambda: results.append(function(x, x[0]).tolist())) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
     assert results == [[1.0, 0.0, 0.0]] * 80
+
+
+def test_the_text_is_written_after_some_calls():
+    op, x = TABLE["mv"], torch.eye(3)
+    function = short_paths.short(op)
+    for _ in range(op.calls_left - 1):
+        assert function(x, x[1]).tolist() == [0.0, 1.0, 0.0]
+    assert "args" in function.__code__.co_varnames
+    assert function(x, x[1]).tolist() == [0.0, 1.0, 0.0]
+    assert "given0" in function.__code__.co_varnames
+    assert function(x, x[2]).tolist() == [0.0, 0.0, 1.0]

@@ -258,7 +258,7 @@ def _product(array, axes, keepdim, dtype):
     wide = accumulator(kind.numpy)
     if array.dtype is not wide:
         array = array.astype(wide)
-    found = np.asarray(np.multiply.reduce(array, axes if array.ndim else None, None, None, keepdim))
+    found = np.asarray(np.multiply.reduce(array, axes if array.ndim else None, wide, None, keepdim))
     return found if wide is kind.numpy else found.astype(kind.numpy)
 
 

@@ -1,7 +1,7 @@
 """The text of short paths: for each operation the function of a call with plain tensors and plain values, as Python text of its own arity.
 
 A function of ``*args, **kwargs`` takes longer to find out what it was given than many a small operation takes. So the
-function of an operation is written out of its schema when it is first called. That of ``mv`` reads
+function of an operation that is called again and again is written out of its schema. That of ``mv`` reads
 
     def call(given0=MISSING, given1=MISSING, /, *rest, **options):
         left = len(options)
