@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from ..base import dtypes
 from ..base.errors import hinted
 from ..ops import recurrent_stacks
@@ -56,14 +58,18 @@ def _to_given(tensor, dtype):
     return tensor.to(dtype) if tensor.dtype in CASTABLE else tensor
 
 
-def _widest(value, dtype):
-    """The widest of ``dtype`` and those of the floating-point tensors in ``value``."""
-    if value.__class__ in (list, tuple):
-        for item in value:
-            dtype = _widest(item, dtype)
-        return dtype
-    present = value.dtype if hasattr(value, "_edge") else None
-    if present is None or not present.is_floating_point or dtype is dtypes.float64 or present is dtype:
+def _tensors(values):
+    """The tensors among the arguments of a call and in lists of them."""
+    for value in values:
+        if hasattr(value, "_edge"):
+            yield value
+        elif value.__class__ in (list, tuple):
+            yield from _tensors(value)
+
+
+def _wider(dtype, present):
+    """The wider of the dtype so far and that of the next tensor."""
+    if not present.is_floating_point or present is dtype or dtype is dtypes.float64:
         return dtype
     if present is dtypes.float64:
         return present
@@ -72,7 +78,7 @@ def _widest(value, dtype):
     raise RuntimeError(
         hinted(
             "Unexpected floating ScalarType in at::autocast::prioritize",
-            f"a tensor of {present!r} under autocast to {state.dtypes['cpu']!r}: convert it before",
+            f"a tensor of {present!r} under autocast to {dtype!r}: convert it before",
         )
     )
 
@@ -92,8 +98,10 @@ def float32(dtype, args, kwargs):
 
 def widest(dtype, args, kwargs):
     """Compute in the widest dtype of all arguments."""
-    dtype = _widest([*args, *kwargs.values()], dtype)
-    return _all(args, kwargs, _to_given, dtype)
+    present = [tensor.dtype for tensor in _tensors((*args, *kwargs.values()))]
+    if all(each is dtypes.float32 for each in present):
+        return args, kwargs
+    return _all(args, kwargs, _to_given, functools.reduce(_wider, present, dtype))
 
 
 def apart(dtype, args, kwargs):
