@@ -74,7 +74,10 @@ def largest_float(dtype):
 
 def are_words(values, places):
     """Whether the Python ints at these places all fit into 64 bits, with a sign or without."""
-    return all(LOWEST_WORD <= values[place] < WORDS_END for place in places)
+    for place in places:
+        if not LOWEST_WORD <= values[place] < WORDS_END:
+            return False
+    return True
 
 
 def is_signed_word(value):
