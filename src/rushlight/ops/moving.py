@@ -47,7 +47,7 @@ def filled(shape, value, dtype):
     if value.__class__ is int and not value:
         return np.zeros(shape, dtype)
     found = np.empty(shape, dtype)
-    np.copyto(found, value, casting="unsafe")
+    found.fill(value)
     return found
 
 
