@@ -19,14 +19,19 @@ FLOAT, DOUBLE, INT64 = dtypes.float32.numpy, dtypes.float64.numpy, dtypes.int64.
 
 def default_kind(dtype):
     """The NumPy dtype meant by a dtype argument; the default floating type where it is None."""
-    return (dtypes.get_default_dtype() if dtype is None else dtype).numpy
+    dtype = dtypes.get_default_dtype() if dtype is None else dtype
+    kind = dtype._numpy
+    return dtype.numpy if kind is None else kind
 
 
-def checked_shape(size, name=None):
-    """``size``, refused where a length is negative; ``name`` is a function that says so in words of its own."""
+def negative_size(size, error, name=None):
+    """PyTorch's error for a size with a negative length, which ``error`` is about; ``error`` itself without one.
+
+    ``name`` is a function that says so in words of its own.
+    """
     for length in size:
         if length < 0:
-            raise RuntimeError(
+            return RuntimeError(
                 hinted(
                     f"{name}: Dimension size must be non-negative."
                     if name
@@ -34,7 +39,7 @@ def checked_shape(size, name=None):
                     f"the size is {list(size)}; lengths are 0 or more",
                 )
             )
-    return size
+    return error
 
 
 @op("zeros(int[]* size, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -47,24 +52,33 @@ class zeros:
             [0., 0., 0.]])
     """
 
-    def forward(size, dtype):
-        return filled(checked_shape(size, "zeros"), 0, default_kind(dtype))
+    def forward(size, dtype=None):
+        try:
+            return filled(size, 0, default_kind(dtype))
+        except ValueError as error:
+            raise negative_size(size, error, "zeros") from None
 
 
 @op("ones(int[]* size, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
 class ones:
     """A tensor of ones."""
 
-    def forward(size, dtype):
-        return filled(checked_shape(size), 1, default_kind(dtype))
+    def forward(size, dtype=None):
+        try:
+            return filled(size, 1, default_kind(dtype))
+        except ValueError as error:
+            raise negative_size(size, error) from None
 
 
 @op("empty(int[]* size, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
 class empty:
     """A tensor whose elements are not set to anything."""
 
-    def forward(size, dtype):
-        return np.empty(checked_shape(size), default_kind(dtype))
+    def forward(size, dtype=None):
+        try:
+            return np.empty(size, default_kind(dtype))
+        except ValueError as error:
+            raise negative_size(size, error) from None
 
 
 @op("full(int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -72,9 +86,11 @@ class full:
     """A tensor with one value everywhere; its dtype follows the value unless given."""
 
     def forward(size, fill_value, dtype):
-        kind = dtypes.of_scalar(fill_value) if dtype is None else dtype
-        shape = checked_shape(size)
-        return filled(shape, filler(math.prod(shape), kind.numpy, fill_value), kind.numpy)
+        kind = (dtypes.of_scalar(fill_value) if dtype is None else dtype).numpy
+        try:
+            return filled(size, filler(math.prod(size), kind, fill_value), kind)
+        except (ValueError, RuntimeError) as error:
+            raise negative_size(size, error) from None
 
 
 @op("empty_strided(int[] size, int[] stride, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -90,7 +106,8 @@ class empty_strided:
                     "every dimension has one of each",
                 )
             )
-        checked_shape(size)
+        if any(n < 0 for n in size):
+            raise negative_size(size, None)
         if any(s < 0 for s in stride):
             raise RuntimeError(
                 hinted(

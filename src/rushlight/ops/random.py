@@ -7,7 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..random import distributions as draw
-from .create import checked_shape, default_kind
+from .create import default_kind, negative_size
 from .table import CREATE, INPLACE, composite, functions, op
 
 
@@ -21,8 +21,11 @@ class rand:
     tensor([0.4963, 0.7682])
     """
 
-    def forward(size, generator, dtype):
-        return draw.rand(checked_shape(size), default_kind(dtype), generator)
+    def forward(size, generator=None, dtype=None):
+        try:
+            return draw.rand(size, default_kind(dtype), generator)
+        except ValueError as error:
+            raise negative_size(size, error) from None
 
 
 @op("randn(int[]* size, *, Generator? generator=None, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -35,8 +38,11 @@ class randn:
     tensor([ 1.5410, -0.2934, -2.1788])
     """
 
-    def forward(size, generator, dtype):
-        return draw.randn(checked_shape(size), default_kind(dtype), generator)
+    def forward(size, generator=None, dtype=None):
+        try:
+            return draw.randn(size, default_kind(dtype), generator)
+        except ValueError as error:
+            raise negative_size(size, error) from None
 
 
 @composite(names=("torch",))
@@ -87,7 +93,10 @@ class random_integers:
             raise ValueError(
                 hinted("Overflow when unpacking long long", "the bounds are integers in [-2**63, 2**63 - 1]")
             )
-        return draw.randint(low, high, checked_shape(size), (dtype or dtypes.int64).numpy, generator)
+        try:
+            return draw.randint(low, high, size, (dtype or dtypes.int64).numpy, generator)
+        except ValueError as error:
+            raise negative_size(size, error) from None
 
 
 @op("randperm(int n, *, Generator? generator=None, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
