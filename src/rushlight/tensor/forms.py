@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..ops.table import functions
 from .base import new_tensor, quiet, wrap
 from .classes import PLAIN_CLASSES, SEQUENCES
 from .compute import default_rule, schema_of
-from .dispatch import general, named, record_result, short_call
+from .dispatch import apart, general, named, record_result, short_call
 from .elementwise import array_function, spreads
 from .fast import CALM, NATIVE_FLOATS, WITH_NUMBERS, ready_dtypes
 from .interposers import INTERPOSERS, innermost
@@ -288,26 +288,28 @@ functions.count_writes = count_writes
 def creation(op):
     """The function of an operation that makes a tensor: takes dtype, device, requires_grad, ... besides its schema.
 
-    Calls with plain numbers and sizes, and a dtype at most, are bound by their arguments' classes.
+    Calls with plain numbers and sizes, a dtype, a device and requires_grad are bound by their arguments' classes.
     """
     forward = op.forward
-    known = {}  # classes of the arguments of a call -> what `_short_creation` says of it
+    known = {}  # classes of the arguments of a call, and names -> what `_short_creation` says of it
 
     def call(*args, **kwargs):
-        if not INTERPOSERS and (not kwargs or (len(kwargs) == 1 and kwargs.get("dtype").__class__ is dtypes.DType)):
-            classes = (*map(type, args),)
-            rest = known.get(classes)
-            if rest is None:
-                rest = known[classes] = _short_creation(schema_of(op), classes)
-            if rest:
-                is_size, words, defaults = rest
-                whole = is_size or classes[0] not in SIZES or _INTEGER.issuperset(map(type, args[0]))
-                if whole and (not words or are_words(args, words)):
-                    values = (args,) if is_size else args
+        if not INTERPOSERS:
+            classes = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
+            plan = known.get(classes)
+            if plan is None:
+                plan = known[classes] = _short_creation(schema_of(op), classes, kwargs)
+            if plan:
+                is_size, sizes, words, rest, arrange = plan
+                values = (args,) if is_size else args
+                values = values + rest if arrange is None else arrange((*values, *kwargs.values(), *rest))
+                if (not sizes or _are_ints(values, sizes)) and (not words or are_words(values, words)):
+                    if kwargs:
+                        check_device(kwargs.get("device"))
                     made = new_tensor()
+                    made._array = quiet().run(forward, *values)
                     made._edge = None
-                    made._array = quiet().run(forward, *values, *defaults, kwargs.get("dtype"))
-                    return made
+                    return require_grad(made) if kwargs and kwargs.get("requires_grad") else made
         schema = op.__dict__.get("parsed") or schema_of(op)
         requires_grad = kwargs.pop("requires_grad", False)
         out = kwargs.pop("out", None)
@@ -324,26 +326,65 @@ def creation(op):
             made = made.contiguous(memory_format=memory_format)
         return require_grad(made) if requires_grad else made
 
-    return named(call, op)
+    return named(_of_size(forward, call) if "(int[]* size" in op.schema else call, op)
 
 
-def _short_creation(schema, classes):
-    """How a creation with positional arguments of these classes is bound; () where only `Schema.bind` can say.
+def _of_size(forward, otherwise):
+    """The function of a creation that is nearly always called with a size alone; other calls go to ``otherwise``."""
 
-    Returns whether the arguments are the lengths of one size, the positions of numbers that are ints, and the values of
-    those left out before the dtype.
+    def call(*args, **kwargs):
+        if args and not (kwargs or INTERPOSERS):
+            size = args[0] if args[0].__class__ in SIZES and len(args) == 1 else args
+            if _INTEGER.issuperset(map(type, size)):
+                made = new_tensor()
+                made._array = quiet().run(forward, size)
+                made._edge = None
+                return made
+        return otherwise(*args, **kwargs)
+
+    return call
+
+
+def _are_ints(values, places):
+    """Whether the sizes at these places hold nothing but ints."""
+    for place in places:
+        if not _INTEGER.issuperset(map(type, values[place])):
+            return False
+    return True
+
+
+def _short_creation(schema, classes, names):
+    """How a creation with arguments of these classes and ``names`` is bound; () where only `Schema.bind` can say.
+
+    Returns whether the positional arguments are the lengths of one size, the positions of sizes and of numbers that are
+    ints, the values of the arguments left out, and what puts all into the schema's order, None without names.
     """
-    *arguments, last = schema.arguments
-    size = schema.varargs == 0 and set(classes) == _INTEGER
-    count = 1 if size else len(classes)
-    if last.name != "dtype" or not 0 < count <= schema.positional < schema.count or count < schema.required:
+    positional, keywords = apart(classes, names)
+    is_size = schema.varargs == 0 and set(positional) == _INTEGER
+    given = {0: tuple} if is_size else dict(enumerate(positional))
+    count = len(given)
+    if count > schema.positional:
         return ()
-    for place, (cls, argument) in enumerate(zip(classes, arguments)):
-        accepted = argument.quick_classes()
-        if not size and (accepted is None or cls not in accepted or (place and cls in SIZES)):
+    passed = {place: place for place in given}
+    for number, (name, cls) in enumerate(keywords.items(), count):
+        place = schema.index.get(name)
+        if place is not None and place not in given:
+            given[place], passed[place] = cls, number
+        elif name != "device" and (name, cls) != ("requires_grad", bool):
             return ()
-    words = () if size else [p for p, cls in enumerate(classes) if cls is int and arguments[p].type == "Scalar"]
-    return size, words, schema.defaults[count:-1]
+    for place, argument in enumerate(schema.arguments):
+        if place not in given:
+            if argument.is_required:
+                return ()
+        elif given[place] not in (argument.quick_classes() or ()):
+            return ()
+    sizes = () if is_size else tuple(p for p in given if given[p] in SIZES)
+    words = tuple(p for p in given if given[p] is int and schema.arguments[p].type == "Scalar")
+    if not names:
+        return is_size, sizes, words, schema.defaults[count:], None
+    behind = count + len(keywords)
+    arrange = itemgetter(*(passed.get(place, behind + place) for place in range(schema.count)))
+    return is_size, sizes, words, schema.defaults, arrange
 
 
 def _create_into(out, op, schema, values):
