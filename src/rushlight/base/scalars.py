@@ -74,7 +74,7 @@ def largest_float(dtype):
 
 def are_words(values, places):
     """Whether the Python ints at these places all fit into 64 bits, with a sign or without."""
-    for place in places:
+    for place in places:  # noqa: SIM110 (a generator expression costs 0.3 us)
         if not LOWEST_WORD <= values[place] < WORDS_END:
             return False
     return True

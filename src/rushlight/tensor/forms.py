@@ -347,7 +347,7 @@ def _of_size(forward, otherwise):
 
 def _are_ints(values, places):
     """Whether the sizes at these places hold nothing but ints."""
-    for place in places:
+    for place in places:  # noqa: SIM110 (as in `are_words`)
         if not _INTEGER.issuperset(map(type, values[place])):
             return False
     return True
