@@ -28,6 +28,14 @@ CASES = [
     "torch.zeros(20).normal_(0, 0)", "torch.zeros(20).normal_(-1, 1e-45)", "torch.zeros(20).normal_(0, 1e38)",
     "torch.zeros(20).normal_(0, float('inf'))", "1 / torch.zeros(20).normal_(0, 1e-45)", "torch.zeros(3).uniform_(-1e38, 1e38)",
     "torch.zeros(3).exponential_(1e-35)",
+    "torch.normal(0, 1, (3,))", "torch.normal(2, 3.0, (2, 9), dtype=torch.float64)", "torch.normal(0.0, 1.0, (-1, 2))",
+    "torch.normal(0.0, 1.0, (2,), dtype=torch.int64)", "torch.normal(0.0, 1.0, (2,), device='cpu', requires_grad=True)",
+    "torch.normal(0.0, 1.0, (2,), out=torch.empty(2))", "torch.normal(1.0, 2.0, size=(16,))", "torch.rand(-2, -3)",
+    "torch.rand_like(p, requires_grad=True)", "torch.rand_like(p.long())", "torch.randn_like(p.half())",
+    "torch.randn_like(p, generator=torch.Generator().manual_seed(2))", "torch.randint_like(p, 9, 2)",
+    "torch.bernoulli(p.double() / 20)", "torch.bernoulli(p[:, :0])", "torch.randint(3, 3, (2,))",
+    "[t._version for t in (torch.randn_like(p), torch.rand_like(p), torch.randint_like(p, 3), torch.full_like(p, 2), "
+    "p.bernoulli(0.5), torch.normal(0.0, 1.0, (3,)), torch.rand(2), torch.normal(p, 1.0))]",
 ]  # fmt: skip
 
 

@@ -91,6 +91,34 @@ def test_fills_in_random_succession(seed):
         assert_same(tensor, array, (name, args, dtype, shape, choice))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_many_small_draws_from_the_same_blocks(seed):
+    chooser = random.Random(seed)
+    seed_both(seed)
+    probabilities = torch.tensor([0.0, 0.3, -0.0, 1.0, 0.5, 0.9])
+    for number in range(2500):
+        shape = chooser.choice([(), (1,), (2,), (3,), (2, 2), (4, 2), (14,), (15,), (16,), (4, 8), (3, 16), (130,)])
+        name, expected, found = chooser.choice(
+            [
+                ("rand", lambda: torch.rand(shape), lambda: draw.rand(shape)),
+                ("randn", lambda: torch.randn(shape), lambda: draw.randn(shape)),
+                ("randn", lambda: torch.randn(shape), lambda: draw.normal_(np.empty(shape, np.float32))),
+                (
+                    "normal",
+                    lambda: torch.normal(0.5, 3.0, shape),
+                    lambda: draw.normal_(np.empty(shape, np.float32), 0.5, 3.0),
+                ),
+                ("double", lambda: torch.rand(shape, dtype=torch.double), lambda: draw.rand(shape, np.dtype("f8"))),
+                ("randint", lambda: torch.randint(-3, 9, shape), lambda: draw.randint(-3, 9, shape)),
+                ("bernoulli", lambda: torch.bernoulli(probabilities), lambda: draw.bernoulli(probabilities.numpy())),
+                ("mask", lambda: torch.empty(shape).bernoulli_(0.3) > 0, lambda: draw.keep_mask(shape, 0.3)),
+            ]
+        )
+        expected, found = expected(), found()
+        assert expected.numpy().tobytes() == found.tobytes(), (number, name, shape)
+    assert_same(torch.rand(1), draw.rand((1,)), "the last draw")
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 def test_large_sizes(dtype):
     seed_both(5)

@@ -1,5 +1,6 @@
 """Creation: tensors of given shapes and values."""
 
+import functools
 import math
 
 import numpy as np
@@ -8,12 +9,14 @@ from ..base import dtypes
 from ..base.arrays import strided_view
 from ..base.device import channels_last, check_device, contiguous_format, preserve_format
 from ..base.errors import hinted
-from ..base.scalars import number_in
+from ..base.scalars import check_number, is_signed_word, number_in
 from ..base.shapes import sizes_argument
 from .copy import filler
 from .moving import filled, progression, ramps
 from .table import CREATE, composite, functions, op
 
+_NUMBERS = frozenset((bool, int, float, complex))
+_FEW = 1024  # numbers of a range that NumPy counts in no time, and of a line whose places are kept
 FLOAT, DOUBLE, INT64 = dtypes.float32.numpy, dtypes.float64.numpy, dtypes.int64.numpy
 
 
@@ -144,20 +147,16 @@ def arange(*bounds, start=None, end=None, step=1, out=None, dtype=None, layout=N
         start, end, step = (*bounds, *(start, end, step)[len(bounds) :])
     if end is None:
         raise TypeError(hinted('arange() missing 1 required positional arguments: "end"', "name where to stop"))
-    for position, (name, value) in enumerate((("end", end), ("start", start), ("step", step))):
-        if isinstance(value, str):
-            raise TypeError(
-                hinted(
-                    f"arange(): argument '{name}' (position {position + 1}) must be Number, not str", "give a number"
-                )
-            )
-    start = 0 if start is None else start
-    if out is layout is device is None and not requires_grad:
-        return (
-            functions.arange_values(start, end, step)
-            if dtype is None
-            else functions.arange_values(start, end, step, dtype=dtype)
+    if isinstance(end, str) or isinstance(start, str) or isinstance(step, str):
+        texts = [isinstance(value, str) for value in (end, start, step)]
+        place = texts.index(True)
+        name = ("end", "start", "step")[place]
+        raise TypeError(
+            hinted(f"arange(): argument '{name}' (position {place + 1}) must be Number, not str", "give a number")
         )
+    start = 0 if start is None else start
+    if out is layout is device is dtype is None and not requires_grad:
+        return functions.arange_values(start, end, step)
     return functions.arange_values(
         start, end, step, dtype=dtype, out=out, layout=layout, device=device, requires_grad=requires_grad,
     )  # fmt: skip
@@ -184,13 +183,26 @@ def _check_range(start, end, step):
         )
 
 
+def _whole_numbers(start, end, step):
+    """The int64 numbers from ``start`` up to ``end``."""
+    count = -(-(end - start) // step)
+    if count <= _FEW:
+        found = np.arange(start, end, step, INT64)
+        if found.size == count:  # NumPy counts them in float64
+            return found
+    return progression(np.empty(count, INT64), start, step, INT64)
+
+
 @op(
     "arange(Scalar start, Scalar end, Scalar step, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=(),
 )  # fmt: skip
 class arange_values:
     """`arange` with all of its numbers."""
 
-    def forward(start, end, step, dtype):
+    def forward(start, end, step, dtype=None):
+        plain = start.__class__ is end.__class__ is step.__class__ is int and (dtype is None or dtype is dtypes.int64)
+        if plain and step > 0 and start <= end and is_signed_word(start) and is_signed_word(end):
+            return _whole_numbers(start, end, step)
         if dtype is None:
             whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
             dtype = dtypes.int64 if whole else dtypes.get_default_dtype()
@@ -201,7 +213,7 @@ class arange_values:
             start, step, end = [number_in(INT64, value) for value in (start, step, end)]
             if step == 0:
                 raise ValueError(hinted("step must be nonzero", "whole numbers have no smaller step than 1"))
-            return progression(np.empty(-(-(end - start) // step), np.int64), start, step, np.int64)
+            return _whole_numbers(start, end, step)
         count = math.ceil((end - start) / step)
         if count >= 1 << 62:
             raise RuntimeError(hinted("invalid size, possible overflow?", f"the range has {count:.3g} numbers"))
@@ -252,6 +264,24 @@ def _line_kind(name, start, end, steps, dtype):
     return dtype.numpy
 
 
+@functools.lru_cache(64)
+def _from_both_ends(steps, dtype):
+    """The places of the elements of a line, those of its second half counted from its end: 0, 1, -1, 0."""
+    places = np.arange(steps).astype(dtype)
+    places[steps // 2 :] = -places[: steps - steps // 2][::-1]  # with a negative zero: the end less nothing
+    return places
+
+
+def _short_line(start, end, steps, dtype):
+    number = dtype.type
+    start, end = number(start), number(end)
+    found = _from_both_ends(steps, dtype) * np.array((end - start) / number(steps - 1))
+    lower, upper = found[: steps // 2], found[steps // 2 :]
+    np.add(lower, np.array(start), lower)
+    np.add(upper, np.array(end), upper)
+    return found
+
+
 @op("linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
 class linspace:
     """``steps`` numbers from ``start`` to ``end``, both included, equally far apart."""
@@ -269,7 +299,10 @@ class linspace:
             above = end - step * (steps - index - 1).astype(np.float32)
             return np.trunc(np.where(index < steps // 2, below, above)).astype(kind)
         # Counted from both ends, in the dtype itself, as PyTorch does: symmetric, and the ends exact.
-        wide = np.float32 if dtype.itemsize == 2 else kind
+        wide = FLOAT if dtype.itemsize == 2 else kind
+        if steps <= _FEW:
+            found = _short_line(start, end, steps, wide)
+            return found if kind is wide else found.astype(kind)
         first, last = np.array(start, wide), np.array(end, wide)
         step = (last - first) / np.array(steps - 1, wide)
         found, half = np.empty(steps, kind), steps // 2
@@ -339,7 +372,10 @@ def _like(name, input, value, dtype, device, requires_grad, memory_format):
     else:
         order, back = _format_order(array, memory_format)
     shape = array.shape if order is None else [array.shape[d] for d in order]
-    made = np.empty(shape, kind) if value is None else filled(shape, value, kind)
+    if value is None:
+        made = np.empty(shape, kind)
+    else:
+        made = filled(shape, value if value.__class__ is int and not value else filler(array.size, kind, value), kind)
     found = functions.in_class_of(input, functions.wrap(made if order is None else made.transpose(back)))
     return found.requires_grad_(True) if requires_grad else found
 
@@ -402,6 +438,9 @@ def full_like(
     memory_format=None,
 ):
     """``fill_value`` in the shape and dtype of ``input``."""
+    if fill_value.__class__ in _NUMBERS:
+        check_number(fill_value)
+        return _like("full_like", input, fill_value, dtype, device, requires_grad, memory_format)
     made = _like("full_like", input, None, dtype, device, False, memory_format).fill_(fill_value)
     return made.requires_grad_(True) if requires_grad else made
 

@@ -54,9 +54,8 @@ def randint(*args, low=None, high=None, size=None, generator=None, dtype=None, *
     >>> torch.randint(10, (3,))
     tensor([4, 9, 3])
     """
-    given = list(args)
     if size is None:
-        if not given or not isinstance(given[-1], (tuple, list)):
+        if not args or not isinstance(args[-1], (tuple, list)):
             given = ", ".join(type(a).__name__ for a in args)
             raise TypeError(
                 hinted(
@@ -64,20 +63,18 @@ def randint(*args, low=None, high=None, size=None, generator=None, dtype=None, *
                     "the call takes (high, size) or (low, high, size), size being a tuple",
                 )
             )
-        size = given.pop()
-    if len(given) == 2:
-        low, high = given
-    elif len(given) == 1:
+        *args, size = args
+    if len(args) == 2:
+        low, high = args
+    elif len(args) == 1:
         if high is None:
-            high = given[0]
+            high = args[0]
         else:
-            low = given[0]
-    low = 0 if low is None else int(low)
-    if generator is not None:
-        options["generator"] = generator
-    if dtype is not None:
-        options["dtype"] = dtype
-    return functions.random_integers(size, low, int(high), **options)
+            low = args[0]
+    low, high = 0 if low is None else int(low), int(high)
+    if generator is not None or dtype is not None or options:
+        return functions.random_integers(size, low, high, generator=generator, dtype=dtype, **options)
+    return functions.random_integers(size, low, high)
 
 
 @op(
@@ -115,9 +112,19 @@ class random_target:
         return self
 
 
-def _target(made):
-    """``made``, to be filled with random numbers; inside of transforms what they make of it."""
-    return functions.random_target(made) if functions.interposers else made
+@op(
+    "normal(int[] size, float mean, float std, *, Generator? generator=None, dtype? dtype=None) -> Tensor",
+    kind=CREATE,
+    names=(),
+)
+class normal_of_size:
+    """`normal` with one mean and one deviation for a whole tensor."""
+
+    def forward(size, mean, std, generator, dtype):
+        try:
+            return draw.randn(size, default_kind(dtype), generator, mean, std)
+        except ValueError as error:
+            raise negative_size(size, error) from None
 
 
 def _drawn_by(generator):
@@ -126,10 +133,18 @@ def _drawn_by(generator):
 
 
 def _random_like(input, fill, bounds, generator, dtype, device, requires_grad, memory_format):
-    """A tensor in the shape, and order in memory, of ``input``, filled by the method ``fill``."""
-    made = _target(functions.empty_like(input, dtype=dtype, device=device, memory_format=memory_format))
-    fill(made, *bounds, **_drawn_by(generator))
+    """A tensor in the shape, and order in memory, of ``input``, filled by the distribution ``fill``."""
+    made = functions.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    made = _drawn(made, fill, bounds, generator)
     return made.requires_grad_(True) if requires_grad else made
+
+
+def _drawn(made, fill, bounds, generator):
+    """``made``, which is new, filled by a distribution; inside of transforms what they make of it."""
+    if functions.interposers:
+        return getattr(functions, fill)(functions.random_target(made), *bounds, **_drawn_by(generator))
+    getattr(draw, fill)(made._array, *bounds, generator)
+    return made
 
 
 @composite(names=("torch",))
@@ -138,7 +153,7 @@ def rand_like(
     generator=None,
 ):  # fmt: skip
     """`rand` in the shape and dtype of ``input``."""
-    return _random_like(input, functions.uniform_, (), generator, dtype, device, requires_grad, memory_format)
+    return _random_like(input, "uniform_", (0.0, 1.0), generator, dtype, device, requires_grad, memory_format)
 
 
 @composite(names=("torch",))
@@ -147,7 +162,7 @@ def randn_like(
     generator=None,
 ):  # fmt: skip
     """`randn` in the shape and dtype of ``input``."""
-    return _random_like(input, functions.normal_, (), generator, dtype, device, requires_grad, memory_format)
+    return _random_like(input, "normal_", (0.0, 1.0), generator, dtype, device, requires_grad, memory_format)
 
 
 @composite(names=("torch",))
@@ -161,9 +176,7 @@ def randint_like(
     elif bounds:
         low, high = (low, bounds[0]) if high is None else (bounds[0], high)
     bounds = int(low or 0), int(high)
-    return _random_like(
-        input, functions.random_between_, bounds, generator, dtype, device, requires_grad, memory_format
-    )
+    return _random_like(input, "random_", bounds, generator, dtype, device, requires_grad, memory_format)
 
 
 # ---------------------------------------------------------------- in place
@@ -271,8 +284,11 @@ def bernoulli(input, p=None, *, generator=None):
     """Ones and zeros: with the probabilities in ``input``, or with probability ``p`` in its shape."""
     if p is None:
         return functions.bernoulli_each(input, **_drawn_by(generator))
-    target = _target(functions.empty(input.shape, dtype=input.dtype))
-    return target.bernoulli_(p, **_drawn_by(generator))
+    made = functions.empty(input.shape, dtype=input.dtype)
+    if hasattr(p, "_edge"):
+        made = functions.random_target(made) if functions.interposers else made
+        return functions.bernoulli_(made, p, **_drawn_by(generator))
+    return _drawn(made, "bernoulli_", (p,), generator)
 
 
 @composite(names=("torch",), out=True)
@@ -280,11 +296,11 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, **option
     """Normal numbers: of given means and deviations (tensors or numbers), or ``normal(mean, std, size)``."""
     if size is None:
         return functions.normal_each(mean, std, **_drawn_by(generator))
-    requires_grad = options.pop("requires_grad", False)
-    if dtype is not None:
-        options["dtype"] = dtype
-    found = _target(functions.empty(size, **options)).normal_(mean, std, **_drawn_by(generator))
-    return found.requires_grad_(True) if requires_grad else found
+    if mean.__class__ is int or std.__class__ is int:
+        mean, std = float(mean), float(std)
+    if generator is not None or dtype is not None or options:
+        return functions.normal_of_size(size, mean, std, generator=generator, dtype=dtype, **options)
+    return functions.normal_of_size(size, mean, std)
 
 
 def _normal_node(mean, std, generator):
@@ -414,7 +430,7 @@ def _feature_shape(input):
 
 def _with_noise(input, p, shape, alpha):
     """Dropout with one draw for each element of ``shape``; ``alpha`` keeps mean and variance of SELU networks."""
-    noise = _target(functions.empty(shape, dtype=input.dtype)).bernoulli_(1 - p)
+    noise = _drawn(functions.empty(shape, dtype=input.dtype), "bernoulli_", (1 - p,), None)
     if not alpha:
         return input * noise.div_(1 - p) if p < 1 else input * noise
     saturated = 1.7580993408473766

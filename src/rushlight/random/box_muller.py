@@ -217,6 +217,11 @@ def _standard(engine, phase):
     return found
 
 
+def few_standard(engine, shape, size):
+    """``size`` numbers as `_fill_standard` gives, not to be written to; None where their words are not all of one block."""
+    return engine.few(_standard, shape, size, 1, 16)
+
+
 def _fill_standard(engine, flat):
     """Fill a flat float32 array, a multiple of 16, with normal numbers of mean 0 and deviation 1."""
     start, count = 0, flat.size

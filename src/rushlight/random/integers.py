@@ -9,12 +9,13 @@ import numpy as np
 
 from ..base.dtypes import from_numpy
 from ..base.errors import hinted
-from ..base.scalars import c_name, largest_float, name_of, no_place
+from ..base.scalars import c_name, largest_float, name_of, no_place, number_array
 from . import bulk, words
 from .filling import FLOAT32, is_float, is_narrow_float, store, unsupported
 from .generator import resolve
 
 INT64 = np.dtype(np.int64)
+_WORD = np.dtype(np.uint32)
 _WIDE_RANGE = 1 << 28  # from here on PyTorch draws 64 bits an element: 32 would show the bias of the remainder
 _INT64_LIMIT = 1 << 63
 _HANDFUL = 128  # so few elements NumPy divides as quickly as anything
@@ -96,7 +97,12 @@ def _fill_remainders(engine, result, span, base, wide=None):
     """Fill a flat int64 array with what ``_remainders`` gives."""
     count = result.size
     wide = span >= _WIDE_RANGE if wide is None else wide
-    kernels = None if count <= _HANDFUL else bulk.kernels(count, 5)
+    if count <= _HANDFUL and not wide:
+        result[...] = np.remainder(engine.take(count), number_array(_WORD, span))
+        if base:
+            result += base
+        return
+    kernels = bulk.kernels(count, 5)
     if kernels is not None and not wide and abs(base) < _INT64_LIMIT - span:
         for start in range(0, count, words.CHUNK):
             part = result[start : start + words.CHUNK]
@@ -118,8 +124,6 @@ def _modulo(drawn, span):
     if span & (span - 1) == 0:
         return drawn & np.array(span - 1, drawn.dtype)
     divisor = np.array(span, drawn.dtype)
-    if drawn.size <= _HANDFUL:
-        return drawn % divisor
     quotient = drawn // divisor
     quotient *= divisor
     return np.subtract(drawn, quotient, quotient)
@@ -166,7 +170,7 @@ def _checked_range(low, high, dtype):
     """The first number and how many there are, after PyTorch's checks; floating types may narrow the range."""
     if low >= high:
         raise _empty_range(low, high)
-    if dtype == INT64 and low >= -_INT64_LIMIT and high <= _INT64_LIMIT:
+    if dtype is INT64 and low >= -_INT64_LIMIT and high <= _INT64_LIMIT:
         return low, high - low
     if is_float(dtype):
         low, high = _representable(low, high, _DIGITS[name_of(dtype)])

@@ -104,6 +104,31 @@ class MersenneTwister:
             found = self._derived[compute, phase] = compute(self, phase)
         return found
 
+    def few(self, compute, shape, size: int, words: int = 1, group: int = 1, dear: bool = False):
+        """``size`` numbers in ``shape``, made of so many words each; None where the words are not all of one block.
+
+        ``compute(self, phase)`` gives the numbers of a whole block, in groups of so many words, the first of which begins
+        at word ``phase``. Where that is ``dear``, only the second draw from a block asks for it; the first gets None.
+        The caller must not write to what it gets.
+        """
+        start, count = self.position, size * words
+        if not 0 < count <= BLOCK - start:
+            if start < BLOCK or not 0 < count <= BLOCK:
+                return None
+            self.ready()
+            start = 0
+        phase = start % group
+        numbers = self._derived.get((compute, phase))
+        if numbers is None:
+            if dear and compute not in self._derived:
+                self._derived[compute] = True
+                return None
+            numbers = self._derived[compute, phase] = compute(self, phase)
+        place = (start - phase) // words
+        found = numbers[place : place + size].reshape(shape)
+        self.position = start + count
+        return found
+
     def skip(self, count: int) -> int:
         """The position of the next ``count`` words, no more than ``ready()`` told, which count as drawn now."""
         start = self.position

@@ -11,7 +11,7 @@ from ..base.dtypes import from_numpy
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
 from . import words
-from .box_muller import fill_normal
+from .box_muller import few_standard, fill_normal
 from .exact import elementwise, minus_log_of_rest, scale_and_shift, sin_cos
 from .filling import FLOAT32, FLOAT64, is_float, is_narrow_float, real_parts, store, unsupported
 from .generator import resolve
@@ -20,9 +20,50 @@ _TWO_PI = 2.0 * math.pi
 _VECTOR_SIZE = 16
 
 
-def randn(shape, dtype=FLOAT32, generator=None):
-    """An array of ``shape`` with standard normal numbers, as ``torch.randn``: any floating or complex NumPy dtype."""
-    return normal_(np.empty(shape, dtype), 0.0, 1.0, generator)
+def randn(shape, dtype=FLOAT32, generator=None, mean=0.0, std=1.0):
+    """An array of ``shape`` with normal numbers, as ``torch.randn``: any floating or complex NumPy dtype."""
+    if dtype is FLOAT32 and mean == 0.0 and std == 1.0:
+        generator = resolve(generator)
+        with generator.lock:
+            found = _few(generator, shape, math.prod(shape))
+        if found is not None:
+            return found.astype(FLOAT32)
+    return normal_(np.empty(shape, dtype), mean, std, generator)
+
+
+def _few(generator, shape, size):
+    """Standard normal numbers as contiguous float32 arrays get, in the precision that they are made in; or None.
+
+    They are not to be written to. None stands for what a block's own numbers do not serve.
+    """
+    if size < _VECTOR_SIZE:
+        return _few_pairs(generator, shape, size)
+    return None if size % 16 else few_standard(generator.engine, shape, size)
+
+
+def _few_pairs(generator, shape, size):
+    """``size`` numbers of the scalar stream, close to exact, not to be written to; None where they are better made singly."""
+    if size % 2 or generator.next_normal is not None:
+        return None
+    return generator.engine.few(_pairs, shape, size, 2, 4, dear=True)
+
+
+def _pairs(engine, phase):
+    """The scalar stream's numbers of a block's groups of four words, the first of which begins at word ``phase``."""
+    uniform = words.doubles_of_block(engine, phase)
+    return _pairs_of(uniform[: uniform.size // 2 * 2], exact=False)
+
+
+def _pairs_of(uniform, exact):
+    """Normal numbers of pairs of uniform ones, an angle and what gives a radius each."""
+    radius = minus_log_of_rest(uniform[1::2], exact)
+    radius *= -2.0
+    np.sqrt(radius, radius)
+    sine, cosine = sin_cos(_TWO_PI * uniform[0::2])
+    numbers = np.empty(uniform.size)
+    np.multiply(radius, cosine, numbers[0::2])
+    np.multiply(radius, sine, numbers[1::2])
+    return numbers
 
 
 def normal_(out, mean=0.0, std=1.0, generator=None):
@@ -49,6 +90,11 @@ def normal_(out, mean=0.0, std=1.0, generator=None):
     if size == 0:
         return out
     with generator.lock:
+        if dtype is FLOAT32 and mean == 0.0 and std == 1.0 and target.flags.c_contiguous:
+            found = _few(generator, target.shape, size)
+            if found is not None:
+                np.copyto(target, found, casting="same_kind")
+                return out
         if size < _VECTOR_SIZE or not target.flags.c_contiguous:
             bounded = dtype.itemsize >= 4 and std < 1e30 > abs(mean)
             store(target, _shifted_normals(generator, size, mean, std, dtype == FLOAT64), bounded)
@@ -66,10 +112,10 @@ def normal_(out, mean=0.0, std=1.0, generator=None):
 def _shifted_normals(generator, count, mean, std, exact):
     if count > 32:
         return scale_and_shift(many_normals(generator, count, exact), std, mean)
-    numbers = few_normals(generator, count)
-    if mean != 0.0 or std != 1.0:
-        numbers = [scale_and_shift(number, std, mean) for number in numbers]
-    return np.array(numbers)
+    numbers = None if exact else _few_pairs(generator, (count,), count)
+    if numbers is None:
+        numbers = np.array(few_normals(generator, count))
+    return numbers if mean == 0.0 and std == 1.0 else scale_and_shift(numbers, std, mean)
 
 
 def few_normals(generator, count):
@@ -79,7 +125,7 @@ def few_normals(generator, count):
         numbers.append(generator.next_normal)
         generator.next_normal = None
     missing = count - len(numbers)
-    uniform = iter(words.few_doubles(generator.engine, missing + missing % 2))
+    uniform = iter(words.double_list(generator.engine, missing + missing % 2))
     for angle, radius in zip(uniform, uniform):
         radius = sqrt(-2.0 * log1p(-radius))
         angle *= _TWO_PI
@@ -95,22 +141,14 @@ def many_normals(generator, count, exact):
 
     ``exact`` asks for the C library's logarithm; without it the last bit may differ, which float32 never shows.
     """
-    numbers = np.empty(count)
-    kept = 0
-    if count and generator.next_normal is not None:
-        numbers[0], generator.next_normal, kept = generator.next_normal, None, 1
-    missing = count - kept
+    kept, generator.next_normal = ([generator.next_normal], None) if generator.next_normal is not None else ([], None)
+    missing = count - len(kept)
     uniform = words.doubles(generator.engine, missing + missing % 2)
-    radius = minus_log_of_rest(uniform[1::2], exact)
-    radius *= -2.0
-    np.sqrt(radius, radius)
-    sine, cosine = sin_cos(_TWO_PI * uniform[0::2])
-    np.multiply(radius, cosine, numbers[kept::2])
-    np.multiply(radius[: missing // 2], sine[: missing // 2], numbers[kept + 1 :: 2])
     if missing % 2:
         last = math.sqrt(-2.0 * math.log1p(-float(uniform[-1])))  # kept in the state, so exact in any case
         generator.next_normal = last * math.sin(_TWO_PI * float(uniform[-2]))
-    return numbers
+    numbers = _pairs_of(uniform, exact)[:missing]
+    return np.concatenate((kept, numbers)) if kept else numbers
 
 
 def _fill_normal_double(engine, flat, mean, std):

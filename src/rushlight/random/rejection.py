@@ -27,7 +27,7 @@ class _Source:
     def uniform(self):
         if self._used == len(self._ready):
             # The pair of words across two blocks comes alone.
-            self._ready = words.few_doubles(self._engine, max(self._engine.available // 2, 1))
+            self._ready = words.double_list(self._engine, max(self._engine.available // 2, 1))
             self._used = 0
         self._used += 1
         return self._ready[self._used - 1]

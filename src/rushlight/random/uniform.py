@@ -27,6 +27,12 @@ from .generator import resolve
 
 def rand(shape, dtype=FLOAT32, generator=None):
     """An array of ``shape`` with uniform numbers in [0, 1), as ``torch.rand``: any floating or complex NumPy dtype."""
+    if dtype is FLOAT32:
+        generator = resolve(generator)
+        with generator.lock:
+            found = words.few_floats(generator.engine, shape, math.prod(shape))
+        if found is not None:
+            return found.copy()
     return uniform_(np.empty(shape, dtype), 0.0, 1.0, generator)
 
 
@@ -96,6 +102,7 @@ def _check_bounds(dtype, low, high):
         )
 
 
+_ENDS = {dtype: (np.zeros((), dtype), np.ones((), dtype)) for dtype in (FLOAT32, FLOAT64)}
 _COIN_DTYPES = frozenset(
     ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 )
@@ -138,7 +145,8 @@ def keep_mask_like(array, probability, generator=None):
 
 def bernoulli(probabilities, generator=None):
     """Ones and zeros in the shape and dtype of ``probabilities``, as ``torch.bernoulli``."""
-    return _bernoulli_each(np.empty(probabilities.shape, probabilities.dtype), probabilities, resolve(generator))
+    out = np.empty(probabilities.shape, probabilities.dtype)
+    return _bernoulli_each(out, probabilities, resolve(generator))
 
 
 def _bernoulli_each(out, probabilities, generator):
@@ -149,7 +157,8 @@ def _bernoulli_each(out, probabilities, generator):
     target, wanted = memory_order(out, _expanded(probabilities, out.shape))
     if wanted.dtype.itemsize < 4:
         wanted = wanted.astype(FLOAT32)
-    if not holds_all((wanted >= 0) & (wanted <= 1)):
+    impossible, certain = _ENDS[wanted.dtype]
+    if not holds_all((wanted >= impossible) & (wanted <= certain)):
         raise RuntimeError(
             hinted(
                 "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  "
@@ -158,12 +167,11 @@ def _bernoulli_each(out, probabilities, generator):
             )
         )
     with generator.lock:
-        if wanted.dtype == FLOAT64:
-            uniform = words.doubles(generator.engine, out.size)
-        else:
-            uniform = np.empty(out.size, FLOAT32)
-            words.fill_floats(generator.engine, uniform, 0.0, 1.0)
-    target[...] = uniform.reshape(target.shape) < wanted
+        few = words.few_doubles if wanted.dtype == FLOAT64 else words.few_floats
+        uniform = few(generator.engine, target.shape, out.size)
+        if uniform is None:
+            uniform = rand(target.shape, wanted.dtype, generator)
+    target[...] = uniform < wanted
     return out
 
 

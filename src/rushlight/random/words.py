@@ -47,8 +47,9 @@ def doubles(engine: MersenneTwister, count: int) -> np.ndarray:
 def fill_doubles(engine: MersenneTwister, flat: np.ndarray) -> None:
     """Fill a flat float64 array with numbers as ``doubles`` gives."""
     count = flat.size
-    if 2 * count <= BLOCK and count and 2 * count <= engine.ready():
-        flat[...] = _few_of_block(engine, count)
+    found = few_doubles(engine, flat.shape, count)
+    if found is not None:
+        flat[...] = found
         return
     kernels = bulk.kernels(count, 10)
     if kernels is not None:
@@ -68,16 +69,14 @@ def _convert(integers, doubles):
     doubles *= _SCALE_53
 
 
-def _few_of_block(engine, count):
-    """``count`` numbers as ``doubles`` gives, all of whose words are ready; not to be written to."""
-    numbers = engine.of_block(_doubles, engine.position & 1)
-    start = engine.skip(2 * count) >> 1
-    return numbers[start : start + count]
+def few_doubles(engine, shape, count):
+    """``count`` numbers as ``doubles`` gives, not to be written to; None where their words are not all of one block."""
+    return engine.few(doubles_of_block, shape, count, 2, 2)
 
 
-def _doubles(engine, phase):
-    """The numbers of a block's pairs of words, the first of which begins at word ``phase``, 0 or 1."""
-    pairs = engine.block[phase : BLOCK - phase].astype(np.uint64).reshape(-1, 2)
+def doubles_of_block(engine, phase):
+    """The numbers of a block's pairs of words, the first of which begins at word ``phase``."""
+    pairs = engine.block[phase : BLOCK - phase % 2].astype(np.uint64).reshape(-1, 2)
     integers = pairs[:, 0] << _HALF
     integers |= pairs[:, 1]
     result = np.empty(integers.size)
@@ -85,10 +84,15 @@ def _doubles(engine, phase):
     return result
 
 
-def few_doubles(engine: MersenneTwister, count: int) -> list[float]:
+def double_list(engine: MersenneTwister, count: int) -> list[float]:
     """``count`` numbers as ``doubles`` gives, as Python floats: quicker than an array for a few."""
     words = engine.take(2 * count).tolist()
     return [((words[i] & 0x1FFFFF) << 32 | words[i + 1]) * _SCALE_53 for i in range(0, 2 * count, 2)]
+
+
+def few_floats(engine, shape, count):
+    """``count`` float32 numbers in [0, 1), not to be written to; None where their words are not all of one block."""
+    return engine.few(_units, shape, count)
 
 
 def _units(engine, phase):
@@ -166,8 +170,9 @@ def below(engine: MersenneTwister, count: int, probability: float) -> np.ndarray
 
     The high words nearly always decide; the low ones are looked at only where the high parts are equal.
     """
-    if 2 * count <= BLOCK and count and 2 * count <= engine.ready():
-        return np.less(_few_of_block(engine, count), probability)
+    found = few_doubles(engine, (count,), count)
+    if found is not None:
+        return np.less(found, probability)
     threshold = math.ceil(probability * 2.0**53)
     result = np.empty(count, np.bool_)
     kernels = bulk.kernels(count, 10)

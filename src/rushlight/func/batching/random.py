@@ -6,7 +6,7 @@ from ...base.errors import hinted
 from ...ops.table import functions
 from .call import Call, aligned, each, folded, unfolded
 
-_CREATIONS = frozenset(("rand", "randn", "random_integers", "randperm"))
+_CREATIONS = frozenset(("rand", "randn", "random_integers", "randperm", "normal_of_size"))
 _FILLING = frozenset(
     ("uniform_", "normal_", "log_normal_", "exponential_", "cauchy_", "geometric_", "random_between_", "bernoulli_")
 )
