@@ -236,10 +236,17 @@ def _converted(dtype, value):
 NUMBER_ARRAYS = {}
 
 
+@functools.cache
+def _zero(dtype):
+    return np.zeros((), dtype)
+
+
 def number_array(dtype, value):
     """A Python number as the 0-dim array that it is as an operand (see `wrapped`), which NumPy takes faster than the number."""
     if not value and value.__class__ is not complex:
-        return np.array(value, dtype)
+        if value.__class__ is float and math.copysign(1.0, value) < 0:
+            return np.array(value, dtype)
+        return _zero(dtype)
     if value.__class__ is complex:
         return wrapped(dtype, value)
     if not -SAFE < value < SAFE:
