@@ -94,26 +94,29 @@ def route_elementwise(op, evaluate, count, options):
         found = run(op, values[:count], values[count:] or options)
         return evaluate(*values) if found is NotImplemented else found
 
-    return thresholds.elementwise_elements(op), large
+    return thresholds.elementwise_elements(op), _on_one_array(op, large, options) if count == 1 else large
 
 
-def route_unary(op, evaluate, options):
-    """`route_elementwise` for an operation on one array, called with that alone, on a shorter way."""
-    elements, large = route_elementwise(op, evaluate, 1, options)
-    entries = {}  # dtype -> what computes arrays of it, None where nothing does
+_MOST_OPTIONS = 256  # values of options whose kernels an operation remembers
 
-    def large_one(array):
-        entry = entries.get(array.dtype)
-        if entry is None:
-            if array.dtype not in entries:
-                entries[array.dtype] = _entry_of(op, array, options)
-            return large(array)
-        if array.flags.c_contiguous:
-            return entry.run_flat((array,), np.empty(array.shape, entry.dtype))
-        found = entry.run_strided((array,), (array,), None)
-        return evaluate(array) if found is NotImplemented else found
 
-    return elements, large_one
+def _on_one_array(op, otherwise, options):
+    """``otherwise`` for one array and other arguments, on a shorter way where the array is contiguous."""
+    entries = {}  # dtype, other arguments -> what computes such arrays, None where nothing does
+
+    def large_one(array, *others):
+        key = (array.dtype, *others) if others else array.dtype
+        entry = entries.get(key)
+        if entry is None and key not in entries:
+            if len(entries) >= _MOST_OPTIONS:
+                entries.clear()
+            if 0.0 not in others:  # zeros of both signs are equal
+                entry = entries[key] = _entry_of(op, array, others or options)
+        if entry is None or not array.flags.c_contiguous:
+            return otherwise(array, *others)
+        return entry.run_flat((array,), np.empty(array.shape, entry.dtype))
+
+    return large_one
 
 
 def _copy(source, target):

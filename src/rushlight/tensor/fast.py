@@ -16,7 +16,7 @@ from ..autograd.modes import PLAIN, SPECIAL, state
 from ..autograd.node import Node, next_sequence, node_class
 from ..base import dtypes
 from ..base.scalars import NUMBER_ARRAYS, SAFE, number_array
-from ..kernels.routing import elements_of, kernel_of, route_elementwise, route_unary
+from ..kernels.routing import elements_of, kernel_of, route_elementwise
 from ..ops import table
 from ..ops.schema import is_number
 from ..ops.table import functions
@@ -82,7 +82,7 @@ def unary(op):
         return slow
     tracked = tracked_unary(op)
     never_tracked = not op.differentiable
-    elements, large = route_unary(op, quietly(compute), tuple(a.default for a in schema_of(op).arguments[1:]))
+    elements, large = _route(op, quietly(compute), 1)
 
     def call(input, *rest, **options):
         if input.__class__ in PLAIN_CLASSES and not rest and not options and not INTERPOSERS:
@@ -116,43 +116,53 @@ def elementwise(op):
     ready = ready_dtypes(op, NATIVE_FLOATS)
     masks = int(rule == table.MASKED)  # how many masks stand before the operands
     elements, large = _route(op, quietly(evaluate), sum(argument.is_tensor for argument in schema.arguments))
-    known = {}  # classes of the arguments of a call, and names -> what `_short_operands` says of it
+    cached = NUMBER_ARRAYS.get
+    known = {}  # classes of the arguments of a call, and names -> what `short_operands` says of it
 
     def call(*args, **kwargs):
         classes = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
         signature = known.get(classes)
         if signature is None:
-            signature = known[classes] = _short_operands(op, schema, masks, classes, kwargs)
+            signature = known[classes] = short_operands(op, schema, masks, classes, kwargs)
         if not signature or INTERPOSERS:
             return slow(*args, **kwargs)
-        rest, arrange, leading, tensors, numbers, scalars = signature
+        rest, arrange, leading, others, numbers, options = signature
         values = args + rest if arrange is None else arrange((*args, *kwargs.values(), *rest))
         arrays = [*values]
-        dtype = values[leading]._array.dtype
+        value = values[leading]
+        array = arrays[leading] = value._array
+        dtype, size, tracked = array.dtype, array.size, value._edge is not None
         if dtype not in ready:
             return slow(*args, **kwargs)
-        tracked, size = False, 1
-        for place in tensors:
+        for place in others:
             value = values[place]
             array = arrays[place] = value._array
             if array.dtype is not dtype and not (place < masks and array.dtype is BOOL):
                 return slow(*args, **kwargs)
-            tracked = tracked or value._edge is not None
+            if value._edge is not None:
+                tracked = True
             size *= array.size
-        for place in scalars:
+        for place in numbers:
+            value = values[place]
+            array = cached((value, dtype))
+            if array is None:
+                if not -SAFE < value < SAFE:
+                    return slow(*args, **kwargs)
+                array = number_array(dtype, value)
+            arrays[place] = array
+        for place in options:
             if not -SAFE < values[place] < SAFE:
                 return slow(*args, **kwargs)
-        for place in numbers:
-            arrays[place] = number_array(dtype, values[place])
         if check is not None:
             check(*values)
         try:
-            if size >= elements > arrays[tensors[0]].size:
-                size = broadcast_size(*[arrays[place] for place in tensors])
+            if size >= elements > arrays[leading].size:
+                size = broadcast_size(arrays[leading], *[arrays[place] for place in others])
             found = quiet().run(evaluate, *arrays) if size < elements else large(*arrays)
         except ValueError:
             return slow(*args, **kwargs)
-        result = wrap(found)
+        result = new_tensor()
+        result._array, result._edge = found if found.__class__ is ndarray else asarray(found), None
         if tracked and state.recording:
             record_result(op, schema, values, result)
         return result
@@ -160,11 +170,11 @@ def elementwise(op):
     return named(call, op)
 
 
-def _short_operands(op, schema, masks, classes, names):
+def short_operands(op, schema, masks, classes, names):
     """How `elementwise` runs a call with arguments of these classes and ``names`` (`short_call`); () where it cannot.
 
     Returns the values of the arguments left out, what arranges all, the place of the operand whose dtype is
-    that of the computation, those of tensors and of numbers among the operands, and those of all numbers.
+    that of the computation, those of other tensors and of numbers among the operands, and those of other numbers.
     """
     signature = short_call(schema, classes, names)
     if signature is None:
@@ -180,7 +190,8 @@ def _short_operands(op, schema, masks, classes, names):
     numbers = tuple(place for place in operands if place in scalars)
     if len(numbers) + len(tensors) < len(operands):  # bools and complex numbers
         return ()
-    return rest, arrange, leading, tensors, numbers, scalars
+    others = tuple(place for place in tensors if place != leading)
+    return rest, arrange, leading, others, numbers, tuple(place for place in scalars if place not in numbers)
 
 
 def fused(op):
@@ -217,10 +228,11 @@ def binary(op, operator=False):
     operate = _operate(op, slow, compute, ready, op.differentiable and rule != table.COMPARE)
     if operator:
         return named(operate, op)
+    with_options = elementwise(op) if len(schema_of(op).arguments) > 2 else slow
 
     def call(input, other=MISSING, **options):
         if options or other is MISSING:
-            return slow(input, **options) if other is MISSING else slow(input, other, **options)
+            return slow(input, **options) if other is MISSING else with_options(input, other, **options)
         return operate(input, other)
 
     return named(call, op)

@@ -29,7 +29,7 @@ from .classes import PLAIN_CLASSES, SEQUENCES
 from .compute import default_rule, schema_of
 from .dispatch import apart, general, named, record_result, short_call
 from .elementwise import array_function, spreads
-from .fast import CALM, NATIVE_FLOATS, WITH_NUMBERS, ready_dtypes
+from .fast import CALM, NATIVE_FLOATS, WITH_NUMBERS, ready_dtypes, short_operands
 from .interposers import INTERPOSERS, innermost
 from .writes import bump, is_tracked, run_inplace, write_result
 
@@ -44,11 +44,9 @@ def inplace_form(op):
     write = _plain_write(op)
 
     def call(self, *args, **kwargs):
-        if write is not None and self.__class__ in PLAIN_CLASSES and not INTERPOSERS:
-            edge = self._edge
-            if (edge is None or not (state.recording and is_tracked(edge))) and write(self, args, kwargs):
-                bump(self, name)
-                return self
+        if write is not None and not INTERPOSERS and write((self, *args), kwargs):
+            bump(self, name)
+            return self
         schema = op.__dict__.get("parsed") or schema_of(op)
         return run_inplace(op, schema, schema.bind((self, *args), kwargs), name)
 
@@ -113,54 +111,53 @@ def _ufunc_write(op, name, otherwise):
 def _plain_write(op):
     """A function that runs an in-place call on plain operands and says whether it did; None where the dtype may change.
 
-    It takes a tensor, the other arguments and those by name: tensors of the same dtype which need no gradient and fit,
-    numbers and plain options.
+    It takes the arguments in order, the first a plain tensor, and those by name: tensors of the same dtype which need no
+    gradient and fit, numbers and plain options.
     """
     if not _keeps_dtype(op):
         return None
     schema, check, elements = schema_of(op), op.check, elementwise_elements(op)
-    kinds, defaults, places = [a.is_tensor for a in schema.arguments], schema.defaults, schema.index
     evaluate, numbered = op.numpy or array_function(op), _takes_numbers(op)
     ready = ready_dtypes(op, NATIVE_FLOATS | numbered.keys())
+    operand_places = [place for place, argument in enumerate(schema.arguments) if argument.is_tensor]
+    option_places = [place for place, argument in enumerate(schema.arguments) if not argument.is_tensor]
+    known = {}  # classes of the arguments of a call, and names -> what `short_operands` says of it
 
-    positional, others = schema.positional, kinds[1:]
-    operand_places = [place for place, is_operand in enumerate(kinds) if is_operand]
-    option_places = [place for place, is_operand in enumerate(kinds) if not is_operand]
-
-    def write(self, args, kwargs):
-        x = self._array
-        dtype, given = x.dtype, len(args)
-        if dtype not in ready or given >= positional:
+    def write(args, kwargs):
+        classes = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
+        signature = known.get(classes)
+        if signature is None:
+            signature = known[classes] = short_operands(op, schema, 0, classes, kwargs)
+        if not signature:
             return False
-        values = [*args, *defaults[given + 1 :]]
-        for name, value in kwargs.items():
-            place = places.get(name, 0)
-            if place <= given:
+        rest, arrange, _, others, numbers, options = signature
+        values = args + rest if arrange is None else arrange((*args, *kwargs.values(), *rest))
+        plain, self = [*values], args[0]
+        x = plain[0] = self._array
+        dtype, recording, shared = x.dtype, state.recording, x.base is not None
+        if dtype not in ready or (recording and is_tracked(self._edge)):
+            return False
+        for place in others:
+            value = values[place]
+            array = plain[place] = value._array
+            if array.dtype is not dtype or (recording and is_tracked(value._edge)):
                 return False
-            values[place - 1] = value
-        plain = [x]
-        for value, is_operand in zip(values, others):
-            kind = value.__class__
-            if kind in PLAIN_CLASSES:
-                array = value._array
-                if array.dtype is not dtype or (state.recording and is_tracked(value._edge)):
-                    return False
-                if array.shape != x.shape[x.ndim - array.ndim :]:
-                    return False
-                value = array
-            elif kind is int or kind is float:
-                if not -SAFE < value < SAFE:
-                    return False
-                if is_operand:
-                    if kind is float and dtype not in NATIVE_FLOATS:
-                        return False
-                    value = number_array(dtype, value)
-            elif value is not None and (is_operand or kind is not str):
+            if array.shape != x.shape[x.ndim - array.ndim :]:
                 return False
-            plain.append(value)
-        _refuse_sharing(x, plain)
+            if array.base is not None:
+                shared = True
+        for place in numbers:
+            value = values[place]
+            if not -SAFE < value < SAFE or (value.__class__ is float and dtype not in NATIVE_FLOATS):
+                return False
+            plain[place] = number_array(dtype, value)
+        for place in options:
+            if not -SAFE < values[place] < SAFE:
+                return False
+        if shared:
+            _refuse_sharing(x, plain)
         if check is not None:
-            check(self, *values)
+            check(*values)
         if x.size < elements:
             np.copyto(x, quiet().run(evaluate, *plain))
             return True
