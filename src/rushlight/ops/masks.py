@@ -66,8 +66,11 @@ class masked_fill:
                 )
             )
         filler = fitted(self.dtype, value.item() if isinstance(value, np.ndarray) else value)
-        _check_mask(mask, self.shape)
-        np.copyto(self, filler, where=mask)
+        if mask.shape == self.shape:
+            np.putmask(self, mask, filler)
+        else:
+            _check_mask(mask, self.shape)
+            np.copyto(self, filler, where=mask)
 
     def d_self(grad, shape, mask):
         return grad.masked_fill(mask, 0).sum_to_size(shape)

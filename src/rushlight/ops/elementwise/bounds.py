@@ -5,7 +5,7 @@ import numpy as np
 from ...base.dtypes import float64
 from ...base.errors import hinted
 from ...base.scalars import check_fits, largest_float
-from ..blockwise import bounded, select
+from ..blockwise import FEW, bounded, select
 from ..table import BINARY, ELEMENTWISE, FUSED, MASKED, OWN, RELAXED, composite, functions, is_half, op, widened
 from .checks import BOOL, is_tensor, refuse_complex
 
@@ -243,6 +243,11 @@ class where_select:
     numbers = {"self": RELAXED, "other": RELAXED}
 
     def numpy(condition, self, other):
+        alike = self.dtype is other.dtype and condition.shape == other.shape
+        if alike and other.size <= FEW and (self.shape == other.shape or not self.ndim):
+            found = other.copy()
+            np.putmask(found, condition, self)
+            return found
         return select(condition, self, other)
 
     def element(m, condition, self, other):
