@@ -71,7 +71,9 @@ class to_copy:
 @composite(names=("Tensor",))
 def contiguous(input, memory_format=contiguous_format):
     """The tensor itself where its elements lie row by row, else a copy that does."""
-    return input if input.is_contiguous(memory_format=memory_format) else input.clone(memory_format=memory_format)
+    if input.is_contiguous(memory_format):
+        return input
+    return functions.clone(input, memory_format=memory_format)
 
 
 @composite(names=("Tensor",))

@@ -8,6 +8,7 @@ import re
 import numpy as np
 
 from ..base import dtypes
+from ..base.device import memory_format
 from ..base.errors import hinted
 from ..base.scalars import check_word
 from ..base.size import Size
@@ -21,7 +22,7 @@ _NOTHING, _NUMBERS = frozenset(), frozenset((int, float, bool, complex))
 _EXACT = {"Tensor": TENSOR_CLASSES, "Operand": TENSOR_CLASSES, "int": {int}, "bool": {bool}, "float": {float}, "str": {str},
           "Scalar": {float}, "dtype": {dtypes.DType}, "positions": {tuple}}  # fmt: skip
 # The same for calls that look at the integers among their numbers themselves (see `check_word`).
-_QUICK = {"int[]": {tuple, Size}, "Tensor[]": None, "any": {tuple}, "Scalar": {int, float}}
+_QUICK = {"int[]": {tuple, Size}, "Tensor[]": None, "any": {tuple, memory_format}, "Scalar": {int, float}}
 # Names under which PyTorch's functions also take an argument.
 _ALIASES = {
     "axis": "dim",

@@ -6,6 +6,8 @@ import numpy as np
 
 from ...base.dtypes import get_default_dtype
 from ...base.errors import hinted
+from ..blockwise import FEW
+from ..schema import TENSOR_CLASSES
 from ..table import BINARY, COMPARE, UNARY, composite, functions, op
 from .checks import COMPLEX, kind_of, refuse_complex
 
@@ -178,4 +180,10 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 @composite
 def equal(input, other):
     """Whether two tensors have the same shape and elements, as one Python bool."""
+    if input.__class__ in TENSOR_CLASSES and other.__class__ in TENSOR_CLASSES and not functions.interposers:
+        first, second = input._array, other._array
+        if first.shape != second.shape:
+            return False
+        if first.dtype is second.dtype and first.size <= FEW:
+            return np.count_nonzero(np.equal(first, second)) == first.size
     return input._array.shape == other._array.shape and (input == other).all().item()
