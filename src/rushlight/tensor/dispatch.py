@@ -53,15 +53,15 @@ def general(op):
 
 
 def apart(classes, names):
-    """The classes of positional arguments, and those of the others by name, which stand behind them and the names."""
+    """The classes of positional arguments, and those of the others by name, which stand behind them and before the names."""
     positional = len(classes) - 2 * len(names)
-    return classes[:positional], dict(zip(names, classes[positional + len(names) :]))
+    return classes[:positional], dict(zip(names, classes[positional:]))
 
 
 def short_call(schema, classes, names=()):
     """How a short path that looks its calls up runs one with arguments of these classes; None where it cannot.
 
-    Behind the classes of positional arguments stand the ``names`` of the others, and theirs. Returns the values of the
+    Behind the classes of positional arguments stand those of the others, and the ``names``. Returns the values of the
     arguments left out, the positions of tensors and of numbers that are ints, and what puts arguments by name and all
     defaults into the schema's order, None without names.
     """

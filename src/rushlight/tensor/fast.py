@@ -117,21 +117,22 @@ def elementwise(op):
     masks = int(rule == table.MASKED)  # how many masks stand before the operands
     elements, large = _route(op, quietly(evaluate), sum(argument.is_tensor for argument in schema.arguments))
     cached = NUMBER_ARRAYS.get
-    known = {}  # classes of the arguments of a call, and names -> what `short_operands` says of it
+    known = {}  # classes of all arguments of a call, and names -> what `short_operands` says of it
 
     def call(*args, **kwargs):
-        classes = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
+        given = (*args, *kwargs.values()) if kwargs else args
+        classes = (*map(type, given), *kwargs)
         signature = known.get(classes)
         if signature is None:
             signature = known[classes] = short_operands(op, schema, masks, classes, kwargs)
         if not signature or INTERPOSERS:
             return slow(*args, **kwargs)
         rest, arrange, leading, others, numbers, options = signature
-        values = args + rest if arrange is None else arrange((*args, *kwargs.values(), *rest))
+        values = given + rest if arrange is None else arrange(given + rest)
         arrays = [*values]
         value = values[leading]
         array = arrays[leading] = value._array
-        dtype, size, tracked = array.dtype, array.size, value._edge is not None
+        dtype, shape, size, tracked = array.dtype, array.shape, array.size, value._edge is not None
         if dtype not in ready:
             return slow(*args, **kwargs)
         for place in others:
@@ -141,7 +142,8 @@ def elementwise(op):
                 return slow(*args, **kwargs)
             if value._edge is not None:
                 tracked = True
-            size *= array.size
+            if array.shape != shape:
+                size *= array.size
         for place in numbers:
             value = values[place]
             array = cached((value, dtype))

@@ -121,20 +121,21 @@ def _plain_write(op):
     ready = ready_dtypes(op, NATIVE_FLOATS | numbered.keys())
     operand_places = [place for place, argument in enumerate(schema.arguments) if argument.is_tensor]
     option_places = [place for place, argument in enumerate(schema.arguments) if not argument.is_tensor]
-    known = {}  # classes of the arguments of a call, and names -> what `short_operands` says of it
+    known = {}  # classes of all arguments of a call, and names -> what `short_operands` says of it
 
     def write(args, kwargs):
-        classes = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
+        given = (*args, *kwargs.values()) if kwargs else args
+        classes = (*map(type, given), *kwargs)
         signature = known.get(classes)
         if signature is None:
             signature = known[classes] = short_operands(op, schema, 0, classes, kwargs)
         if not signature:
             return False
         rest, arrange, _, others, numbers, options = signature
-        values = args + rest if arrange is None else arrange((*args, *kwargs.values(), *rest))
+        values = given + rest if arrange is None else arrange(given + rest)
         plain, self = [*values], args[0]
         x = plain[0] = self._array
-        dtype, recording, shared = x.dtype, state.recording, x.base is not None
+        dtype, shape, recording, shared = x.dtype, x.shape, state.recording, x.base is not None
         if dtype not in ready or (recording and is_tracked(self._edge)):
             return False
         for place in others:
@@ -142,7 +143,7 @@ def _plain_write(op):
             array = plain[place] = value._array
             if array.dtype is not dtype or (recording and is_tracked(value._edge)):
                 return False
-            if array.shape != x.shape[x.ndim - array.ndim :]:
+            if array.shape != shape and array.shape != shape[len(shape) - array.ndim :]:
                 return False
             if array.base is not None:
                 shared = True
@@ -159,7 +160,7 @@ def _plain_write(op):
         if check is not None:
             check(*values)
         if x.size < elements:
-            np.copyto(x, quiet().run(evaluate, *plain))
+            x[...] = quiet().run(evaluate, *plain)
             return True
         operands = [plain[place] for place in operand_places]
         options = tuple([plain[place] for place in option_places])
@@ -288,18 +289,20 @@ def creation(op):
     Calls with plain numbers and sizes, a dtype, a device and requires_grad are bound by their arguments' classes.
     """
     forward = op.forward
-    known = {}  # classes of the arguments of a call, and names -> what `_short_creation` says of it
+    known = {}  # classes of all arguments of a call, and names -> what `_short_creation` says of it
 
     def call(*args, **kwargs):
         if not INTERPOSERS:
-            classes = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
+            given = (*args, *kwargs.values()) if kwargs else args
+            classes = (*map(type, given), *kwargs)
             plan = known.get(classes)
             if plan is None:
                 plan = known[classes] = _short_creation(schema_of(op), classes, kwargs)
             if plan:
                 is_size, sizes, words, rest, arrange = plan
-                values = (args,) if is_size else args
-                values = values + rest if arrange is None else arrange((*values, *kwargs.values(), *rest))
+                if is_size:
+                    given = (args, *given[len(args) :])
+                values = given + rest if arrange is None else arrange(given + rest)
                 if (not sizes or _are_ints(values, sizes)) and (not words or are_words(values, words)):
                     if kwargs:
                         check_device(kwargs.get("device"))
