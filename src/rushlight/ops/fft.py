@@ -1,5 +1,6 @@
 """Discrete Fourier transforms: complex to complex, real to complex and back, in one or more dimensions."""
 
+import functools
 import math
 
 import numpy as np
@@ -89,13 +90,13 @@ class fft_c2r:
     def d_self(grad, dim, norm, length):
         found = functions.fft_r2c(grad, dim, _ADJOINT[norm], True)
         # Every coefficient but the first (and the middle one of an even length) also stands for its mirror image.
-        weights = np.full(length // 2 + 1, 2.0)
+        weights = functions.full([length // 2 + 1], 2.0, dtype=grad.dtype)
         weights[0] = 1
         if length % 2 == 0:
             weights[-1] = 1
         shape = [1] * found.ndim
         shape[dim[-1]] = -1
-        return found * functions.tensor(weights.tolist(), dtype=grad.dtype).view(shape)
+        return found * weights.view(shape)
 
 
 # ---------------------------------------------------------------- arguments
@@ -145,20 +146,15 @@ def _resized(input, dim, length):
     return input if have == length else functions.pad(input, [0, 0] * (input.ndim - 1 - dim) + [0, length - have])
 
 
-def _dims_and_sizes(input, s, dim):
+def _dims_and_sizes(ndim, s, dim):
     """The dimensions to transform and their lengths (-1: as they are)."""
-    ndim = input.ndim
-    s, dim = (((v,) if isinstance(v, int) else v) for v in (s, dim))
     if dim is not None:
         dims = tuple(_wrapped(d, ndim) for d in dim)
         if len(set(dims)) != len(dims):
-            raise RuntimeError(hinted("FFT dims must be unique", f"dim is {tuple(dim)}"))
+            raise RuntimeError(hinted("FFT dims must be unique", f"dim is {dim}"))
         if s is not None and len(s) != len(dims):
             raise RuntimeError(
-                hinted(
-                    "When given, dim and shape arguments must have the same length",
-                    f"they are {tuple(dim)} and {tuple(s)}",
-                )
+                hinted("When given, dim and shape arguments must have the same length", f"they are {dim} and {s}")
             )
     elif s is not None:
         if len(s) > ndim:
@@ -166,28 +162,57 @@ def _dims_and_sizes(input, s, dim):
         dims = tuple(range(ndim - len(s), ndim))
     else:
         dims = tuple(range(ndim))
-    return dims, tuple(s) if s is not None else (-1,) * len(dims)
+    return dims, s if s is not None else (-1,) * len(dims)
 
 
-def _fitted(input, dims, sizes):
-    for d, size in zip(dims, sizes):
-        length = _check_length(input.shape[d] if size == -1 else size)
-        input = _resized(input, d, length)
-    return input
+@functools.lru_cache(4096)
+def _geometry(shape, s, dim, name):
+    """The dimensions to transform, those to be brought to another length with that, and the last one's length.
+
+    ``name`` is of a transform that needs a dimension; where that ends in real numbers, half of the last one's are asked for.
+    """
+    dims, sizes = _dims_and_sizes(len(shape), s, dim)
+    if name is not None and not dims:
+        raise RuntimeError(hinted(f"{name} must transform at least one axis", "dim is empty"))
+    halves, length, changes = name in ("irfftn", "hfftn"), 0, []
+    for place, (d, size) in enumerate(zip(dims, sizes)):
+        needed = length = _check_length(shape[d] if size == -1 else size)
+        if halves and place == len(dims) - 1:
+            length = _check_length(2 * (shape[d] - 1) if size == -1 else size)
+            needed = length // 2 + 1
+        if needed != shape[d]:
+            changes.append((d, needed))
+    return dims, tuple(changes), length
+
+
+def _arranged(input, s, dim, name=None):
+    """The input, in a dtype that transforms exist for and of the lengths asked for; what is transformed; the last length."""
+    if input.dtype not in _TRANSFORMED:
+        input = _promoted(input)
+    s, dim = ((v,) if isinstance(v, int) else v if v is None else tuple(v) for v in (s, dim))
+    dims, changes, length = _geometry(input.shape, s, dim, name)
+    for d, needed in changes:
+        input = _resized(input, d, needed)
+    return input, dims, length
 
 
 # ---------------------------------------------------------------- one dimension
 
 
-def _along_one(input, n, dim):
-    """The input, in a dtype that transforms exist for and of the length asked for, and the dimension as a tuple."""
+def _axis(input, dim):
+    """The input in a dtype that transforms exist for, the dimension counted from the first, its length."""
     if input.dtype not in _TRANSFORMED:
         input = _promoted(input)
     shape = input.shape
     if not -len(shape) <= dim < len(shape):
         _wrapped(dim, len(shape))
     dim %= len(shape)
-    have = shape[dim]
+    return input, dim, shape[dim]
+
+
+def _along_one(input, n, dim):
+    """The input cut or filled to ``n`` values, and the dimension as a tuple."""
+    input, dim, have = _axis(input, dim)
     if n is None:
         n = have
     if n < 1:
@@ -249,10 +274,12 @@ def _complex(input):
 
 def _half_spectrum(input, n, dim):
     """Complex coefficients of a real signal of ``n`` values (by default the even length), cut or filled; and n."""
-    input = _promoted(input)
-    dim = _wrapped(dim, input.ndim)
-    length = _check_length(2 * (input.shape[dim] - 1) if n is None else n)
-    return _complex(_resized(input, dim, length // 2 + 1)), (dim,), length
+    input, dim, have = _axis(input, dim)
+    length = 2 * (have - 1) if n is None else n
+    if length < 1:
+        _check_length(length)
+    needed = length // 2 + 1
+    return _complex(input if needed == have else _resized(input, dim, needed)), (dim,), length
 
 
 @composite(names=("fft:irfft",), out=True)
@@ -281,34 +308,20 @@ def fft_ihfft(input, n=None, dim=-1, norm=None):
 
 
 def _c2c(input, s, dim, norm, forward):
-    input = _promoted(input)
-    dims, sizes = _dims_and_sizes(input, s, dim)
-    return functions.fft_c2c(_fitted(input, dims, sizes), dims, _norm(norm), forward)
+    input, dims, _ = _arranged(input, s, dim)
+    return functions.fft_c2c(input, dims, _norm(norm), forward)
 
 
 def _r2c(input, s, dim, norm, name):
     _require_real(input, f"{name} expects a real-valued input tensor, but got")
-    input = _promoted(input)
-    dims, sizes = _dims_and_sizes(input, s, dim)
-    _require_axes(dims, name)
-    return functions.fft_r2c(_fitted(input, dims, sizes), dims, _norm(norm), True)
-
-
-def _require_axes(dims, name):
-    if not dims:
-        raise RuntimeError(hinted(f"{name} must transform at least one axis", "dim is empty"))
+    input, dims, _ = _arranged(input, s, dim, name)
+    return functions.fft_r2c(input, dims, _norm(norm), True)
 
 
 def _c2r(input, s, dim, norm, name):
     """Complex half spectrum to real; of "hfftn" the conjugate is transformed, under the other norm."""
-    input = _promoted(input)
-    dims, sizes = _dims_and_sizes(input, s, dim)
-    _require_axes(dims, name)
-    last = dims[-1]
-    _check_length(input.shape[last] if sizes[-1] == -1 else sizes[-1])
-    length = _check_length(2 * (input.shape[last] - 1) if sizes[-1] == -1 else sizes[-1])
-    input = _complex(_resized(_fitted(input, dims[:-1], sizes[:-1]), last, length // 2 + 1))
-    norm = _norm(norm)
+    input, dims, length = _arranged(input, s, dim, name)
+    input, norm = _complex(input), _norm(norm)
     if name == "hfftn":
         return functions.fft_c2r(conj(input), dims, _ADJOINT[norm], length)
     return functions.fft_c2r(input, dims, norm, length)
@@ -322,11 +335,9 @@ def _ihfftn(input, s, dim, norm):
                 "ihfftn takes real numbers",
             )
         )
-    input = _promoted(input)
-    dims, sizes = _dims_and_sizes(input, s, dim)
-    _require_axes(dims, "ihfftn")
+    input, dims, _ = _arranged(input, s, dim, "ihfftn")
     norm = _norm(norm)
-    found = functions.fft_r2c(_fitted(input, dims, sizes), dims[-1:], _ADJOINT[norm], True).conj()
+    found = functions.fft_r2c(input, dims[-1:], _ADJOINT[norm], True).conj()
     return functions.fft_c2c(found, dims[:-1], norm, False) if len(dims) > 1 else found
 
 
