@@ -58,7 +58,7 @@ def test_long_rows(length, dtype):
 
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 @pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (2, 0), (1, 2), (0, 1, 2)])
-@pytest.mark.parametrize("shape", [(6, 20, 33), (17, 3, 31), (32, 2, 2), (5, 300, 64)])
+@pytest.mark.parametrize("shape", [(6, 20, 33), (17, 3, 31), (32, 2, 2), (4, 131, 5), (5, 300, 64)])
 def test_axes(shape, axes, dtype):
     x = numbers(shape, dtype)
     for given in (x, x.transpose(1, 0, 2), x.transpose(2, 1, 0), numbers((2 * shape[0], *shape[1:]), dtype)[::2]):
@@ -173,6 +173,7 @@ def parts(argument):
         ((3, 48), (1,), 94),
         ((2, 7, 6), (1,), 12),
         ((2, 17), (1,), 32),
+        ((3, 131), (1,), 131),
         ((2, 12, 5), (1, 2), 8),
     ],
 )

@@ -11,11 +11,11 @@ from ..ops.moving import copied, write
 from . import fourier_rows
 from .fourier_plans import tables
 from .fourier_programs import ROWS
+from .fourier_rows import COMPLEX
 from .routing import kernel_for
 from .value_types import NUMPY, scalar_of
 
-_COMPLEX = {"f32": np.dtype(np.complex64), "f64": np.dtype(np.complex128)}
-_SCALARS = {dtype: scalar for scalar, dtype in _COMPLEX.items()}
+_SCALARS = {dtype: scalar for scalar, dtype in COMPLEX.items()}
 empty = np.empty
 
 
@@ -113,8 +113,8 @@ def _row_step(length, count, scalar, x_row, inverse, scale, view):
     """A step over rows of complex numbers, of any length; ``view`` gives the array by rows."""
     if fourier_rows.smooth(length):
         return fourier_rows.rows(length, count, scalar, x_row, 2 * length, inverse, scale)
-    run = fourier_rows.chirped_rows(length, count, inverse, scale)
-    return lambda x, out: run(view(x).reshape(count, length), out.reshape(count, length))
+    run = fourier_rows.chirped_rows(length, count, scalar, inverse, scale)
+    return lambda x, out: run(np.ascontiguousarray(view(x)).reshape(count, length), out.reshape(count, length))
 
 
 def _first_step(array, order, scalar, inverse, scale):
@@ -192,14 +192,14 @@ def _plan_c2c(array, dims, norm, forward):
 def _plan_r2c(array, dims, norm, onesided):
     scalar = scalar_of(array.dtype)
     last, others = dims[-1], dims[:-1]
-    if scalar not in _COMPLEX or min(array.shape[d] for d in dims) < 2:
+    if scalar not in COMPLEX or min(array.shape[d] for d in dims) < 2:
         return None
     order = layout_of(array, dims, last)
     length = array.shape[last]
     shape = [array.shape[d] for d in order]
     count = array.size // length
     kept = length // 2 + 1 if onesided else length
-    plan = _Plan([*shape[:-1], kept], _COMPLEX[scalar], order)
+    plan = _Plan([*shape[:-1], kept], COMPLEX[scalar], order)
     scale = scale_of(norm, math.prod([array.shape[d] for d in dims]), True)
     half = length // 2
     if onesided and length % 2 == 0 and fourier_rows.smooth(half):

@@ -90,9 +90,13 @@ def between_of(n1, n2, lanes, scalar, inverse):
     whole[blocks * n1 :] = 0
     found = whole[: blocks * n1].reshape(blocks, n1, 2, lanes)
     rows, step = np.arange(n1)[:, None], max(1, _STEP // (n1 * lanes))
+    within = roots(np.arange(lanes) * rows, n1 * n2)
     for block in range(0, blocks, step):
-        columns = np.arange(block * lanes, min(block + step, blocks) * lanes).reshape(-1, 1, lanes)
-        turns = roots(columns * rows, n1 * n2)
+        firsts = np.arange(block, min(block + step, blocks)).reshape(-1, 1, 1) * lanes
+        if scalar == "float32":  # a product in double precision is exact enough, and takes a seventh of the time
+            turns = roots(firsts * rows, n1 * n2) * within
+        else:
+            turns = roots((firsts + np.arange(lanes)) * rows, n1 * n2)
         found[block : block + step, :, 0] = turns.real
         found[block : block + step, :, 1] = -turns.imag if inverse else turns.imag
     return whole
@@ -138,7 +142,9 @@ def batch_cost(length, rows, lanes, item_bytes):
 
 
 def comfortable_length(least):
-    """The smallest length from ``least`` on that has no other prime factors than 2, 3 and 5."""
+    """A length from ``least`` on, not much larger, that has no other prime factors than 2, 3 and 5, and many of the first."""
+    if least > 512:
+        return 16 * comfortable_length(-(-least // 16))
     found, five = 1 << (least - 1).bit_length(), 1
     while five < found:
         three = five

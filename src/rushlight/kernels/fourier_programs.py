@@ -360,3 +360,27 @@ def fourier_long_rows(scalar, lanes, radices, shared, real=None):
             if real == "forward":
                 entry.real.row(row.index, given["out"], given["out_row"])
     return entry.program()
+
+
+def fourier_products(scalar, lanes):
+    """The Program of rows of complex numbers times one row ``y``, with zeros behind them up to ``whole`` real numbers."""
+    sizes = ("rows", "x_row", "out_row", "length", "whole", "chunk")
+    builder = Builder("fourier_products", _numbers(scalar, "x", "y", "out") + _sizes(*sizes))
+    x, y, out, rows, x_row, out_row, length, whole, chunk = builder.parameters
+    signs = builder.constant((-1.0, 1.0) * (lanes // 2), f"{scalar}x{lanes}")
+    swapped = [lane ^ 1 for lane in range(lanes)]
+    with builder.parallel((rows + chunk - 1) // chunk) as number:
+        first = number * chunk
+        with builder.loop(first, builder.minimum(first + chunk, rows)) as row:
+            source, target = builder.offset(x, row.index * x_row), builder.offset(out, row.index * out_row)
+
+            def multiply(at, mask, _, source=source, target=target):
+                value, factor = (builder.load(place, at, lanes, mask) for place in (source, y))
+                real = builder.shuffle(factor, factor, [lane & ~1 for lane in range(lanes)])
+                imaginary = builder.shuffle(factor, factor, [lane | 1 for lane in range(lanes)]) * signs
+                turned_value = builder.shuffle(value, value, swapped) * imaginary
+                builder.store(builder.fma(value, real, turned_value), target, at, mask)
+
+            builder.for_lanes(0, length, lanes, multiply)
+            builder.clear(builder.offset(target, length), whole - length, lanes)
+    return Program("fourier_products", [builder.function])

@@ -7,12 +7,13 @@ import numpy as np
 from . import fourier_plans as plans
 from .fourier_passes import EVEN
 from .fourier_plans import tables
-from .fourier_programs import COLUMNS, ROWS, fourier_blocks, fourier_long_rows
+from .fourier_programs import COLUMNS, ROWS, fourier_blocks, fourier_long_rows, fourier_products
 from .host import host
 from .kernel import compiled, pool
 from .scratch import scratch
 from .value_types import NUMPY
 
+COMPLEX = {"f32": np.dtype(np.complex64), "f64": np.dtype(np.complex128)}
 _THREADED_FROM = 1 << 12  # complex numbers
 _CHUNK = 1 << 13  # complex numbers that are one thread's at a time
 _SHARED_FROM = 1 << 13  # numbers of a row that all threads work at, if there are few
@@ -125,41 +126,52 @@ def takes_columns(length, inner, scalar):
     return smooth(length) and length <= _LONGEST_COLUMN and 4 * inner >= lanes_of(scalar)
 
 
-def chirped_rows(length, count, inverse, scale):
-    """``run(x, out)`` on matrices of ``count`` rows of any length, in double precision (Bluestein's algorithm).
+def chirped_rows(length, count, scalar, inverse, scale):
+    """``run(x, out)`` on matrices of ``count`` rows of any length (Bluestein's algorithm).
 
     As j * k = (j * j + k * k - (k - j) ** 2) / 2, a transform is a convolution with a chirp, between products with it; and
     convolutions are products of transforms, of comfortable lengths.
     """
-    size = plans.comfortable_length(2 * length - 1)
+    size, dtype = plans.comfortable_length(2 * length - 1), COMPLEX[scalar]
     group = max(1, min(count, _GROUP // size))
-    chirp, spectrum = tables.remembered(_chirp_of, length, size, inverse)
+    chirp, spectrum = tables.remembered(_chirp_of, length, size, scalar, inverse)
+    last = (chirp * scale).astype(dtype, copy=False)
 
     def run(x, out):
         for first in range(0, count, group):
-            some = x[first : first + group]
-            space = np.zeros((len(some), size), np.complex128)
-            np.multiply(some, chirp, out=space[:, :length])
-            # Not kept: a plan may be forgotten with its tables, and the next call makes it anew.
-            for step, backwards in enumerate((False, True)):
-                _whole_rows(size, len(some), backwards)(space, space)
-                if not step:
-                    space *= spectrum
-            np.multiply(space[:, :length], chirp * scale, out=out[first : first + group], casting="same_kind")
+            some, target = x[first : first + group], out[first : first + group]
+            space = np.empty((len(some), size), dtype)
+            _multiply(some, chirp, space, length, scalar)
+            _whole_rows(size, len(some), scalar, False)(space, space)
+            _multiply(space, spectrum, space, size, scalar)
+            _whole_rows(size, len(some), scalar, True)(space, space)
+            _multiply(space, last, target, length, scalar)
 
     return run
 
 
-def _whole_rows(length, count, inverse):
-    key = "rows", length, count, inverse
+def _multiply(x, row, out, length, scalar):
+    """The first numbers of x's rows times those of one row, and zeros behind them."""
+    kernel = compiled(
+        ("fourier_products", scalar, lanes_of(scalar)), lambda: fourier_products(scalar, lanes_of(scalar))
+    )
+    whole = 2 * out.shape[1]
+    call = kernel.threaded if out.size >= _THREADED_FROM else kernel.alone
+    call(x, row, out, len(x), 2 * x.shape[1], whole, 2 * length, whole, _chunk(length))
+
+
+def _whole_rows(length, count, scalar, inverse):
+    """`rows` of contiguous matrices. Plans do not hold it: it is forgotten with its tables, and made anew."""
+    key = "rows", length, count, scalar, inverse
     found = tables.planned.get(key)
     if found is None:
         scale = 1 / length if inverse else 1.0
-        found = tables.planned[key] = rows(length, count, "f64", 2 * length, 2 * length, inverse, scale)
+        found = tables.planned[key] = rows(length, count, scalar, 2 * length, 2 * length, inverse, scale)
     return found
 
 
-def _chirp_of(length, size, inverse):
+def _chirp_of(length, size, scalar, inverse):
+    """The chirp of a length, and the transform of its conjugate laid around a circle of ``size`` numbers."""
     numbers = np.arange(length)
     chirp = plans.roots(numbers * numbers, 2 * length)
     if inverse:
@@ -167,5 +179,5 @@ def _chirp_of(length, size, inverse):
     spectrum = np.zeros((1, size), np.complex128)
     spectrum[0, :length] = chirp.conj()
     spectrum[0, size - length + 1 :] = chirp[:0:-1].conj()
-    _whole_rows(size, 1, False)(spectrum, spectrum)
-    return chirp, spectrum[0]
+    _whole_rows(size, 1, "f64", False)(spectrum, spectrum)
+    return chirp.astype(COMPLEX[scalar]), spectrum[0].astype(COMPLEX[scalar])
