@@ -95,10 +95,11 @@ def _uniform(shape, strides):
 
 
 def _in_order(array, order, unit):
-    """Shape and strides (in ``unit`` bytes) of an array seen in another order of its axes; None where these are no multiples."""
+    """Shape and strides of an array seen in another order of its axes; in ``unit`` bytes, None if these are no multiples."""
+    shape = [array.shape[d] for d in order]
     if any(stride % unit for stride in array.strides):
-        return None, None
-    return [array.shape[d] for d in order], [array.strides[d] // unit for d in order]
+        return shape, None
+    return shape, [array.strides[d] // unit for d in order]
 
 
 def _lies_in_rows(shape, strides, element):
@@ -121,7 +122,7 @@ def _first_step(array, order, scalar, inverse, scale):
     """The step over the last axis of the order, from an array of complex numbers into the result."""
     size = NUMPY[scalar].itemsize
     shape, strides = _in_order(array, order, size)
-    length, count = shape[-1] if shape else array.shape[order[-1]], array.size // array.shape[order[-1]]
+    length, count = shape[-1], math.prod(shape[:-1])
     rows = _lies_in_rows(shape, strides, 2)
     if rows or not fourier_rows.smooth(length):
         x_row = _uniform(shape[:-1], strides[:-1]) if rows else 0

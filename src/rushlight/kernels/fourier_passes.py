@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from .builder import Builder
-from .value_types import pointer
+from .value_types import pointer, vector
 
 EVEN = (8, 4, 2)
 ODD = (3, 5, 7, 11, 13)
@@ -63,74 +63,88 @@ def pass_function(scalar, lanes, radix):
     return builder.function
 
 
-def any_function(scalar, lanes):
-    """Function ``(source, target, twiddles, m, s, radix)``: a stage of any odd radix, which leaves nothing of its source.
+class _AnyPass:
+    """Writes the function ``(source, target, twiddles, m, s, radix)``: a stage of any odd radix, which spoils its source.
 
-    As `_odd`, two coefficients at a time; the factors begin with its cosines and sines, row by row.
+    As `_odd`, two coefficients at a time; the twiddle factors begin with its cosines and sines, row by row.
     """
-    kinds = [("source", pointer(scalar)), ("target", pointer(scalar)), ("twiddles", pointer(scalar))]
-    builder = Builder("radix_any", [*kinds, ("m", "i64"), ("s", "i64"), ("radix", "i64")])
-    source, target, twiddles, m, s, radix = builder.parameters
-    item, half = 2 * lanes, radix // 2
-    apart, step = m * s * item, s * item
-    zero = builder.constant(0, source.type.element.with_lanes(lanes))
 
-    def item_at(place):
-        return builder.load(place, 0, lanes), builder.load(place, lanes, lanes)
-
-    def store(value, place):
-        builder.store(value[0], place)
-        builder.store(value[1], place, lanes)
-
-    def coefficient(first, out, factors, k, sums):
-        (x, y), (u, v) = sums
-        for value, place in (((x + v, y - u), k), ((x - v, y + u), radix - k)):
-            turn = [builder.splat(builder.load(factors, place * 2 - 2 + part), lanes) for part in (0, 1)]
-            store(turned(builder, value, turn), builder.offset(out, place * step))
-
-    def weighted(first, beginning, rows):
-        """For each row of weights the sums over the pairs: of sums by cosines, of differences by sines."""
-        start = [*beginning, zero, zero] * len(rows)
-        with builder.loop(0, half, 1, [*start, first, builder.offset(first, apart * radix)]) as pair:
-            *totals, low, high = pair.carry
-            low, high = builder.offset(low, apart), builder.offset(high, -apart)
-            parts = [*item_at(low), *item_at(high)]
-            weights = [builder.load(row, pair.index * 2 + which) for row in rows for which in (0, 0, 1, 1)]
-            found = [
-                builder.fma(part, builder.splat(weight, lanes), total)
-                for part, weight, total in zip(parts * len(rows), weights, totals)
+    def __init__(self, scalar, lanes):
+        kinds = [("source", pointer(scalar)), ("target", pointer(scalar)), ("twiddles", pointer(scalar))]
+        self.builder = builder = Builder("radix_any", [*kinds, ("m", "i64"), ("s", "i64"), ("radix", "i64")])
+        source, target, twiddles, m, s, self.radix = builder.parameters
+        self.lanes, self.weights, self.half = lanes, twiddles, self.radix // 2
+        self.apart, self.step = m * s * (2 * lanes), s * (2 * lanes)
+        self.zero = builder.constant(0, vector(scalar, lanes))
+        factors = builder.offset(twiddles, self.half * self.half * 2)
+        with builder.loop(0, m, 1, [source, target, factors]) as p:
+            first, out, factors = p.carry
+            with builder.loop(0, self.step, 2 * lanes) as q:
+                self._transform(builder.offset(first, q.index), builder.offset(out, q.index), factors)
+            p.carry = [
+                builder.offset(first, self.step),
+                builder.offset(out, self.step * self.radix),
+                builder.offset(factors, (self.radix - 1) * 2),
             ]
-            pair.carry = [*found, low, high]
-        sums = pair.results
-        return [(sums[4 * i : 4 * i + 2], sums[4 * i + 2 : 4 * i + 4]) for i in range(len(rows))]
 
-    def transform(first, out, factors):
-        beginning = item_at(first)
-        with builder.loop(0, half, 1, [*beginning, first, builder.offset(first, apart * radix)]) as pair:
-            *total, low, high = pair.carry
-            low, high = builder.offset(low, apart), builder.offset(high, -apart)
-            values = item_at(low), item_at(high)
+    def _load(self, place):
+        return self.builder.load(place, 0, self.lanes), self.builder.load(place, self.lanes, self.lanes)
+
+    def _store(self, value, place):
+        self.builder.store(value[0], place)
+        self.builder.store(value[1], place, self.lanes)
+
+    def _pairs(self, first, carry, body):
+        """``body(number, low, high, carry)`` for the pairs that lie opposite each other; it returns the next carry."""
+        builder = self.builder
+        ends = [first, builder.offset(first, self.apart * self.radix)]
+        with builder.loop(0, self.half, 1, [*carry, *ends]) as pair:
+            *values, low, high = pair.carry
+            low, high = builder.offset(low, self.apart), builder.offset(high, -self.apart)
+            pair.carry = [*body(pair.index, low, high, values), low, high]
+        return pair.results[: len(carry)]
+
+    def _transform(self, first, out, factors):
+        beginning = self._load(first)
+
+        def combine(number, low, high, total):
+            values = self._load(low), self._load(high)
             each = _sum(*values)
-            store(each, low)
-            store(_difference(*values), high)
-            pair.carry = [*_sum(total, each), low, high]
-        store(pair.results[:2], out)
-        with builder.loop(1, half + 1, 2) as k:
-            both = k.index, builder.minimum(k.index + 1, half)  # the last one of an odd number twice
-            rows = [builder.offset(twiddles, (each - 1) * half * 2) for each in both]
-            for each, sums in zip(both, weighted(first, beginning, rows)):
-                coefficient(first, out, factors, each, sums)
+            self._store(each, low)
+            self._store(_difference(*values), high)
+            return _sum(total, each)
 
-    with builder.loop(0, m, 1, [source, target, builder.offset(twiddles, half * half * 2)]) as p:
-        first, out, factors = p.carry
-        with builder.loop(0, step, item) as q:
-            transform(builder.offset(first, q.index), builder.offset(out, q.index), factors)
-        p.carry = [
-            builder.offset(first, step),
-            builder.offset(out, step * radix),
-            builder.offset(factors, (radix - 1) * 2),
-        ]
-    return builder.function
+        self._store(self._pairs(first, beginning, combine), out)
+        with self.builder.loop(1, self.half + 1, 2) as k:
+            both = k.index, self.builder.minimum(k.index + 1, self.half)  # the last one of an odd number twice
+            sums = self._weighted(first, beginning, both)
+            for number, each in enumerate(both):
+                self._coefficients(each, sums[4 * number : 4 * number + 4], out, factors)
+
+    def _weighted(self, first, beginning, rows):
+        """For each row of weights the sums over the pairs: of sums by cosines, of differences by sines."""
+        builder = self.builder
+        places = [builder.offset(self.weights, (row - 1) * self.half * 2) for row in rows]
+
+        def add(number, low, high, totals):
+            parts = [*self._load(low), *self._load(high)] * len(rows)
+            weights = [builder.load(place, number * 2 + which) for place in places for which in (0, 0, 1, 1)]
+            spread = [builder.splat(weight, self.lanes) for weight in weights]
+            return [builder.fma(*each) for each in zip(parts, spread, totals)]
+
+        return self._pairs(first, [*beginning, self.zero, self.zero] * len(rows), add)
+
+    def _coefficients(self, k, sums, out, factors):
+        """Number k and the one opposite, of what `_weighted` found."""
+        x, y, u, v = sums
+        for value, place in (((x + v, y - u), k), ((x - v, y + u), self.radix - k)):
+            turn = [self.builder.splat(self.builder.load(factors, place * 2 - 2 + part), self.lanes) for part in (0, 1)]
+            self._store(turned(self.builder, value, turn), self.builder.offset(out, place * self.step))
+
+
+def any_function(scalar, lanes):
+    """The function of a stage of any odd radix."""
+    return _AnyPass(scalar, lanes).builder.function
 
 
 def turned(builder, value, factor):
