@@ -9,6 +9,7 @@ from ..base.errors import hinted
 from ..ops import recurrent_stacks
 from ..ops.table import functions
 from ..tensor.classes import PLAIN_CLASSES
+from ..tensor.short_paths import settle
 from .grafts import graft
 from .lists import APART, FLOAT32, LOWER, WIDEST
 from .state import on_first_use, state
@@ -167,7 +168,9 @@ def _begin():
     """Graft the rules onto the functions of the lists."""
     for rule, names in ((lower, LOWER), (float32, FLOAT32), (widest, WIDEST), (apart, APART), (padding, ("pad",))):
         for name in names:
-            graft(getattr(functions, name), casting(rule))
+            function = getattr(functions, name)
+            settle(function)
+            graft(function, casting(rule))
     graft(recurrent_stacks.recurrent, recurrent)
 
 

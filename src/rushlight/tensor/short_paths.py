@@ -26,24 +26,33 @@ def short(op):
     slow, forward = general(op), op.forward
     op.calls_left = _GENERAL_CALLS
 
-    def call(*args, **kwargs):  # a closure on what the text needs: short_paths.py
+    def call(*args, **kwargs):  # a closure on what the text needs, too: forward, op, slow
         op.calls_left -= 1
-        return (slow if op.calls_left > 0 else _written(op, slow, forward))(*args, **kwargs)
+        written = op.calls_left <= 0 and _write(op, forward)
+        return (op.short if written else slow)(*args, **kwargs)
 
     op.short = slow if op.refuse else named(call, op)
     return op.short
 
 
-def _written(op, slow, forward):
-    """The function of an operation, whose text is written now: from now on its short path."""
+def _write(op, forward):
+    """Give the function of an operation its short path for code; whether it has one."""
     schema = schema_of(op)
     if schema.has_lists:
         op.calls_left = math.inf
-        return slow
+        return False
     code = code_of(op, schema, elements_of(op.name))
     op.short.__defaults__ = (MISSING,) * code.co_argcount
     op.short.__code__ = code
-    return op.short
+    return True
+
+
+def settle(function):
+    """Write the short path of an operation's ``function`` now, if it has one: from then on its code stays what it is."""
+    op = getattr(function, "op", None)
+    if op is not None and op.__dict__.get("short") is function and not op.refuse and 0 < op.calls_left < math.inf:
+        op.calls_left = 0
+        _write(op, op.forward)
 
 
 # ---------------------------------------------------------------- what the text calls, beside the names imported above
