@@ -286,13 +286,37 @@ def test_programs_that_write_slices(mode, lanes):
         program = indexing_programs.add_rows("f32", "i64", lanes, 2, mode)
         interpret(program, target, index, given, None, None, listed, 2, 5, 19, 9, parts, columns, 0, -1, workers=3)
         np.testing.assert_array_equal(target, expected)
-    target = numbers((2, 5), seed=3)
-    program, given = (
-        indexing_programs.add_numbers("f32", "i64", lanes, mode),
-        given if mode == "fill" else source[:, :, 0].copy(),
-    )
-    interpret(program, target, index, given, 2, 5, 9)
-    np.testing.assert_array_equal(target[:, index[-1]], given[0] if mode == "fill" else given[:, -1])
+    expected = expected[:, :, 0]
+    program = indexing_programs.add_numbers("f32", "i64", lanes, mode)
+    for parts in (1, 3):
+        target = numbers((2, 5, 19), seed=3)[:, :, 0].copy()
+        interpret(
+            program,
+            target,
+            index,
+            source[:, :, 0].copy() if mode == "set" else given,
+            listed,
+            2,
+            5,
+            9,
+            parts,
+            workers=3,
+        )
+        np.testing.assert_array_equal(target, expected)
+
+
+@pytest.mark.parametrize("outer", [1, 3])
+@pytest.mark.parametrize("mode", ["set", "add", "fill"])
+def test_the_last_of_many_numbers_for_one_place_is_written(mode, outer):
+    index, values = positions(300, 50_001), numbers((outer, 50_001))
+    target, expected = numbers((outer, 300), seed=1), numbers((outer, 300), seed=1)
+    assert indexing._added(target, 1, index, values[0, :1] if mode == "fill" else values, mode=mode)
+    for line, value in zip(expected, values):
+        if mode == "add":
+            np.add.at(line, index, value)  # in order, as the kernel adds
+        else:
+            line[index] = values[0, 0] if mode == "fill" else value
+    np.testing.assert_array_equal(target, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

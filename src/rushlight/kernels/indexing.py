@@ -124,7 +124,11 @@ def _added(target, axis, index, values, fresh=0, skipped=-1, mode="add"):
         add_rows(target, index, values, None, None, outer, target.shape[axis], width, fresh, skipped, mode)
     else:
         kernel = _kernel("add_numbers", scalar, position, mode)
-        _run(kernel, index.size * outer)(target, index, values, outer, target.shape[axis], index.size)
+        work, parts = index.size * outer, 1
+        if work > ALONE:
+            parts = math.ceil(get_num_threads() / outer)
+        listed = scratch("listed", programs.LISTED * pool().scratch_areas, np.int64)
+        _run(kernel, work)(target, index, values, listed, outer, target.shape[axis], index.size, parts)
     return True
 
 

@@ -76,16 +76,16 @@ def add_rows(scalar, index_scalar, lanes, vectors, mode="add", owned=False, scal
         begin = builder.offset(target, o * length * width + column)
         source = builder.offset(values, o * count * width + column)
         mine = builder.offset(listed, builder.worker() * LISTED)
-        wide = builder.minimum(columns, width - column)
-        whole = wide // (vectors * lanes) * (vectors * lanes)
-        masks = [builder.first_lanes(wide - whole - i * lanes, lanes) for i in range(vectors)]
+        own = builder.minimum(columns, width - column)
+        whole = own // (vectors * lanes) * (vectors * lanes)
+        masks = [builder.first_lanes(own - whole - i * lanes, lanes) for i in range(vectors)]
 
         def along(body):
             """``body(place, mask)`` for the vectors of a row: so many at once, then those that are left."""
             with builder.loop(0, whole, vectors * lanes) as block:
                 for i in range(vectors):
                     body(block.index + i * lanes, None)
-            with builder.when(whole < wide):
+            with builder.when(whole < own):
                 for i, mask in enumerate(masks):
                     body(whole + i * lanes, mask)
 
@@ -112,44 +112,63 @@ def add_rows(scalar, index_scalar, lanes, vectors, mode="add", owned=False, scal
         all_mine = parts.equals(1) & (skipped < 0)
         with builder.loop(0, builder.select(all_mine, count, 0)) as each:
             add(each.index)
-        _each_own(builder, index, builder.select(all_mine, count, 0), count, (low, high, skipped), mine, add)
+        wide = max(2, lanes * target.type.element.size // 8)
+        _each_own(builder, index, builder.select(all_mine, count, 0), count, (low, high, skipped), mine, add, wide)
     return Program("add_rows", [builder.function])
 
 
-def _each_own(builder, index, first, count, bounds, mine, body):
+def _each_own(builder, index, first, count, bounds, mine, body, wide):
     """``body(position)`` for the positions from ``first`` to ``count`` whose numbers lie within ``bounds`` and are not skipped.
 
-    Of ``LISTED`` positions it is listed in ``mine`` which these are, before any is taken: guesses of a branch would be wrong
-    every other time.
+    Of ``LISTED`` positions it is listed in ``mine`` which these are, ``wide`` at once, before any is taken: guesses of a
+    branch would be wrong every other time.
     """
-    low, high, skipped = bounds
+    low, high, skipped = (None if bound is None else builder.splat(bound, wide) for bound in bounds)
+    steps = builder.iota(f"i64x{wide}")
+
+    def listed(at, mask, carry):
+        number = builder.convert(builder.load(index, at, wide, mask), "i64")
+        wanted = (number >= low) & (number < high)
+        wanted = wanted if skipped is None else wanted & number.differs(skipped)
+        wanted = wanted if mask is None else wanted & mask
+        found = builder.convert(builder.reduce(builder.convert(wanted, "i32")), "i64")
+        places = builder.compress(steps + builder.splat(at, wide), wanted)
+        builder.store(places, mine, carry[0], builder.first_lanes(found, wide))
+        return [carry[0] + found]
+
     with builder.loop(first, count, LISTED) as block:
         end = builder.minimum(block.index + LISTED, count)
-        with builder.loop(block.index, end, 1, [builder.constant(0)]) as each:
-            number = builder.convert(builder.load(index, each.index), "i64")
-            wanted = (number >= low) & (number < high) & number.differs(skipped)
-            builder.store(each.index, mine, each.carry[0])
-            each.carry = [each.carry[0] + builder.convert(wanted, "i64")]
-        with builder.loop(0, each.results[0]) as each:
+        (found,) = builder.for_lanes(block.index, end, wide, listed, [builder.constant(0)])
+        with builder.loop(0, found) as each:
             body(builder.load(mine, each.index))
 
 
 def add_numbers(scalar, index_scalar, lanes, mode="add"):
-    """As ``add_rows`` where the width is 1: numbers one after the other (not ``lanes`` at once), a chunk for some outer
-    parts."""
-    sizes = [(name, "i64") for name in ("outer", "length", "count")]
-    parameters = [("target", f"{scalar}*"), ("index", f"{index_scalar}*"), ("values", f"{scalar}*"), *sizes]
-    builder = Builder("entry", parameters)
-    target, index, values, outer, length, count = builder.parameters
+    """As ``add_rows`` where the width is 1: numbers one after the other (not ``lanes`` at once). A chunk owns one of so many
+    ``parts`` of some outer parts."""
+    sizes = [(name, "i64") for name in ("outer", "length", "count", "parts")]
+    arrays = [("target", f"{scalar}*"), ("index", f"{index_scalar}*"), ("values", f"{scalar}*"), ("listed", "i64*")]
+    builder = Builder("entry", [*arrays, *sizes])
+    target, index, values, listed, outer, length, count, parts = builder.parameters
     lines = builder.maximum(builder.constant(_COPIED // 8) // builder.maximum(count, 1), 1)
-    with builder.parallel((outer + lines - 1) // lines) as chunk:
-        with builder.loop(chunk * lines, builder.minimum((chunk + 1) * lines, outer)) as o:
+    all_mine = parts.equals(1)
+    with builder.parallel((outer + lines - 1) // lines * parts) as chunk:
+        part, lines_before = chunk % parts, chunk // parts * lines
+        low, high = part * length // parts, (part + 1) * length // parts
+        mine = builder.offset(listed, builder.worker() * LISTED)
+        filler = builder.load(values) if mode == "fill" else None
+        with builder.loop(lines_before, builder.minimum(lines_before + lines, outer)) as o:
             begin, source = builder.offset(target, o.index * length), builder.offset(values, o.index * count)
-            filler = builder.load(values) if mode == "fill" else None
-            with builder.loop(0, count) as loop:
-                number = builder.convert(builder.load(index, loop.index), "i64")
-                value = filler if mode == "fill" else builder.load(source, loop.index)
+
+            def add(position):
+                number = builder.convert(builder.load(index, position), "i64")
+                value = filler if mode == "fill" else builder.load(source, position)
                 builder.store(builder.load(begin, number) + value if mode == "add" else value, begin, number)
+
+            with builder.loop(0, builder.select(all_mine, count, 0)) as each:
+                add(each.index)
+            wide = max(2, lanes * target.type.element.size // 8)
+            _each_own(builder, index, builder.select(all_mine, count, 0), count, (low, high, None), mine, add, wide)
     return Program("add_numbers", [builder.function])
 
 
