@@ -65,9 +65,9 @@ def prepared_step(params, parts, formula):
 
 
 @functools.cache
-def _elementwise():
-    """`elementwise.run`, or what declines everything where generated kernels are off or missing."""
-    return _declined if host() is None else importlib.import_module(".elementwise", __package__).run
+def _function(module, name):
+    """A function of this room, looked up once; what declines everything where generated kernels are off or missing."""
+    return _declined if host() is None else getattr(importlib.import_module("." + module, __package__), name)
 
 
 def _entry_of(op, array, options):
@@ -79,7 +79,7 @@ def _entry_of(op, array, options):
 
 def run_elementwise(op, arrays, options, dtype=None, result=None, out=None):
     """What `elementwise.run` gives, NotImplemented without generated kernels; its arguments."""
-    return _elementwise()(op, arrays, options, dtype, result, out)
+    return _function("elementwise", "run")(op, arrays, options, dtype, result, out)
 
 
 def route_elementwise(op, evaluate, count, options):
@@ -90,7 +90,7 @@ def route_elementwise(op, evaluate, count, options):
     """
 
     def large(*values):
-        run = _elementwise()
+        run = _function("elementwise", "run")
         found = run(op, values[:count], values[count:] or options)
         return evaluate(*values) if found is NotImplemented else found
 
@@ -120,21 +120,17 @@ def _on_one_array(op, otherwise, options):
 
 
 def _copy(source, target):
-    if host() is None:
-        return NotImplemented
-    return importlib.import_module(".elementwise", __package__).copy(source, out=target)
+    return _function("elementwise", "copy")(source, out=target)
 
 
 def _progression(out, base, step, first, direction, computed):
-    if host() is None or np.dtype(computed).kind == "c":
+    if np.dtype(computed).kind == "c":
         return NotImplemented
-    return importlib.import_module(".progressions", __package__).fill(out, base, step, first, direction, computed)
+    return _function("progressions", "fill")(out, base, step, first, direction, computed)
 
 
 def _ramps(out, firsts, starts, step):
-    if host() is None:
-        return NotImplemented
-    return importlib.import_module(".progressions", __package__).fill_ramps(out, firsts, starts, step)
+    return _function("progressions", "fill_ramps")(out, firsts, starts, step)
 
 
 moving.kernels["copy"] = thresholds.ELEMENTS["copy_from"], _copy
