@@ -33,7 +33,7 @@ def test_every_kernel_has_a_threshold():
 
 def test_without_kernels_numpy_computes(monkeypatch):
     routing.kernel_of.cache_clear()
-    routing._elementwise.cache_clear()
+    routing._function.cache_clear()
     monkeypatch.setattr(routing, "host", lambda: None)
     try:
         x = rl.rand(200_000)
@@ -41,7 +41,7 @@ def test_without_kernels_numpy_computes(monkeypatch):
         np.testing.assert_allclose(x.exp().numpy(), np.exp(x.numpy()), rtol=1e-6)
     finally:
         routing.kernel_of.cache_clear()
-        routing._elementwise.cache_clear()
+        routing._function.cache_clear()
 
 
 CALLS = {
@@ -130,7 +130,7 @@ def test_small_operands_of_large_results(call, monkeypatch):
         return run(op, arrays, *rest)
 
     monkeypatch.setattr(elementwise, "run", counted)
-    routing._elementwise.cache_clear()
+    routing._function.cache_clear()
     try:
         column, row = rl.randn(300, 1), rl.randn(200)
         found = call(column, row)
@@ -140,4 +140,4 @@ def test_small_operands_of_large_results(call, monkeypatch):
         call(row, row)
         assert sizes == []
     finally:
-        routing._elementwise.cache_clear()
+        routing._function.cache_clear()

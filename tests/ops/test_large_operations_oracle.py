@@ -83,3 +83,24 @@ def test_integrals(code):
         assert outcomes[0] == outcomes[1]
     else:
         assert_alike(*outcomes, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64"])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "amax", "amin"])
+def test_scattered_reductions(reduce, include_self, dtype):
+    random = np.random.default_rng(0)
+    for shape, count, dim in (((40, 300), 50, 0), ((40, 300), 500, 1), ((2000,), 5000, 0)):
+        lengths = [count if axis == dim else length for axis, length in enumerate(shape)]
+        index = random.integers(0, shape[dim], lengths)
+        self, source = (random.integers(-3, 4, size).astype(np.float32) for size in (shape, lengths))
+        if dtype.startswith("float"):
+            self.flat[1], source.flat[3], source.flat[4] = np.nan, np.nan, np.inf
+        found = []
+        for module, first, second in zip((rl, torch), pair(self, dtype), pair(source, dtype)):
+            places = module.from_numpy(index)
+            found.append(first.scatter_reduce(dim, places, second, reduce, include_self=include_self))
+        assert_alike(*found, 0.05 if dtype == "bfloat16" else 1e-5)
+    for module in (rl, torch):
+        with pytest.raises(RuntimeError, match="index 2000 is out of bounds for dimension 0 with size 2000"):
+            module.zeros(2000).scatter_reduce(0, module.full((3000,), 2000), module.ones(3000), reduce)

@@ -116,7 +116,7 @@ def _added(target, axis, index, values, fresh=0, skipped=-1, mode="add"):
     writes them there, "fill" the only number in ``values``."""
     if mode == "add" and not fresh and is_half(target.dtype) and values.size * _FEW >= target.size:
         return _in_float32(target, values, lambda wide, added: _added(wide, axis, index, added))
-    scalar, position = _scalar(target, mode), POSITIONS.get(index.dtype)
+    scalar, position = _scalar(target.dtype, mode), POSITIONS.get(index.dtype)
     if scalar is None or position is None or values.dtype != target.dtype or not are_plain(target, index, values):
         return False
     outer, width = _around(target.shape, axis)
@@ -141,16 +141,16 @@ def _in_float32(target, values, add):
     return True
 
 
-def _scalar(array, mode):
+def _scalar(dtype, mode):
     """As what a program treats the elements of an array; None where there is none."""
-    return ADDED.get(array.dtype) if mode == "add" else MOVED.get(array.itemsize)
+    return MOVED.get(dtype.itemsize) if mode in ("set", "fill") else ADDED.get(dtype)
 
 
 def add_rows(target, index, values, owner, scales, outer, length, width, fresh, skipped=-1, mode="add"):
     """Run the program `indexing_programs.add_rows`."""
     vectors = min(math.ceil(width / lanes(target.itemsize)), _STRIP)
     options = vectors, mode, owner is not None, scales is not None
-    kernel = _kernel("add_rows", _scalar(target, mode), POSITIONS[index.dtype], *options)
+    kernel = _kernel("add_rows", _scalar(target.dtype, mode), POSITIONS[index.dtype], *options)
     work = index.size * outer * width + fresh * target.size // 4
     step = vectors * lanes(target.itemsize)
     parts, columns = 1, math.ceil(width / step) * step
@@ -394,7 +394,7 @@ def _is_apart(target, *others):
 
 def _scattering(shape, dtype, dim, written, position, mode, threads):
     """What `_scattered` runs, its number of chunks, the sizes that it gets, and the axis; False where no program fits."""
-    scalar, ndim = ADDED.get(dtype) if mode == "add" else MOVED.get(dtype.itemsize), len(shape)
+    scalar, ndim = _scalar(dtype, mode), len(shape)
     if (
         scalar is None
         or dtype.itemsize < 4
@@ -455,3 +455,35 @@ def _fill_value(self, value):
 scatter_src, _ = _scatter_kernels("scatter_src", "set")
 scatter_add, _ = _scatter_kernels("scatter_add", "add")
 scatter_value, scatter_value_ = _scatter_kernels("scatter_value", "fill", _fill_value)
+
+
+_REDUCTIONS = {  # mode of the programs, what a place begins with that does not count itself
+    "sum": ("add", 0),
+    "mean": ("add", 0),
+    "prod": ("multiply", 1),
+    "amax": ("max", -math.inf),
+    "amin": ("min", math.inf),
+}
+
+
+@kernel_for("scatter_reduce_")
+def scatter_reduce_(self, dim, index, src, reduce, include_self):
+    if reduce not in _REDUCTIONS or self.dtype not in ADDED or src.dtype != self.dtype:
+        return NotImplemented
+    if src.shape != index.shape or np.may_share_memory(self, src):  # before anything is written
+        return NotImplemented
+    mode, start = _REDUCTIONS[reduce]
+    counts = np.ones_like(self) if reduce == "mean" else None
+    for array, first in () if include_self else ((self, start), (counts, 0)):
+        if array is not None and not _scattered(array, dim, index, np.full(1, first, self.dtype), "fill"):
+            return NotImplemented
+    if not _scattered(self, dim, index, src, mode):
+        return NotImplemented
+    if counts is not None:
+        _scattered(counts, dim, index, np.ones_like(src), "add")
+        with np.errstate(all="ignore"):
+            np.divide(self, np.maximum(counts, 1, out=counts), out=self)
+    return None
+
+
+scatter_reduce = _on_copy("scatter_reduce", scatter_reduce_)

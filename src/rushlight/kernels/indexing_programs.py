@@ -257,16 +257,24 @@ def _all_inside(builder, numbers, first, end, lanes, length):
 
 
 def _scatter(builder, mode, begin, place, value):
-    """Write or add a value at a place."""
-    builder.store(builder.load(begin, place) + value if mode == "add" else value, begin, place)
+    """Write a value at a place, or combine it with what is there."""
+    if mode not in ("set", "fill"):
+        before, new = builder.load(begin, place), value
+        if mode in ("add", "multiply"):
+            value = before + new if mode == "add" else before * new
+        else:
+            value = builder.maximum(before, new) if mode == "max" else builder.minimum(before, new)
+            if before.type.is_float:  # NaN stays; the instruction gives the second operand where one is NaN
+                value = builder.select(before.differs(before), before, value)
+    builder.store(value, begin, place)
 
 
 def scatter_lines(scalar, index_scalar, lanes, mode):
     """``(target, index, source, outside, outer, length, width, count, columns)``: elements written by number along a
     dimension.
 
-    target[o, index[o, i, w], w] becomes source[o, i, w] ("set"), source[0] ("fill"), or grows by source[o, i, w]
-    ("add"): for each o and w one after the other. ``outside`` gets for each chunk, a strip of so many ``columns`` of one
+    target[o, index[o, i, w], w] becomes source[o, i, w] ("set"), source[0] ("fill"), or is combined with source[o, i, w]
+    ("add", "multiply", "max", "min"): for each o and w one after the other. ``outside`` gets for each chunk, a strip of so many ``columns`` of one
     o, whether a number was out of bounds; nothing of its line is written in this strip then.
     """
     builder = Builder("entry", _scatter_parameters(scalar, index_scalar, "columns"))
