@@ -8,6 +8,7 @@ warnings off.
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -249,6 +250,38 @@ def _calmly(function):
     return compute
 
 
+@functools.cache
+def _common(first, second):
+    """The dtype in which arrays of two dtypes that have dimensions meet; None where they cannot."""
+    try:
+        return dtypes.promote_types(dtypes.from_numpy(first), dtypes.from_numpy(second)).numpy
+    except RuntimeError:
+        return None
+
+
+def _mixed(op, slow, compute, ready, elements):
+    """The short path of two small tensors with dimensions, of two dtypes, where nothing is recorded; else ``slow``."""
+    check, options = op.check, tuple(a.default for a in schema_of(op).arguments[2:])
+
+    def operate(input, other):
+        x, y = input._array, other._array
+        common = _common(x.dtype, y.dtype)
+        tracked = (input._edge is not None or other._edge is not None) and state.recording
+        size = x.size if x.shape == y.shape else x.size * y.size
+        if common not in ready or tracked or not x.ndim or not y.ndim or size >= elements:
+            return slow(input, other)
+        if check is not None:
+            check(input, other, *options)
+        x = x if x.dtype is common else x.astype(common)
+        y = y if y.dtype is common else y.astype(common)
+        try:
+            return wrap(compute(x, y))
+        except NUMPY_REFUSES:
+            return slow(input, other)
+
+    return operate
+
+
 def _operate(op, slow, compute, ready, may_track):
     """The short path of two operands: compute at once, then make a node if one of them is tracked."""
     with_number, limited = op.with_number, schema_of(op).arguments[1].name in op.numbers
@@ -259,6 +292,7 @@ def _operate(op, slow, compute, ready, may_track):
     compute = compute if compute in CALM else _calmly(compute)
     elements, large = _route(op, compute, 2)
     cached = NUMBER_ARRAYS.get
+    mixed = _mixed(op, slow, compute, ready, elements)
 
     def operate(input, other):
         if input.__class__ not in PLAIN_CLASSES or INTERPOSERS:
@@ -268,7 +302,7 @@ def _operate(op, slow, compute, ready, may_track):
         if kind in PLAIN_CLASSES:
             y = other._array
             if y.dtype is not dtype or dtype not in ready:
-                return slow(input, other)
+                return mixed(input, other)
             if check is not None:
                 check(input, other)
             try:
