@@ -74,34 +74,42 @@ def _ufunc_write(op, name, otherwise):
     """The in-place form of a ufunc of two operands: nothing recorded, floats of one dtype or a number; else ``otherwise``."""
     ufunc, elements, large, numbered = op.ufunc, elementwise_elements(op), run_elementwise, _takes_numbers(op)
     options = tuple(a.default for a in schema_of(op).arguments[2:])
+    takes_factor = "alpha" in op.numbers  # of the second operand
 
     def call(self, *args, **kwargs):
         edge = self._edge
-        if (edge is not None and state.recording) or len(args) != 1 or kwargs or INTERPOSERS:
+        if (edge is not None and state.recording) or len(args) != 1 or INTERPOSERS:
             return otherwise(self, *args, **kwargs)
         other, x = args[0], self._array
         dtype = x.dtype
         if other.__class__ in PLAIN_CLASSES:
             y = other._array
             if dtype is not y.dtype or dtype not in FLOATS or (other._edge is not None and state.recording):
-                return otherwise(self, other)
+                return otherwise(self, other, **kwargs)
+            if kwargs:
+                factor = kwargs.get("alpha", "") if takes_factor and len(kwargs) == 1 else ""
+                usable = factor.__class__ in WITH_NUMBERS.get(dtype, ()) and -SAFE < factor < SAFE
+                if not usable or x.size >= elements:
+                    return otherwise(self, other, **kwargs)
             if y.base is not None or x.base is not None:
                 refuse_overlap(x)
                 refuse_partly_shared(x, y)
-        elif other.__class__ in numbered.get(dtype, ()) and self.__class__ in PLAIN_CLASSES:
+        elif other.__class__ in numbered.get(dtype, ()) and self.__class__ in PLAIN_CLASSES and not kwargs:
             y = None
             if x.base is not None:
                 refuse_overlap(x)
         else:
-            return otherwise(self, other)
+            return otherwise(self, other, **kwargs)
         try:
             if y is None:
                 y = number_array(dtype, other)
+            elif kwargs:
+                y = quiet().run(np.multiply, y, number_array(dtype, factor))
             plain = x.size < elements or (y.ndim and x.shape != y.shape and not spreads(y.shape, x.shape))
             if plain or large(op, (x, y), options, out=x) is NotImplemented:
                 quiet().run(ufunc, x, y, out=x)
         except (ValueError, OverflowError):  # the general path says what is wrong, or wraps the number
-            return otherwise(self, other)
+            return otherwise(self, other, **kwargs)
         bump(self, name)
         return self
 
