@@ -60,6 +60,15 @@ WRITES = {
     "copy overlapping": lambda m, x, y: x[1:].copy_(x[:-1]),
     "copy double": lambda m, x, y: x.copy_(y.double()),
     "operator": lambda m, x, y: x.__iadd__(y),
+    "add factor huge": lambda m, x, y: x.add_(y, alpha=1e39),
+    "add factor nan": lambda m, x, y: x.add_(y, alpha=float("nan")),
+    "add factor true": lambda m, x, y: x.add_(y, alpha=True),
+    "sub factor of one": lambda m, x, y: x.sub_(y[:1], alpha=2),
+    "add factor itself": lambda m, x, y: x.add_(x, alpha=2),
+    "add factor overlapping": lambda m, x, y: x[1:].add_(x[:-1], alpha=2),
+    "add factor too large": lambda m, x, y: x[:1].add_(y, alpha=2),
+    "add factor by name": lambda m, x, y: x.add_(alpha=2, other=y),
+    "addcdiv by name": lambda m, x, y: x.addcdiv_(tensor2=y, tensor1=y, value=3),
 }
 FLOATS_ONLY = ("clamp both", "clamp_min", "lerp", "lerp tensor")
 

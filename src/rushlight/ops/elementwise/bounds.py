@@ -243,8 +243,9 @@ class where_select:
     numbers = {"self": RELAXED, "other": RELAXED}
 
     def numpy(condition, self, other):
-        alike = self.dtype is other.dtype and condition.shape == other.shape
-        if alike and other.size <= FEW and (self.shape == other.shape or not self.ndim):
+        by_rows = condition.flags.c_contiguous and self.flags.c_contiguous and other.flags.c_contiguous
+        alike = by_rows and self.dtype is other.dtype and condition.shape == other.shape and other.size <= FEW
+        if alike and (self.shape == other.shape or not self.ndim):
             found = other.copy()
             np.putmask(found, condition, self)
             return found

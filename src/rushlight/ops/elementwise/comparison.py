@@ -186,4 +186,10 @@ def equal(input, other):
             return False
         if first.dtype is second.dtype and first.size <= FEW:
             return np.count_nonzero(np.equal(first, second)) == first.size
+    for position, (name, value) in enumerate((("input", input), ("other", other)), 1):
+        if not hasattr(value, "_edge"):
+            kind = type(value).__name__
+            raise TypeError(
+                hinted(f"equal(): argument '{name}' (position {position}) must be Tensor, not {kind}", "use eq() or ==")
+            )
     return input._array.shape == other._array.shape and (input == other).all().item()
