@@ -280,6 +280,8 @@ def sum_to_size(input, *size):
                 "counted from the right, lengths must be equal or 1",
             )
         )
+    if len(dims) == missing:  # dimensions that lie before those of the size, and no others
+        return input.sum(dims) if missing else input
     if dims:
         input = input.sum(dims, True)
     return input.reshape(target) if missing else input

@@ -36,17 +36,11 @@ def are_alike(arrays):
 def packed(arrays):
     """Arrays of one shape and dtype along a new first dimension, in one piece; None where shapes or dtypes differ."""
     first = arrays[0]
-    if not first.ndim:
-        return np.array(arrays, first.dtype) if are_alike(arrays) else None
     try:
-        if len(set(map(len, arrays))) == 1:
-            length, *rest = first.shape
-            found = np.empty((len(arrays), length, *rest), first.dtype)
-            np.concatenate(arrays, out=found.reshape(len(arrays) * length, *rest), casting="no")
-            return found
-    except (TypeError, ValueError):
-        pass
-    return None
+        found = np.array(arrays)
+    except ValueError:  # shapes that differ
+        return None
+    return found if found.dtype is first.dtype and found.shape[1:] == first.shape else None
 
 
 @op("cat(Tensor[] tensors, int dim=0) -> Tensor", names=("torch", "torch:concat", "torch:concatenate"))

@@ -104,16 +104,17 @@ class diagonal:
     """The diagonals of the planes of ``dim1`` and ``dim2``, as a last dimension."""
 
     def forward(self, offset, dim1, dim2):
-        dim1, dim2 = wrap_dim(dim1, self.ndim), wrap_dim(dim2, self.ndim)
-        if dim1 == dim2:
+        try:
+            part = self.diagonal(offset, dim1, dim2)
+        except ValueError:
+            dim1, dim2 = wrap_dim(dim1, self.ndim), wrap_dim(dim2, self.ndim)
             raise RuntimeError(
                 hinted(f"diagonal dimensions cannot be identical {dim1}, {dim2}", "a diagonal runs through a plane")
-            )
-        part = self.diagonal(offset, dim1, dim2)
+            ) from None
         if part.size:
             part.flags.writeable = self.flags.writeable
             return part
-        strides = element_strides(self)
+        strides, dim1, dim2 = element_strides(self), wrap_dim(dim1, self.ndim), wrap_dim(dim2, self.ndim)
         rows, columns = self.shape[dim1], self.shape[dim2]
         length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
         start = 0 if length == 0 else offset * strides[dim2] if offset >= 0 else -offset * strides[dim1]

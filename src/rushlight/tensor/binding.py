@@ -8,7 +8,7 @@ from ..autograd.views import check_inplace
 from ..ops import table
 from ..ops.order import PROPERTIES
 from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
-from . import fast, fast_views, forms
+from . import fast, forms
 from .base import Tensor
 from .linear import linear
 from .short_paths import short
@@ -21,7 +21,7 @@ _FACTORIES = {
     table.BINARY: fast.binary,
     table.ELEMENTWISE: fast.elementwise,
     table.FUSED: fast.fused,
-    table.VIEW: fast_views.view,
+    table.VIEW: short,
     table.FUNCTION: short,
     table.CREATE: forms.creation,
     table.INPLACE: forms.inplace_only,

@@ -1,90 +1,15 @@
-"""The functions of view operations: a short path for plain tensors and plain numbers before the general one.
-
-As in fast.py, the short path asks only what it must: exact classes, nothing switched on. Errors come from the
-operation's own forward; anything else goes the general way.
-"""
+"""What makes the results of views of plain tensors, where arguments are plain values: Tensors tied to their source, nodes."""
 
 from __future__ import annotations
 
-from ..autograd.modes import PLAIN, state
+from ..autograd.modes import state
 from ..autograd.node import INFERENCE, UNTOUCHED, Node, VersionCounter, next_sequence, node_class
 from ..autograd.views import MULTI_OUTPUT, View, made_now
 from ..base import dtypes
-from ..base.size import Size
 from .base import new_tensor
-from .classes import PLAIN_CLASSES
 from .compute import schema_of
-from .dispatch import general, named
-from .interposers import INTERPOSERS
-from .short_paths import short
 
 FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
-SEQUENCES = frozenset((tuple, list, Size))
-
-
-def view(op):
-    """The function of a view operation: short where its arguments are numbers, or one row of numbers."""
-    schema = schema_of(op)
-    rest = schema.arguments[1:]
-    several = schema.returns.strip() != "Tensor"
-    track = tracker(op, _ManyViewsNode if several else _ViewNode)
-    if track is None:
-        return short(op)
-    finish = link_several if several else link
-    if rest and rest[0].type == "int[]" and all(not a.is_tensor for a in rest) and (rest[0].varargs or several):
-        return _of_row(op, general(op), tuple(a.default for a in rest[1:]), finish, track, rest[0].varargs)
-    if all(a.type in ("int", "any") for a in rest):
-        return _of_numbers(op, general(op), rest, finish, track)
-    return short(op)
-
-
-def _of_numbers(op, slow, arguments, finish, track):
-    """The function of a view that takes ints; None only where it is allowed."""
-    forward = op.forward
-    count, defaults = len(arguments), tuple(a.default for a in arguments)
-    nullable = any(a.optional or a.default is None for a in arguments)
-
-    def call(input, *args, **options):
-        if options or INTERPOSERS or input.__class__ not in PLAIN_CLASSES or state.recording > PLAIN:
-            return slow(input, *args, **options)
-        for value in args:
-            if value.__class__ is not int and not (nullable and value is None):
-                return slow(input, *args)
-        given = len(args)
-        if given != count:
-            if given > count:
-                return slow(input, *args)
-            args += defaults[given:]
-            for value in args:
-                if value.__class__ is not int and value is not None:
-                    return slow(input, *args[:given])
-        return finish(input, forward(input._array, *args), track, args)
-
-    return named(call, op)
-
-
-def _of_row(op, slow, defaults, finish, track, spread):
-    """The function of a view that takes a row of ints, as one sequence or, where ``spread``, one by one."""
-    forward, most = op.forward, len(defaults) + 1
-
-    def call(input, *args, **options):
-        if options or INTERPOSERS or input.__class__ not in PLAIN_CLASSES or state.recording > PLAIN or not args:
-            return slow(input, *args, **options)
-        if args[0].__class__ in SEQUENCES:
-            row, rest = tuple(args[0]), args[1:]
-        elif spread:
-            row, rest = args, ()
-        else:
-            return slow(input, *args)
-        for value in row + rest:
-            if value.__class__ is not int:
-                return slow(input, *args)
-        if len(rest) >= most:
-            return slow(input, *args)
-        values = (row, *rest, *defaults[len(rest) :])
-        return finish(input, forward(input._array, *values), track, values)
-
-    return named(call, op)
 
 
 def link(source, array, track, arguments):
@@ -170,13 +95,15 @@ class _ManyViewsNode(_ViewNode):
         return super().apply(grads)
 
 
-def tracker(op, base=_ViewNode):
-    """A function that makes the node of a call, of a class with the operation's name."""
-    names = tuple(a.name for a in schema_of(op).arguments[1:])
+def tracker(op):
+    """A function that makes the node of a call, of a class with the operation's name; None where a rule needs more."""
+    schema = schema_of(op)
+    base = _ViewNode if schema.returns.strip() == "Tensor" else _ManyViewsNode
+    names = tuple(a.name for a in schema.arguments[1:])
     rule = op.derivatives["self"]
     places = {"shape": -2, "grad": -1, "grads": -1, **{name: i for i, name in enumerate(names)}}
     wanted = rule.__code__.co_varnames[: rule.__code__.co_argcount]
-    if not set(wanted) <= places.keys():
+    if not set(wanted) <= places.keys() or any(a.is_tensor for a in schema.arguments[1:]):
         return None
     members = {f"_saved_{name}": property(lambda node, i=i: node.arguments[i]) for i, name in enumerate(names)}
     members |= {"slots": tuple(places[n] for n in wanted), "rule": (rule,), "op": op}

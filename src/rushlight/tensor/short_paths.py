@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 
-from ..autograd.modes import state
+from ..autograd.modes import PLAIN, state
 from ..base import dtypes
 from ..base.scalars import LOWEST_WORD, WORDS_END
 from ..base.size import Size
 from ..kernels.routing import elements_of, kernel_of
+from ..ops.table import VIEW
 from .base import new_tensor, quiet, wrap
 from .classes import PLAIN_CLASSES
 from .compute import ndarray, schema_of
 from .dispatch import finish, general, link_result, named, record_result, record_results
+from .fast_views import link, link_several, tracker
 from .interposers import INTERPOSERS
 from .short_text import code_of
 
@@ -41,6 +43,7 @@ def _write(op, forward):
     if schema.has_lists:
         op.calls_left = math.inf
         return False
+    op.track = tracker(op) if op.kind == VIEW else None
     code = code_of(op, schema, elements_of(op.name))
     op.short.__defaults__ = (MISSING,) * code.co_argcount
     op.short.__code__ = code

@@ -63,15 +63,22 @@ def _text(op, schema, elements):
     conditions = ["INTERPOSERS", "left", *(() if spread else ("rest",)), *(c for part in parts for c in part.unfit())]
     values, arrays = (", ".join([getattr(part, form) for part in parts]) for form in ("value", "array"))
     tracked = " or ".join(part.tracked() for part in tensors)
+    of_view = op.kind == VIEW and op.track is not None
+    if of_view:
+        conditions.append("state.recording > PLAIN")
     body = [
         "left = len(options)",
         *(line for part in parts[1:] for line in part.taken(spread)),
         f"if {' or '.join(conditions)}:",
         f"    return slow(*as_given({', '.join(given)}), *rest, **options)",
         *(part.unwrapped() for part in tensors),
-        *_computed(tensors, arrays, elements),
+        *([f"found = forward({arrays})"] if of_view else _computed(tensors, arrays, elements)),
     ]
-    if op.kind == VIEW:
+    if of_view:
+        tie = "link" if schema.returns.strip() == "Tensor" else "link_several"
+        rest = "".join(f"{part.value}, " for part in parts[1:])
+        body += [f"return {tie}({parts[0].value}, found, op.track, ({rest}))"]
+    elif op.kind == VIEW:
         body += ["if found.__class__ is ndarray:", f"    return link_result(op, [{values}], found, {tracked})"]
     elif schema.returns.strip() == "Tensor":
         body += [
@@ -90,7 +97,8 @@ def _text(op, schema, elements):
             f"        record_results(op, op.parsed, [{values}], results)",
             "    return results",
         ]
-    body += [f"return finish(op, op.parsed, [{values}], found)"]
+    if not of_view:
+        body += [f"return finish(op, op.parsed, [{values}], found)"]
     head = f"    def call({''.join(f'{name}=MISSING, ' for name in given)}/, *rest, **options):"
     return ["def closure(forward, op, slow):", head, *(f"        {line}" for line in body)]
 
@@ -142,8 +150,10 @@ class _Argument:
         value = self.value
         if self.argument.is_int_list:
             return [f"{value} is MISSING"]
-        if self.type in ("any", "Generator"):  # what they stand for is not looked at here
+        if self.type == "Generator":  # what it stands for is not looked at here
             return [f"{value} is not {self.default}"]
+        if self.type == "any":
+            return [f"({value}.__class__ is not int and {value} is not {self.default})"]
         if self.type in ("Operand", "Scalar"):
             usual = "not in PLAIN_CLASSES" if self.is_tensor else "is not float"
             found = f"({value}.__class__ {usual} and not fits_{self.type.lower()}({value}))"
