@@ -26,7 +26,7 @@ _POWERS = 4  # vectors: as many keep the multipliers busy
 # Rows: to transpose so few, not the other operand, is worth more than full vectors (1 and 10,000: 100 us, not 240).
 _FEW = 8
 _COORDINATES = 8  # whose gradients grow side by side
-_WORTHWHILE = 2048  # coordinates of pairs: fewer are NumPy's
+_WORTHWHILE = 64  # coordinates of pairs: fewer are NumPy's
 _THREADED_FROM = 1 << 16  # of them
 _CHUNK = 1 << 15  # of them, about
 _MOST_MULTIPLIED = 8  # integer powers up to this one are products

@@ -76,7 +76,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     # 1,000,000 numbers: 15 ms against 110, rows of 100: 12 against 25.
     "sorting": {"sort_pair": 2048, "mode_pair": 2048, "unique_parts": 4096},
     # 1,000 x 1,000 rows of 64: 0.4 ms against 2, by any power 0.6 against 70 and more; the sizes of both decide.
-    "distances": dict.fromkeys(("cdist_pairs", "pdist_pairs", "distance_gradient", "symmetric_matrix"), 64),
+    "distances": dict.fromkeys(("cdist_pairs", "pdist_pairs", "distance_gradient", "symmetric_matrix"), 16),
     "leading": {"topk_pair": 16},  # 2 of 8, 4 times: 3.4 us against 18, 10 of 1,000,000: 0.14 ms against 1.8
     # 1,000,000 weights, 10 drawn: 3 ms against 100, with replacement 0.7 against 4.
     "multinomial": {"multinomial": 512},

@@ -95,7 +95,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
     tensor([[5.]])
     """
-    p = float_argument(p, "cdist(): argument 'p' (position 3)")
+    if p.__class__ is not float:
+        p = float_argument(p, "cdist(): argument 'p' (position 3)")
     for name, value in (("X1", x1), ("X2", x2)):
         if not value.is_floating_point():
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {value.dtype.legacy_name}")

@@ -8,6 +8,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.shapes import wrap_dim
 from .moving import filled, write
+from .reduce import accumulator
 from .results import named_result
 from .table import composite, conj, functions, is_half, op, widened
 
@@ -16,10 +17,13 @@ def _scan(array, ufunc, dim, dtype):
     kind = dtypes.from_numpy(array.dtype) if dtype is None else dtype
     if dtype is None and kind.category <= dtypes.SIGNED:
         kind = dtypes.int64
-    axis = wrap_dim(dim, array.ndim)
-    wide = array.astype(np.float32 if is_half(kind.numpy) else kind.numpy)
-    found = ufunc.accumulate(wide, axis=axis) if array.ndim else wide
-    return np.ascontiguousarray(found).reshape(array.shape).astype(kind.numpy, copy=False)
+    axis, computed = wrap_dim(dim, array.ndim), accumulator(kind.numpy)
+    if not array.ndim:
+        return array.astype(kind.numpy)
+    found = ufunc.accumulate(array if array.dtype is computed else array.astype(computed), axis)
+    if not found.flags.c_contiguous:
+        found = np.ascontiguousarray(found)
+    return found if computed is kind.numpy else found.astype(kind.numpy)
 
 
 @op("cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor", inplace=True)

@@ -9,6 +9,7 @@ from ..base.errors import hinted
 from ..base.scalars import check_number, wrapped
 from ..base.shapes import wrap_dim
 from .extrema import at_positions
+from .gather import flat_positions
 from .results import named_result
 from .table import composite, functions, op, widened
 
@@ -16,10 +17,16 @@ from .table import composite, functions, op, widened
 def sorted_positions(array, axis, descending):
     """Positions that sort ``array`` along ``axis``, equal elements in their order; NaN counts as the largest."""
     if not descending:
-        return np.argsort(array, axis=axis, kind="stable")
-    backwards = np.flip(array, axis)  # reversed twice: descending, and still stable
-    order = np.argsort(backwards, axis=axis, kind="stable")
-    return array.shape[axis] - 1 - np.flip(order, axis)
+        return array.argsort(axis, "stable")
+    turned = (*(slice(None),) * axis, slice(None, None, -1))  # reversed twice: descending, and still stable
+    return array.shape[axis] - 1 - array[turned].argsort(axis, "stable")[turned]
+
+
+def _elements_at(array, positions, axis):
+    """The elements at positions along ``axis``, of which there is one row for each row of the array."""
+    if array.flags.c_contiguous:
+        return array.take(flat_positions(positions, axis, array.shape))
+    return np.take_along_axis(array, positions, axis)
 
 
 @op("sort(Tensor self, int dim, bool descending, bool stable) -> Tensor[]", names=(), node="SortBackward0")
@@ -33,7 +40,7 @@ class sort_pair:
         if self.ndim == 0:
             return self.copy(), np.zeros((), np.int64)
         positions = np.ascontiguousarray(sorted_positions(self, axis, descending))
-        return np.take_along_axis(self, positions, axis), positions
+        return _elements_at(self, positions, axis), positions
 
     def d_self(grad, shape, dim, result1):
         return at_positions(grad, shape, dim, result1)
@@ -56,7 +63,8 @@ def sort(input, dim=-1, descending=False, stable=False):
 @composite
 def argsort(input, dim=-1, descending=False, stable=False):
     """The positions that put the elements in order along ``dim``."""
-    return functions.sort_pair(input.detach(), dim, descending, stable)[1]
+    plain = input if input._edge is None else input.detach()
+    return functions.sort_pair(plain, dim, descending, stable)[1]
 
 
 @composite(out=True)
@@ -98,7 +106,7 @@ class topk_pair:
         if self.ndim == 0:
             return self.copy(), np.zeros((), np.int64)
         positions = _leading_positions(self, k, axis, largest)
-        return np.take_along_axis(self, positions, axis), positions
+        return _elements_at(self, positions, axis), positions
 
     def d_self(grad, shape, dim, result1):
         return at_positions(grad, shape, dim, result1)
