@@ -39,7 +39,7 @@ def check_same_dtype(a, b):
 
 
 def _same_batch_dtype(a, b):
-    if a.dtype != b.dtype:
+    if a.dtype is not b.dtype and a.dtype != b.dtype:
         first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (a, b))
         raise RuntimeError(
             hinted(
@@ -84,7 +84,8 @@ class mm:
                     f"the inner lengths {self.shape[1]} and {mat2.shape[0]} must be equal; .T transposes a matrix",
                 )
             )
-        check_same_dtype(self, mat2)
+        if self.dtype is not mat2.dtype:
+            check_same_dtype(self, mat2)
         return product(self, mat2)
 
     def d_self(grad, mat2):
@@ -132,7 +133,7 @@ class dot:
     def forward(self, tensor):
         if self.ndim != 1 or tensor.ndim != 1:
             raise RuntimeError(f"1D tensors expected, but got {self.ndim}D and {tensor.ndim}D tensors")
-        if self.dtype != tensor.dtype:
+        if self.dtype is not tensor.dtype and self.dtype != tensor.dtype:
             first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (self, tensor))
             raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {first} and {second}")
         if self.shape != tensor.shape:
@@ -318,7 +319,7 @@ class linear_rows:
             )
         if bias is None:
             check_same_dtype(input, weight)
-        elif input.dtype != weight.dtype:
+        elif input.dtype is not weight.dtype and input.dtype != weight.dtype:
             first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (input, weight))
             raise RuntimeError(
                 hinted(

@@ -71,11 +71,13 @@ class addmm:
                     f"the inner lengths {mat1.shape[1]} and {mat2.shape[0]} must be equal; .T transposes a matrix",
                 )
             )
-        if self.dtype != mat2.dtype:
+        if self.dtype is not mat2.dtype and self.dtype != mat2.dtype:
             first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (self, mat2))
             raise RuntimeError(f"self and mat2 must have the same dtype, but got {first} and {second}")
         check_same_dtype(mat1, mat2)
-        check_addend(self, (mat1.shape[0], mat2.shape[1]))
+        shape = mat1.shape[0], mat2.shape[1]
+        if self.shape != shape:
+            check_addend(self, shape)
         return added_product(self, mat1, mat2, beta, alpha)
 
     def d_self(grad, shape, beta):
