@@ -153,6 +153,15 @@ def _unpack(entry, node):
 _PACKED = frozenset((SavedInput, SavedResult))
 
 
+def wanted(node, needs):
+    """Which of the gradients that a node's inputs need (bools, one for each edge) flow on in this run of the engine: all of
+    them where another node runs this one."""
+    task = modes.state.task
+    if task is None or task.whole or node not in task.nodes:
+        return needs
+    return tuple([needed and task.reaches(edge[0]) for needed, edge in zip(needs, node.next_edges)])
+
+
 class OpNode(Node):
     """A node whose gradients come from the derivative rules of a table operation.
 
@@ -196,13 +205,14 @@ class OpNode(Node):
                 if array.shape != shape or array.dtype is not dtype:
                     found[place] = _fit(gradient, self.inputs[place])
             return found
-        values += (plan.needs, grads, grad)
+        needs = plan.needs if plan.has_lists else wanted(self, plan.needs)
+        values += (needs, grads, grad)
         if plan.joint is not None:
             return self._fitted(plan.op.gradients(*plan.joint(values)))
         found = []
-        for step, given in zip(plan.steps, self.inputs):
+        for step, given, needed in zip(plan.steps, self.inputs, needs):
             gradient = None
-            if step is not None:
+            if step is not None and needed:
                 rule, pick = step
                 gradient = rule(*pick(values))
                 if gradient is not None and not plan.has_lists:

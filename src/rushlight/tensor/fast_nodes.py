@@ -223,6 +223,11 @@ def _pair_node(rule_first, rule_second, keeps_operands):
 
         def apply(self, grad):
             edge, other_edge = self.next_edges
+            if edge is not None and other_edge is not None:
+                task = state.task
+                if task is not None and not task.whole and self in task.nodes:  # as `wanted` says
+                    edge = edge if task.reaches(edge[0]) else None
+                    other_edge = other_edge if task.reaches(other_edge[0]) else None
             shape, other_shape = self.shapes
             a = b = found = second = None
             if keeps_operands:

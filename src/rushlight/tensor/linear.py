@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..autograd.modes import state
-from ..autograd.op_node import OpNode, op_node_class, record
+from ..autograd.op_node import OpNode, op_node_class, record, wanted
 from ..base.dtypes import is_differentiable
 from ..kernels.routing import elements_of, kernel_of
 from ..ops.matmul import NATIVE_FLOATS, linear_gradients
@@ -85,6 +85,7 @@ class LinearNode(OpNode):
         ):
             return OpNode.apply(self, *grads)
         gate = self._gate(kept) if needs[0] and needs[1] else None
+        needs = wanted(self, needs)
         arguments = array, input, weight, needs, gate is not None
         large = array.size >= _ELEMENTS or (input if weight is None else weight).size >= _ELEMENTS
         found = kernel_of("linear_gradients")(*arguments) if large else NotImplemented

@@ -1,0 +1,62 @@
+"""A run of the engine that is asked for some gradients computes no others: what hooks of nodes see, against PyTorch."""
+
+import pytest
+
+import rushlight as rl
+
+torch = pytest.importorskip("torch")
+
+CASES = {
+    "mul": (lambda t, x, y, w: x * y, "xy"),
+    "sub": (lambda t, x, y, w: x - y, "xy"),
+    "div": (lambda t, x, y, w: x / y, "xy"),
+    "mm": (lambda t, x, y, w: x @ w, "xw"),
+    "addcmul": (lambda t, x, y, w: t.addcmul(x, y, y * 2), "xy"),
+    "bmm": (lambda t, x, y, w: t.bmm(x[None], w[None]), "xw"),
+}
+
+
+def seen(library, name, wanted, create_graph):
+    """Which gradients a hook of the node sees, and the one that was asked for."""
+    function, _ = CASES[name]
+    leaves = {"x": (3, 4), "y": (3, 4), "w": (4, 5)}
+    leaves = {
+        k: (library.arange(12.0 if k != "w" else 20.0).reshape(s) / 7 + 1).requires_grad_() for k, s in leaves.items()
+    }
+    result = function(library, *leaves.values())
+    found = []
+    result.grad_fn.register_hook(lambda inputs, outputs: found.append([grad is None for grad in inputs]))
+    (gradient,) = library.autograd.grad(result.sum(), leaves[wanted], create_graph=create_graph)
+    return found, gradient.detach()
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize(("name", "wanted"), [(name, each) for name, (_, leaves) in CASES.items() for each in leaves])
+def test_hooks_see_only_what_is_wanted(name, wanted, create_graph):
+    (mine, ours), (real, theirs) = (seen(library, name, wanted, create_graph) for library in (rl, torch))
+    assert mine == real
+    torch.testing.assert_close(torch.from_numpy(ours.numpy()), theirs)
+
+
+@pytest.mark.parametrize("wanted", ["input", "weight", "bias"])
+@pytest.mark.parametrize("size", [2, 70])
+def test_one_gradient_of_a_linear_layer(wanted, size):
+    found = []
+    for library in (rl, torch):
+        leaves = {
+            "input": (library.arange(3.0 * size).reshape(3, size) / size).requires_grad_(),
+            "weight": (library.arange(5.0 * size).reshape(5, size) / size - 2).requires_grad_(),
+            "bias": library.ones(5).requires_grad_(),
+        }
+        result = library.nn.functional.linear(*leaves.values()).square().sum()
+        (gradient,) = library.autograd.grad(result, leaves[wanted])
+        assert all(leaf.grad is None for leaf in leaves.values())
+        found.append(torch.tensor(gradient.tolist()))
+    torch.testing.assert_close(*found)
+
+
+def test_backward_with_inputs_leaves_the_others_alone():
+    for library in (rl, torch):
+        x, w = library.ones(3, 4, requires_grad=True), library.ones(5, 4, requires_grad=True)
+        library.nn.functional.linear(x, w).sum().backward(inputs=[w])
+        assert x.grad is None and w.grad.eq(3).all()
