@@ -89,10 +89,10 @@ class mm:
         return product(self, mat2)
 
     def d_self(grad, mat2):
-        return grad.mm(conj(mat2.t()))
+        return functions.linear_rows(grad, conj(mat2))
 
     def d_mat2(grad, self):
-        return conj(self.t()).mm(grad)
+        return functions.transposed_mm(conj(self), grad)
 
 
 @op("mv(Tensor self, Tensor vec) -> Tensor")
@@ -370,7 +370,7 @@ class transposed_mm:
         return product(self.T, mat2)
 
     def d_self(grad, mat2):
-        return conj(mat2).mm(grad.t())
+        return functions.linear_rows(conj(mat2), grad)
 
     def d_mat2(grad, self):
         return conj(self).mm(grad)
