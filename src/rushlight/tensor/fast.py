@@ -224,8 +224,8 @@ def fused(op):
 def binary(op, operator=False):
     """The function of a two-operand operation, or its ``operator`` form, which leaves foreign operands alone."""
     slow = operator_form(general(op)) if operator else general(op)
-    compute, rule = op.ufunc or op.numpy, default_rule(op)
-    if compute is None or rule not in RULES:
+    compute, rule = op.ufunc or op.numpy or array_function(op), default_rule(op)
+    if rule not in RULES:
         return slow
     ready = ready_dtypes(op, READY[rule])
     operate = _operate(op, slow, compute, ready, op.differentiable and rule != table.COMPARE)
