@@ -2,7 +2,7 @@
 
 import math
 
-from ..table import FUSED, functions, op
+from ..table import BINARY, FUSED, conj, functions, op
 from .activation import GELU_SCALE, SQRT_HALF, tanh_of_softplus
 
 _DENSITY = 1 / math.sqrt(2 * math.pi)  # the normal density at 0
@@ -24,14 +24,30 @@ class threshold_backward:
         return functions.zeros_like(grad)
 
 
-@op("sigmoid_backward(Tensor gradient, Tensor result) -> Tensor", kind=FUSED, names=())
+@op("sigmoid_backward(Tensor gradient, Tensor output) -> Tensor", kind=BINARY, names=())
 class sigmoid_backward:
     """The gradient of `sigmoid`, from its result."""
 
     light = True
 
-    def element(m, gradient, result):
-        return gradient * m.conj((1 - result) * result)
+    def element(m, gradient, output):
+        return gradient * m.conj((1 - output) * output)
+
+    def d_gradient(grad, output):
+        return functions.sigmoid_backward(grad, conj(output))
+
+    def d_output(grad, gradient, output):
+        return functions.sigmoid_bend(grad, gradient, output)
+
+
+@op("sigmoid_bend(Tensor outer, Tensor gradient, Tensor output) -> Tensor", kind=FUSED, names=())
+class sigmoid_bend:
+    """The gradient of `sigmoid_backward` for the result of `sigmoid`."""
+
+    light = True
+
+    def element(m, outer, gradient, output):
+        return m.conj(output * -2 + 1) * gradient * m.conj(outer)
 
 
 @op("gelu_backward(Tensor gradient, Tensor self, str approximate) -> Tensor", kind=FUSED, names=())

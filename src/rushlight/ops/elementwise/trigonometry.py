@@ -110,14 +110,30 @@ class cosh:
         return grad * conj(self.sinh())
 
 
-@op("tanh_backward(Tensor gradient, Tensor result) -> Tensor", kind=FUSED, names=())
+@op("tanh_backward(Tensor gradient, Tensor output) -> Tensor", kind=BINARY, names=())
 class tanh_backward:
     """The gradient of `tanh`, from its result."""
 
     light = True
 
-    def element(m, gradient, result):
-        return gradient * (1 - m.conj(result * result))
+    def element(m, gradient, output):
+        return gradient * (1 - m.conj(output * output))
+
+    def d_gradient(grad, output):
+        return functions.tanh_backward(grad, conj(output))
+
+    def d_output(grad, gradient, output):
+        return functions.tanh_bend(grad, gradient, output)
+
+
+@op("tanh_bend(Tensor outer, Tensor gradient, Tensor output) -> Tensor", kind=FUSED, names=())
+class tanh_bend:
+    """The gradient of `tanh_backward` for the result of `tanh`."""
+
+    light = True
+
+    def element(m, outer, gradient, output):
+        return m.conj(output * -2) * gradient * m.conj(outer)
 
 
 @op("tanh(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
