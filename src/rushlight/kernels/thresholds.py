@@ -118,6 +118,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     # us against 21, 64 x 784 x 512 transposed with bias 165 against 300, batches of 64 x 32 x 64 66 against 219.
     # With so many multiplications an operand has 256 elements at least.
     "matmul": dict.fromkeys(("mm", "mv", "bmm", "transposed_mm", "addmm", "baddbmm", "batched_product"), 256),
+    "attention_scores": {"scaled_scores": 256},
     "linear": dict.fromkeys(("linear_rows", "linear_gradients"), 64),  # what is small declines, by its multiplications
     # 64 heads of 64 x 64 x 32: 186 us against 1,300 in NumPy's passes.
     "attention": dict.fromkeys(("attention", "attention_backward"), 1024),

@@ -6,6 +6,8 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from .matmul import bmm
+from .moving import write
 from .table import functions, op, widened
 
 
@@ -65,6 +67,78 @@ def _summed_heads(array, heads):
     """The gradient of heads that were repeated for groups of queries."""
     batch, present, rows, size = array.shape
     return array if present == heads else array.reshape(batch, heads, present // heads, rows, size).sum(2)
+
+
+# ---------------------------------------------------------------- heads
+
+
+@op("split_heads(Tensor self, int batch, int count, int heads) -> Tensor[]", names=(), node="UnbindBackward0")
+class split_heads:
+    """``count`` results of projections that lie side by side, each by heads.
+
+    ``self`` (steps * batch, count * heads * size) gives so many tensors (batch * heads, steps, size), contiguous.
+    """
+
+    def forward(self, batch, count, heads):
+        rows, width = self.shape
+        apart = self.reshape(rows // batch, batch, count, heads, width // (count * heads)).transpose(2, 1, 3, 0, 4)
+        found = np.empty(apart.shape, self.dtype)
+        write(found, apart)
+        return tuple(found.reshape(count, batch * heads, rows // batch, -1))
+
+    def gradients(grads, shape, batch, count, heads):
+        present = next(grad for grad in grads if grad is not None)
+        if count == 1:
+            return (functions.merge_heads(present, batch, heads),)
+        zeros = None if None not in grads else functions.zeros_like(present)
+        parts = [zeros if grad is None else grad for grad in grads]
+        return (functions.merge_heads(functions.cat(parts, 0), batch, heads),)
+
+    def samples():
+        yield (np.random.default_rng(0).standard_normal((10, 24)), 2, 3, 4), {}
+        yield (np.random.default_rng(1).standard_normal((6, 8)), 2, 1, 2), {}
+
+
+@op("merge_heads(Tensor self, int batch, int heads) -> Tensor", names=(), node="UnsafeViewBackward0")
+class merge_heads:
+    """The reverse of `split_heads`, of its results joined along the first dimension."""
+
+    def forward(self, batch, heads):
+        copies, steps, size = self.shape
+        apart = self.reshape(copies // (batch * heads), batch, heads, steps, size).transpose(3, 1, 0, 2, 4)
+        found = np.empty(apart.shape, self.dtype)
+        write(found, apart)
+        return found.reshape(steps * batch, -1)
+
+    def d_self(grad, self_shape, batch, heads):
+        count = self_shape[0] // (batch * heads)
+        parts = functions.split_heads(grad, batch, count, heads)
+        return parts[0] if count == 1 else functions.cat(parts, 0)
+
+    def samples():
+        yield (np.random.default_rng(0).standard_normal((24, 5, 2)), 2, 4), {}
+        yield (np.random.default_rng(1).standard_normal((4, 3, 4)), 2, 2), {}
+
+
+@op("scaled_scores(Tensor query, Tensor key, float scale) -> Tensor", names=(), node="BmmBackward0")
+class scaled_scores:
+    """``scale * query @ key'`` for batches of matrices."""
+
+    def forward(query, key, scale):
+        return bmm.forward(query * query.dtype.type(scale), key.swapaxes(1, 2))
+
+    def d_query(grad, key, scale):
+        return grad.bmm(key) * scale
+
+    def d_key(grad, query, scale):
+        return grad.transpose(1, 2).bmm(query) * scale
+
+    def samples():
+        draw = np.random.default_rng(0).standard_normal
+        yield (draw((2, 4, 3)), draw((2, 5, 3)), 0.5), {}
+
+
+# ---------------------------------------------------------------- attention in one operation
 
 
 @op("attention(Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, float scale) -> Tensor[]",

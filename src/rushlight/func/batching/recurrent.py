@@ -18,6 +18,24 @@ def attention(call):
     return each(call.run(**changes), lambda part: unfolded(part, call.size))
 
 
+@rule("split_heads")
+def split_heads(call):
+    """The rows are (steps, samples)."""
+    batch = call.given("batch")
+    rows = call.batched("self")
+    rows = merged(rows.reshape(rows.shape[0], -1, batch, rows.shape[2]), 1).flatten(0, 1)
+    return each(call.run(self=rows, batch=batch * call.size), lambda part: unfolded(part, call.size))
+
+
+@rule("merge_heads")
+def merge_heads(call):
+    """As for `split_heads`; what was joined, and samples, stand before the heads."""
+    batch, heads, tensor = call.given("batch"), call.given("heads"), call.batched("self")
+    apart = tensor.reshape(call.size, -1, batch * heads, *tensor.shape[2:])
+    found = call.run(self=merged(apart, 1).flatten(0, 1), batch=batch * call.size)
+    return split(found.reshape(-1, batch * call.size, found.shape[1]), 1, call.size).flatten(1, 2)
+
+
 @rule("lstm_layer", "rnn_layer", "gru_layer", "lstm_sequence", "rnn_sequence", "gru_sequence")
 def layer(call):
     """Sequences (steps, samples, ...) and states (samples, ...); layers of their own run one by one."""
@@ -30,7 +48,7 @@ def layer(call):
     return each(found, lambda part: split(part, 1, call.size))
 
 
-@rule("lstm_gates", "lstm_gates_backward", "gru_gates", "gru_gates_backward")
+@rule("lstm_gates", "lstm_gates_backward", "gru_gates", "gru_gates_backward", "scaled_scores")
 def gates(call):
     """Every tensor is (samples, ...), and each sample is on its own."""
     return each(

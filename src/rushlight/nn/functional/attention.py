@@ -134,11 +134,12 @@ def multi_head_attention_forward(
     _check_embedding(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
 
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    _check_batch(batch, num_heads, embed_dim // num_heads, key, value)
     projected = _project(query, key, value, in_proj_weight, separate, in_proj_bias)
     attn_mask = _batch_of_masks(attn_mask, target_length, key._array.shape[0], batch * num_heads)
     learned = _has_learned_pair(bias_k, bias_v, static_k, static_v)
     if learned:
-        projected = _with_learned_pair(projected, bias_k, bias_v)
+        projected = _with_learned_pair(projected, bias_k, bias_v, batch)
     # Where a step makes the weights anyway, it makes them of whole matrices.
     dropout_p = dropout_p if training else 0.0
     masked = attn_mask is not None or key_padding_mask is not None or is_causal
@@ -158,15 +159,14 @@ def multi_head_attention_forward(
 
 def _attend_with_weights(query, key, value, mask, dropout_p, is_causal, heads):
     """What rows see, (L * N, E), of heads that are (N * heads, L, E / heads); and the weights (N * heads, L, S)."""
-    copies, length, size = query._array.shape
-    scores = functions.bmm(query * math.sqrt(1.0 / size), key.transpose(1, 2))
+    copies, _, size = query._array.shape
+    scores = functions.scaled_scores(query, key, math.sqrt(1.0 / size))
     if mask is not None:
         scores = (_by_sample(scores, heads) + mask.to(scores.dtype)).view(scores.shape)
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = functions.dropout(weights, dropout_p, True)
-    rows = functions.bmm(weights, value).transpose(0, 1)
-    return functions.reshape_copy(rows, (length * copies // heads, heads * size)), weights
+    return functions.merge_heads(functions.bmm(weights, value), copies // heads, heads), weights
 
 
 def _attend_without_weights(query, key, value, mask, dropout_p, is_causal, heads):
@@ -186,12 +186,22 @@ def _by_sample(scores, heads):
 
 
 def _project(query, key, value, weight, separate, bias):
-    """Queries, keys and values by one matrix (3 * E, E), or by ``separate`` ones."""
+    """The rows (steps * N, E) of queries, keys and values by one matrix (3 * E, E), or by ``separate`` ones."""
+    same_keys, same = key is value, query is key
+    query = _rows(query)
+    key = query if same else _rows(key)
+    value = key if same_keys else _rows(value)
     if separate is None:
         _require(weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
         return _project_packed(query, key, value, weight, bias)
     _check_separate_weights(separate, query, key, value)
     return _project_separately(query, key, value, separate, bias)
+
+
+def _rows(x):
+    """(steps, N, E) as (steps * N, E)."""
+    steps, batch, size = x._array.shape
+    return functions.reshape(x, (steps * batch, size))
 
 
 def _project_packed(query, key, value, weight, bias):
@@ -211,11 +221,13 @@ def _project_separately(query, key, value, weights, bias):
     return [functions.linear(x, weight, b) for x, weight, b in zip((query, key, value), weights, biases)]
 
 
-def _with_learned_pair(projected, bias_k, bias_v):
+def _with_learned_pair(projected, bias_k, bias_v, batch):
     """Queries, keys and values; the last two with one more step, which was learned."""
-    batch, size = projected[0]._array.shape[1], bias_k._array.shape[-1]
-    query, key, value = (part for x in projected for part in x.split(size, -1))
-    return [query, *(functions.cat([x, bias.repeat(1, batch, 1)]) for x, bias in ((key, bias_k), (value, bias_v)))]
+    query, key, value = (part for x in projected for part in x.split(bias_k._array.shape[-1], -1))
+    return [
+        query,
+        *(functions.cat([x, bias.repeat(batch, 1, 1)[:, 0]]) for x, bias in ((key, bias_k), (value, bias_v))),
+    ]
 
 
 def _with_static(heads, static_k, static_v, with_zeros, batch, num_heads):
@@ -229,23 +241,17 @@ def _with_static(heads, static_k, static_v, with_zeros, batch, num_heads):
 
 
 def _split_heads(projected, batch, num_heads, size, flat):
-    """What (steps, N, count * E) hold, E = heads * size, each as (N, heads, steps, size), a view; if ``flat``, as a copy
+    """What (steps * N, count * E) hold, E = heads * size, each as (N, heads, steps, size), a view; if ``flat``, as a copy
     (N * heads, steps, size)."""
     heads = []
     for x in projected:
-        steps, present, width = x._array.shape
-        if present != batch:
-            raise RuntimeError(
-                hinted(
-                    f"shape '[{steps}, {batch * num_heads}, {size}]' is invalid for input of size {x.numel()}",
-                    f"the query has {batch} sequences, key or value {present}",
-                )
-            )
+        rows, width = x._array.shape
         count = width // (num_heads * size)
-        apart = functions.view_shape(x, (steps, batch, count, num_heads, size)).permute(2, 1, 3, 0, 4)
         if flat:
-            apart = functions.reshape_copy(apart, (count, batch * num_heads, steps, size))
-        heads += apart.unbind(0)
+            heads += functions.split_heads(x, batch, count, num_heads)
+        else:
+            apart = functions.view_shape(x, (rows // batch, batch, count, num_heads, size))
+            heads += apart.permute(2, 1, 3, 0, 4).unbind(0)
     return heads
 
 
@@ -364,6 +370,19 @@ def _check_embedding(query, key, value, embed_dim, num_heads, separate):
         raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
     if not separate and of_key != of_value:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+
+
+def _check_batch(batch, heads, size, *others):
+    """RuntimeError where keys or values are of another number of sequences than the ``batch`` of queries."""
+    for x in others:
+        steps, present, _ = x._array.shape
+        if present != batch:
+            raise RuntimeError(
+                hinted(
+                    f"shape '[{steps}, {batch * heads}, {size}]' is invalid for input of size {steps * present * heads * size}",
+                    f"the query has {batch} sequences, key or value {present}",
+                )
+            )
 
 
 def _check_separate_weights(weights, query, key, value):
