@@ -70,20 +70,23 @@ def _basic_part(self, key):
             step = part.step
             if step is not None and (step.__class__ is not int or step < 1):
                 return None
+            if added and not (part.start is None and part.stop is None and step is None):
+                return None
         elif part is Ellipsis:
             if open_ended:
                 return None
             open_ended = True
         elif part is None:
             added += 1
-        elif kind is not int:
+        elif kind is not int or added:
             return None
     try:
         found = self._array[key if open_ended else (*key, ...)]
     except (IndexError, TypeError):  # the general way says what is wrong
         return None
     if added:
-        # NumPy gives new dimensions steps of 0; those of a contiguous part follow from its shape, other lengths of 1 aside.
+        # NumPy gives new dimensions steps of 0; before whole ones of a contiguous part they follow from its shape, other
+        # lengths of 1 aside.
         shape = found.shape
         if not found.flags.c_contiguous or shape.count(1) > added:
             return None
