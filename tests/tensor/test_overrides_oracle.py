@@ -12,6 +12,9 @@ CALLS = [
     "x.to(torch.float64)", "x == x", "x @ x.t()", "torch.relu(x)", "x.reshape(3, 2)", "torch.where(x > 0, x, p)",
     "torch.zeros_like(x)", "x.new_zeros(2)", "x.detach()", "x.data", "x.numpy()", "x.tolist()", "x.shape", "p + 1",
     "torch.nn.functional.relu(x)", "torch.nn.Parameter(p) * 1", "x.as_subclass(torch.Tensor)",
+    "torch.cumsum(input=x, dim=1)", "torch.add(input=x, other=1)", "torch.add(p, other=x)", "torch.clamp(input=x, min=0)",
+    "torch.cat(tensors=[p, x])", "torch.where(p > 0, input=x, other=p)", "torch.flatten(input=x)",
+    "torch.nn.functional.linear(p, weight=x)", "torch.chunk(input=x, chunks=1)",
 ]  # fmt: skip
 
 

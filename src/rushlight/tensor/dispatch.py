@@ -37,7 +37,7 @@ def general(op):
 
     def call(*args, **kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
-        for value in args:
+        for value in (*args, *kwargs.values()) if kwargs else args:
             if value.__class__ not in INERT_CLASSES or (value.__class__ in SEQUENCES and holds_others(value)):
                 overridden = torch_function(getattr(functions, op.name), args, kwargs, PLAIN_CLASSES)
                 if overridden is not NotImplemented:
