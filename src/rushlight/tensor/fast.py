@@ -109,15 +109,13 @@ def unary(op):
 
 def elementwise(op):
     """The function of an operation with any number of operands and options: short where all operands have one dtype."""
-    slow = general(op)
-    rule = default_rule(op)
+    slow, rule = general(op), default_rule(op)
     if rule not in (*RULES, table.MASKED):
         return slow
-    schema, evaluate, check = schema_of(op), op.numpy or array_function(op), op.check
+    schema, evaluate, check, cached = schema_of(op), op.numpy or array_function(op), op.check, NUMBER_ARRAYS.get
     ready = ready_dtypes(op, NATIVE_FLOATS)
     masks = int(rule == table.MASKED)  # how many masks stand before the operands
     elements, large = _route(op, quietly(evaluate), sum(argument.is_tensor for argument in schema.arguments))
-    cached = NUMBER_ARRAYS.get
     known = {}  # classes of all arguments of a call, and names -> what `short_operands` says of it
 
     def call(*args, **kwargs):
@@ -130,10 +128,9 @@ def elementwise(op):
             return slow(*args, **kwargs)
         rest, arrange, leading, others, numbers, options = signature
         values = given + rest if arrange is None else arrange(given + rest)
-        arrays = [*values]
-        value = values[leading]
-        array = arrays[leading] = value._array
-        dtype, shape, size, tracked = array.dtype, array.shape, array.size, value._edge is not None
+        arrays, array = [*values], values[leading]._array
+        arrays[leading], tracked = array, values[leading]._edge is not None
+        dtype, shape, size = array.dtype, array.shape, array.size
         if dtype not in ready:
             return slow(*args, **kwargs)
         for place in others:
@@ -141,8 +138,7 @@ def elementwise(op):
             array = arrays[place] = value._array
             if array.dtype is not dtype and not (place < masks and array.dtype is BOOL):
                 return slow(*args, **kwargs)
-            if value._edge is not None:
-                tracked = True
+            tracked = tracked or value._edge is not None
             if array.shape != shape:
                 size *= array.size
         for place in numbers:
