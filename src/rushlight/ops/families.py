@@ -49,6 +49,7 @@ from . import (
     quantiles,
     quasi_newton,
     random,
+    ranges,
     recurrent,
     recurrent_cells,
     recurrent_sequences,

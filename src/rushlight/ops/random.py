@@ -71,10 +71,10 @@ def randint(*args, low=None, high=None, size=None, generator=None, dtype=None, *
             high = args[0]
         else:
             low = args[0]
-    low, high = 0 if low is None else int(low), int(high)
-    if generator is not None or dtype is not None or options:
-        return functions.random_integers(size, low, high, generator=generator, dtype=dtype, **options)
-    return functions.random_integers(size, low, high)
+    bounds = 0 if low is None else int(low), int(high)
+    if generator is None and dtype is None and not options:
+        return functions.random_integers(size, *bounds)
+    return functions.random_integers(size, *bounds, generator=generator, dtype=dtype, **options)
 
 
 @op(
@@ -134,8 +134,8 @@ def _drawn_by(generator):
 
 def _random_like(input, fill, bounds, generator, dtype, device, requires_grad, memory_format):
     """A tensor in the shape, and order in memory, of ``input``, filled by the distribution ``fill``."""
-    made = functions.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
-    made = _drawn(made, fill, bounds, generator)
+    target = functions.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    made = _drawn(target, fill, bounds, generator)
     return made.requires_grad_(True) if requires_grad else made
 
 
@@ -298,9 +298,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, **option
         return functions.normal_each(mean, std, **_drawn_by(generator))
     if mean.__class__ is int or std.__class__ is int:
         mean, std = float(mean), float(std)
-    if generator is not None or dtype is not None or options:
-        return functions.normal_of_size(size, mean, std, generator=generator, dtype=dtype, **options)
-    return functions.normal_of_size(size, mean, std)
+    options = options if generator is dtype is None else {"generator": generator, "dtype": dtype, **options}
+    return functions.normal_of_size(size, mean, std, **options)
 
 
 def _normal_node(mean, std, generator):
