@@ -21,7 +21,9 @@ def operations():
 @pytest.mark.parametrize("op", operations(), ids=lambda op: op.name)
 def test_the_text_of_every_operation_is_a_function_of_the_same_closure_and_of_known_names(op, monkeypatch):
     monkeypatch.setattr(op, "short", op.short)  # put back afterwards
-    code = short_paths._first_call(op, short_paths.short(op), op.forward).__code__
+    function = short_paths.short(op)
+    short_paths.settle(function)
+    code = function.__code__
     assert code.co_freevars == ("forward", "op", "slow")
     attributes = {"size", "run", "parsed", "track", "name", "recording", "_array", "_edge", "__class__", "DType"}
     builtins = {"len", "getattr", "map", "int", "bool", "float", "str", "tuple", "NotImplemented"}

@@ -9,7 +9,7 @@ The names are those in ``ops.table.functions``; everything that is not here comp
 LOWER = (
     "linear", "matmul", "mm", "bmm", "addmm", "addbmm", "baddbmm", "linalg_vecdot", "batched_product", "vector_products", "conv1d", "conv2d",
     "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "conv_tbc", "prelu",
-    "scaled_dot_product_attention",
+    "scaled_dot_product_attention", "scaled_scores",
 )  # fmt: skip
 
 # Arguments of half precision are cast to float32.

@@ -266,7 +266,7 @@ def _fit(gradient, meta):
     shape, dtype = meta
     array = gradient._array
     if array.shape != shape:
-        gradient = gradient.sum_to_size(shape)
+        gradient = functions.unexpanded(gradient, shape)
     if array.dtype is not dtype and array.dtype != dtype:
         gradient = fit_dtype(gradient, dtype)
     return gradient

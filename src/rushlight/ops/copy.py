@@ -264,7 +264,15 @@ class zero_:
 @composite(names=("Tensor",))
 def sum_to_size(input, *size):
     """Sum so that the result has ``size``, to which the tensor's shape could be expanded."""
-    shape, target = input._array.shape, size[0] if size and size[0].__class__ is tuple else sizes_argument(size)
+    target = size[0] if size and size[0].__class__ is tuple else sizes_argument(size)
+    found = functions.unexpanded(input, target)
+    return found.reshape(target) if target and input._array.ndim != len(target) else found
+
+
+@composite(names=())
+def unexpanded(input, target):
+    """`sum_to_size`, where it does not matter whether the result is a view: the gradient of an expansion."""
+    shape = input._array.shape
     if shape == target and (
         shape or input._array.dtype.kind not in "biu"
     ):  # a 0-dim integer becomes int64, as in a sum

@@ -341,7 +341,7 @@ class linear_rows:
         return functions.transposed_mm(grad, conj(input))
 
     def d_bias(grad, bias_shape):
-        return grad.sum_to_size(bias_shape)
+        return functions.unexpanded(grad, bias_shape)
 
 
 def linear_gradients(grad, input, weight, needs, gated):

@@ -14,6 +14,7 @@ from ..autograd.node import (
 )
 from ..autograd.op_node import WRAPS_NUMBERS
 from ..autograd.saved import show_raw
+from ..ops.table import functions
 from .base import new_tensor
 from .compute import schema_of
 
@@ -239,11 +240,11 @@ def _pair_node(rule_first, rule_second, keeps_operands):
             if edge is not None:
                 found = grad if rule_first is None else rule_first(grad, a, b)
                 if found._array.shape != shape:
-                    found = found.sum_to_size(shape) if shape else found.sum()
+                    found = functions.unexpanded(found, shape)
             if other_edge is not None:
                 second = grad if rule_second is None else rule_second(grad, a, b)
                 if second._array.shape != other_shape:
-                    second = second.sum_to_size(other_shape) if other_shape else second.sum()
+                    second = functions.unexpanded(second, other_shape)
             return found, second
 
         if keeps_operands:

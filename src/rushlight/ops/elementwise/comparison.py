@@ -185,7 +185,7 @@ def equal(input, other):
         if first.shape != second.shape:
             return False
         if first.dtype is second.dtype and first.size <= FEW:
-            return np.count_nonzero(np.equal(first, second)) == first.size
+            return bool(np.count_nonzero(np.equal(first, second)) == first.size)
     for position, (name, value) in enumerate((("input", input), ("other", other)), 1):
         if not hasattr(value, "_edge"):
             kind = type(value).__name__
