@@ -62,7 +62,7 @@ CALLED = {
     **dict.fromkeys(("_native_multi_head_attention", "_addmm_activation", "fake_quantize_per_tensor_affine")),
 }  # fmt: skip
 # Ours: parts of functions that PyTorch writes with others of the lists.
-PARTS = {"batched_product", "vector_products", "max_unpool1d"}
+PARTS = {"batched_product", "vector_products", "scaled_scores", "max_unpool1d"}
 
 
 def test_the_lists_are_those_of_the_installed_version():

@@ -63,6 +63,7 @@ DIFFERENTIABLE = {
     "copy_": lambda: call(t(2, 3), t(3)),
     "fill_": lambda: call(t(2, 3), t()),
     "sum_to_size": lambda: call(t(2, 3), (1, 3)),
+    "unexpanded": lambda: call(t(2, 3), (3,)),
     "hstack": lambda: call((t(2, 1), t(2, 2))),
     "vstack": lambda: call((t(2, 1), t(1, 1))),
     "dstack": lambda: call((t(2, 1), t(2, 1))),

@@ -18,9 +18,15 @@ def operations():
     return [op for op in known if not schema_of(op).has_lists]
 
 
+def keep(monkeypatch, op):
+    """Put back afterwards what `short` changes of an operation."""
+    monkeypatch.setattr(op, "short", op.short)
+    monkeypatch.setattr(op, "calls_left", op.calls_left)
+
+
 @pytest.mark.parametrize("op", operations(), ids=lambda op: op.name)
 def test_the_text_of_every_operation_is_a_function_of_the_same_closure_and_of_known_names(op, monkeypatch):
-    monkeypatch.setattr(op, "short", op.short)  # put back afterwards
+    keep(monkeypatch, op)
     function = short_paths.short(op)
     short_paths.settle(function)
     code = function.__code__
@@ -107,7 +113,7 @@ def test_tracebacks_show_the_text():
 
 def test_first_calls_from_several_threads(monkeypatch):
     op = TABLE["mv"]
-    monkeypatch.setattr(op, "short", op.short)  # put back afterwards
+    keep(monkeypatch, op)
     x, results = torch.eye(3), []
     for _ in range(20):
         function = short_paths.short(op)
@@ -120,8 +126,9 @@ def test_first_calls_from_several_threads(monkeypatch):
     assert results == [[1.0, 0.0, 0.0]] * 80
 
 
-def test_the_text_is_written_after_some_calls():
+def test_the_text_is_written_after_some_calls(monkeypatch):
     op, x = TABLE["mv"], torch.eye(3)
+    keep(monkeypatch, op)
     function = short_paths.short(op)
     for _ in range(op.calls_left - 1):
         assert function(x, x[1]).tolist() == [0.0, 1.0, 0.0]
