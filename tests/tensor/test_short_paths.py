@@ -136,3 +136,33 @@ def test_the_text_is_written_after_some_calls(monkeypatch):
     assert function(x, x[1]).tolist() == [0.0, 1.0, 0.0]
     assert "given0" in function.__code__.co_varnames
     assert function(x, x[2]).tolist() == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f: f.clone(torch.ones(2, 3), memory_format=torch.contiguous_format),
+        lambda f: f.sum(torch.ones(2, 3), [1], keepdim=True),
+        lambda f: f.flip(torch.ones(2, 3), (0, 1)),
+        lambda f: f.cumsum(torch.ones(2, 3), dim=1),
+        lambda f: f.select(torch.ones(2, 3), 0, index=1),
+        lambda f: f.roll(torch.ones(2, 3), 1, 0),
+        lambda f: f.interpolate_parts(torch.ones(1, 1, 4, 4), (8, 8), (2.0, 2.0), "bilinear", False, False),
+        lambda f: f.layer_norm_parts(torch.ones(2, 3), (3,), None, None, 1e-5),
+    ],
+)
+def test_calls_that_do_not_go_the_general_way(call, monkeypatch):
+    class Short:
+        def __getattr__(self, name):
+            op = TABLE[name]
+            keep(monkeypatch, op)
+            function = short_paths.short(op)
+            short_paths.settle(function)
+            slow = function.__code__.co_freevars.index("slow")
+            function.__closure__[slow].cell_contents = refuse
+            return function
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("the general way")
+
+    call(Short())

@@ -6,6 +6,7 @@ import math
 
 from ..autograd.modes import PLAIN, state
 from ..base import dtypes
+from ..base.device import memory_format
 from ..base.scalars import LOWEST_WORD, WORDS_END
 from ..base.size import Size
 from ..kernels.routing import elements_of, kernel_of
@@ -20,6 +21,7 @@ from .short_text import code_of
 
 MISSING = object()  # an argument that a call leaves out
 _GENERAL_CALLS = 32  # before the text is written, which takes 0.4 ms: as long as 100 calls of the general path
+UNREAD_CLASSES = frozenset((int, tuple, memory_format))  # of arguments that only forward understands
 _ROWS, _NUMBERS = frozenset((tuple, list, Size)), frozenset((int, float, bool, complex))
 
 

@@ -153,7 +153,7 @@ class _Argument:
         if self.type == "Generator":  # what it stands for is not looked at here
             return [f"{value} is not {self.default}"]
         if self.type == "any":
-            return [f"({value}.__class__ is not int and {value} is not {self.default})"]
+            return [f"({value} is not {self.default} and {value}.__class__ not in UNREAD_CLASSES)"]
         if self.type in ("Operand", "Scalar"):
             usual = "not in PLAIN_CLASSES" if self.is_tensor else "is not float"
             found = f"({value}.__class__ {usual} and not fits_{self.type.lower()}({value}))"
