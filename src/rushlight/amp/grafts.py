@@ -8,7 +8,10 @@ autocast.
 
 from __future__ import annotations
 
+import linecache
 from types import FunctionType
+
+from ..base.user_code import PACKAGE
 
 # A function keeps its cells for ever, so the new body has to have as many of them, which it does not look at.
 _BODY = """
@@ -25,7 +28,9 @@ def _body(count):
     if count not in _bodies:
         namespace = {}
         source = _BODY.format(cells="".join(f"cell{number}, " for number in range(count)))
-        exec(compile(source, __file__, "exec"), namespace)
+        file = f"{PACKAGE}<a listed function under autocast>"  # tracebacks show the text
+        linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+        exec(compile(source, file, "exec"), namespace)
         _bodies[count] = namespace["cells"](*range(count)).__code__
     return _bodies[count]
 
