@@ -1,26 +1,15 @@
 """Autocast's contexts, switches, cache and decorators against PyTorch: stories told by both, errors and warnings included."""
 
 import threading
-import warnings
 
 import pytest
+from autocast_stories import told
 
 import rushlight as rl
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch.utils.checkpoint")
 pytest.importorskip("ml_dtypes")
-
-
-def told(story, module):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            found = str(story(module))
-        except Exception as error:
-            found = type(error).__name__, str(error).splitlines()[0].replace("rushlight.base.device", "torch")
-    heard = [(w.category.__name__, str(w.message).partition(" (Triggered internally")[0]) for w in caught]
-    return found, heard
 
 
 def alike(story):

@@ -274,8 +274,8 @@ def scatter_lines(scalar, index_scalar, lanes, mode):
     dimension.
 
     target[o, index[o, i, w], w] becomes source[o, i, w] ("set"), source[0] ("fill"), or is combined with source[o, i, w]
-    ("add", "multiply", "max", "min"): for each o and w one after the other. ``outside`` gets for each chunk, a strip of so many ``columns`` of one
-    o, whether a number was out of bounds; nothing of its line is written in this strip then.
+    ("add", "multiply", "max", "min"): for each o and w one after the other. ``outside`` gets for each chunk, a strip of so
+    many ``columns`` of one o, whether a number was out of bounds; nothing of its line is written in this strip then.
     """
     builder = Builder("entry", _scatter_parameters(scalar, index_scalar, "columns"))
     target, index, source, outside, outer, length, width, count, columns = builder.parameters

@@ -35,6 +35,16 @@ def spread(value, dim, keepdim, shape):
     return lined_up(value, dim, keepdim, len(shape)).expand(shape)
 
 
+def _few_added(array, dim, keepdim, dtype):
+    """The sums over ``dim`` of a few numbers by one call of NumPy's; None where the general way has to look closer."""
+    if dtype is not None or array.size >= _FOLD_FROM or array.dtype not in _NATIVE or not dim or not array.ndim:
+        return None
+    try:
+        return np.asarray(np.add.reduce(array, dim, None, None, keepdim))
+    except ValueError:  # the general way says what is wrong
+        return None
+
+
 def zero_where_zero(value, other):
     """``value``, which has been divided by ``other``, with 0 where that is 0."""
     divisors = functions.elements_of(other)
@@ -147,12 +157,9 @@ class sum:
         return grad.expand(shape)
 
     def forward(self, dim, keepdim, dtype):
-        if dtype is None and self.size < _FOLD_FROM and self.dtype in _NATIVE and dim and self.ndim:
-            try:
-                found = np.add.reduce(self, dim, None, None, keepdim)
-                return found if found.__class__ is np.ndarray else np.asarray(found)
-            except ValueError:  # the general way says what is wrong
-                pass
+        found = _few_added(self, dim, keepdim, dtype)
+        if found is not None:
+            return found
         kind = dtypes.from_numpy(self.dtype) if dtype is None else dtype
         if dtype is None and kind.category <= dtypes.SIGNED:
             kind = dtypes.int64
@@ -178,12 +185,9 @@ class mean:
         return grad.expand(shape) / math.prod(shape)
 
     def forward(self, dim, keepdim, dtype):
-        if dtype is None and self.size < _FOLD_FROM and self.dtype in _NATIVE and dim and self.ndim:
-            try:
-                found = np.add.reduce(self, dim, None, None, keepdim)
-                return np.asarray(found / self.dtype.type(self.size // found.size if found.size else 0))
-            except ValueError:  # as in a sum
-                pass
+        found = _few_added(self, dim, keepdim, dtype)
+        if found is not None:
+            return np.asarray(found / self.dtype.type(self.size // found.size if found.size else 0))
         kind = require_floating("mean", self, dtype)
         axes = axes_of(dim, self.ndim)
         wide = np.dtype(accumulator(kind))
