@@ -9,6 +9,7 @@ from operator import itemgetter
 import numpy as np
 
 from ..base import settings
+from ..base.processors import shared_cache_bytes
 from . import host, recurrent_rows
 from .half_precision import by_single_precision
 from .kernel import compiled, pool
@@ -29,6 +30,7 @@ _FULL = 0.75  # of the rows that the tile unit takes, how many there must be for
 _CACHE_BYTES = 1 << 20  # of packed weight that stays in a second-level cache beside what passes by
 _VECTOR_CACHE_BYTES = 3 << 18  # of weight in vectors that stays there
 _INPUT_ROWS = 8  # from which reading the input's weight again at every step is cheaper than writing and reading gates
+_NEAR_BYTES = shared_cache_bytes() * 3 // 4  # of both weights, up to which they come from that cache at every step
 _FAR_UNITS = 1 << 13  # of a step, from which a cell's arrays are not in a near cache when it comes to them
 _ALIGNED_FROM = 1 << 18  # elements: 128 samples of 128 units, 32 steps: 5 % less of a training step
 _LEAST_BLOCK = 8  # rows that a vector of the weight serves
@@ -284,7 +286,7 @@ def _run_lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
         at_once = rows >= _INPUT_ROWS or inputs <= 2 * size
         input, w_ih = _even(input), _even(w_ih)
     else:
-        at_once = rows >= _INPUT_ROWS and inputs <= 2 * size
+        at_once = rows >= _INPUT_ROWS and inputs <= 2 * size and w_ih.nbytes + w_hh.nbytes <= _NEAR_BYTES
     if not at_once:
         return lstm_layer(_projected(input, _contiguous(w_ih), biases), hidden, cell, w_hh, reverse)
     given = {"input": _readable(input), "w_ih": _contiguous(w_ih), "weight": _contiguous(w_hh)}
