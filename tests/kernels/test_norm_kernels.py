@@ -109,9 +109,9 @@ def test_batch_norm(shape, training, dtype):
         kinds = forward(x, weight, bias, mean.copy(), variance.copy(), *options)
         assert_close(found, expected, kinds, tolerance)
         assert_close(running, exact, (mean, variance), tolerance)
-        gradients = norm.batch_norm_gradients(grad, x, weight, bias, training, 1e-5, *found[1:])
-        expected = backward(wide(grad), wide(x), wide(weight), wide(bias), training, 1e-5, *expected[1:])
-        kinds = backward(grad, x, weight, bias, training, 1e-5, *found[1:])
+        gradients = norm.batch_norm_gradients(grad, x, weight, training, 1e-5, *found[1:])
+        expected = backward(wide(grad), wide(x), wide(weight), training, 1e-5, *expected[1:])
+        kinds = backward(grad, x, weight, training, 1e-5, *found[1:])
         assert_close(gradients, expected, kinds, 10 * tolerance)
 
 
@@ -142,9 +142,9 @@ def test_group_norm(shape, groups, dtype):
         found = norm.group_norm(x, weight, bias, groups, 1e-5)
         expected = forward(wide(x), wide(weight), wide(bias), groups, 1e-5)
         assert_close(found, expected, forward(x, weight, bias, groups, 1e-5), tolerance)
-        gradients = norm.group_norm_gradients(grad, x, weight, bias, groups, 1e-5, *found[1:])
-        expected = backward(wide(grad), wide(x), wide(weight), wide(bias), groups, 1e-5, *expected[1:])
-        kinds = backward(grad, x, weight, bias, groups, 1e-5, *found[1:])
+        gradients = norm.group_norm_gradients(grad, x, weight, groups, 1e-5, *found[1:])
+        expected = backward(wide(grad), wide(x), wide(weight), groups, 1e-5, *expected[1:])
+        kinds = backward(grad, x, weight, groups, 1e-5, *found[1:])
         assert_close(gradients, expected, kinds, 10 * tolerance)
 
 
@@ -167,7 +167,7 @@ def test_threads_change_nothing():
             layer = norm.layer_norm(x, (1000,), weight, weight, 1e-5)
             batch = norm.batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
             results = [*layer, *norm.layer_norm_gradients(grad, x, (1000,), weight, weight, 1e-5, *layer[1:]), *batch]
-            results += norm.batch_norm_gradients(grad, x, None, None, True, 1e-5, *batch[1:])
+            results += norm.batch_norm_gradients(grad, x, None, True, 1e-5, *batch[1:])
             found.append(b"".join(r.tobytes() for r in results))
     finally:
         rushlight.set_num_threads(before)

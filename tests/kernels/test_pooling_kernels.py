@@ -102,7 +102,7 @@ def test_max_pool(case, dtype):
     for plane in itertools.product(*map(range, input.shape[:2])):
         np.add.at(wanted[plane], places[plane].reshape(-1), grad[plane].reshape(-1))
     wanted = wanted.reshape(input.shape)
-    np.testing.assert_allclose(max_pool_gradient(grad, input, best, *given), wanted, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(max_pool_gradient(grad, input, *given), wanted, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(places_gradient(grad, places, input.shape[2:]), wanted, rtol=1e-6, atol=1e-6)
 
 
@@ -193,7 +193,7 @@ def test_threads_change_nothing():
         return (
             best,
             places,
-            max_pool_gradient(grad, input, best, *given),
+            max_pool_gradient(grad, input, *given),
             avg_pool(input, *given[:3], given[4], True, None),
             avg_pool_gradient(grad, input.shape[2:], *given[:3], True, None),
         )

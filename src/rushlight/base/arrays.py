@@ -37,6 +37,23 @@ def storage_bytes(array):
     return raw, array.__array_interface__["data"][0] - raw.__array_interface__["data"][0]
 
 
+def deep_copy(array, memo):
+    """A copy of ``array`` in a copy of the whole memory behind it, made once for all arrays that share memory and ``memo``.
+
+    ``memo`` is that of `copy.deepcopy`.
+    """
+    raw, start = storage_bytes(array)
+    copies, place = memo.setdefault(deep_copy, {}), (address_of(raw), raw.size)
+    known = copies.get(place)
+    if known is None:
+        made = array.copy(order="K")
+        if raw.size == array.nbytes and made.strides == array.strides:  # an array that owns its memory, as most do
+            copies[place] = raw, made  # with the original, so that its memory is not given to another one meanwhile
+            return made
+        known = copies[place] = raw, raw.copy()
+    return strided_view(storage_bytes(known[1])[0].view(array.dtype), array.shape, array.strides, start)
+
+
 def strided_view(array, shape, byte_strides, byte_offset=0):
     """A window of ``shape`` and ``byte_strides`` on the memory of ``array``, ``byte_offset`` after its first element.
 

@@ -227,7 +227,7 @@ def _batch_gradients_call(input, training, weight):
 
 
 @kernel_for("batch_norm_gradients")
-def batch_norm_gradients(grad, input, weight, bias, training, eps, mean, scale):
+def batch_norm_gradients(grad, input, weight, training, eps, mean, scale):
     found = _prepared(_batch_gradients_call, input, (training,), weight, beside=(grad, mean, scale))
     if found is None or grad.dtype != input.dtype:
         return NotImplemented
@@ -281,7 +281,7 @@ def _group_gradients_call(input, groups, weight):
 
 
 @kernel_for("group_norm_gradients")
-def group_norm_gradients(grad, input, weight, bias, num_groups, eps, mean, scale):
+def group_norm_gradients(grad, input, weight, num_groups, eps, mean, scale):
     found = _prepared(_group_gradients_call, input, (num_groups,), weight, beside=(grad, mean, scale))
     if found is None or grad.dtype != input.dtype:
         return NotImplemented

@@ -347,7 +347,7 @@ def max_pool_with_indices(self, kernel, stride, padding, dilation, out):
 
 @kernel_for("max_pool_values_gradient")
 @by_single_precision()
-def max_pool_gradient(grad, self, best, kernel, stride, padding, dilation, out):
+def max_pool_gradient(grad, self, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_values_gradient``: contiguous or channels_last."""
     if _is_deep(dilation, self):
         return pooling_deep.largest_gradient(turned(grad, True), self, kernel, stride, padding, out)

@@ -170,7 +170,10 @@ def _check_shuffle(name, argument, ndim, factor):
         raise RuntimeError(f"{name} expects a positive {argument}, but got {factor}")
 
 
-@op("channel_shuffle(Tensor self, int groups) -> Tensor", names=("nn.functional", "torch"))
+@op(
+    "channel_shuffle(Tensor self, int groups) -> Tensor",
+    names=("nn.functional", "torch", "torch:native_channel_shuffle"),
+)
 class channel_shuffle:
     """Channels dealt out anew across ``groups`` (Zhang et al., 2018)."""
 

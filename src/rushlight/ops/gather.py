@@ -215,11 +215,11 @@ def scatter_place(self, dim, index, src, name):
     return target, _grid(where, axis), values
 
 
-def padded(grad, src):
-    """A gradient for the used corner of ``src``, with zeros for the rest."""
-    if grad.shape == src.shape:
+def padded(grad, shape):
+    """A gradient for the used corner of a tensor of ``shape``, with zeros for the rest."""
+    if grad.shape == shape:
         return grad
-    full = grad.new_zeros(src.shape)
+    full = grad.new_zeros(shape)
     full[tuple(slice(0, n) for n in grad.shape)] = grad
     return full
 
@@ -242,8 +242,8 @@ class scatter_src:
     def d_self(grad, dim, index):
         return functions.scatter_value(grad, dim, index, 0)
 
-    def d_src(grad, dim, index, src):
-        return padded(grad.gather(dim, index), src)
+    def d_src(grad, dim, index, src_shape):
+        return padded(grad.gather(dim, index), src_shape)
 
 
 @writes(
@@ -329,5 +329,5 @@ class scatter_add:
     def d_self(grad):
         return grad
 
-    def d_src(grad, dim, index, src):
-        return padded(grad.gather(dim, index), src)
+    def d_src(grad, dim, index, src_shape):
+        return padded(grad.gather(dim, index), src_shape)

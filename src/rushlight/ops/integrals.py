@@ -48,9 +48,14 @@ def _sample_points(name, x, dx):
     if x is not None and dx is not None:
         raise TypeError(
             hinted(
-                f"{name}() received an invalid combination of arguments",
+                f"{name}() received an invalid combination of arguments - got (Tensor, dx={type(dx).__name__}, x=Tensor), but "
+                "expected one of:",
                 "give either the places x or their distance dx",
             )
+        )
+    if isinstance(dx, complex):
+        raise RuntimeError(
+            hinted(f"{name}: Currently, we only support dx as a real number.", "complex places can be given as x")
         )
     return 1 if dx is None else dx
 

@@ -1,6 +1,7 @@
 """Joining and repeating: cat, stack, tile, roll, flip."""
 
 import itertools
+import math
 
 import numpy as np
 
@@ -214,11 +215,10 @@ class repeat:
         write(spread, self.reshape([n for length in inner for n in (1, length)]))
         return found
 
-    def d_self(grad, self, repeats):
-        shape = tuple(self.shape)
+    def d_self(grad, shape, repeats):
         missing = len(repeats) - len(shape)
         if 0 in repeats:
-            return self.new_zeros(shape)
+            return grad.new_zeros(shape)
         inner = [n for r, length in zip(repeats, (1,) * missing + shape) for n in (r, length)]
         return grad.reshape(inner).sum(list(range(0, len(inner), 2))).reshape(shape) if inner else grad
 
@@ -336,8 +336,12 @@ class roll:
                     "every dimension has one shift",
                 )
             )
-        if not self.ndim:
-            return self.copy()
+        if not self.ndim and dims:
+            raise IndexError(
+                hinted(
+                    f"Dimension specified as {dims[0]} but tensor has no dimensions", "leave dims away for one number"
+                )
+            )
         if not dims:
             return _rolled(self.reshape(-1), shifts, (0,)).reshape(self.shape)
         return _rolled(self, shifts, [wrap_dim(d, self.ndim) for d in dims])
@@ -348,9 +352,8 @@ class roll:
 
 def _flipped(array, dims):
     """A copy of the array with the order reversed along ``dims``."""
-    turned = [slice(None)] * array.ndim
-    for axis in wrap_dims(dims, array.ndim):
-        turned[axis] = slice(None, None, -1)
+    axes = wrap_dims(dims, array.ndim)
+    turned = [slice(None, None, -1 if axis in axes else 1) for axis in range(array.ndim)]
     return copied(array[(*turned, ...)])
 
 
@@ -452,11 +455,11 @@ class block_diagonal:
             row, column = row + height, column + width
         return result
 
-    def d_tensors(grad, tensors):
+    def d_tensors(grad, tensors_shape):
         found, row, column = [], 0, 0
-        for tensor in tensors:
-            height, width = tensor.shape if tensor.ndim == 2 else (1, tensor.numel())
-            found.append(grad[row : row + height, column : column + width].reshape(tensor.shape))
+        for shape in tensors_shape:
+            height, width = shape if len(shape) == 2 else (1, math.prod(shape))
+            found.append(grad[row : row + height, column : column + width].reshape(shape))
             row, column = row + height, column + width
         return found
 

@@ -1,5 +1,7 @@
 """Masks: elements chosen, replaced and filled where a bool tensor is True."""
 
+import math
+
 import numpy as np
 
 from ..base.errors import hinted
@@ -94,7 +96,7 @@ class masked_select:
             raise RuntimeError(hinted("masked_select: expected BoolTensor for mask", f"it holds {type_name(mask)}"))
         if mask.shape == self.shape:
             return self[mask]
-        shape = broadcast_shapes(self.shape, mask.shape)
+        shape = broadcast_shapes(mask.shape, self.shape)
         return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
 
     def d_self(grad, shape, mask):
@@ -139,7 +141,7 @@ class masked_scatter:
     def d_self(grad, shape, mask):
         return grad.masked_fill(mask, 0).sum_to_size(shape)
 
-    def d_source(grad, mask, source):
+    def d_source(grad, mask, source_shape):
         taken = grad.masked_select(mask)
-        rest = source.numel() - taken.numel()
-        return functions.cat([taken, taken.new_zeros(rest)]).reshape(source.shape)
+        rest = math.prod(source_shape) - taken.numel()
+        return functions.cat([taken, taken.new_zeros(rest)]).reshape(source_shape)

@@ -387,7 +387,14 @@ def linear(input, weight, bias=None):
     ndim = input._array.ndim
     if ndim == 2 and weight._array.ndim == 2:
         return functions.linear_rows(input, weight, bias)
-    if weight._array.ndim != 2 or (ndim < 2 and (bias is None or not ndim)):
+    if not (ndim and weight._array.ndim):
+        raise RuntimeError(
+            hinted(
+                f"both arguments to linear need to be at least 1D, but they are {ndim}D and {weight._array.ndim}D",
+                "the input's last dimension holds the features of one sample, the weight is (out, in)",
+            )
+        )
+    if weight._array.ndim != 2 or (ndim < 2 and bias is None):
         found = functions.matmul(input, weight.t())
         return found if bias is None else found + bias
     shape = input._array.shape

@@ -302,16 +302,16 @@ class group_norm_parts:
             found += widened(bias).reshape(shape)
         return found.astype(input.dtype, copy=False), mean.reshape(groups), scale.reshape(groups)
 
-    def gradients(grads, input, weight, bias, num_groups, eps, result1, result2, needs):
-        return functions.group_norm_gradients(grads[0], input, weight, bias, num_groups, eps, result1, result2)
+    def gradients(grads, input, weight, num_groups, eps, result1, result2, needs):
+        return functions.group_norm_gradients(grads[0], input, weight, num_groups, eps, result1, result2)
 
 
-@op("group_norm_gradients(Tensor grad, Tensor input, Tensor? weight, Tensor? bias, int num_groups, float eps, Tensor mean, Tensor scale) -> Tensor[]",
+@op("group_norm_gradients(Tensor grad, Tensor input, Tensor? weight, int num_groups, float eps, Tensor mean, Tensor scale) -> Tensor[]",
     names=(), node="NativeGroupNormBackwardBackward0")  # fmt: skip
 class group_norm_gradients:
     """The gradients of a group norm with respect to input, weight and bias."""
 
-    def forward(grad, input, weight, bias, num_groups, eps, mean, scale):
+    def forward(grad, input, weight, num_groups, eps, mean, scale):
         g, x = widened(grad), widened(input)
         rows = (mean.size, x.size // max(mean.size, 1))
         column = scale.reshape(-1, 1)
@@ -327,8 +327,9 @@ class group_norm_gradients:
             v.astype(kind, copy=False) for v in (d_weight, d_bias)
         )
 
-    def gradients(grads, grad, input, weight, bias, num_groups, eps, mean, scale, needs):
-        found = functions.differentiate_gradient(
+    def gradients(grads, grad, input, weight, num_groups, eps, mean, scale, needs):
+        bias = None if grads[2] is None else grad.new_zeros(grad.shape[1])  # its numbers do not matter
+        *found, _ = functions.differentiate_gradient(
             lambda x, w, b: _group_norm_formula(x, w, b, num_groups, eps), (input, weight, bias), grad, grads
         )
         return *found, None, None

@@ -45,8 +45,8 @@ class batch_norm_parts:
             found += widened(bias).reshape(shape)
         return found.astype(input.dtype, copy=False), mean, scale
 
-    def gradients(grads, input, weight, bias, training, eps, result1, result2, needs):
-        found = functions.batch_norm_gradients(grads[0], input, weight, bias, training, eps, result1, result2)
+    def gradients(grads, input, weight, training, eps, result1, result2, needs):
+        found = functions.batch_norm_gradients(grads[0], input, weight, training, eps, result1, result2)
         return *found, None, None
 
 
@@ -62,12 +62,12 @@ def _batch_norm_formula(input, weight, bias, training, eps, mean, scale):
     return found if bias is None else found + bias.reshape(shape)
 
 
-@op("batch_norm_gradients(Tensor grad, Tensor input, Tensor? weight, Tensor? bias, bool training, float eps, Tensor mean, Tensor scale) -> Tensor[]",
+@op("batch_norm_gradients(Tensor grad, Tensor input, Tensor? weight, bool training, float eps, Tensor mean, Tensor scale) -> Tensor[]",
     names=(), node="NativeBatchNormBackwardBackward0")  # fmt: skip
 class batch_norm_gradients:
     """The gradients of a batch norm with respect to input, weight and bias."""
 
-    def forward(grad, input, weight, bias, training, eps, mean, scale):
+    def forward(grad, input, weight, training, eps, mean, scale):
         g, x = widened(grad), widened(input)
         shape = channel_shape(x)
         axes = (0, *range(2, x.ndim))
@@ -87,8 +87,9 @@ class batch_norm_gradients:
         kind = input.dtype
         return found.astype(kind, copy=False), d_weight.astype(kind, copy=False), d_bias.astype(kind, copy=False)
 
-    def gradients(grads, grad, input, weight, bias, training, eps, mean, scale, needs):
-        found = functions.differentiate_gradient(
+    def gradients(grads, grad, input, weight, training, eps, mean, scale, needs):
+        bias = None if grads[2] is None else grad.new_zeros(grad.shape[1])  # its numbers do not matter
+        *found, _ = functions.differentiate_gradient(
             lambda x, w, b: _batch_norm_formula(x, w, b, training, eps, mean, scale), (input, weight, bias), grad, grads
         )
         return *found, None, None

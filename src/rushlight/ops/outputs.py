@@ -103,7 +103,7 @@ _WORDS = {
         ("index_select", "masked_select"), "{name}(): self and result must have the same scalar type"
     ),
     **dict.fromkeys(
-        ("complex", "polar"), "Expected object of scalar type {source} but got scalar type {goal} for argument 'out'"
+        ("complex_of_parts", "polar_of_parts"), "Expected object of scalar type {source} but got scalar type {goal} for argument 'out'"
     ),
     "linalg_norm": "linalg.norm expected out tensor dtype {source} but got: {goal}",
     "linalg_matrix_norm": "linalg.matrix_norm expected out tensor dtype {source} but got: {goal}",

@@ -37,18 +37,18 @@ class max_pool_values:
             found = best
         return found
 
-    def d_self(grad, self, kernel, stride, padding, dilation, out, result):
-        return functions.max_pool_values_gradient(grad, self, result, kernel, stride, padding, dilation, out)
+    def d_self(grad, self, kernel, stride, padding, dilation, out):
+        return functions.max_pool_values_gradient(grad, self, kernel, stride, padding, dilation, out)
 
 
-@op(f"max_pool_gradient(Tensor grad, Tensor self, Tensor best, {_ARGUMENTS}) -> Tensor",
+@op(f"max_pool_gradient(Tensor grad, Tensor self, {_ARGUMENTS}) -> Tensor",
     names=(), node="MaxPoolBackwardBackward0")  # fmt: skip
 class max_pool_values_gradient:
     """Gradients put where the first largest element of each window is; several windows may share one."""
 
-    def forward(grad, self, best, kernel, stride, padding, dilation, out):
+    def forward(grad, self, kernel, stride, padding, dilation, out):
         source = _surrounded(self, kernel, stride, padding, dilation, out)
-        some_nan = bool((best != best).any())
+        some_nan = bool((self != self).any())
         places = _first_places(source, kernel, stride, dilation, out, some_nan)
         lengths = source.shape[-len(kernel) :]
         apart = all(s >= (k - 1) * d + 1 for k, s, d in zip(kernel, stride, dilation))  # no two windows overlap
@@ -56,7 +56,7 @@ class max_pool_values_gradient:
         inside = tuple(slice(p, p + n) for p, n in zip(padding, self.shape[-len(kernel) :]))
         return np.ascontiguousarray(found[(..., *inside)])
 
-    def d_grad(grads, self, best, kernel, stride, padding, dilation, out):
+    def d_grad(grads, self, kernel, stride, padding, dilation, out):
         places = functions.max_pool_places(self.detach(), kernel, stride, padding, dilation, out)[1]
         return _fetched(grads[0], places, len(kernel))
 

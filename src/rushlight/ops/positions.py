@@ -170,6 +170,10 @@ def unravel_index(indices, shape):
         raise TypeError(
             hinted(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}", "positions are whole numbers")
         )
+    if not isinstance(shape, (int, tuple, list)):
+        raise TypeError(
+            hinted(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}", "for example (2, 3)")
+        )
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     for length in shape:
         if not isinstance(length, int):

@@ -1,6 +1,7 @@
 """Random tensors: PyTorch's distributions, in place and as new tensors, and dropout."""
 
 import math
+import warnings
 
 import numpy as np
 
@@ -313,11 +314,11 @@ class normal_each:
     def forward(mean, std, generator):
         return draw.normal(mean, std, generator)
 
-    def d_mean(mean):
-        return functions.zeros_like(mean)
+    def d_mean(grad, mean_shape):
+        return grad.new_zeros(mean_shape)
 
-    def d_std(std):
-        return functions.zeros_like(std)
+    def d_std(grad, std_shape):
+        return grad.new_zeros(std_shape)
 
 
 @op("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor")
@@ -470,8 +471,29 @@ def _functional(name, function, doc):
 
 
 _functional("dropout", "dropout", "`torch.dropout`, on in training by default.")
-_functional("dropout2d", "feature_dropout", "Whole planes of (N, C, H, W) set to zero with probability ``p``.")
-_functional("dropout3d", "feature_dropout", "Whole volumes of (N, C, D, H, W) set to zero with probability ``p``.")
+
+
+def _purpose(count):
+    return (
+        f"Note that dropout{count}d exists to provide channel-wise dropout on inputs with {count} spatial "
+        f"dimension{'s' * (count > 1)}, a channel dimension, and an optional batch dimension (i.e. {count + 1}D or "
+        f"{count + 2}D inputs)."
+    )
+
+
+def _channel_dropout(input, p, training, inplace, batched):
+    """Whole channels of (N, C, ...), or of (C, ...) unless ``batched``, set to zero with probability ``p``."""
+    found = functions.feature_dropout(input if batched else input.unsqueeze(0), p, training)
+    found = found if batched else found.squeeze(0)
+    return input.copy_(found) if inplace and found is not input else found
+
+
+def _warn_of_dropout(count, ndim):
+    warnings.warn(
+        f"dropout{count}d: Received a {ndim}-D input to dropout{count}d, which is deprecated and will result in an error in a "
+        f"future release. To retain the behavior and silence this warning, please use dropout instead. {_purpose(count)}",
+        stacklevel=3,
+    )
 
 
 @composite(names=("nn.functional:dropout1d",))
@@ -479,11 +501,34 @@ def functional_dropout1d(input, p=0.5, training=True, inplace=False):
     """Whole channels of (N, C, L) or (C, L) set to zero with probability ``p``."""
     _check_probability(p)
     if input.ndim not in (2, 3):
-        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input.")
-    batched = input.unsqueeze(0) if input.ndim == 2 else input
-    found = functions.feature_dropout(batched, p, training)
-    found = found.squeeze(0) if input.ndim == 2 else found
-    return input.copy_(found) if inplace else found
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. {_purpose(1)}")
+    return _channel_dropout(input, p, training, inplace, input.ndim == 3)
+
+
+@composite(names=("nn.functional:dropout2d",))
+def functional_dropout2d(input, p=0.5, training=True, inplace=False):
+    """Whole planes of (N, C, H, W) set to zero with probability ``p``; three dimensions are (N, C, L)."""
+    _check_probability(p)
+    if input.ndim not in (3, 4):
+        _warn_of_dropout(2, input.ndim)
+    elif input.ndim == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input "
+            "is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
+            "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+            "dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=2,
+        )
+    return _channel_dropout(input, p, training, inplace, True)
+
+
+@composite(names=("nn.functional:dropout3d",))
+def functional_dropout3d(input, p=0.5, training=True, inplace=False):
+    """Whole volumes of (N, C, D, H, W) or (C, D, H, W) set to zero with probability ``p``."""
+    _check_probability(p)
+    if input.ndim not in (4, 5):
+        _warn_of_dropout(3, input.ndim)
+    return _channel_dropout(input, p, training, inplace, input.ndim == 5)
 
 
 def _functional_alpha(name):

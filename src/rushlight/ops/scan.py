@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
+from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from .moving import filled, write
 from .reduce import accumulator
@@ -20,7 +21,7 @@ def _scan(array, ufunc, dim, dtype):
     axis, computed = wrap_dim(dim, array.ndim), accumulator(kind.numpy)
     if not array.ndim:
         return array.astype(kind.numpy)
-    found = ufunc.accumulate(array if array.dtype is computed else array.astype(computed), axis)
+    found = ufunc.accumulate(array if array.dtype is computed else array.astype(computed), axis, computed)
     if not found.flags.c_contiguous:
         found = np.ascontiguousarray(found)
     return found if computed is kind.numpy else found.astype(kind.numpy)
@@ -155,6 +156,13 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     parts = [t for t in (prepend, input, append) if t is not None]
+    if any(part.ndim != input.ndim for part in parts):
+        raise RuntimeError(
+            hinted(
+                "diff expects prepend or append to be the same dimension as input",
+                f"the dimensions are {', '.join(str(part.ndim) for part in parts)}",
+            )
+        )
     value = functions.cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, value.shape[dim])):
         length = value.shape[dim]

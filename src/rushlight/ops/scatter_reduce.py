@@ -123,7 +123,7 @@ def scatter_reduce_gradients(grad, self, dim, index, src, reduce, include_self, 
 
 
 def _sum_gradients(grad, self, dim, index, src, include_self, result):
-    return grad, padded(grad.gather(dim, index), src)
+    return grad, padded(grad.gather(dim, index), src.shape)
 
 
 def _mean_gradients(grad, self, dim, index, src, include_self, result):
@@ -131,7 +131,7 @@ def _mean_gradients(grad, self, dim, index, src, include_self, result):
     counts = counts if include_self else functions.scatter_value(counts, dim, index, 0)
     counts = counts.scatter_add(dim, index, functions.ones_like(src.real)).clamp(min=1)
     scaled = grad / counts
-    return scaled, padded(scaled.gather(dim, index), src)
+    return scaled, padded(scaled.gather(dim, index), src.shape)
 
 
 def _prod_gradients(grad, self, dim, index, src, include_self, result):
@@ -148,7 +148,7 @@ def _prod_gradients(grad, self, dim, index, src, include_self, result):
     rest = start.scatter_reduce(dim, index, without_zero, "prod", include_self=include_self).gather(dim, index)
     single = (used == 0) & (count == 1)
     found = grad.gather(dim, index) * conj(where(single, rest, result.gather(dim, index) / without_zero))
-    return own, padded(where((used == 0) & (count > 1), functions.zeros_like(found), found), src)
+    return own, padded(where((used == 0) & (count > 1), functions.zeros_like(found), found), src.shape)
 
 
 def _extreme_gradients(grad, self, dim, index, src, include_self, result):
@@ -157,7 +157,7 @@ def _extreme_gradients(grad, self, dim, index, src, include_self, result):
     own_hit = (self == result).to(self.dtype)
     counts = own_hit if include_self else functions.scatter_value(own_hit, dim, index, 0)
     shared = grad / counts.scatter_add(dim, index, hit).clamp(min=1)
-    return own_hit * shared, padded(hit * shared.gather(dim, index), src)
+    return own_hit * shared, padded(hit * shared.gather(dim, index), src.shape)
 
 
 _RULES = {

@@ -16,7 +16,7 @@ from ..autograd.names import described
 from ..autograd.node import INFERENCE, LEAF, UNTOUCHED, AccumulateGrad, edge_of, leads_nowhere
 from ..autograd.views import View, known_edge
 from ..base import dtypes
-from ..base.arrays import address_of, element_strides, storage_bytes
+from ..base.arrays import address_of, deep_copy, element_strides, storage_bytes
 from ..base.device import CPU, strided
 from ..base.errors import hinted
 from ..base.size import Size
@@ -437,7 +437,7 @@ class Tensor:
                     f"{described(self)} was made by {self.grad_fn.name()}: copy its detach(), and keep results out of modules",
                 )
             )
-        made = functions.wrap(self._array.copy(order="K"))
+        made = functions.wrap(deep_copy(self._array, memo))
         made.__class__ = type(self)
         memo[id(self)] = made
         if self.requires_grad:

@@ -203,7 +203,6 @@ def __delitem__(self, key):
 
 def _put(view, indices, value, is_mask, checked):
     """Write a value at positions; ``checked`` if all of them exist."""
-    _check_same_dtype(view, value, "value")
     if view._edge is not None:
         check_inplace(view, "index_put_", (value,))
     place = index_shape(view, indices)
@@ -213,6 +212,7 @@ def _put(view, indices, value, is_mask, checked):
         refuse_shared(view._array, value._array)
     if value._array.shape and value._array.shape != place:
         _check_fits(value, place)
+    _check_same_dtype(view, value, "value")
     indices = indices if checked else checked_positions(view, indices, place)
     functions.index_put_arrays_(view, indices, value, False)
 
@@ -286,12 +286,14 @@ def _index_put(self, indices, values, accumulate, name):
                 "give a tuple, also for a single index: (index,)",
             )
         )
-    _check_same_dtype(self, values, "values")
+    if name.endswith("_"):
+        check_inplace(self, name, (values,))
     if all(part is None for part in indices):
         raise RuntimeError(hinted(f"{name}(): at least one index is needed", "fill_() and copy_() write everywhere"))
     arrays = _index_arrays(self, indices)
     place = index_shape(self, arrays)
     _check_fits(values, place)
+    _check_same_dtype(self, values, "values")
     arrays = checked_positions(self, arrays, place)
     put = functions.index_put_arrays_ if name.endswith("_") else functions.index_put_arrays
     return put(self, arrays, values, accumulate)

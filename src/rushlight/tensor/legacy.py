@@ -45,6 +45,8 @@ def legacy_array(dtype, args, kwargs):
     """The array of a legacy constructor: of lengths uninitialised, of a sequence copied, of a tensor shared."""
     kwargs = dict(kwargs)
     check_device(kwargs.pop("device", None))
+    if not args and kwargs.keys() == {"size"}:
+        return _sized(tuple(kwargs["size"]), dtype)
     if kwargs:
         raise _combination(args, kwargs)
     if not args:

@@ -15,7 +15,7 @@ from ..base.scalars import c_name
 from ..base.shapes import contiguous_strides, sizes_argument
 from .base import Tensor, method
 from .buffers import is_shared_memory, shared_copy
-from .storage import is_storage
+from .storage import TypedStorage, is_storage
 from .writes import bump
 
 
@@ -133,6 +133,14 @@ def set_(self, source=None, storage_offset=None, size=None, stride=None):
         names = [c_name(t.dtype) for t in (source, self)]
         message = f"Could not set tensor of type {names[0]} to a tensor of type {names[1]}"
         raise RuntimeError(hinted(message, "the dtypes must agree"))
+    if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
+        raise RuntimeError(
+            hinted(
+                f"Expected a Storage of type {c_name(self.dtype)} or an UntypedStorage, but got type "
+                f"{source.dtype.legacy_name} for argument 1 'storage'",
+                "untyped() shows the bytes of a storage",
+            )
+        )
     whole = isinstance(source, Tensor) and size is None
     tensors = (self, source) if whole else (self,)
     recorded = state.recording and any(tensor.requires_grad for tensor in tensors)

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import address_of, storage_bytes
+from ..base.arrays import address_of, deep_copy, storage_bytes
 from ..base.device import CPU, check_device
 from ..base.errors import hinted
 from .base import method
@@ -48,6 +48,9 @@ class _Storage:
 
     def __len__(self):
         return self.size()
+
+    def __sizeof__(self):
+        return super().__sizeof__() + self.nbytes()
 
     def element_size(self):
         return self._numpy.itemsize
@@ -150,7 +153,8 @@ class _Storage:
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
-            memo[id(self)] = self.clone()
+            made = memo[id(self)] = self.clone()
+            made._bytes = deep_copy(self._bytes, memo)
         return memo[id(self)]
 
     def _text(self, what):
@@ -402,8 +406,13 @@ class _LegacyStorageMeta(type):
     def __repr__(cls):
         return f"<class 'torch.{cls.__name__}'>"
 
-    def from_buffer(cls, buffer, byte_order, count=-1, offset=0):
-        """A copy of the elements in a buffer, in ``byte_order``: native, little or big."""
+    def from_buffer(cls, buffer, byte_order=None, count=-1, offset=0):
+        """A copy of the elements in a buffer, in ``byte_order``: native, little or big; single bytes have none."""
+        if byte_order is None:
+            if cls.dtype is not dtypes.uint8:
+                hint = "'native', 'little' or 'big'"
+                raise RuntimeError(hinted("function missing required argument 'byte_order' (pos 2)", hint))
+            byte_order = "native"
         return TypedStorage._of(read_buffer(buffer, byte_order, count, offset, cls.dtype), cls.dtype)
 
     def from_file(cls, filename, shared=False, size=0):

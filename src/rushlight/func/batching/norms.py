@@ -91,9 +91,7 @@ def group_norm_gradients(call):
     shape = channel_shape(call.given("input"))
     flow = grad if weight is None else grad * call.batched("weight").reshape(call.size, *shape)
     mean, scale = call.batched("mean"), call.batched("scale")
-    d_input = call.run(
-        grad=folded(flow), input=folded(images), weight=None, bias=None, mean=folded(mean), scale=folded(scale)
-    )[0]
+    d_input = call.run(grad=folded(flow), input=folded(images), weight=None, mean=folded(mean), scale=folded(scale))[0]
     normal = functions.group_norm_parts(folded(images), None, None, call.given("num_groups"), call.given("eps"))[0]
     normal = unfolded(normal, call.size)
     dims = (1, *range(3, images.dim()))
@@ -127,7 +125,6 @@ def batch_norm_gradients(call):
         grad=merged(call.batched("grad"), 1),
         input=merged(call.batched("input"), 1),
         weight=None if weight is None else folded(call.batched("weight")),
-        bias=None if call.given("bias") is None else folded(call.batched("bias")),
         mean=folded(call.batched("mean")),
         scale=folded(call.batched("scale")),
     )

@@ -253,11 +253,24 @@ def _float_power_operands(input, exponent):
     return dtype, [v.to(dtype) if is_tensor(v) else complex(v) if wide else float(v) for v in operands]
 
 
+def _wrong_float_power(what, own, needed):
+    return RuntimeError(
+        hinted(
+            f"the {what} has dtype {own.legacy_name} but the operation's result requires dtype {needed.legacy_name}",
+            "use float_power(), which makes a new tensor",
+        )
+    )
+
+
 @composite
 def float_power(input, exponent, *, out=None):
     """`pow` computed in float64, or complex128 where an operand is complex."""
-    _, operands = _float_power_operands(input, exponent)
-    return functions.pow(*operands) if out is None else functions.pow(*operands, out=out)
+    dtype, operands = _float_power_operands(input, exponent)
+    if out is None:
+        return functions.pow(*operands)
+    if out.dtype is not dtype:
+        raise _wrong_float_power("output given to float_power", out.dtype, dtype)
+    return functions.pow(*operands, out=out)
 
 
 @composite(names=("Tensor",))
@@ -265,14 +278,7 @@ def float_power_(input, exponent):
     """In-place form of `float_power`, for float64 and complex128 tensors."""
     dtype, (_, exponent) = _float_power_operands(input, exponent)
     if input.dtype is not dtype:
-        names = {"float32": "Float", "float64": "Double"}
-        own, needed = (names.get(d.name, d.legacy_name) for d in (input.dtype, dtype))
-        raise RuntimeError(
-            hinted(
-                f"the base given to float_power_ has dtype {own} but the operation's result requires dtype {needed}",
-                "use float_power(), which makes a new tensor",
-            )
-        )
+        raise _wrong_float_power("base given to float_power_", input.dtype, dtype)
     return functions.pow_(input, exponent)
 
 

@@ -162,17 +162,17 @@ class lu_halves:
     def forward(LU_data):
         return _split(LU_data)
 
-    def d_LU_data(grads, LU_data):
-        m, n = LU_data.shape[-2:]
+    def d_LU_data(grads, shape):
+        m, n = shape[-2:]
         k = min(m, n)
         g_L, g_U = grads
-        found = functions.zeros_like(LU_data)
+        found = (g_U if g_L is None else g_L).new_zeros(shape)
         if g_L is not None:
             lower = g_L.tril(-1)
             found = found + (lower if n == k else functions.cat([lower, found[..., k:]], -1))
         if g_U is not None:
             upper = g_U.triu()
-            found = found + (upper if m == k else functions.cat([upper, functions.zeros_like(LU_data[..., k:, :])], -2))
+            found = found + (upper if m == k else functions.cat([upper, functions.zeros_like(found[..., k:, :])], -2))
         return found
 
 
