@@ -29,6 +29,8 @@ CALLS = {
     "mask of another dtype": lambda m: m.arange(4).__setitem__(m.arange(4) > -1, m.ones(4)),
     "index_put_ of a leaf": lambda m: m.ones(2, requires_grad=True).index_put_((m.tensor([0, 1]),), m.ones(3)),
     "index_put_ of another shape": lambda m: m.ones(2).index_put_((m.tensor([0, 1]),), m.ones(3).double()),
+    "index_put_ of its own element": lambda m: (x := m.arange(3.0)).index_put_((m.tensor([0, 1]),), x[0]),
+    "index_put_ at its own elements": lambda m: (x := m.arange(3)).index_put_((x[:2],), m.tensor([1, 2])),
     "native_channel_shuffle": lambda m: m.native_channel_shuffle(m.arange(8.0).view(1, 4, 2, 1), 2),
     "storage of another dtype": lambda m: m.ones(1).set_(m.ones(2).double().storage()),
     "new of a size": lambda m: list(m.ones(2).new(size=(3, 4)).shape),

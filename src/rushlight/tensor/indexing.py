@@ -295,6 +295,10 @@ def _index_put(self, indices, values, accumulate, name):
     _check_fits(values, place)
     _check_same_dtype(self, values, "values")
     arrays = checked_positions(self, arrays, place)
+    if name.endswith("_"):
+        for read in (values, *indices):
+            if read is not None:
+                refuse_shared(self._array, read._array)
     put = functions.index_put_arrays_ if name.endswith("_") else functions.index_put_arrays
     return put(self, arrays, values, accumulate)
 
