@@ -15,6 +15,7 @@ _new_array = np.ndarray.__new__
 _HEADER = object.__basicsize__  # bytes of a Python object before its own fields
 _word_at = ctypes.c_size_t.from_address
 ndarray = np.ndarray
+_FLOAT16, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float64)
 
 
 def owner_of(array):
@@ -35,6 +36,15 @@ def storage_bytes(array):
         flat = owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d])).reshape(-1)
     raw = flat.view(np.uint8)
     return raw, array.__array_interface__["data"][0] - raw.__array_interface__["data"][0]
+
+
+def narrowed(array, goal):
+    """What an array is converted from on its way to the NumPy dtype ``goal``: float64 numbers become float16 by way of float32,
+    rounded twice, as PyTorch rounds them."""
+    if goal is not _FLOAT16 or array.dtype is not _FLOAT64:
+        return array
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
 
 
 def deep_copy(array, memo):

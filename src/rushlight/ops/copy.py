@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..base.arrays import address_of
+from ..base.arrays import address_of, narrowed
 from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..base.errors import hinted
 from ..base.scalars import fitted, relaxed
@@ -58,11 +58,12 @@ class to_copy:
     """A copy in another dtype."""
 
     def forward(self, dtype, memory_format):
+        source = narrowed(self, dtype.numpy)
         if memory_format is None or memory_format is preserve_format:
             if self.flags.c_contiguous:
-                return self.astype(dtype.numpy)
-            return self.astype(dtype.numpy, order="C" if 0 in self.strides else "K")
-        return laid_out(self.astype(dtype.numpy), memory_format)
+                return source.astype(dtype.numpy)
+            return source.astype(dtype.numpy, order="C" if 0 in self.strides else "K")
+        return laid_out(source.astype(dtype.numpy), memory_format)
 
     def d_self(grad):
         return grad  # the node fits it to the dtype of self
@@ -98,7 +99,7 @@ class copy_from:
         refuse_overlap(self)
         if src.shape != self.shape:
             _check_fits(src, self)
-        np.copyto(self, src, casting="unsafe")
+        np.copyto(self, narrowed(src, self.dtype), casting="unsafe")
 
     def d_self(grad):
         return functions.zeros_like(grad)

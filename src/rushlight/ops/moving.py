@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from ..base.arrays import narrowed
+
 # What computes from how many elements on: (elements, function that may return NotImplemented). `kernels.routing`, which
 # lies above this room, puts its own here.
 kernels = {}
@@ -22,7 +24,7 @@ def write(target, source, use="copy"):
         np.copyto(target, source)
     else:
         with np.errstate(all="ignore"):
-            np.copyto(target, source, casting="unsafe")
+            np.copyto(target, narrowed(source, target.dtype), casting="unsafe")
     return target
 
 

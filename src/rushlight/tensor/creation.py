@@ -8,6 +8,7 @@ import numpy as np
 
 from ..autograd.leaves import require_grad
 from ..base import dtypes
+from ..base.arrays import narrowed
 from ..base.device import check_device
 from ..base.errors import hinted
 from ..base.scalars import check_word, holds, no_place, range_of, unpackable
@@ -197,7 +198,7 @@ def _fitted(array, dtype):
         inside = lowest <= array.min().item() and array.max().item() <= largest
         if not inside or (kind == "f" and not np.isfinite(array).all()):
             raise no_place(dtype, holds(goal), dtype.name)
-    return quiet().run(array.astype, goal)
+    return quiet().run(narrowed(array, goal).astype, goal)
 
 
 def array_from(data, dtype):
@@ -208,7 +209,8 @@ def array_from(data, dtype):
         return data._array.astype((dtype or data.dtype).numpy, order="C", copy=True)
     if isinstance(data, np.ndarray):
         _check_numpy(data)
-        return quiet().run(np.asarray(data).astype, (dtype or dtypes.from_numpy(data.dtype)).numpy)
+        goal = (dtype or dtypes.from_numpy(data.dtype)).numpy
+        return quiet().run(narrowed(np.asarray(data), goal).astype, goal)
     if isinstance(data, (str, bytes)):
         raise TypeError(hinted(f"new(): invalid data type '{type(data).__name__}'", "tensors hold numbers"))
     if not _is_sequence(data):
