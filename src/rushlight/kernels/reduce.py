@@ -161,6 +161,8 @@ def sum(self, dim, keepdim, dtype):
 
 @kernel_for("nansum")
 def nansum(self, dim, keepdim, dtype):
+    if self.dtype.kind == "c":
+        return NotImplemented
     return _accumulated("nansum" if scalar_of(self.dtype) in _FLOATS else "sum", self, dim, keepdim, dtype)
 
 

@@ -219,6 +219,13 @@ class nansum:
 @composite(out=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     """The mean over ``dim`` of the elements that are not NaN."""
+    if input.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(
+            hinted(
+                f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.legacy_name}",
+                "convert it with .float()",
+            )
+        )
     count = input.isnan().logical_not().sum(dim, keepdim)
     return functions.nansum(input, dim, keepdim, dtype=dtype) / count
 

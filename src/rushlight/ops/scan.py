@@ -97,6 +97,9 @@ def _running_extreme(name, ufunc):
     result = named_result(name, "values indices")
 
     def call(input, dim):
+        if input.is_complex():
+            message = f"\"{name}_cpu\" not implemented for '{input.dtype.legacy_name}'"
+            raise NotImplementedError(hinted(message, "complex numbers have no order: compare abs() or the parts"))
         return result(*getattr(functions, f"{name}_pair")(input, dim))
 
     call.__name__ = call.__qualname__ = name
