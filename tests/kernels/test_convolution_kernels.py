@@ -41,6 +41,12 @@ CASES = [
     ((2, 3, 131), (4, 3, 8), (8,), (0,), (1,), 1),
     ((2, 3, 131), (4, 3, 3), (9,), (1,), (1,), 1),
     ((2, 2, 15, 20), (3, 2, 3, 3), (2, 1), (1, 1), (1, 1), 1),
+    # staged densely: slabs copied as a whole, row by row, of several depths, with a lone window, once for several chunks
+    ((2, 33, 14, 14), (24, 33, 3, 3), (1, 1), (2, 2), (2, 2), 1),
+    ((2, 33, 15, 13), (24, 33, 3, 3), (2, 2), (1, 1), (1, 1), 1),
+    ((2, 16, 4, 9, 9), (33, 16, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+    ((1, 20, 7, 7), (40, 20, 5, 5), (1, 1), (2, 2), (1, 1), 1),
+    ((1, 40, 12, 14), (70, 40, 3, 3), (1, 1), (4, 4), (4, 4), 1),
     # depthwise, the channels along the lanes
     ((9, 20, 9, 7), (20, 1, 3, 5), (1, 2), (1, 2), (1, 1), 20),
     ((2, 33, 5, 6), (33, 1, 7, 7), (1, 1), (3, 3), (1, 1), 33),
@@ -127,7 +133,7 @@ def plans(case, dtype, vector_bytes):
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
-@pytest.mark.parametrize("case", [CASES[i] for i in (0, 3, 5, 12, 21, 22, 23)], ids=str)
+@pytest.mark.parametrize("case", [CASES[i] for i in (0, 3, 5, 12, 21, 22, 23, 25, 26, 27, 28)], ids=str)
 def test_vectors_of_every_width(case, vector_bytes):
     if vector_bytes > host().vector_bytes:
         pytest.skip("wider than the machine's")
@@ -145,6 +151,8 @@ def test_vectors_of_every_width(case, vector_bytes):
         ((1, 1, 4, 3), (9, 1, 2, 2), (1, 1), (0, 0), (1, 1), 1),
         ((1, 3, 7, 7), (10, 3, 1, 1), (1, 1), (0, 0), (1, 1), 1),
         ((2, 9, 4, 5), (9, 1, 3, 2), (1, 2), (1, 1), (1, 1), 9),
+        ((2, 2, 3, 7, 7), (10, 2, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+        ((1, 3, 9, 7), (17, 3, 3, 3), (2, 2), (1, 1), (1, 1), 1),
     ],
     ids=str,
 )
@@ -158,6 +166,20 @@ def test_interpreter_agrees_and_stays_inside(case, vector_bytes):
         result[...] = before
         interpret(plan.kernel.program(), *plan.arguments(*arguments))
         np.testing.assert_array_equal(result, machine)
+
+
+def test_small_images_are_staged_densely():
+    """Vectors of windows without those between a row's end and the next one's beginning, where that pays."""
+
+    def plan(input, weight, samples=16):
+        options = (1, 1), (1, 1), (1, 1), 1
+        shapes = (samples, *input), weight, out_lengths(input[1:], weight[2:], *options[:3])
+        return plan_forward(*shapes, np.dtype(np.float64), False, *options)
+
+    small, once = plan((64, 7, 7), (64, 64, 3, 3)), plan((64, 7, 7), (64, 64, 3, 3), samples=1)
+    assert small.staging.flat and small.staging.pitch == 7 and not small.kept and once.kept
+    few = plan((64, 30, 30), (1, 64, 3, 3))
+    assert not few.staging.dense and few.staging.pitch > 30  # staging would take longer than the products
 
 
 def test_threads_change_nothing():

@@ -18,7 +18,8 @@ from . import convolution_tiles, depthwise_gradient, winograd_gradient
 from .builder import Builder
 from .convolution_axes import forward_axes
 from .convolution_layouts import common_scalar, given, is_deep, plain
-from .correlation import THREADED_PRODUCTS, tiled
+from .correlation import THREADED_PRODUCTS
+from .correlation_tiles import tiled
 from .host import host, vector_registers
 from .kernel import compiled, pool
 from .matmul_packing import turning

@@ -15,19 +15,25 @@ from typing import NamedTuple
 import numpy as np
 
 from .builder import Builder
+from .correlation_tiles import AREA_ELEMENTS, ENOUGH_CHUNKS, fastest, has_lone_window, source_elements
 from .host import host, vector_registers
 from .kernel import compiled, pool
 from .matmul_packing import PAIRS, turning
 from .program import Program
-from .window_staging import STAGE_NUMBERS, Numbers, Staging, stage_function, stage_numbers, step_class, stepped_store
+from .scratch import scratch
+from .window_staging import (
+    STAGE_NUMBERS,
+    Numbers,
+    flat_stage_function,
+    stage_function,
+    stage_numbers,
+    step_class,
+    stepped_store,
+)
 
-_AREA_ELEMENTS = 1 << 18  # of a staged tile: it stays in the second-level cache
 _SPAN_ELEMENTS = 1 << 16  # of what all output channels go through together, where a tile is larger than its cache
-_ENOUGH_CHUNKS = 8
 _LINE_BYTES = 64  # that are fetched together
 _WORTH_FETCHING = 64  # terms that take as long as a line of the outputs may
-_SMALLEST_TILE = 192  # windows of a tile that is worth its start
-_LONE_REGISTERS = 32  # from so many on there is one left for the sums of a lone window
 THREADED_PRODUCTS = 60_000  # multiplications that take longer than calling the other threads in
 
 
@@ -38,7 +44,8 @@ class Form(NamedTuple):
         scalar, lanes: the type of sums, and how many make a vector. element: that of source and weights: the same, or
             ``PAIRS`` of channels in bfloat16. result: that of outputs.
         rows: of a block; uneven: whether some blocks have one row less. vectors: of a block.
-        step_class: of the staging, None for none.
+        step_class: of the staging, None for none; flat: whether whole slabs are copied. kept: whether several chunks read
+            a tile, which each thread stages once.
         dense: whether all windows are outputs (else those at rows' ends are not).
         spread: the class of the steps between outputs that do not lie side by side, None if they do.
         biased: whether a number is added to each output row.
@@ -54,6 +61,8 @@ class Form(NamedTuple):
     uneven: bool
     vectors: int
     step_class: int | None
+    flat: bool
+    kept: bool
     dense: bool
     spread: int | None
     biased: bool
@@ -70,6 +79,7 @@ def block_shape(out_channels, registers):
 
 
 _TABLES = [("terms", "i64*"), ("valid", "bool*"), ("starts", "i64*")]
+_STAGED_STEP = 8  # between the numbers of the tiles that threads have staged: each lies on a cache line of its own
 
 
 def _row_lanes(rows):
@@ -198,13 +208,17 @@ NUMBERS = (
 
 
 def correlation_program(form):
-    """The program ``(source, weight, bias, out, scratch, packed, weight_terms, slab_table, numbers, terms, valid, starts)``:
-    first the weights are packed, then the tiles computed."""
+    """The program ``(source, weight, bias, out, scratch, packed, weight_terms, slab_table, numbers, inside_columns, staged,
+    terms, valid, starts)``: first the weights are packed, then the tiles computed. ``staged`` is the number of the tile
+    that each thread has in its scratch memory, -1 for none."""
     scalar, element = form.scalar, form.element
     functions = []
     stage = None
     if form.step_class is not None:
-        stage = stage_function(element, form.lanes, form.step_class)
+        if form.flat:
+            stage = flat_stage_function(element, form.lanes)
+        else:
+            stage = stage_function(element, form.lanes, form.step_class)
         functions.append(stage)
     spread = None
     if form.spread is not None:
@@ -214,9 +228,10 @@ def correlation_program(form):
     functions.extend(micros.values())
     arrays = [("source", f"{element}*"), ("weight", f"{element}*"), ("bias", f"{scalar}*"), ("out", f"{form.result}*")]
     arrays += [("scratch", f"{element}*"), ("packed", f"{element}*")]
-    more = [("weight_terms", "i64*"), ("slab_table", "i64*"), ("numbers", "i64*")]
-    builder = Builder("correlation", [*arrays, *more, *_TABLES])
-    source, weight, bias, out, scratch, packed, weight_terms, slab_table, numbers, *tables = builder.parameters
+    more = [("weight_terms", "i64*"), ("slab_table", "i64*"), ("numbers", "i64*"), ("inside_columns", "bool*")]
+    builder = Builder("correlation", [*arrays, *more, ("staged", "i64*"), *_TABLES])
+    source, weight, bias, out, own, packed, weight_terms, *more = builder.parameters
+    slab_table, numbers, inside_columns, staged, *tables = more
     n = Numbers(builder, numbers, NUMBERS)
     turn = None
     if form.in_order:
@@ -228,13 +243,21 @@ def correlation_program(form):
         group = image % n["groups"]
         rows = builder.minimum(n["tile_rows"], n["height_out"] - row)
         columns = (rows - 1) * n["pitch"] + n["width_out"]
-        area = builder.offset(scratch, builder.worker() * n["area"])
+        area = builder.offset(own, builder.worker() * n["area"])
         if stage is None:
             begin, readable = _as_it_lies(builder, n, form, source, image, depth, row, columns)
         else:
             begin = builder.offset(source, image * n["channels"] * n["channel_volume"])
             depth_start, row_start = depth * n["depth_stride"], row * n["row_stride"]
-            builder.call(stage, begin, area, n["channels"], slab_table, numbers, depth_start, row_start)
+            arguments = (begin, area, n["channels"], slab_table, numbers, depth_start, row_start)
+            arguments = (*arguments, inside_columns) if form.flat else arguments
+            if form.kept:
+                known = builder.offset(staged, builder.worker() * _STAGED_STEP)
+                with builder.when(builder.load(known).differs(chunk // n["parts"])):
+                    builder.call(stage, *arguments)
+                    builder.store(chunk // n["parts"], known)
+            else:
+                builder.call(stage, *arguments)
             begin, readable = area, (columns + (form.lanes - 1)) // form.lanes
         place = n["out_start"] + depth * n["out_depth_step"] + row * n["out_row_step"]
         target = builder.offset(out, place + image * n["out_channels"] * n["out_channel_step"])
@@ -401,11 +424,11 @@ class Correlation:
         lanes = vector_bytes // dtype.itemsize
         rows, uneven, vectors = block_shape(o.out_channels, vector_registers())
         blocks = -(-o.out_channels // rows)
-        self.staging = staging = tiled(o.axes, o.channels, o.samples * o.groups)
+        self.staging = staging = fastest(o.axes, o.samples * o.groups, o.channels, o.out_channels, lanes)
         tiles = -(-height.out // staging.tile_rows)
         chunks = o.samples * o.groups * depth.out * tiles
         products = o.samples * o.groups * o.out_channels * len(o.weight_terms) * depth.out * height.out * width.out
-        parts = min(blocks, -(-_ENOUGH_CHUNKS // chunks)) if products > 8 * THREADED_PRODUCTS else 1
+        parts = min(blocks, -(-2 * ENOUGH_CHUNKS // chunks)) if products > 8 * THREADED_PRODUCTS else 1
         apart = o.out_steps[3] != 1 or (o.out_steps[2] != width.out and staging.tile_rows > 1)
         staged = 0 if staging.direct else o.channels * staging.channel_size + staging.share + 4 * lanes
         staged, outputs = -(-staged // 16) * 16, -(-staging.tile_rows * width.out // 16) * 16
@@ -426,22 +449,36 @@ class Correlation:
         whole_vectors = -(-staging.tile_rows * staging.pitch // lanes)
         elements = source_elements(staging, o.channels)
         fitting = whole_vectors * _SPAN_ELEMENTS // elements
-        values["span"] = whole_vectors if apart or elements <= _AREA_ELEMENTS else max(1, fitting // vectors) * vectors
+        values["span"] = whole_vectors if apart or elements <= AREA_ELEMENTS else max(1, fitting // vectors) * vectors
         self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
         self.terms = (np.arange(o.channels)[:, None] * staging.channel_size + taps).reshape(-1)
         self.weight_terms = o.weight_terms
         # The last block is read as a whole vector.
         self.packed_weights = o.groups * o.out_channels * len(o.weight_terms) + _row_lanes(rows)
         self.valid, self.starts = staging.squeezing(lanes)
+        self.kept = parts > 1 and not staging.direct
+        self.inside_columns = staging.inside_columns(lanes) if staging.flat else None
         stage_class = None if staging.direct else staging.step_class
         spread = step_class(o.out_steps[3]) if apart else None
         dense = staging.pitch == width.out
         in_order = np.array_equal(o.weight_terms, np.arange(len(o.weight_terms)))
-        windows = staging.tile_rows * width.out
-        lone = dense and windows % lanes == 1 and lanes < windows and height.out % staging.tile_rows == 0
-        lone = lone and vector_registers() >= _LONE_REGISTERS
+        lone = has_lone_window(staging, lanes)
         types = (scalar, PAIRS, "bf16") if dtype.kind == "i" else (scalar,) * 3
-        form = Form(*types, lanes, rows, uneven, vectors, stage_class, dense, spread, biased, in_order, lone)
+        form = Form(
+            *types,
+            lanes,
+            rows,
+            uneven,
+            vectors,
+            stage_class,
+            staging.flat,
+            self.kept,
+            dense,
+            spread,
+            biased,
+            in_order,
+            lone,
+        )
         self.kernel = compiled(("correlation", *form), lambda: correlation_program(form))
         self.run = self.kernel.threaded if products > THREADED_PRODUCTS else self.kernel.alone
         self.dtype = dtype
@@ -451,30 +488,9 @@ class Correlation:
 
     def arguments(self, source, weight, bias, out):
         """What the program takes."""
-        scratch = np.empty(pool().scratch_areas * self.area, self.dtype) if self.area else None
-        packed = np.empty(self.packed_weights, self.dtype)
+        own = scratch("correlation", pool().scratch_areas * self.area, self.dtype) if self.area else None
+        packed = scratch("correlation weights", self.packed_weights, self.dtype)
+        staged = np.full(pool().scratch_areas * _STAGED_STEP, -1, np.int64) if self.kept else None
         tables = (self.terms, self.valid, self.starts)
-        tables = (self.weight_terms, self.staging.slabs, self.numbers, *tables)
-        return (source, weight, bias, out, scratch, packed, *tables)
-
-
-def tiled(axes, channels, images, per_window=0):
-    """The Staging whose tiles fit into the cache and make enough chunks of ``images`` images; a tile takes further
-    ``per_window`` elements for each of its windows."""
-    depth, height, width = axes
-    tiles = 1
-    while True:
-        tile_rows = -(-height.out // tiles)
-        staging = Staging(axes, tile_rows)
-        elements = source_elements(staging, channels) + tile_rows * width.out * per_window
-        few = images * depth.out * tiles < _ENOUGH_CHUNKS and tile_rows * staging.pitch >= 2 * _SMALLEST_TILE
-        if tile_rows == 1 or not (few or elements > _AREA_ELEMENTS):
-            return staging
-        tiles += 1
-
-
-def source_elements(staging, channels):
-    """How many elements of the source, staged or not, a tile reads."""
-    height = staging.axes[1]
-    rows = staging.tile_rows * height.stride + max(height.taps)
-    return channels * (rows * staging.pitch if staging.direct else staging.channel_size)
+        tables = (self.weight_terms, self.staging.slabs, self.numbers, self.inside_columns, staged, *tables)
+        return (source, weight, bias, out, own, packed, *tables)

@@ -45,35 +45,44 @@ class Staging:
     """The layout of windows over one channel of a source of three dimensions, for tiles of ``tile_rows`` output rows.
 
     With ``in_place`` (all windows must be inside) nothing is copied whatever the stride, and rows are read one by one.
+    With ``dense`` each tap along the width has slabs of its own, which hold its elements of each window and no more: the
+    windows of a tile fill vectors without gaps.
 
     Attributes:
         direct: the source serves as it lies: nothing is copied.
+        flat: (of dense ones) a slab's rows lie in the source as in the slab, but for a shift: it is copied as a whole.
         pitch: windows from one output row to the next. rows: of one slab. channel_size: elements of a staged channel.
         share: how many columns at a row's end are the filling at the next one's start.
         slabs: an int64 table (slab, 5): depth and row of the first element, then of each row the first column that is
             inside, how many are, and which column of the source the first of them is.
     """
 
-    def __init__(self, axes, tile_rows, in_place=False):
+    def __init__(self, axes, tile_rows, in_place=False, dense=False):
         depth, height, width = self.axes = axes
         reach = max(width.taps) // width.stride
         full = width.out + reach
         self.tile_rows = tile_rows
-        self.in_place = in_place
-        self.direct = in_place or (height.stride == width.stride == 1 and all(map(is_inside, axes)))
+        self.in_place, self.dense = in_place, dense
+        self.flat = dense and height.stride == width.stride == 1 and width.out == width.length
+        self.direct = in_place or (not dense and height.stride == width.stride == 1 and all(map(is_inside, axes)))
         if self.direct:
             self.pitch, self.share, self.rows = width.out if in_place else width.length, 0, height.length
             self.channel_size = depth.length * height.length * width.length
             self.slabs, self._slab_numbers = np.zeros((0, 5), np.int64), {}
             return
         left, right = max(0, -width.start), max(0, full + width.start - width.length)
-        self.share = min(left, right, reach) if width.stride == 1 else 0
-        self.pitch = full - self.share
+        self.share = min(left, right, reach) if width.stride == 1 and not dense else 0
+        self.pitch = width.out if dense else full - self.share
         self.rows = tile_rows + max(height.taps) // height.stride
-        keys = [(d, h % height.stride, w % width.stride) for d in depth.taps for h in height.taps for w in width.taps]
+        keys = [self._key(d, h, w) for d in depth.taps for h in height.taps for w in width.taps]
         self._slab_numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
         self.slabs = np.array([self._slab(*key) for key in self._slab_numbers], np.int64)
         self.channel_size = len(self.slabs) * self.rows * self.pitch
+
+    def _key(self, depth, row, column):
+        """The slab of a tap: its depth, the residue of its row and of its column (or the column itself)."""
+        _, height, width = self.axes
+        return depth, row % height.stride, column if self.dense else column % width.stride
 
     def _slab(self, depth, row, column):
         width = self.axes[2]
@@ -93,9 +102,8 @@ class Staging:
                     if self.direct:
                         found.append((d * height.length + h) * width.length + w)
                         continue
-                    slab = self._slab_numbers[d, h % height.stride, w % width.stride]
-                    row = slab * self.rows + h // height.stride
-                    found.append(row * self.pitch + w // width.stride)
+                    row = self._slab_numbers[self._key(d, h, w)] * self.rows + h // height.stride
+                    found.append(row * self.pitch + (0 if self.dense else w // width.stride))
         return np.array(found, np.int64)
 
     def squeezing(self, lanes):
@@ -105,6 +113,13 @@ class Staging:
         valid = np.arange(flat) % self.pitch < self.axes[2].out
         starts = np.concatenate([[0], np.cumsum(valid)])[::lanes].astype(np.int64)
         return valid, starts
+
+    def inside_columns(self, lanes):
+        """For each slab of a flat staging, which of its elements lie inside of the source's columns: a table of rows of
+        ``rows * pitch`` and some more."""
+        elements = np.arange(self.rows * self.pitch + lanes) % self.pitch
+        first, count = self.slabs[:, 2:3], self.slabs[:, 3:4]
+        return (elements >= first) & (elements < first + count)
 
     @property
     def step_class(self):
@@ -200,6 +215,48 @@ def stage_function(scalar, lanes, step_class, filling=0.0):
                     fill(to_row, 0, pitch)
     size = channels * slabs * rows * pitch
     fill(target, size, size + number["share"])
+    return builder.function
+
+
+def flat_stage_function(scalar, lanes):
+    """Function that copies channels of a source into a staged layout that is flat.
+
+    Its parameters are those of `stage_function`, and ``inside_columns``, the table of that name of the Staging. Up to two
+    vectors behind the target's end are written.
+    """
+    parameters = [("source", f"{scalar}*"), ("target", f"{scalar}*"), ("channels", "i64"), ("slab_table", "i64*")]
+    parameters += [("numbers", "i64*"), ("depth_start", "i64"), ("row_start", "i64"), ("inside_columns", "bool*")]
+    builder = Builder("stage_flat", parameters)
+    source, target, channels, slab_table, numbers, depth_start, row_start, inside_columns = builder.parameters
+    number = Numbers(builder, numbers, STAGE_NUMBERS)
+    depth, height, rows, pitch, slabs = (number[name] for name in ("depth", "height", "rows", "pitch", "slabs"))
+    empty = builder.constant(0, f"{scalar}x{lanes}")
+
+    def fill(slab, first, end):
+        with builder.loop(first, end, lanes) as place:
+            builder.store(empty, slab, place.index)
+
+    with builder.loop(0, channels) as channel, builder.loop(0, slabs) as slab:
+        place = builder.offset(slab_table, slab.index * 5)
+        here, first_row = depth_start + builder.load(place, 0), row_start + builder.load(place, 1)
+        shift = builder.load(place, 4) - builder.load(place, 2)
+        top = builder.minimum(builder.maximum(0 - first_row, 0), rows)
+        end = builder.maximum(builder.minimum(height - first_row, rows), top)
+        end = builder.select((here >= 0) & (here < depth), end, top)
+        staged = builder.offset(target, (channel.index * slabs + slab.index) * rows * pitch)
+        inside = builder.offset(inside_columns, slab.index * (rows * pitch + lanes))
+        begin = ((channel.index * depth + here) * height + first_row + top) * pitch + shift
+        begin, to = builder.offset(source, begin), builder.offset(staged, top * pitch)
+        fill(staged, 0, top * pitch)
+
+        def piece(index, mask, _, begin=begin, to=to, inside=inside):
+            builder.prefetch(begin, index + _AHEAD)
+            chosen = builder.load(inside, index, lanes)
+            chosen = chosen if mask is None else chosen & mask
+            builder.store(builder.load(begin, index, lanes, chosen), to, index)
+
+        builder.for_lanes(0, (end - top) * pitch, lanes, piece)
+        fill(staged, end * pitch, rows * pitch)
     return builder.function
 
 
