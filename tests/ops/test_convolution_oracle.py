@@ -68,3 +68,54 @@ def test_node_names(code):
 def test_errors(code):
     arrays = {name: array.astype(np.float32) for name, array in ARRAYS.items()}
     assert error_of(rl, code, arrays) == error_of(torch, code, arrays) is not None
+
+
+# Of images of one pixel and 4 channels: samples, kernel, options.
+SHORT = [
+    (1, (4, 2, 1, 2), "padding=(0, 1)"), (1, (4, 2, 1, 2), "padding=(0, 2)"), (1, (4, 2, 4, 4), "padding=(2, 1)"),
+    (1, (4, 2, 4, 3), "padding=(2, 1)"), (1, (4, 2, 2, 2), "padding=1, groups=2"), (2, (4, 2, 2, 2), "padding=1"),
+    (2, (4, 2, 2, 2), "padding=2"), (2, (4, 2, 2, 2), "padding=(1, 2)"), (2, (4, 2, 1, 1), "stride=2, padding=1, output_padding=1"),
+    (2, (4, 2, 1, 1), "padding=1, output_padding=1, dilation=2"), (0, (4, 2, 2, 2), "padding=1"), (0, (4, 2, 2, 2), "padding=2"),
+]  # fmt: skip
+
+
+def _short_results(module, samples, kernel, options, dtype, count):
+    """What a transposed convolution of images of one pixel gives, or the error; with gradients, which are zeros."""
+    kind = getattr(module, dtype)
+    x = module.ones(samples, 4, *(1,) * count, dtype=kind).requires_grad_()
+    w = module.ones(*kernel[:2], *kernel[-count:], dtype=kind).requires_grad_()
+    options = eval(f"dict({options})")
+    options = {key: value[-count:] if isinstance(value, tuple) else value for key, value in options.items()}
+    b = module.ones(2 * options.get("groups", 1), dtype=kind).requires_grad_()
+    try:
+        found = getattr(module.nn.functional, f"conv_transpose{count}d")(x, w, b, **options)
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+    found.backward(module.ones_like(found))
+    return tuple(found.shape), str(found.dtype), [(tuple(t.grad.shape), float(t.grad.abs().sum())) for t in (x, w, b)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64", "complex128"])
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("samples, kernel, options", SHORT, ids=str)
+def test_transposed_without_elements(samples, kernel, options, count, dtype):
+    """Lengths of 0 are results where oneDNN computes, errors elsewhere; negative ones are errors everywhere."""
+    expected = _short_results(torch, samples, kernel, options, dtype, count)
+    assert _short_results(rl, samples, kernel, options, dtype, count) == expected
+
+
+def test_transposed_without_elements_of_one_sample_of_many_channels():
+    for size in ((1, 30000, 1, 1), (1, 4, 1, 30000), (1, 2, 1, 1, 1)):
+        kernel = (size[1], 2, *(2,) * (len(size) - 2))
+        found = [
+            _outcome(lambda m=m: getattr(m.nn.functional, f"conv_transpose{len(size) - 2}d")(
+                m.ones(size), m.ones(kernel), padding=(1, *(0,) * (len(size) - 3)))) for m in (torch, rl)
+        ]  # fmt: skip
+        assert found[0] == found[1]
+
+
+def _outcome(call):
+    try:
+        return tuple(call().shape)
+    except RuntimeError as error:
+        return str(error).splitlines()[0]

@@ -410,17 +410,49 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
         (n - 1) * s - 2 * p + d * (k - 1) + o + 1
         for n, s, p, d, k, o in zip(input.shape[2:], stride, padding, dilation, weight.shape[2:], output_padding)
     ]
-    if any(n < 1 for n in lengths):
-        sizes = [" x ".join(map(str, values)) for values in (input.shape[2:], lengths)]
-        raise RuntimeError(
-            f"Given input size per channel: ({sizes[0]}). Calculated output size per channel: ({sizes[1]}). Output size is "
-            "too small"
-        )
     size = (input.shape[0], weight.shape[1] * groups, *lengths)
+    if any(n < 1 for n in lengths):
+        _check_short(_form(input), weight.shape[2:], size, stride, output_padding, groups)
     found = functions.convolution_input_gradient(input, weight, size, stride, padding, dilation, groups)
     if bias is not None:
         found = found + bias.reshape((-1,) + (1,) * count)
     return found.squeeze(0) if unbatched else found
+
+
+def _check_short(input, kernel, size, stride, output_padding, groups):
+    """PyTorch's refusals of a transposed convolution one of whose lengths is below 1."""
+    (shape, dtype), lengths = input, size[2:]
+    if len(kernel) == 1:  # PyTorch convolves lines as planes of height one
+        shape, kernel, size = (*shape[:2], 1, *shape[2:]), (1, *kernel), (*size[:2], 1, *size[2:])
+        stride, output_padding = (1, *stride), (0, *output_padding)
+    sizes, found = (" x ".join(map(str, values[2:])) for values in (shape, size))
+    hint = f"an output of lengths {list(lengths)}: less padding, or a larger kernel, stride or output_padding makes it longer"
+    negative = next((i for i, n in enumerate(size) if n < 0), None)
+    if not shape[0] and negative is not None:
+        message = f"invalid shape dimension {size[negative]} at index {negative} of shape {list(size)}"
+        raise RuntimeError(hinted(message, hint))
+    if shape[0] and not _is_for_onednn(shape, dtype, kernel, stride, output_padding, groups):
+        raise RuntimeError(
+            hinted(
+                f"Given input size per channel: ({sizes}). Calculated output size per channel: ({found}). Output size is too "
+                "small",
+                hint,
+            )
+        )
+    if negative is not None:
+        raise RuntimeError(hinted("could not construct a memory descriptor using a format tag", hint))
+
+
+def _is_for_onednn(shape, dtype, kernel, stride, output_padding, groups):
+    """Whether PyTorch leaves a transposed convolution to oneDNN, where length 0 is a length: its own functions, which take
+    few elements and other dtypes, refuse it."""
+    if any(o >= s for o, s in zip(output_padding, stride)):
+        return False
+    if dtypes.from_numpy(dtype) is dtypes.bfloat16:
+        return True
+    if dtype not in (np.float32, np.complex64):
+        return False
+    return groups > 1 or min(kernel[-2:]) > 3 or shape[0] > 1 or math.prod(shape[:4]) > 20480
 
 
 def _define(count):
