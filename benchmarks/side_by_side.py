@@ -46,11 +46,12 @@ def measure_all(module, workloads, names, spell=0.2):
         print(json.dumps([name, found]), flush=True)
 
 
-def take_turns(script, names, rounds):
-    """``{(module, name): seconds}``, by running ``script --side MODULE --only NAMES``; errors are printed and left out."""
+def take_turns(script, names, rounds, more=()):
+    """``{(module, name): seconds}``, by running ``script --side MODULE --only NAMES`` with ``more`` arguments; errors are
+    printed and left out."""
     best = {}
     for module in list(NAMES) * rounds if names else ():
-        command = [sys.executable, os.path.abspath(script), "--side", module, "--only", *names]
+        command = [sys.executable, os.path.abspath(script), "--side", module, *more, "--only", *names]
         output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         for name, found in map(json.loads, output.splitlines()):
             if isinstance(found, str):
@@ -60,22 +61,31 @@ def take_turns(script, names, rounds):
     return best
 
 
-def arguments(description, names, rounds):
-    """The options that all benchmarks have: the rows to time, how many rounds, and the side that this process is."""
+def arguments(description, names, rounds, size=None):
+    """The options that all benchmarks have: the rows to time, how many rounds, and the side that this process is; and the
+    size of the operands, where that can be chosen."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="ROW")
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--side", choices=NAMES, help=argparse.SUPPRESS)
+    if size is not None:
+        parser.add_argument("--size", type=int, default=size)
     return parser.parse_args()
 
 
-def survey(script, description, workloads, rounds=2, spell=0.2):
-    """The main function of a benchmark with many rows: a line for each, the slowest beside PyTorch first, and a summary."""
-    options = arguments(description, list(workloads), rounds)
+def survey(script, description, workloads, rounds=2, spell=0.2, size=None):
+    """The main function of a benchmark with many rows: a line for each, the slowest beside PyTorch first, and a summary.
+
+    With ``size``, that of the operands if none is given, ``workloads`` is a function of it.
+    """
+    options = arguments(description, list(workloads if size is None else workloads(size)), rounds, size)
+    more = ()
+    if size is not None:
+        workloads, more = workloads(options.size), ("--size", str(options.size))
     if options.side:
         measure_all(options.side, workloads, options.only, spell)
         return
-    best = take_turns(script, options.only, options.rounds)
+    best = take_turns(script, options.only, options.rounds, more)
     rows = []
     for name in options.only:
         if all((module, name) in best for module in NAMES):

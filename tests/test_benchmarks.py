@@ -35,6 +35,18 @@ def test_small_operations(load):
             raise AssertionError(name) from error
 
 
+@pytest.mark.slow
+def test_large_operations(load):
+    pytest.importorskip("ml_dtypes")
+    rows = load("large_operations").workloads(4096)
+    assert len(rows) > 300 and not any(name.startswith("-") for name in rows)  # they are given as arguments
+    for name, make in rows.items():
+        try:
+            make(torch)()
+        except Exception as error:
+            raise AssertionError(name) from error
+
+
 def test_table(load):
     for _, make in load("table").WORKLOADS.values():
         assert callable(make(torch))
@@ -74,8 +86,9 @@ def test_a_workload_that_fails_is_named(load, capsys):
     assert first == "add" and 0 < seconds < 1 and second == ["fails", "ValueError: no such thing"]
 
 
-def test_survey_beside_torch():
+@pytest.mark.parametrize("script, options", [("small_operations.py", []), ("large_operations.py", ["--size", "500"])])
+def test_survey_beside_torch(script, options):
     pytest.importorskip("torch")
-    command = [sys.executable, BENCHMARKS / "small_operations.py", "--rounds", "1", "--only", "add", "sum"]
+    command = [sys.executable, BENCHMARKS / script, "--rounds", "1", *options, "--only", "add", "sum"]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "\nadd " in found and "\nsum " in found and "\n2 rows: " in found
