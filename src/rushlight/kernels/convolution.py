@@ -10,6 +10,7 @@ from . import convolution_tiles, depthwise, winograd
 from .convolution_axes import combined_phases, dense_steps, forward_axes, lines, out_lengths
 from .convolution_layouts import common_scalar, given, is_deep, plain
 from .convolution_pairs import in_pairs, pays
+from .convolution_products import Whole, WholeInputGradient, is_whole
 from .correlation import Correlation, Operands
 from .host import host
 from .plans import Plans
@@ -36,6 +37,8 @@ def _plan(operands, dtype, biased, vector_bytes):
 
 def plan_forward(input_shape, weight_shape, out, dtype, biased, stride, padding, dilation, groups, vector_bytes=None):
     """The Correlation of a convolution, or its like."""
+    if dtype.kind == "f" and is_whole(input_shape[2:], weight_shape[2:], padding, groups):
+        return Whole()
     axes = lines(forward_axes(input_shape[2:], out, weight_shape[2:], stride, padding, dilation))
     terms = math.prod(weight_shape[1:])
     out_channels = weight_shape[0] // groups
@@ -100,6 +103,8 @@ def plan_input_gradient(
 ):
     """The correlations, one for each combination of residues; and whether they leave no element out."""
     lengths, taps = input_size[2:], math.prod(weight_shape[2:])
+    if dtype.kind == "f" and is_whole(lengths, weight_shape[2:], padding, groups):
+        return [WholeInputGradient()], True
     out_channels, channels = weight_shape[0] // groups, weight_shape[1]
     element_steps = [math.prod(lengths[i + 1 :]) for i in range(len(lengths))]
     whole_steps = [0] * (3 - len(lengths)) + element_steps

@@ -18,6 +18,7 @@ from . import convolution_tiles, depthwise_gradient, winograd_gradient
 from .builder import Builder
 from .convolution_axes import forward_axes
 from .convolution_layouts import common_scalar, given, is_deep, plain
+from .convolution_products import PointwiseWeightGradient, WholeWeightGradient, is_whole, pays_as_product
 from .correlation import THREADED_PRODUCTS
 from .correlation_tiles import tiled
 from .host import host, vector_registers
@@ -397,6 +398,10 @@ def plan_weight_gradient(input_shape, weight_shape, out, dtype, stride, padding,
     def plain():
         return WeightGradient(input_shape, weight_shape, out, dtype, stride, padding, dilation, groups, vector_bytes)
 
+    if is_whole(input_shape[2:], weight_shape[2:], padding, groups):
+        return WholeWeightGradient()
+    if pays_as_product(input_shape[0], weight_shape, padding, groups):
+        return PointwiseWeightGradient(stride, out)
     axes = forward_axes(input_shape[2:], out, weight_shape[2:], stride, padding, dilation)
     lanes = (vector_bytes or host().vector_bytes) // dtype.itemsize
     if depthwise_gradient.applies(axes, input_shape[1], weight_shape[0], groups, lanes):

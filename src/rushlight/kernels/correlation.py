@@ -16,9 +16,10 @@ import numpy as np
 
 from .builder import Builder
 from .correlation_tiles import AREA_ELEMENTS, ENOUGH_CHUNKS, fastest, has_lone_window, source_elements
+from .correlation_weights import pack_weights, packing_of, row_lanes, turning_for
 from .host import host, vector_registers
 from .kernel import compiled, pool
-from .matmul_packing import PAIRS, turning
+from .matmul_packing import PAIRS
 from .program import Program
 from .scratch import scratch
 from .window_staging import (
@@ -49,7 +50,8 @@ class Form(NamedTuple):
         dense: whether all windows are outputs (else those at rows' ends are not).
         spread: the class of the steps between outputs that do not lie side by side, None if they do.
         biased: whether a number is added to each output row.
-        in_order: whether the weights of an output row lie in the order of the terms.
+        packing: of the weights: "turned" (those of an output row lie in runs in the order of the terms: each is transposed),
+            "copied" (those of a term lie side by side) or "picked" (one by one).
         lone: whether a tile's windows are some vectors and one more, whose rows make up a vector (49 = 3 x 16 + 1).
     """
 
@@ -66,7 +68,7 @@ class Form(NamedTuple):
     dense: bool
     spread: int | None
     biased: bool
-    in_order: bool
+    packing: str
     lone: bool
 
 
@@ -80,11 +82,6 @@ def block_shape(out_channels, registers):
 
 _TABLES = [("terms", "i64*"), ("valid", "bool*"), ("starts", "i64*")]
 _STAGED_STEP = 8  # between the numbers of the tiles that threads have staged: each lies on a cache line of its own
-
-
-def _row_lanes(rows):
-    """Lanes of a vector for so many rows."""
-    return max(4, 1 << (rows - 1).bit_length())
 
 
 def micro_kernel(form, rows, vectors, lone=False):
@@ -105,7 +102,7 @@ def micro_kernel(form, rows, vectors, lone=False):
     builder = Builder(f"correlate_{rows}x{vectors}{'_lone' * lone}", parameters)
     source, depth, weight, bias, out, out_step, first, columns, total, *tables = builder.parameters
     masks = [*[None] * (vectors - 1), builder.first_lanes(columns - (first + (vectors - 1)) * lanes, lanes)]
-    row_lanes = _row_lanes(rows)
+    together = row_lanes(rows)
     reads = [masks[0]] if vectors == 1 else [None] * vectors  # zeroing lanes would cost a multiplication's place
     zero = builder.constant(0, f"{scalar}x{lanes}")
     if form.biased:
@@ -113,9 +110,9 @@ def micro_kernel(form, rows, vectors, lone=False):
     else:
         starts = [zero] * (rows * vectors)
     if lone:
-        start = builder.constant(0, f"{scalar}x{row_lanes}")
+        start = builder.constant(0, f"{scalar}x{together}")
         if form.biased:
-            start = builder.load(bias, 0, row_lanes, builder.first_lanes(builder.constant(rows), row_lanes))
+            start = builder.load(bias, 0, together, builder.first_lanes(builder.constant(rows), together))
         starts.append(start)
     multiply = builder.dot if element == PAIRS else builder.fma
     source = builder.offset(source, first * lanes)
@@ -131,8 +128,8 @@ def micro_kernel(form, rows, vectors, lone=False):
             for j in range(vectors):
                 sums[r * vectors + j] = multiply(left, right[j], sums[r * vectors + j])
         if lone:
-            window = builder.splat(builder.load(at, vectors * lanes), row_lanes)
-            sums[-1] = multiply(window, builder.load(weights, 0, row_lanes), sums[-1])
+            window = builder.splat(builder.load(at, vectors * lanes), together)
+            sums[-1] = multiply(window, builder.load(weights, 0, together), sums[-1])
         term.carry = [builder.offset(weights, rows), *sums]
     sums = term.results[1:]
     for j in range(vectors):
@@ -189,6 +186,7 @@ NUMBERS = (
     "source_elements",
     "reach",  # of one channel's taps
     "terms",
+    "run",  # terms whose weights are packed together
     "out_channels",  # of one group
     "blocks",  # of output channels
     "high_blocks",  # those with the full number of rows
@@ -233,11 +231,10 @@ def correlation_program(form):
     source, weight, bias, out, own, packed, weight_terms, *more = builder.parameters
     slab_table, numbers, inside_columns, staged, *tables = more
     n = Numbers(builder, numbers, NUMBERS)
-    turn = None
-    if form.in_order:
-        turn = turning(element, element, _row_lanes(form.rows), False)
+    turn = turning_for(form)
+    if turn is not None:
         functions.append(turn)
-    _pack_weights(builder, n, form, turn, weight, packed, weight_terms)
+    pack_weights(builder, n, form, turn, weight, packed, weight_terms)
     with builder.parallel(n["chunks"]) as chunk:
         part, row, depth, image = _tile_of(n, chunk)
         group = image % n["groups"]
@@ -327,26 +324,6 @@ def _as_it_lies(builder, n, form, source, image, depth, row, columns):
     return begin, builder.select(end <= n["source_elements"], vectors, columns // form.lanes)
 
 
-def _pack_weights(builder, n, form, turn, weight, packed, weight_terms):
-    """The weights of each block: for each term those of the block's rows, side by side; ``turn`` transposes them, where
-    those of a row are in order."""
-    with builder.parallel(n["groups"] * n["blocks"]) as chunk:
-        group, block = chunk // n["blocks"], chunk % n["blocks"]
-        # the blocks after the high ones have a row less
-        channel = block * form.rows - builder.maximum(block - n["high_blocks"], 0)
-        rows = builder.select(block < n["high_blocks"], builder.constant(form.rows), form.rows - 1)
-        begin = builder.offset(weight, group * n["group_step"] + channel * n["row_step"])
-        target = builder.offset(packed, (group * n["out_channels"] + channel) * n["terms"])
-        if turn is not None:
-            builder.call(turn, begin, target, n["row_step"], rows, n["terms"], rows)
-            return
-        with builder.loop(0, n["terms"]) as term:
-            place = builder.offset(begin, builder.load(weight_terms, term.index))
-            to = builder.offset(target, term.index * rows)
-            with builder.loop(0, rows) as row:
-                builder.store(builder.load(place, row.index * n["row_step"]), to, row.index)
-
-
 def _blocks(builder, n, form, micros, rows, shift, blocks, vectors, tile_values):
     """A range of blocks of output channels, all of ``rows`` rows, on a range of vectors; ``shift`` blocks have one more."""
     begin, readable, weights, biases, target, together, columns, total, tables = tile_values
@@ -433,13 +410,14 @@ class Correlation:
         staged = 0 if staging.direct else o.channels * staging.channel_size + staging.share + 4 * lanes
         staged, outputs = -(-staged // 16) * 16, -(-staging.tile_rows * width.out // 16) * 16
         self.area = staged + (rows * outputs if apart else 0)
+        packing, run = packing_of(o)
         volume, taps = depth.length * height.length * width.length, staging.tap_offsets()
         values = {
             **dict(zip(STAGE_NUMBERS, stage_numbers(staging))),
             "depth_stride": depth.stride, "depth_out": depth.out, "height_out": height.out, "width_out": width.out,
             "tile_rows": staging.tile_rows, "tiles": tiles, "parts": parts, "groups": o.groups, "channels": o.channels,
             "channel_volume": volume, "source_elements": o.samples * o.groups * o.channels * volume,
-            "reach": taps.max(), "terms": len(o.weight_terms),
+            "reach": taps.max(), "terms": len(o.weight_terms), "run": run,
             "out_channels": o.out_channels, "blocks": blocks,
             "high_blocks": o.out_channels - blocks * (rows - 1), "row_step": o.row_step, "group_step": o.group_step,
             "area": self.area, "out_start": o.out_start, "out_channel_step": o.out_steps[0],
@@ -454,14 +432,13 @@ class Correlation:
         self.terms = (np.arange(o.channels)[:, None] * staging.channel_size + taps).reshape(-1)
         self.weight_terms = o.weight_terms
         # The last block is read as a whole vector.
-        self.packed_weights = o.groups * o.out_channels * len(o.weight_terms) + _row_lanes(rows)
+        self.packed_weights = o.groups * o.out_channels * len(o.weight_terms) + row_lanes(rows)
         self.valid, self.starts = staging.squeezing(lanes)
         self.kept = parts > 1 and not staging.direct
         self.inside_columns = staging.inside_columns(lanes) if staging.flat else None
         stage_class = None if staging.direct else staging.step_class
         spread = step_class(o.out_steps[3]) if apart else None
         dense = staging.pitch == width.out
-        in_order = np.array_equal(o.weight_terms, np.arange(len(o.weight_terms)))
         lone = has_lone_window(staging, lanes)
         types = (scalar, PAIRS, "bf16") if dtype.kind == "i" else (scalar,) * 3
         form = Form(
@@ -476,7 +453,7 @@ class Correlation:
             dense,
             spread,
             biased,
-            in_order,
+            packing,
             lone,
         )
         self.kernel = compiled(("correlation", *form), lambda: correlation_program(form))
