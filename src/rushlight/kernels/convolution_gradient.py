@@ -3,8 +3,8 @@
 Each term (a channel's tap) of each output channel is a sum over samples and pixels. With many output channels the
 output's gradient is turned so that channels lie side by side: vectors of channels, multiplied by single pixels of the
 source. With few, vectors are of pixels, and their lanes are added at the end. Samples are divided into blocks whose sums
-are added in order: how many threads there are changes nothing. `winograd_gradient` and `depthwise_gradient` take what
-they are faster at.
+are added in order: how many threads there are changes nothing. `winograd_gradient`, `depthwise_gradient` and
+`convolution_products` take what they are faster at.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import convolution_tiles, depthwise_gradient, winograd_gradient
 from .builder import Builder
 from .convolution_axes import forward_axes
 from .convolution_layouts import common_scalar, given, is_deep, plain
-from .convolution_products import PointwiseWeightGradient, WholeWeightGradient, is_whole, pays_as_product
+from .convolution_products import WeightGradientOfWindows, WholeWeightGradient, is_whole, pays_as_product
 from .correlation import THREADED_PRODUCTS
 from .correlation_tiles import tiled
 from .host import host, vector_registers
@@ -400,14 +400,14 @@ def plan_weight_gradient(input_shape, weight_shape, out, dtype, stride, padding,
 
     if is_whole(input_shape[2:], weight_shape[2:], padding, groups):
         return WholeWeightGradient()
-    if pays_as_product(input_shape[0], weight_shape, padding, groups):
-        return PointwiseWeightGradient(stride, out)
     axes = forward_axes(input_shape[2:], out, weight_shape[2:], stride, padding, dilation)
     lanes = (vector_bytes or host().vector_bytes) // dtype.itemsize
     if depthwise_gradient.applies(axes, input_shape[1], weight_shape[0], groups, lanes):
         return depthwise_gradient.DepthwiseGradient(axes, input_shape[0], groups, dtype, vector_bytes)
     if winograd_gradient.applies(input_shape, weight_shape, out, dtype, stride, dilation, groups):
         return winograd_gradient.WinogradGradient(input_shape, weight_shape, out, padding, plain, vector_bytes)
+    if pays_as_product(input_shape[0], weight_shape, out, padding, groups):
+        return WeightGradientOfWindows(weight_shape[2:], out, stride, padding, dilation)
     return plain()
 
 

@@ -1,4 +1,4 @@
-"""Convolutions that are one product of matrices: of a kernel as large as the input, and the weight's gradient of a 1 x 1 one."""
+"""Convolutions that are one product of matrices: of a kernel as large as the input, and weights' gradients."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from ..base.arrays import strided_view
+from ..ops.conv import padded
 from .convolution_layouts import copied
 from .matmul import product
 from .scratch import scratch
@@ -14,6 +16,10 @@ from .scratch import scratch
 # 3.1 otherwise; 128 x 512 (102) of 28 x 28 2.5 against 2.9; 512 x 2048 of 7 x 7 2.1 against 4.6. One sample, nothing copied:
 # 64 x 256 of 56 x 56 0.33 against 1.4.
 _WORTH_COPYING = 96
+# Sums over few pixels for large weights, which pass through the caches once less as a product's result. 512 x 512 channels, 3 x 3:
+# 49 pixels 0.58 ms against 1.3, 196 2.3 against 3.3; 256 x 512 49 pixels 0.31 against 0.51; 128 x 128 0.20 against 0.18;
+# 512 x 64 0.52 against 0.42; 256 x 512 1,568 pixels 21 against 19.
+_FEW_PIXELS, _MANY_OUTPUTS, _LARGE_WEIGHT = 512, 128, 1 << 18
 
 
 def is_whole(lengths, kernel, padding, groups):
@@ -47,36 +53,47 @@ def rows(array):
     return array.reshape(len(array), -1)
 
 
-def pays_as_product(samples, weight_shape, padding, groups):
-    """Whether the weight's gradient of a convolution is best computed as one product: it has one tap, and so many channels
-    that laying the pixels of several samples side by side does not count."""
-    if groups != 1 or math.prod(weight_shape[2:]) > 1 or any(padding):
+def pays_as_product(samples, weight_shape, out, padding, groups):
+    """Whether the weight's gradient of a convolution is best computed as one product: see the numbers above."""
+    if groups != 1:
         return False
     outputs, channels = weight_shape[:2]
-    return samples == 1 or outputs * channels >= _WORTH_COPYING * (outputs + channels)
+    if math.prod(weight_shape[2:]) == 1 and not any(padding):
+        return samples == 1 or outputs * channels >= _WORTH_COPYING * (outputs + channels)
+    few = samples * math.prod(out) <= _FEW_PIXELS
+    return few and outputs >= _MANY_OUTPUTS and math.prod(weight_shape) >= _LARGE_WEIGHT
 
 
-class PointwiseWeightGradient:
-    """The weight's gradient of a convolution with one tap: a sum over pixels, those of all samples side by side."""
+class WeightGradientOfWindows:
+    """The weight's gradient of a convolution as one product: of the output's gradient and the elements that each tap meets,
+    both with the pixels of all samples side by side. Call it with the output's gradient, the input and the result."""
 
-    def __init__(self, stride, out):
-        self.stride, self.out = stride, out
+    def __init__(self, kernel, out, stride, padding, dilation):
+        self.kernel, self.out, self.stride, self.padding, self.dilation = kernel, out, stride, padding, dilation
 
     def __call__(self, grad, input, found):
-        product(self._pixels("of outputs", grad), self._pixels("of inputs", self._met(input)).T, out=rows(found))
+        outputs, channels = found.shape[:2]
+        flowing = side_by_side("pixels of outputs", grad, outputs, len(self.out))
+        windows = side_by_side(
+            "windows", self._windows(padded(input, self.padding)), channels * math.prod(self.kernel), len(self.out)
+        )
+        product(flowing, windows.T, out=rows(found))
 
-    def _met(self, input):
-        """The elements that some window sees."""
-        if all(step == 1 for step in self.stride):
-            return input
-        return input[(..., *(slice(0, (n - 1) * step + 1, step) for n, step in zip(self.out, self.stride)))]
+    def _windows(self, source):
+        """(samples, channels, *kernel, *out): for each tap the elements that it meets."""
+        steps = source.strides[2:]
+        by_tap = (size * step for size, step in zip(steps, self.dilation))
+        by_window = (size * step for size, step in zip(steps, self.stride))
+        shape = (*source.shape[:2], *self.kernel, *self.out)
+        return strided_view(source, shape, (*source.strides[:2], *by_tap, *by_window))
 
-    def _pixels(self, use, images):
-        """A row for each channel: its pixels in all samples."""
-        channels = images.shape[1]
-        if len(images) == 1 and images.flags.c_contiguous:
-            return images.reshape(channels, -1)
-        found = scratch(f"pixels {use}", images.size, images.dtype)[: images.size]
-        turned = np.moveaxis(images, 1, 0)
-        copied(turned, found.reshape(turned.shape))
-        return found.reshape(channels, -1)
+
+def side_by_side(use, images, count, pixel_axes):
+    """A matrix of ``count`` rows: what (samples, channels, ...) holds, channel by channel, the samples behind one another;
+    copied where it does not lie like that."""
+    if len(images) == 1 and images.flags.c_contiguous:
+        return images.reshape(count, -1)
+    found = scratch(use, images.size, images.dtype)[: images.size]
+    turned = np.moveaxis(images, 0, images.ndim - pixel_axes - 1)
+    copied(turned, found.reshape(turned.shape))
+    return found.reshape(count, -1)
