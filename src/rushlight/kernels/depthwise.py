@@ -20,16 +20,19 @@ from .scratch import scratch
 from .window_staging import Numbers
 
 _LARGEST_IMAGE = 1024  # pixels; rows of larger ones fill vectors
-ENOUGH_CHUNKS = 8
-_PIXELS = 4  # whose sums grow side by side
+ENOUGH_CHUNKS = 32
+_MOST_PIXELS = 8  # whose sums grow side by side
+_WAIT = 4  # cycles from the beginning of a multiplication to the next one of the same sum
 
 
 class Form(NamedTuple):
-    """What a program is specialised in: elements, lanes, and whether a number is added to each channel."""
+    """What a program is specialised in: elements, lanes, whether a number is added to each channel, and how many pixels'
+    sums grow side by side."""
 
     scalar: str
     lanes: int
     biased: bool
+    pixels: int
 
 
 PADDED_NUMBERS = (
@@ -83,7 +86,7 @@ def depthwise_program(form):
             image = n["height"] * n["width"]
             builder.call(gather, builder.offset(source, number * image), turned, image, lanes, image, channels)
             pad(builder, n, lanes, turned, padded)
-            _sum_windows(builder, n, lanes, padded, weights, offsets, sums, start)
+            _sum_windows(builder, n, form, padded, weights, offsets, sums, start)
             image_out = n["height_out"] * n["width_out"]
             target = builder.offset(out, number * image_out)
             with builder.loop(0, image_out, lanes) as pixel:
@@ -110,8 +113,9 @@ def pad(builder, n, lanes, turned, padded):
             builder.store(builder.load(source, place.index, lanes), target, place.index)
 
 
-def _sum_windows(builder, n, lanes, padded, weights, offsets, sums, start):
+def _sum_windows(builder, n, form, padded, weights, offsets, sums, start):
     """All outputs of an image, some neighbouring ones at a time."""
+    lanes = form.lanes
     step, width = n["column_stride"] * lanes, n["width_out"]
     with builder.loop(0, n["height_out"]) as row:
         begin = builder.offset(padded, n["first"] + row.index * n["row_stride"] * n["columns"] * lanes)
@@ -128,9 +132,19 @@ def _sum_windows(builder, n, lanes, padded, weights, offsets, sums, start):
                 for i, value in enumerate(tap.results):
                     builder.store(value, target, (column.index + i) * lanes)
 
-        whole = width // _PIXELS * _PIXELS
-        pixels(0, whole, _PIXELS)
+        whole = width // form.pixels * form.pixels
+        pixels(0, whole, form.pixels)
         pixels(whole, width, 1)
+
+
+def _pixels_together(width):
+    """How many pixels of such a row are summed up side by side: two operands are loaded in a cycle, one for each sum and a
+    weight for all; those that are left over come one by one."""
+
+    def cycles(count):
+        return width // count * max(_WAIT, (count + 1) / 2) + width % count * _WAIT
+
+    return min(range(_MOST_PIXELS, 0, -1), key=cycles)
 
 
 def fits(axes, groups, lanes):
@@ -185,7 +199,7 @@ class Depthwise:
         }  # fmt: skip
         self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
         self.dtype = dtype
-        form = Form("f32" if dtype.itemsize == 4 else "f64", lanes, biased)
+        form = Form("f32" if dtype.itemsize == 4 else "f64", lanes, biased, _pixels_together(padded["width_out"]))
         self.kernel = compiled(("depthwise", *form), lambda: depthwise_program(form))
 
     def __call__(self, source, weight, bias, out):
