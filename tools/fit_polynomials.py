@@ -1,6 +1,7 @@
 """Fits the polynomials of ``rushlight.kernels.vector_math`` and prints the module that holds them.
 
 python tools/fit_polynomials.py > src/rushlight/kernels/vector_math/coefficients.py
+python tools/fit_polynomials.py bessel > src/rushlight/kernels/vector_math/bessel_coefficients.py
 
 Each polynomial is a least-squares fit in 100 digits, with weights that turn its error into the relative error of the
 final result, repeated with more emphasis where the error is great (Lawson's iteration), which makes it nearly the best
@@ -10,6 +11,7 @@ time, so that rounding costs next to nothing. Needs mpmath.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -300,6 +302,53 @@ def gamma_family():
         )  # fmt: skip
 
 
+def bessel_functions():
+    """Those of float32; float64's are in `rushlight.ops.bessel_polynomials`."""
+    tiny = mpf("1e-20")
+    for order, degree in ((0, 9), (1, 8)):
+
+        def scaled(a, order=order):
+            return mp.besseli(order, 2 * mp.sqrt(a)) / mp.sqrt(a) ** order
+
+        yield Subject(
+            f"I{order}_NEAR", f"(I{order}(x) / (x / 2)**{order} - 1) / a in a = x * x / 4, |x| <= 8",
+            lambda a, scaled=scaled: (scaled(max(a, tiny)) - 1) / max(a, tiny), mpf(0), 16 * EDGE,
+            lambda a, scaled=scaled: a / scaled(a), {"f32": degree},
+        )  # fmt: skip
+    for name, function, sign, least, degree, in_double in (
+        ("I", mp.besseli, -1, 8, 5, False),
+        ("K", mp.besselk, 1, 2, 9, True),
+    ):
+        for order in (0, 1):
+
+            def far(t, function=function, order=order, sign=sign, least=least):
+                x = 2 * least / max(t + 1, mpf("1e-6"))
+                return mp.exp(sign * x) * mp.sqrt(x) * function(order, x)
+
+            yield Subject(
+                f"{name}{order}_FAR",
+                f"exp({'-' * (sign < 0)}x) * sqrt(x) * {name}{order}(x) in t = {2 * least} / x - 1, x >= {least}",
+                far, mpf(-1), EDGE, lambda t, far=far: 1 / far(t), {"f32": degree}, in_double,
+            )  # fmt: skip
+    for order in (0, 1):
+
+        def without_zeros(t, order=order):
+            x = mp.sqrt(32 * max(t + 1, tiny))
+            first, second = (mp.besseljzero(order, k) for k in (1, 2))
+            return mp.besselj(order, x) / x**order / ((x * x - first**2) * (x * x - second**2))
+
+        yield Subject(
+            f"J{order}_NEAR", f"J{order}(x) over x**{order} and the squares' distances from its zeros' in t = x * x / 32 - 1",
+            without_zeros, mpf(-1), mpf(1), lambda t, f=without_zeros: 1 / f(t), {"f32": 9}, True,
+        )  # fmt: skip
+
+
+def print_zeros():
+    for order in (0, 1):
+        zeros = tuple(float(mp.besseljzero(order, k)) for k in (1, 2))
+        print(f"\n# the positive zeros of J{order} up to 8\nJ{order}_ZEROS = {zeros!r}")
+
+
 def parts(value, scalar, count):
     """``value`` as a sum of so many positive numbers of the scalar type, the greatest first."""
     found = []
@@ -347,9 +396,10 @@ def print_polynomial(subject):
 def main():
     print('"""Polynomials and constants, lowest coefficient first; made by tools/fit_polynomials.py."""')
     print("\n# fmt: off")
-    for subject in subjects():
+    bessel = sys.argv[1:] == ["bessel"]
+    for subject in bessel_functions() if bessel else subjects():
         print_polynomial(subject)
-    print_constants()
+    print_zeros() if bessel else print_constants()
 
 
 if __name__ == "__main__":

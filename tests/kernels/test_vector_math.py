@@ -8,12 +8,12 @@ import pytest
 
 from rushlight.kernels.builder import Builder
 from rushlight.kernels.host import host
-from rushlight.kernels.instructions import TRANSCENDENTAL
+from rushlight.kernels.instructions import BESSEL, TRANSCENDENTAL
 from rushlight.kernels.kernel import compiled
 from rushlight.kernels.program import Program
 from rushlight.kernels.value_types import NUMPY
 from rushlight.kernels.vector_math import EXPANSIONS
-from rushlight.ops import special_gamma, special_math
+from rushlight.ops import special_bessel, special_gamma, special_math
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 
@@ -29,10 +29,15 @@ ERRORS = {
     "pow": (0.6, 1.5), "sigmoid": (2.4, 2.4), "erf": (1.7, 1.5), "erfc": (0.51, 4.5), "rsqrt": (1.5, 1.5),
     "fmod": (0, 0), "nextafter": (0, 0), "erfcx": (0.6, 8), "erfinv": (0.6, 3), "ndtri": (0.6, 4),
     "lgamma": (0.6, 4), "digamma": (1.2, 10), "trigamma": (0.6, 8),
+    "i0": (3.3, 6), "i0e": (3.3, 6), "i1": (3.3, 8), "i1e": (3.3, 6), "spherical_bessel_j0": (0.51, 2.5),
+    **dict.fromkeys(("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"), (0.6, 8)),
+    **dict.fromkeys(("modified_bessel_k0", "modified_bessel_k1"), (0.6, 8)),
+    **dict.fromkeys(("scaled_modified_bessel_k0", "scaled_modified_bessel_k1"), (0.6, 8)),
 }  # fmt: skip
 SPECIAL = {
     **{name: getattr(special_math, name) for name in ("erf", "erfc", "erfcx", "erfinv", "ndtri")},
     **{name: getattr(special_gamma, name) for name in ("lgamma", "digamma", "trigamma")},
+    **{name: getattr(special_bessel, name) for name in BESSEL},
 }
 
 NUMPY_NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "pow": "power"}
@@ -159,6 +164,10 @@ def places(name):
         )
     if name == "erfcx":
         return np.concatenate([random.uniform(-9, 30, 60), tiny, -tiny, 1 / tiny])
+    if name in BESSEL:
+        signs = 1 if "_k" in name or "_y" in name else random.choice([-1, 1], 240)
+        ends = 8 + random.uniform(-1, 1, 60)
+        return np.concatenate([random.uniform(0, 9, 60), random.uniform(0, 80, 60), tiny, ends]) * signs
     near = [1 + tiny, 1 - tiny, 2 + tiny, 2 - tiny] if name == "lgamma" else []
     return np.concatenate([random.uniform(2, 30, 60), tiny, 1 / tiny, *near])
 
@@ -170,6 +179,8 @@ def digits(mp, name, x):
         return mp.loggamma(x)
     if name in ("digamma", "trigamma"):
         return mp.psi(int(name == "trigamma"), x)
+    if name in BESSEL:
+        return bessel_digits(mp, name, x)
     if name == "erfcx":
         return mp.exp(x * x) * mp.erfc(x) if x < 1e5 else (1 - 1 / (2 * x * x)) / (x * mp.sqrt(mp.pi))
     share = 1 - abs(x) if name == "erfinv" else 2 * min(x, 1 - x)  # erfc of what is sought
@@ -183,8 +194,21 @@ def digits(mp, name, x):
     return mp.sign(x) * found if name == "erfinv" else mp.sign(x - 0.5) * mp.sqrt(2) * found
 
 
+def bessel_digits(mp, name, x):
+    if name == "spherical_bessel_j0":
+        return mp.sin(x) / x
+    if name.startswith("i"):
+        return mp.besseli(int(name[1]), x) * (mp.exp(-abs(x)) if name.endswith("e") else 1)
+    function = {"j": mp.besselj, "y": mp.bessely, "k": mp.besselk}[name[-2]]
+    return function(int(name[-1]), x) * (mp.exp(x) if name.startswith("scaled") else 1)
+
+
+# The waves are as near as numbers of this size are: beside their zeros float64 has nothing better.
+WAVES = dict.fromkeys(("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "spherical_bessel_j0"), 0.5)
+
+
 @pytest.mark.parametrize("scalar", SCALARS)
-@pytest.mark.parametrize("name", ["erfcx", "erfinv", "ndtri", "lgamma", "digamma", "trigamma"])
+@pytest.mark.parametrize("name", ["erfcx", "erfinv", "ndtri", "lgamma", "digamma", "trigamma", *BESSEL])
 def test_error_in_many_digits(name, scalar):
     mpmath = pytest.importorskip("mpmath")
     x = places(name).astype(NUMPY[scalar])
@@ -193,7 +217,9 @@ def test_error_in_many_digits(name, scalar):
             if np.isfinite(found):
                 true = digits(mpmath.mp, name, argument)
                 with np.errstate(all="ignore"):
-                    unit = np.spacing(np.abs(found))
+                    unit = np.spacing(
+                        max(abs(found), found.dtype.type(WAVES.get(name, 0.0) if scalar == "f64" else 0.0))
+                    )
                 assert abs(float((true - float(found)) / float(unit))) <= ERRORS[name][SCALARS.index(scalar)], argument
 
 
@@ -227,6 +253,15 @@ EDGES = {  # pairs of argument and result that hold in both types
     "lgamma": [(1.0, 0.0), (2.0, 0.0), (0.0, INF), (-0.0, INF), (-3.0, INF), (-1e30, INF), (INF, INF), (-INF, INF)],
     "digamma": [(0.0, -INF), (-0.0, INF), (-3.0, NAN), (-1e30, NAN), (INF, INF), (-INF, NAN)],
     "trigamma": [(0.0, INF), (-0.0, INF), (-3.0, INF), (INF, 0.0), (-INF, NAN)],
+    "i0": [(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, INF), (1e4, INF), (-1e30, INF)],
+    "i1": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (1e4, INF), (-1e30, -INF)],
+    "i0e": [(0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 0.0)],
+    "i1e": [(0.0, 0.0), (-0.0, -0.0), (INF, 0.0), (-INF, -0.0)],
+    "bessel_j0": [(0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 0.0)],
+    "bessel_j1": [(0.0, 0.0), (-0.0, -0.0), (INF, 0.0), (-INF, -0.0)],
+    **{f"bessel_y{i}": [(0.0, -INF), (-0.0, -INF), (-1.0, NAN), (INF, 0.0), (-INF, NAN)] for i in (0, 1)},
+    **{k: [(0.0, INF), (-0.0, INF), (-1.0, NAN), (INF, 0.0), (-INF, NAN)] for k in BESSEL if "_k" in k},
+    "spherical_bessel_j0": [(0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 0.0)],
     "rsqrt": [(0.0, INF), (-0.0, -INF), (INF, 0.0), (-1.0, NAN), (4.0, 0.5)],
 }
 

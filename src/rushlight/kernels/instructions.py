@@ -52,7 +52,7 @@ import math
 
 import numpy as np
 
-from ..ops import special_gamma, special_math
+from ..ops import special_bessel, special_gamma, special_math
 from .value_types import BOOL, NUMPY
 
 OPCODES = {}
@@ -334,12 +334,15 @@ def _transcendental():
         ("digamma", 1, special_gamma.digamma),
         ("trigamma", 1, special_gamma.trigamma),
         ("rsqrt", 1, lambda x: 1 / np.sqrt(x)),
+        *((name, 1, getattr(special_bessel, name)) for name in BESSEL),
     ):
         _define(name, operands, _floats, meaning)
         TRANSCENDENTAL.append(name)
 
 
 TRANSCENDENTAL = []
+BESSEL = ("i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "spherical_bessel_j0")
+BESSEL += ("modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1")
 
 
 def _sigmoid(x):

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from ..ops.table import is_half
-from .instructions import TRANSCENDENTAL
+from .instructions import BESSEL, TRANSCENDENTAL
 from .value_types import NUMPY
 from .vector_math.remainders import floored_quotient
 
@@ -22,7 +22,7 @@ _ON_BOOLS = {"add": "or", "mul": "and", "max": "or", "min": "and", "and": "and",
 _BITS = frozenset(("and", "or", "xor", "not"))
 _FLOATING = frozenset((*TRANSCENDENTAL, "div", "sqrt", "floor", "ceil", "trunc", "round", "copysign"))
 HEAVY = 16  # a transcendental function costs about as much as so many plain instructions
-HEAVIER = dict.fromkeys(("lgamma", "digamma", "trigamma", "erfinv", "ndtri", "erfcx"), 80)  # but these
+HEAVIER = dict.fromkeys(("lgamma", "digamma", "trigamma", "erfinv", "ndtri", "erfcx", *BESSEL), 80)  # but these
 
 
 class Untraceable(Exception):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import special_gamma, special_math
+from . import special_bessel, special_gamma, special_math
 from .blockwise import bounded, select
 
 # NumPy takes a 0-dim array faster than a Python number.
@@ -25,7 +25,7 @@ def where_any(condition, value, otherwise):
 
 
 class _NumpyMath:
-    """NumPy's functions under the names that formulas use; special functions come from `special_math` and `special_gamma`."""
+    """NumPy's functions under the names that formulas use; special ones come from `special_math`, `special_gamma`, `special_bessel`."""
 
     exp, exp2, expm1 = staticmethod(np.exp), staticmethod(np.exp2), staticmethod(np.expm1)
     log, log2, log10, log1p = (
@@ -47,6 +47,15 @@ class _NumpyMath:
     erfcx, erfinv = staticmethod(special_math.erfcx), staticmethod(special_math.erfinv)
     ndtri, lgamma = staticmethod(special_math.ndtri), staticmethod(special_gamma.lgamma)
     digamma, trigamma = staticmethod(special_gamma.digamma), staticmethod(special_gamma.trigamma)
+    i0, i0e = staticmethod(special_bessel.i0), staticmethod(special_bessel.i0e)
+    i1, i1e = staticmethod(special_bessel.i1), staticmethod(special_bessel.i1e)
+    bessel_j0, bessel_j1 = staticmethod(special_bessel.bessel_j0), staticmethod(special_bessel.bessel_j1)
+    bessel_y0, bessel_y1 = staticmethod(special_bessel.bessel_y0), staticmethod(special_bessel.bessel_y1)
+    modified_bessel_k0 = staticmethod(special_bessel.modified_bessel_k0)
+    modified_bessel_k1 = staticmethod(special_bessel.modified_bessel_k1)
+    scaled_modified_bessel_k0 = staticmethod(special_bessel.scaled_modified_bessel_k0)
+    scaled_modified_bessel_k1 = staticmethod(special_bessel.scaled_modified_bessel_k1)
+    spherical_bessel_j0 = staticmethod(special_bessel.spherical_bessel_j0)
     sigmoid, clamp, where_any = staticmethod(sigmoid), staticmethod(bounded), staticmethod(where_any)
 
 

@@ -7,6 +7,8 @@ numbers or vectors, and returns the result's value. One subject a file; ``coeffi
 
 from __future__ import annotations
 
+from . import bessel
+from ..instructions import BESSEL
 from .error_function import erf, erfc
 from .exponential import exp, exp2, expm1, sigmoid
 from .gamma import digamma, lgamma, trigamma
@@ -20,9 +22,13 @@ from .remainders import fmod
 from .trigonometry import cos, sin, tan
 
 
-EXPANSIONS = {
-    function.__name__: function
-    for function in (exp, exp2, expm1, sigmoid, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, atan2)
-    + (sinh, cosh, tanh, asinh, acosh, atanh)
-    + (erf, erfc, erfcx, erfinv, ndtri, lgamma, digamma, trigamma, rsqrt, fmod, nextafter)
-} | {"pow": power}
+EXPANSIONS = (
+    {
+        function.__name__: function
+        for function in (exp, exp2, expm1, sigmoid, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, atan2)
+        + (sinh, cosh, tanh, asinh, acosh, atanh)
+        + (erf, erfc, erfcx, erfinv, ndtri, lgamma, digamma, trigamma, rsqrt, fmod, nextafter)
+    }
+    | {name: getattr(bessel, name) for name in BESSEL}
+    | {"pow": power}
+)

@@ -163,6 +163,11 @@ class logaddexp2:
 
     numpy = np.logaddexp2
 
+    def element(m, self, other):
+        larger, smaller = m.maximum(self, other), m.minimum(self, other)
+        distance = m.where(self == other, 0.0, smaller - larger)  # see `logaddexp`
+        return larger + m.log1p(m.exp2(distance)) * (1 / math.log(2))
+
     def d_self(grad, self, other):
         return grad / (1 + functions.exp2(other - self))
 

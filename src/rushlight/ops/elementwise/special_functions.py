@@ -9,43 +9,32 @@ from .checks import COMPLEX
 REFUSED = (*COMPLEX, "float16", "bfloat16")
 
 
-def _unary(name, function, words):
-    """The record of a function of one tensor."""
+def _unary(name, words, **body):
+    """The record of a function of one tensor, by a formula's function of that name or by what ``body`` says."""
+    body = body or {"element": lambda m, self: getattr(m, name)(self)}
     schema = f"special_{name}(Tensor self) -> Tensor"
-    body = {"__doc__": words, "numpy": function, "kernel": f"{name}_cpu", "untracked": True}
+    body |= {"__doc__": words, "kernel": f"{name}_cpu", "untracked": True}
     return op(schema, kind=UNARY, dtype=FLOAT, refuse=REFUSED, names=(f"special:{name}",))(
         type(f"special_{name}", (), body)
     )
 
 
-bessel_j0 = _unary("bessel_j0", special_bessel.bessel_j0, "The Bessel function of the first kind, order 0.")
-bessel_j1 = _unary("bessel_j1", special_bessel.bessel_j1, "The Bessel function of the first kind, order 1.")
-bessel_y0 = _unary("bessel_y0", special_bessel.bessel_y0, "The Bessel function of the second kind, order 0.")
-bessel_y1 = _unary("bessel_y1", special_bessel.bessel_y1, "The Bessel function of the second kind, order 1.")
-modified_bessel_i0 = _unary(
-    "modified_bessel_i0", special_bessel.i0, "The modified Bessel function of the first kind, order 0."
-)
-modified_bessel_i1 = _unary(
-    "modified_bessel_i1", special_bessel.i1, "The modified Bessel function of the first kind, order 1."
-)
-modified_bessel_k0 = _unary(
-    "modified_bessel_k0", special_bessel.modified_bessel_k0, "The modified Bessel function of the second kind, order 0."
-)
-modified_bessel_k1 = _unary(
-    "modified_bessel_k1", special_bessel.modified_bessel_k1, "The modified Bessel function of the second kind, order 1."
-)
-scaled_modified_bessel_k0 = _unary(
-    "scaled_modified_bessel_k0", special_bessel.scaled_modified_bessel_k0, "``exp(x)`` times `modified_bessel_k0`."
-)
-scaled_modified_bessel_k1 = _unary(
-    "scaled_modified_bessel_k1", special_bessel.scaled_modified_bessel_k1, "``exp(x)`` times `modified_bessel_k1`."
-)
-spherical_bessel_j0 = _unary(
-    "spherical_bessel_j0",
-    special_bessel.spherical_bessel_j0,
-    "The spherical Bessel function of order 0, ``sin(x) / x``.",
-)
-airy_ai = _unary("airy_ai", special_bessel.airy_ai, "The Airy function Ai.")
+def _modified(name, words):
+    return _unary(f"modified_bessel_{name}", words, element=lambda m, self: getattr(m, name)(self))
+
+
+bessel_j0 = _unary("bessel_j0", "The Bessel function of the first kind, order 0.")
+bessel_j1 = _unary("bessel_j1", "The Bessel function of the first kind, order 1.")
+bessel_y0 = _unary("bessel_y0", "The Bessel function of the second kind, order 0.")
+bessel_y1 = _unary("bessel_y1", "The Bessel function of the second kind, order 1.")
+modified_bessel_i0 = _modified("i0", "The modified Bessel function of the first kind, order 0.")
+modified_bessel_i1 = _modified("i1", "The modified Bessel function of the first kind, order 1.")
+modified_bessel_k0 = _unary("modified_bessel_k0", "The modified Bessel function of the second kind, order 0.")
+modified_bessel_k1 = _unary("modified_bessel_k1", "The modified Bessel function of the second kind, order 1.")
+scaled_modified_bessel_k0 = _unary("scaled_modified_bessel_k0", "``exp(x)`` times `modified_bessel_k0`.")
+scaled_modified_bessel_k1 = _unary("scaled_modified_bessel_k1", "``exp(x)`` times `modified_bessel_k1`.")
+spherical_bessel_j0 = _unary("spherical_bessel_j0", "The spherical Bessel function of order 0, ``sin(x) / x``.")
+airy_ai = _unary("airy_ai", "The Airy function Ai.", numpy=special_bessel.airy_ai)
 
 
 # ---------------------------------------------------------------- orthogonal polynomials
