@@ -178,6 +178,7 @@ def odd_functions():
         ("ATAN", mp.atan, mpf(1), {"f32": 8, "f64": 19}),
         ("TANH", mp.tanh, mpf("0.81"), {"f32": 5, "f64": 13}),
         ("SINH", mp.sinh, mpf(1), {"f32": 3, "f64": 6}),
+        ("ATANH", mp.atanh, mpf("0.25"), {"f32": 5}),
     ):  # fmt: skip
         value, weight = odd(function)
         yield Subject(
@@ -232,6 +233,10 @@ def scaled_error_function():
     yield Subject(
         "ERFCX", "(1 + 2 * x) * exp(x * x) * erfc(x) in t = (x - 4) / (x + 4), 0.5 <= x <= 27.3",
         scaled_erfc, mpf("-3.5") / mpf("4.5"), mpf("23.3") / mpf("31.3"), lambda t: 1 / scaled_erfc(t), {"f64": 21},
+    )  # fmt: skip
+    yield Subject(
+        "ERFCX_SHORT", "the same, 0.5 <= x <= 10.1, where float32's erfc is not 0",
+        scaled_erfc, mpf("-3.5") / mpf("4.5"), mpf("6.1") / mpf("14.1"), lambda t: 1 / scaled_erfc(t), {"f32": 9}, True,
     )  # fmt: skip
     yield Subject(
         "ERFCX_RIGHT", "the same, x >= 0", scaled_erfc, mpf(-1), mpf(1), lambda t: 1 / scaled_erfc(t),

@@ -105,3 +105,24 @@ def test_gradients_of_means_over_many_elements_do_not_vanish(name, dtype):
     ours, theirs = both(calculate, dtype)
     assert np.abs(ours[0]).max() > 0
     np.testing.assert_allclose(ours[0], theirs[0], rtol=0.05, atol=2.0**-24)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["neg", "abs"])
+def test_signs_of_every_number(name, dtype):
+    bits = np.arange(1 << 16, dtype=np.uint16).view(np.int16)
+
+    def calls(x):
+        yield getattr(x, name)()
+        yield getattr(x.reshape(256, 256).t(), name)().contiguous()
+        yield getattr(x.clone(), name + "_")()
+        yield getattr(x[:20], name)()
+
+    found = calls(rushlight.from_numpy(bits).view(getattr(rushlight, dtype)))
+    wanted = calls(torch.from_numpy(bits).view(getattr(torch, dtype)))
+    for ours, theirs in zip(found, wanted, strict=True):
+        number = ~theirs.isnan().numpy()
+        assert ours.isnan().numpy()[~number].all()
+        np.testing.assert_array_equal(
+            ours.view(rushlight.int16).numpy()[number], theirs.view(torch.int16).numpy()[number]
+        )

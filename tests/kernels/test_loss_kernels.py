@@ -19,6 +19,7 @@ CASES = [
     ("huber_loss_pair", False, (0.8,)),
     ("binary_cross_entropy_pair", True, ()),
     ("binary_cross_entropy_with_logits_pair", True, ()),
+    ("soft_margin_loss_pair", False, ()),
 ]
 
 

@@ -90,3 +90,34 @@ def test_zero_divisors_of_integers(name, size):
     for call in (lambda: CALLS[name](rl, x, x), lambda: CALLS[name](rl, x, 0)):
         with pytest.raises(RuntimeError, match="ZeroDivisionError"):
             call()
+
+
+OF_INTEGERS = ["gcd", "lcm", "bitwise_left_shift", "bitwise_right_shift"]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8"])
+@pytest.mark.parametrize("name", OF_INTEGERS)
+def test_divisors_and_shifts(name, dtype):
+    random, limits = np.random.default_rng(7), np.iinfo(dtype)
+    for most in (limits.max, 100, 8, 1 << 22, 1 << 24):
+        least = max(limits.min + 1, -most)
+        a, b = random.integers(least, min(most, limits.max), (2, 20_000), endpoint=True).astype(dtype)
+        if "shift" in name:
+            b = random.integers(max(limits.min, -3), 70, 20_000).astype(dtype)
+        for call in (
+            lambda m, x, y: getattr(m, name)(x, y),
+            lambda m, x, y: getattr(m, name)(x.reshape(100, 200).t(), y[:100]),
+            lambda m, x, y: getattr(x.clone(), name + "_")(y),
+            lambda m, x, y: getattr(m, name)(x[:500], y[:500]),
+        ):
+            found = call(rl, rl.from_numpy(a), rl.from_numpy(b)).numpy()
+            wanted = call(torch, torch.from_numpy(a), torch.from_numpy(b)).numpy()
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_shifts_by_numbers():
+    a = np.random.default_rng(8).integers(-(1 << 62), 1 << 62, 20_000)
+    for count in (0, 2, 63, 64, 70):
+        for call in (lambda x, n: x << n, lambda x, n: x >> n):
+            found, wanted = call(rl.from_numpy(a), count).numpy(), call(torch.from_numpy(a), count).numpy()
+            np.testing.assert_array_equal(found, wanted)

@@ -196,6 +196,8 @@ def _entry(op, arrays, options, dtype, result):
     rule = op.dtype_rule
     if dtype is None:
         dtype = present[-1].dtype
+    if op.numpy in _OF_SIGN_BIT and is_half(dtype) and result in (None, dtype) and arrays[0].dtype == dtype:
+        return _entry_of_bits(op, arrays[0])
     formula = formula_of(op, dtype)
     if formula is None:
         return None
@@ -206,6 +208,17 @@ def _entry(op, arrays, options, dtype, result):
         result = BOOL if rule in (COMPARE, LOGICAL) else dtype
     keep = [rule == LOGICAL or (rule == MASKED and i == 0) for i in range(len(arrays))]
     return made(op.name, formula, arrays, options, dtype, result, keep)
+
+
+_OF_SIGN_BIT = {np.negative: lambda m, bits: bits ^ 0x8000, np.abs: lambda m, bits: bits & 0x7FFF}
+
+
+def _entry_of_bits(op, array):
+    """The Entry of what only moves the sign of half precision: its bits need no float32, and NaN keeps its own."""
+    entry = made(op.name, _OF_SIGN_BIT[op.numpy], [array.view(_WORDS[2])], (), _WORDS[2], _WORDS[2], [False])
+    if entry is not None:
+        entry.dtype = array.dtype
+    return entry
 
 
 def made(name, formula, arrays, options, dtype, result, keep):

@@ -118,6 +118,13 @@ def dot(self, tensor):
     return _loss("mul", self, tensor, "sum")
 
 
+@kernel_for("soft_margin_loss_pair")
+def soft_margin_loss(self, target, reduction):
+    if self.itemsize == 2 or self.dtype is not target.dtype:  # half precision overflows in between
+        return NotImplemented
+    return _loss("soft_margin_loss_pair", self, target, reduction)
+
+
 def _gradient(name, grad, *values):
     """The gradient of each element: ``values`` as of `_loss`."""
     place = next(i for i, value in enumerate(values) if value.__class__ is str)

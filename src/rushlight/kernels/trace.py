@@ -15,14 +15,16 @@ import numpy as np
 from ..ops.table import is_half
 from .instructions import BESSEL, TRANSCENDENTAL
 from .value_types import NUMPY
-from .vector_math.remainders import floored_quotient
+from .vector_math.remainders import floored_quotient, greatest_divisor, least_multiple, shifted
 
 _COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 _ON_BOOLS = {"add": "or", "mul": "and", "max": "or", "min": "and", "and": "and", "or": "or", "xor": "xor", "not": "not"}
-_BITS = frozenset(("and", "or", "xor", "not"))
+_BITS = frozenset(("and", "or", "xor", "not", "shl", "shr", "gcd", "lcm"))
 _FLOATING = frozenset((*TRANSCENDENTAL, "div", "sqrt", "floor", "ceil", "trunc", "round", "copysign"))
 HEAVY = 16  # a transcendental function costs about as much as so many plain instructions
-HEAVIER = dict.fromkeys(("lgamma", "digamma", "trigamma", "erfinv", "ndtri", "erfcx", *BESSEL), 80)  # but these
+HEAVIER = dict.fromkeys(
+    ("lgamma", "digamma", "trigamma", "erfinv", "ndtri", "erfcx", *BESSEL, "gcd", "lcm"), 80
+)  # but these
 
 
 class Untraceable(Exception):
@@ -156,6 +158,10 @@ class SymbolicMath:
         """Of integers."""
         return self.apply("floored_quotient", a, b)
 
+    def lcm(self, a, b):
+        """Of integers."""
+        return self.apply("lcm", a, b)
+
     def power(self, x, exponent):
         return self.apply("pow", x, exponent)
 
@@ -227,6 +233,15 @@ class Trail(SymbolicMath):
 
 
 _COSTS = dict.fromkeys(TRANSCENDENTAL, HEAVY) | HEAVIER
+
+
+_OF_INTEGERS = {
+    "floored_quotient": floored_quotient,
+    "gcd": greatest_divisor,
+    "lcm": least_multiple,
+    "shl": lambda builder, a, b: shifted(builder, "shl", a, b),
+    "shr": lambda builder, a, b: shifted(builder, "shr", a, b),
+}
 
 
 class Emission(SymbolicMath):
@@ -304,8 +319,8 @@ class Emission(SymbolicMath):
         if opcode in ("max", "min"):
             return Element(self, self._extreme(opcode, type, *operands))
         values = [self.lifted(o, type) for o in operands]
-        if opcode == "floored_quotient":
-            return Element(self, floored_quotient(self.builder, *values))
+        if opcode in _OF_INTEGERS:
+            return Element(self, _OF_INTEGERS[opcode](self.builder, *values))
         if len(values) == 1:
             return Element(self, self.builder.unary(opcode, *values))
         return Element(self, self.builder.binary(opcode, *values))
@@ -356,6 +371,9 @@ _FORMULAS = {  # by the ufunc that computes an operation on arrays
     np.bitwise_or: lambda m, a, b: a | b,
     np.bitwise_xor: lambda m, a, b: a ^ b,
     np.invert: lambda m, x: ~x,
+    np.left_shift: lambda m, a, b: m.apply("shl", a, b),
+    np.right_shift: lambda m, a, b: m.apply("shr", a, b),
+    np.gcd: lambda m, a, b: m.apply("gcd", a, b),
     np.abs: lambda m, x: m.abs(x),
     np.reciprocal: lambda m, x: 1 / x,
     np.arctan2: lambda m, a, b: m.arctan2(a, b),

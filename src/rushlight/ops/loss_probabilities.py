@@ -205,6 +205,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 class soft_margin_loss_pair:
     """The logistic loss of targets 1 and -1."""
 
+    def element(m, self, target):
+        return m.log1p(m.exp(-(self * target)))
+
     def forward(self, target, reduction):
         broadcast_shapes(self.shape, target.shape)  # raises PyTorch's message
         decay = np.exp(np.negative(np.multiply(self, target)))  # half precision overflows, as it does in PyTorch

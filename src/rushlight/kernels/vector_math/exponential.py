@@ -6,6 +6,8 @@ within the normal numbers where the result overflows or is denormal, and is made
 
 from __future__ import annotations
 
+import math
+
 from .coefficients import EXP2, EXP2_NARROW, EXPM1, EXPM1_NARROW, TWICE_LN2
 from .formats import bits, clamp, coefficients_for, format_of, polynomial, with_sign
 
@@ -44,6 +46,17 @@ def scaled_exp(builder, x, scale=0):
     n = shifted - shifter
     r = builder.fma(n, -0.5 * low, builder.fma(n, -0.5 * high, x))
     p = builder.fma(r * r, polynomial(builder, r, coefficients_for(r, EXPM1_NARROW)), r)
+    s = _scale(builder, shifted)
+    return builder.fma(s, p, s)
+
+
+def short_exp(builder, x):
+    """``e**x`` of float64 values, to the accuracy of float32 and a little more, where it is no denormal float64."""
+    form = format_of(x)
+    shifter = form.magic + form.bias
+    shifted = builder.fma(x, LOG2_E, shifter)
+    r = builder.fma(shifted - shifter, -math.log(2), x)
+    p = builder.fma(r * r, polynomial(builder, r, EXPM1_NARROW["f32"]), r)
     s = _scale(builder, shifted)
     return builder.fma(s, p, s)
 

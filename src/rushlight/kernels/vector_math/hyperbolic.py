@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from .coefficients import SINH, TANH, TANH_TAIL
+from .coefficients import ATANH, SINH, TANH, TANH_TAIL
 from .exponential import LOG2_E, rough_exp2, scaled_exp
 from .formats import coefficients_for, in_double, odd_polynomial, polynomial, with_sign
-from .logarithm import log1p
+from .logarithm import log, log1p
 
 _TANH_LIMIT = {"f32": 9.05, "f64": 20.0}  # beyond, tanh is 1
 _SINH_LIMIT = {"f32": 89.6, "f64": 710.6}  # beyond, sinh and cosh are infinite
@@ -64,8 +64,10 @@ def acosh(builder, x):
     return builder.select(x < 1.0, math.nan, builder.select(huge, found + math.log(2), found))
 
 
-@in_double
 def atanh(builder, x):
-    """``log1p(2 * a / (1 - a)) / 2``."""
+    """``log1p(2 * a / (1 - a)) / 2``; in float32 a polynomial up to 1/2, and ``log((1 + a) / (1 - a)) / 2`` beyond."""
     a = abs(x)
-    return with_sign(builder, log1p(builder, (a + a) / (1.0 - a)) * 0.5, x)
+    if x.type.scalar == "f64":
+        return with_sign(builder, log1p(builder, (a + a) / (1.0 - a)) * 0.5, x)
+    far = log(builder, (a + 1.0) / (1.0 - a)) * 0.5
+    return with_sign(builder, builder.select(a < 0.5, odd_polynomial(builder, a, ATANH["f32"]), far), x)

@@ -1,4 +1,4 @@
-"""fmod: what division rounded towards zero leaves, exactly; and quotients of integers by way of floats."""
+"""fmod: what division rounded towards zero leaves, exactly; quotients and divisors of integers by way of floats; shifts."""
 
 from __future__ import annotations
 
@@ -36,6 +36,74 @@ def floored_quotient(builder, a, b):
     below = rest.differs(0) & ((rest ^ b) < 0)
     beyond = builder.select(b < 0, rest <= b, rest >= b)
     return builder.select(below, found - 1, builder.select(beyond, found + 1, found))
+
+
+def shifted(builder, opcode, a, b):
+    """Integers moved by ``b`` bits (``shl``, ``shr``), which machines do for fewer bits than there are: all go otherwise."""
+    width = 8 * a.type.size
+    inside = (b & -width).equals(0)
+    found = builder.binary(opcode, a, b & (width - 1))
+    gone = a >> (width - 1) if opcode == "shr" and a.type.is_signed else builder.constant(0, a.type)
+    return builder.select(inside, found, gone)
+
+
+_EXACT_BITS = 22  # of integers whose quotients in float32, rounded down, are right
+
+
+def greatest_divisor(builder, a, b):
+    """Of integers, by Euclid's algorithm: float32's division for lanes of small ones, that of integers for others."""
+    scalar = a.type.scalar
+    unsigned = a.type.with_scalar("u" + scalar[1:]).scalar
+    if a.type.is_signed:
+        a, b = (builder.convert(abs(x), unsigned) for x in (a, b))
+    x, y = builder.maximum(a, b), builder.minimum(a, b)
+
+    def by_floats():
+        return [builder.convert(_divided(builder, *(builder.convert(v, "f32") for v in (x, y)), _float_rest), unsigned)]
+
+    def by_integers():
+        return [_divided(builder, x, y, _integer_rest)]
+
+    if a.type.size < 4:
+        (found,) = by_floats()
+    else:
+        is_large = (x >> _EXACT_BITS).differs(0)
+        (found,) = builder.choose(builder.reduce(is_large, "or"), by_integers, by_floats)
+    return builder.convert(found, scalar)
+
+
+def _divided(builder, x, y, rest_of):
+    """What is left of ``x >= y`` when one has divided the other, in turn, until nothing is left of any lane.
+
+    Numbers of n bits take fewer steps than the Fibonacci numbers up to them are.
+    """
+    most = builder.convert(builder.reduce(y, "max"), "f32")
+    form = format_of(most)
+    steps = builder.convert(bits(builder, most) >> form.mantissa, "i64") - (form.bias - 1)
+    with builder.loop(0, ((steps * 93) >> 6) + 2, 1, [x, y]) as loop:
+        x, y = loop.carry
+        done = y.equals(0)
+        rest = rest_of(builder, x, y, done)
+        loop.carry = [builder.select(done, x, y), builder.select(done, y, rest)]
+    return loop.results[0]
+
+
+def _float_rest(builder, x, y, done):
+    return builder.fma(-builder.unary("trunc", x / y), y, x)
+
+
+def _integer_rest(builder, x, y, done):
+    return builder.binary("rem", x, builder.select(done, builder.constant(1, y.type), y))
+
+
+def least_multiple(builder, a, b):
+    """Of integers; 0 where one is. Products too large wrap around: narrow ones without, wide ones with their sign."""
+    divisor = greatest_divisor(builder, a, b)
+    narrow = a.type.is_signed and a.type.size < 4
+    first, second = (abs(a), abs(b)) if narrow else (a, b)
+    quotient = floored_quotient(builder, first, builder.select(divisor.equals(0), builder.constant(1, a.type), divisor))
+    product = quotient * second
+    return abs(product) if a.type.is_signed and not narrow else product
 
 
 def _step(builder, x, y):

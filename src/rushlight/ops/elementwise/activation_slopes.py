@@ -2,9 +2,9 @@
 
 import math
 
-from ...base.dtypes import float32, float64
+from ...base.dtypes import float64
 from ...base.errors import hinted
-from ...base.scalars import check_fits, check_number, number_in
+from ...base.scalars import check_number, number_in
 from ..table import ELEMENTWISE, WIDE, composite, functions, op
 from .checks import NOT_FLOATING
 
@@ -20,12 +20,14 @@ class leaky_relu:
     light = True
 
     def element(m, self, negative_slope=0.01):
-        if 0 <= negative_slope <= 1:
-            return m.maximum(self * negative_slope, self)
-        return m.where(self > 0, self, self * negative_slope)
+        return _sloped(m, self, negative_slope)
 
     def d_self(grad, self, negative_slope):
         return functions.leaky_relu_backward(grad, self, negative_slope)
+
+
+def _sloped(m, x, slope):
+    return m.maximum(x * slope, x) if 0 <= slope <= 1 else m.where(x > 0, x, x * slope)
 
 
 @op("prelu_kernel(Tensor self, Tensor weight) -> Tensor", kind=ELEMENTWISE, names=(), refuse=NOT_FLOATING)
@@ -92,8 +94,32 @@ class rrelu_with_noise:
         return grad * noise
 
 
-def _rrelu_noise(input, lower, upper, training, generator):
-    """The factor of each element: 1, or for those that are not positive a slope."""
+@op(
+    "rrelu_with_mean(Tensor self, Scalar negative_slope=0.22916666666666666) -> Tensor",
+    kind=ELEMENTWISE,
+    inplace=True,
+    names=(),
+    refuse=NOT_FLOATING,
+    node="RreluWithNoiseBackward0",
+)
+class rrelu_with_mean:
+    """`rrelu` in evaluation: the mean of the bounds is the slope of `leaky_relu`."""
+
+    kernel = "leaky_relu_cpu"
+    inplace_node = "RreluWithNoiseBackward1"
+    numbers = {"negative_slope": WIDE}
+
+    light = True
+
+    def element(m, self, negative_slope=0.22916666666666666):
+        return _sloped(m, self, negative_slope)
+
+    def d_self(grad, self, negative_slope):
+        return functions.leaky_relu_backward(grad, self, negative_slope)
+
+
+def _rrelu_bounds(input, lower, upper):
+    """The bounds as numbers, checked."""
     for bound in (lower, upper):
         check_number(bound)
     lower, upper = (number_in(float64.numpy, bound) for bound in (lower, upper))
@@ -106,22 +132,29 @@ def _rrelu_noise(input, lower, upper, training, generator):
         )
     if not input.is_floating_point():
         raise NotImplementedError(f"\"leaky_relu_cpu\" not implemented for '{input.dtype.legacy_name}'")
+    return lower, upper
+
+
+def _rrelu_noise(input, lower, upper, generator):
+    """The factor of each element: 1, or for those that are not positive a random slope."""
     outside = (input <= 0).detach()
-    if training:
-        slopes = functions.empty(int(outside.sum().item()), dtype=float64).uniform_(lower, upper, generator=generator)
-        return functions.ones_like(input.detach()).masked_scatter_(outside, slopes.to(input.dtype))
-    slope = (lower + upper) / 2
-    check_fits(float32.numpy if input.dtype.itemsize == 2 else input.dtype.numpy, slope)
-    return functions.where(outside, functions.scalar_tensor(slope, dtype=input.dtype), 1)
+    slopes = functions.empty(int(outside.sum().item()), dtype=float64).uniform_(lower, upper, generator=generator)
+    return functions.ones_like(input.detach()).masked_scatter_(outside, slopes.to(input.dtype))
 
 
 @composite(names=("torch",))
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     """``x`` for positive elements; the others times a slope, random between the bounds in training, else their mean."""
-    return functions.rrelu_with_noise(input, _rrelu_noise(input, lower, upper, training, generator))
+    lower, upper = _rrelu_bounds(input, lower, upper)
+    if not training:
+        return functions.rrelu_with_mean(input, (lower + upper) / 2)
+    return functions.rrelu_with_noise(input, _rrelu_noise(input, lower, upper, generator))
 
 
 @composite(names=("torch",))
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     """In-place form of `rrelu`."""
-    return functions.rrelu_with_noise_(input, _rrelu_noise(input, lower, upper, training, generator))
+    lower, upper = _rrelu_bounds(input, lower, upper)
+    if not training:
+        return functions.rrelu_with_mean_(input, (lower + upper) / 2)
+    return functions.rrelu_with_noise_(input, _rrelu_noise(input, lower, upper, generator))

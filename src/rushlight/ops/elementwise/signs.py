@@ -126,8 +126,16 @@ class gcd:
     numpy = np.gcd
 
 
+def _multiple(self, other):
+    found = np.lcm(self, other)
+    return np.abs(found) if self.itemsize >= 4 else found  # a product too large may have wrapped to a negative number
+
+
 @op("lcm(Tensor self, Tensor other) -> Tensor", kind=BINARY, inplace=True, refuse=(*BOOL, *NOT_INTEGRAL))
 class lcm:
     """The least common multiple of integers."""
 
-    numpy = np.lcm
+    numpy = _multiple
+
+    def element(m, self, other):
+        return m.lcm(self, other)
