@@ -21,6 +21,7 @@ from ..kernels.routing import elements_of, kernel_of, route_elementwise
 from ..ops import table
 from ..ops.schema import is_number
 from ..ops.table import functions
+from . import fast_halves
 from .base import new_tensor, quiet, quietly, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
@@ -84,24 +85,26 @@ def unary(op):
     tracked = tracked_unary(op)
     never_tracked = not op.differentiable
     elements, large = _route(op, quietly(compute), 1)
+    halves = fast_halves.unary(op, slow, tracked)
 
     def call(input, *rest, **options):
         if input.__class__ in PLAIN_CLASSES and not rest and not options and not INTERPOSERS:
             array = input._array
-            if array.dtype in ready:
-                edge = input._edge
-                if edge is not None and not never_tracked and state.recording:
-                    if tracked is None or state.recording != PLAIN:
-                        return slow(input)
-                    if edge.__class__ is not tuple:
-                        edge = edge.resolve(input)
-                else:
-                    edge = None
-                found = quiet().run(compute, array) if array.size < elements else large(array)
-                result = new_tensor()
-                result._array = found if found.__class__ is ndarray else asarray(found)
-                result._edge = None if edge is None else (tracked(input, result, edge), 0)
-                return result
+            if array.dtype not in ready:
+                return halves(input)
+            edge = input._edge
+            if edge is not None and not never_tracked and state.recording:
+                if tracked is None or state.recording != PLAIN:
+                    return slow(input)
+                if edge.__class__ is not tuple:
+                    edge = edge.resolve(input)
+            else:
+                edge = None
+            found = quiet().run(compute, array) if array.size < elements else large(array)
+            result = new_tensor()
+            result._array = found if found.__class__ is ndarray else asarray(found)
+            result._edge = None if edge is None else (tracked(input, result, edge), 0)
+            return result
         return slow(input, *rest, **options)
 
     return named(call, op)
@@ -199,10 +202,13 @@ def fused(op):
     element = array_function(op)
     count = sum(a.is_tensor for a in schema_of(op).arguments)
     elements, large = _route(op, quietly(element), count)
+    halves = fast_halves.fused(op, slow, count)
 
     def call(*values):
-        if state.recording or INTERPOSERS or values[0]._array.dtype not in NATIVE_FLOATS:
+        if state.recording or INTERPOSERS:
             return slow(*values)
+        if values[0]._array.dtype not in NATIVE_FLOATS:
+            return halves(*values)
         dtype, arrays = values[0]._array.dtype, []
         for value in values:
             if value.__class__ in PLAIN_CLASSES:
@@ -288,7 +294,8 @@ def _operate(op, slow, compute, ready, may_track):
     compute = compute if compute in CALM else _calmly(compute)
     elements, large = _route(op, compute, 2)
     cached = NUMBER_ARRAYS.get
-    mixed = _mixed(op, slow, compute, ready, elements)
+    halves = fast_halves.binary(op, slow, (pair, number))
+    mixed = _mixed(op, halves, compute, ready, elements)
 
     def operate(input, other):
         if input.__class__ not in PLAIN_CLASSES or INTERPOSERS:
@@ -326,7 +333,7 @@ def _operate(op, slow, compute, ready, may_track):
                 found = quiet().run(with_number, x, other)
             edge, other_edge, record = input._edge, None, number
         else:
-            return slow(input, other)
+            return halves(input, other)
         result = new_tensor()
         result._array, result._edge = found if found.__class__ is ndarray else asarray(found), None
         if (edge is not None or other_edge is not None) and may_track:
