@@ -209,3 +209,14 @@ def test_double_precision(name):
         np.testing.assert_allclose(got, numpy_result, rtol=1e-13, atol=1e-300)
     else:
         np.testing.assert_array_equal(got, numpy_result)
+
+
+def test_exponents_are_no_dtypes():
+    """A number among the options, and a dtype's number, are apart in what programs are found by."""
+    x = np.linspace(0.5, 2, 100).astype(np.float16)
+    first = np.full(100, 3, np.uint8)
+    assert first.dtype.num == 2
+    both = elementwise.run(table.TABLE["pow"], (first, x), (), x.dtype, x.dtype)
+    square = elementwise.run(table.TABLE["pow"], (x, np.array(2.0)), (), x.dtype, x.dtype)
+    np.testing.assert_allclose(both.astype(np.float64), 3.0 ** x.astype(np.float64), rtol=1e-3)
+    np.testing.assert_allclose(square.astype(np.float64), x.astype(np.float64) ** 2, rtol=1e-3)

@@ -132,7 +132,7 @@ def run(op, arrays, options=(), dtype=None, result=None, out=None):
     """
     if op.with_number is not None and arrays[1].ndim == 0:  # a power: the exponent decides what is computed
         options, arrays = (arrays[1].item(),), arrays[:1]
-    key = [op, dtype, result, *options]
+    key = [op, dtype, result, options]
     if 0.0 in options:  # zeros of both signs are equal
         key.append(repr(options))
     arguments, shape, is_flat = [], None, True

@@ -140,8 +140,9 @@ MODULE_OF = {name: module for module, operations in OPERATIONS.items() for name 
 # (relu) from 2,048 (4,096: 1.3 us against 4.6). Formulas of many steps, activations of networks and their like, win from
 # the start (gelu of 32: 1.2 us against 9.6, softplus 1.2 against 4.6), which is worth loading the room for.
 _UFUNC, _MATH, _LIGHT, _FORMULA = 16384, 4096, 2048, 16
-# Elements of half precision, of any operation: NumPy takes 4 ns for each (10,000 multiplied: 41 us against 5).
-HALVES = 512
+# Elements of half precision, of any operation: NumPy takes 4 ns for each (10,000 multiplied: 41 us against 5), and converts
+# back and forth (32 added: 6 us against 1.8).
+HALVES = 32
 # 100 elements of these: 1 to 2 us against 30 to 140.
 _EARLY = dict.fromkeys(("erfinv", "special_ndtri", "special_erfcx", "special_log_ndtr", "lgamma", "digamma"), 64)
 # i0 of 100: 1 us against 35, bessel_y1 2 against 70.
