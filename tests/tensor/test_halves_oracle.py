@@ -121,3 +121,37 @@ def test_operands_written_since_are_noticed(dtype):
         kept.add_(1)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             product.backward()
+
+
+@pytest.mark.parametrize("name", ["gcd", "logaddexp", "maximum", "logical_and", "fmin", "hypot"])
+def test_numbers_where_tensors_belong_are_refused(name):
+    """On the short paths as on the long ones."""
+    for kind in ("int64", "float32", "bfloat16"):
+        lines = []
+        for m in (rl, torch):
+            with pytest.raises(TypeError) as error:
+                getattr(m, name)(m.ones(100, dtype=getattr(m, kind)), 2)
+            lines.append(str(error.value).split("\n")[0])
+        assert lines[0] == lines[1]
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_logic(name):
+    numbers = draw.integers(-1, 2, (2, 300, 70))
+    for kinds in (
+        ("bool", "bool"),
+        ("float32", "float32"),
+        ("int64", "bool"),
+        ("float32", "int64"),
+        ("uint8", "uint8"),
+    ):
+        for size in (2, 300):
+            results = []
+            for m in (rl, torch):
+                a, b = (
+                    m.from_numpy(n[:size].copy()).to(getattr(m, kind)) for n, kind in zip(numbers, kinds, strict=True)
+                )
+                results.append([getattr(m, name)(a, b), getattr(m, name)(a, b[0]), getattr(a.clone(), name + "_")(b)])
+            for ours, theirs in zip(*results, strict=True):
+                assert str(ours.dtype).split(".")[-1] == str(theirs.dtype).split(".")[-1]
+                np.testing.assert_array_equal(ours.numpy(), theirs.numpy())

@@ -38,13 +38,14 @@ BOOL, COMPLEXES = dtypes.BOOL_ARRAY, dtypes.COMPLEXES
 BITS = INTEGERS | {BOOL}
 NOTHING = ()
 MISSING = object()  # the second operand of a call that names it otherwise: pow(x, exponent=2)
-RULES = (table.PROMOTE, table.FLOAT, table.COMPARE, table.INTEGRAL)
+RULES = (table.PROMOTE, table.FLOAT, table.COMPARE, table.INTEGRAL, table.LOGICAL)
 # The dtypes in which operations of two operands are computed as they are, by dtype rule.
 READY = {
     table.PROMOTE: NATIVE_FLOATS | INTEGERS | COMPLEXES,
     table.FLOAT: NATIVE_FLOATS,
     table.COMPARE: NATIVE_FLOATS | BITS | COMPLEXES,
     table.INTEGRAL: BITS,
+    table.LOGICAL: NATIVE_FLOATS | BITS,
 }
 
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
@@ -80,7 +81,7 @@ def unary(op):
     ready = ready_dtypes(op, BITS if rule == table.INTEGRAL else NATIVE_FLOATS)
     if compute is None and op.element is not None:
         compute = array_function(op)
-    if compute is None or rule not in RULES:
+    if compute is None or rule not in RULES or rule == table.LOGICAL:
         return slow
     tracked = tracked_unary(op)
     never_tracked = not op.differentiable
@@ -286,9 +287,12 @@ def _mixed(op, slow, compute, ready, elements):
 
 def _operate(op, slow, compute, ready, may_track):
     """The short path of two operands: compute at once, then make a node if one of them is tracked."""
-    with_number, limited = op.with_number, schema_of(op).arguments[1].name in op.numbers
+    second, with_number = schema_of(op).arguments[1], op.with_number
+    limited = second.name in op.numbers
     # The classes of numbers that are second operands; a formula of its own for numbers is one for floats.
     numbers = {d: WITH_NUMBERS[d] for d in ready & (WITH_NUMBERS.keys() if with_number is None else NATIVE_FLOATS)}
+    if second.type != "Operand":
+        numbers = {}
     check = op.check if op.ufunc is None else None
     pair, number = binary_recorders(op)
     compute = compute if compute in CALM else _calmly(compute)

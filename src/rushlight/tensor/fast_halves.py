@@ -68,6 +68,7 @@ def binary(op, slow, recorders):
         return slow
     taken, large = _taken(op, 2)
     pair, number = recorders if op.differentiable and default_rule(op) != table.COMPARE else (None, None)
+    takes_numbers = op.with_number is None and schema_of(op).arguments[1].type == "Operand"
     # Where a number is not rounded to half precision, the computation is float32's.
     number_dtype = np.dtype(np.float32) if op.wide_numbers else None
     options = tuple(a.default for a in schema_of(op).arguments[2:])
@@ -86,7 +87,7 @@ def binary(op, slow, recorders):
                     size = broadcast_size(x, y)
                 except ValueError:
                     return slow(input, other)
-        elif op.with_number is None and (kind is float or kind is int) and -MOST < other < MOST:
+        elif takes_numbers and (kind is float or kind is int) and -MOST < other < MOST:
             y = number_array(number_dtype or dtype, other)
         else:
             return slow(input, other)
