@@ -1,188 +1,165 @@
-"""Functions of complex numbers by kernels, in double precision: quotients, exponentials, logarithms, roots, sines.
-
-A formula gets the parts of its operands and returns those of its result, and where it holds: for zeros, numbers that are
-not finite and those that overflow on the way, where C's rules have a table of their own, NumPy computes.
-"""
+"""Formulas of complex numbers (`complex_formulas`) as kernels over contiguous arrays."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from ..base.arrays import address_of
+from ..ops.numpy_math import numpy_math
 from .builder import Builder
-from .host import lanes
+from .complex_formulas import FORMULAS
+from .elementwise_programs import STREAM_BYTES
+from .host import host
 from .kernel import compiled
 from .program import Program
 from .trace import Emission
 from .value_types import vector
 
-_CHUNK = 1 << 11  # complex numbers
-_ALONE = 1 << 11
-_LARGE = 80.0  # what is exponentiated: squares of results are far from overflow
-_TURNS = 1e4  # angles whose sines are as good as those of small ones
-_POLE = 1e-6
+SCALARS = {np.dtype(np.complex64): "f32", np.dtype(np.complex128): "f64"}
+PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
+_LIGHT_CHUNK, _CHUNK = 1 << 13, 1 << 11  # complex numbers
+_LIGHT_ALONE, _ALONE = 1 << 14, 1 << 11
 
 
-def _quotient(m, a, b, c, d):
-    size = c * c + d * d
-    return (a * c + b * d) / size, (b * c - a * d) / size, (size > 0) & (size < math.inf) & _finite(m, a, b)
+def program(name, kinds, scalar, width, stream=False):
+    """``(x0, ..., out, count, chunk, head)``: a function of ``count`` complex numbers whose parts are ``scalar``.
 
+    ``kinds`` has a letter for each operand: c for complex numbers, r for real ones, n for one complex number. A formula that
+    does not hold everywhere has ``marks`` and ``outside`` behind ``out``: they get for each number, and for each
+    chunk, whether it does not hold there. ``chunk``, ``head`` and ``stream`` are those of `elementwise_programs.flat`.
+    """
+    formula = FORMULAS[name]
+    memory = {"complex": scalar, "real": scalar, "bool": "bool"}[formula.result]
+    arrays = [*((f"x{i}", f"{scalar}*") for i in range(len(kinds))), ("out", f"{memory}*")]
+    arrays += [] if not formula.checked else [("marks", "bool*"), ("outside", "bool*")]
+    builder = Builder(name, [*arrays, ("count", "i64"), ("chunk", "i64"), ("head", "i64")])
+    *pointers, count, chunk, head = builder.parameters
+    given, (out, *noted) = pointers[: len(kinds)], pointers[len(kinds) :]
+    elements = _Elements(builder, formula, kinds, given, out, scalar, width, stream)
 
-def _finite(m, *parts):
-    found = m.isfinite(parts[0])
-    for part in parts[1:]:
-        found = found & m.isfinite(part)
-    return found
+    def compute(at, left):
+        """Returns in which lanes the formula does not hold."""
+        wrong = elements.compute(at, left)
+        if noted:
+            mask = None if left is None else builder.first_lanes(left, width)
+            builder.store(wrong, noted[0], at, mask)
+            return [wrong if mask is None else wrong & mask]
+        return []
 
-
-def _quotient_slope(m, g, h, a, b, c, d):
-    """The gradient of a quotient for its divisor: ``-grad * conj(self / other / other)``."""
-    real, imaginary, holds = _quotient(m, *_quotient(m, a, b, c, d)[:2], c, d)
-    return -(g * real + h * imaginary), g * imaginary - h * real, holds & _finite(m, g, h)
-
-
-def _reciprocal(m, a, b):
-    size = a * a + b * b
-    return a / size, -b / size, (size > 0) & (size < math.inf)
-
-
-def _sign(m, a, b):
-    size = m.sqrt(a * a + b * b)
-    return a / size, b / size, (size > 0) & (size < math.inf)
-
-
-def _exp(m, a, b):
-    size = m.exp(a)
-    return size * m.cos(b), size * m.sin(b), (m.abs(a) < _LARGE) & (m.abs(b) < _TURNS)
-
-
-def _log(m, a, b):
-    larger, smaller = m.maximum(m.abs(a), m.abs(b)), m.minimum(m.abs(a), m.abs(b))
-    beyond = (larger - 1) * (larger + 1) + smaller * smaller  # of the square of the size, beyond 1: exact near 1
-    near = m.abs(beyond) < 0.5
-    size = m.where(near, m.log1p(m.where(near, beyond, 0)), m.log(larger * larger + smaller * smaller))
-    return size * 0.5, m.arctan2(b, a), (larger > 0) & (larger < math.inf)
-
-
-def _log_by(base):
-    def formula(m, a, b):
-        real, imaginary, holds = _log(m, a, b)
-        return real / math.log(base), imaginary / math.log(base), holds
-
-    return formula
-
-
-def _power(m, a, b, c, d):
-    size, angle, holds = _log(m, a, b)
-    real, imaginary, near = _exp(m, c * size - d * angle, c * angle + d * size)
-    return real, imaginary, holds & near
-
-
-def _sqrt(m, a, b):
-    root = m.sqrt((m.sqrt(a * a + b * b) + m.abs(a)) * 0.5)
-    other = b / (root * 2)
-    return (
-        m.where(a >= 0, root, m.abs(other)),
-        m.where(a >= 0, other, m.copysign(root, b)),
-        (root > 0) & _finite(m, a, b),
-    )
-
-
-def _rsqrt(m, a, b):
-    real, imaginary, holds = _sqrt(m, a, b)
-    size = real * real + imaginary * imaginary
-    return real / size, -imaginary / size, holds
-
-
-def _sin(m, a, b):
-    holds = (m.abs(a) < _TURNS) & (m.abs(b) < _LARGE)
-    return m.sin(a) * m.cosh(b), m.cos(a) * m.sinh(b), holds
-
-
-def _cos(m, a, b):
-    holds = (m.abs(a) < _TURNS) & (m.abs(b) < _LARGE)
-    return m.cos(a) * m.cosh(b), -m.sin(a) * m.sinh(b), holds
-
-
-def _sinh(m, a, b):
-    imaginary, real, holds = _sin(m, b, a)
-    return real, imaginary, holds
-
-
-def _cosh(m, a, b):
-    real, imaginary, holds = _cos(m, b, a)
-    return real, -imaginary, holds
-
-
-def _tanh(m, a, b):
-    whole = m.cosh(a * 2) + m.cos(b * 2)
-    return m.sinh(a * 2) / whole, m.sin(b * 2) / whole, (m.abs(a) < _LARGE) & (m.abs(b) < _TURNS) & (whole > _POLE)
-
-
-def _sigmoid(m, a, b):
-    real, imaginary, holds = _exp(m, -a, -b)
-    real = real + 1
-    size = real * real + imaginary * imaginary
-    return real / size, -imaginary / size, holds & (size > _POLE)
-
-
-FORMULAS = {
-    "div": _quotient,
-    "div_other_backward": _quotient_slope,
-    "pow": _power,
-    "reciprocal": _reciprocal,
-    "sgn": _sign,
-    "exp": _exp,
-    "log": _log,
-    "log2": _log_by(2),
-    "log10": _log_by(10),
-    "sqrt": _sqrt,
-    "rsqrt": _rsqrt,
-    "sin": _sin,
-    "cos": _cos,
-    "sinh": _sinh,
-    "cosh": _cosh,
-    "tanh": _tanh,
-    "sigmoid": _sigmoid,
-}
-
-
-def program(name, operands, width):
-    """``(x0, ..., out, outside, count)``: a function of ``count`` complex64 numbers; ``outside`` gets for each chunk whether
-    the formula does not hold somewhere."""
-    arrays = [*(f"x{i}" for i in range(operands)), "out"]
-    builder = Builder(name, [*((array, "f32*") for array in arrays), ("outside", "bool*"), ("count", "i64")])
-    *given, out, outside, count = builder.parameters
-    even, odd = [2 * lane for lane in range(width)], [2 * lane + 1 for lane in range(width)]
-    mixed = [lane // 2 + lane % 2 * width for lane in range(2 * width)]
-
-    def compute(at, mask, carry):
-        m, parts = Emission(builder, vector("f64", width)), []
-        both = None if mask is None else builder.first_lanes((count - at) * 2, 2 * width)
-        for pointer in given:
-            loaded = builder.load(pointer, at * 2, 2 * width, both)
-            for which in (even, odd):
-                parts.append(m.element(builder.convert(builder.shuffle(loaded, loaded, which), "f64")))
-        *found, holds = FORMULAS[name](m, *parts)
-        real, imaginary = (builder.convert(part.value, "f32") for part in found)
-        builder.store(builder.shuffle(real, imaginary, mixed), out, at * 2, both)
-        wrong = ~holds.value
-        return [carry[0] | (wrong if mask is None else wrong & mask)]
-
-    with builder.parallel((count + (_CHUNK - 1)) // _CHUNK) as chunk:
-        first, none = chunk * _CHUNK, builder.constant(False, f"boolx{width}")
-        (wrong,) = builder.for_lanes(first, builder.minimum(first + _CHUNK, count), width, compute, [none])
-        builder.store(builder.reduce(wrong, "or"), outside, chunk)
+    with builder.parallel((count - head + chunk - 1) // chunk) as number:
+        first = head + number * chunk
+        end = builder.minimum(first + chunk, count)
+        whole = first + (end - first) // width * width
+        none = [builder.constant(False, f"boolx{width}") for _ in noted[:1]]
+        with builder.loop(first, whole, width, none) as loop:
+            loop.carry = [a | b for a, b in zip(loop.carry, compute(loop.index, None))]
+        with builder.loop(0, 2, 1, loop.results) as piece:  # the head, in the first chunk, and what is left behind
+            is_head = piece.index.equals(0)
+            left = builder.select(is_head, builder.select(number.equals(0), head, 0), end - whole)
+            at = builder.select(is_head, 0, whole)
+            before = piece.carry
+            found = builder.choose(left > 0, lambda: compute(at, left), lambda: none)
+            piece.carry = [a | b for a, b in zip(before, found)]
+        for wrong in piece.results:
+            builder.store(builder.reduce(wrong, "or"), noted[1], number)
     return Program(name, [builder.function])
 
 
-def run(name, arrays, out):
-    """Fill ``out`` with a function of contiguous complex64 arrays of its shape; NotImplemented where NumPy has to do it."""
-    if name not in FORMULAS or out.dtype.char != "F" or any(array.dtype.char != "F" for array in arrays):
-        return NotImplemented
-    width = lanes(8)
-    kernel = compiled(("complex function", name, len(arrays), width), lambda: program(name, len(arrays), width))
-    outside = np.empty(-(-out.size // _CHUNK), np.bool_)
-    (kernel.alone if out.size < _ALONE else kernel.threaded)(*arrays, out, outside, out.size)
-    return NotImplemented if outside.any() else out
+class _Elements:
+    """Loads of operands, the formula, the store of its result."""
+
+    def __init__(self, builder, formula, kinds, pointers, out, scalar, width, stream):
+        self.builder, self.formula, self.kinds, self.pointers, self.out = builder, formula, kinds, pointers, out
+        self.width, self.stream = width, stream
+        self.computed = scalar if formula.light else "f64"
+        lanes = range(width)
+        self.even, self.odd = [2 * lane for lane in lanes], [2 * lane + 1 for lane in lanes]
+        self.mixed = [lane // 2 + lane % 2 * width for lane in range(2 * width)]
+        self.numbers = {}  # the parts of operands that are one number
+        for i, kind in enumerate(kinds):
+            if kind == "n":
+                parts = (builder.convert(builder.load(pointers[i], part), self.computed) for part in (0, 1))
+                self.numbers[i] = [builder.splat(part, width) for part in parts]
+
+    def compute(self, at, left):
+        """The results from ``at`` on, ``left`` of them (None: a whole vector); returns in which lanes they are wrong."""
+        builder, width = self.builder, self.width
+        masks = {1: None, 2: None}
+        if left is not None:
+            masks = {count: builder.first_lanes(left * count, width * count) for count in masks}
+        m, parts = Emission(builder, vector(self.computed, width)), []
+        for i, kind in enumerate(self.kinds):
+            parts += self._parts(m, i, kind, at, masks)
+        *found, holds = self.formula.parts(m, *parts)
+        values = [part.value for part in found]
+        if self.formula.result != "bool":
+            values = [builder.convert(m.lifted(part, m.type), self.out.type.element.scalar) for part in found]
+        if len(values) == 2:
+            self._store(builder.shuffle(*values, self.mixed), at * 2, masks[2])
+        else:
+            self._store(values[0], at, masks[1])
+        return None if holds is None else ~holds.value
+
+    def _parts(self, m, i, kind, at, masks):
+        builder = self.builder
+        if kind == "n":
+            return [m.element(part) for part in self.numbers[i]]
+        if kind == "r":
+            return [
+                m.element(builder.convert(builder.load(self.pointers[i], at, self.width, masks[1]), self.computed)),
+                0.0,
+            ]
+        loaded = builder.load(self.pointers[i], at * 2, 2 * self.width, masks[2])
+        sides = (builder.shuffle(loaded, loaded, side) for side in (self.even, self.odd))
+        return [m.element(builder.convert(side, self.computed)) for side in sides]
+
+    def _store(self, value, at, mask):
+        if self.stream and mask is None:
+            self.builder.store(value, self.out, at, stream=True, align=value.type.size)
+        else:
+            self.builder.store(value, self.out, at, mask)
+
+
+def result_dtype(name, kind):
+    """The dtype of a function's result for complex numbers of a dtype."""
+    return {"complex": kind, "real": PARTS[kind], "bool": np.dtype(np.bool_)}[FORMULAS[name].result]
+
+
+def run(name, arrays, out, otherwise):
+    """Fill ``out`` with a function of contiguous arrays of its shape, of one complex dtype or its real one, and of complex
+    numbers as arrays without dimensions. ``otherwise(*arrays)`` computes it for elements where the formula does not hold."""
+    formula = FORMULAS[name]
+    kind = next(a.dtype for a in arrays if a.dtype.kind == "c")
+    kinds = "".join("n" if not a.ndim else "c" if a.dtype.kind == "c" else "r" for a in arrays)
+    scalar, size = SCALARS[kind], out.size
+    width = host().vector_bytes // (PARTS[kind].itemsize if formula.light else 8)
+    chunk, alone = (_LIGHT_CHUNK, _LIGHT_ALONE) if formula.light else (_CHUNK, _ALONE)
+    moved = sum(a.nbytes for a in arrays) + out.nbytes
+    stream = moved > STREAM_BYTES and not any(a is out for a in arrays)
+    kernel = compiled(
+        ("complex function", name, kinds, scalar, width, stream), lambda: program(name, kinds, scalar, width, stream)
+    )
+    stored = width * out.itemsize
+    head = 0 if size < alone else min(-address_of(out) % stored // out.itemsize, size)
+    run = kernel.alone if size < alone else kernel.threaded
+    if not formula.checked:
+        run(*arrays, out, size, chunk, head)
+        return out
+    marks, outside = np.empty(size, np.bool_), np.empty(-(-(size - head) // chunk), np.bool_)
+    kept = [a.copy() if a is out else a for a in arrays]
+    run(*arrays, out, marks, outside, size, chunk, head)
+    if outside.any():
+        places = np.flatnonzero(marks)
+        picked = [a if not a.ndim else a.reshape(-1)[places].astype(kind, copy=False) for a in kept]
+        with np.errstate(all="ignore"):
+            out.reshape(-1)[places] = otherwise(*picked)
+    return out
+
+
+def on_numpy(op, options):
+    """How NumPy computes an operation with these options, as a function of arrays."""
+    if op.with_number is not None and options:
+        return lambda *arrays: op.with_number(*arrays, *options)
+    if op.numpy is not None:
+        return lambda *arrays: op.numpy(*arrays, *options)
+    return lambda *arrays: op.element(numpy_math, *arrays, *options)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.arrays import address_of
-from ..base.processors import shared_cache_bytes
 from ..ops.table import COMPARE, LOGICAL, MASKED, is_half
 from . import complex_numbers, elementwise_plan, elementwise_programs
 from .elementwise_plan import SPACED
+from .elementwise_programs import STREAM_BYTES as _STREAM_BYTES
 from .elementwise_programs import Signature
 from .host import host
 from .kernel import compiled
@@ -22,10 +22,6 @@ _COMPUTED = {"f16": "f32", "bf16": "f32"}  # scalars that are only stored
 _CHUNK_BYTES = 65536  # of the widest operand: chunks are large beside a ticket (50 ns), small beside the whole
 _CHUNK_STEP = 1024  # elements: chunks are multiples
 _LARGE_CHUNKS, _LARGE = 32, 4  # from so many chunks on they are so many times as large: longer stretches are read
-# Where operands and result are far more than the shared cache holds, results go past the caches: a sum of 8,000,000 takes
-# 1250 us against 1490. One of 5,000,000, twice the cache, still finds half of it there: 360 us, and 410 past the caches.
-# Machines that share the cache with strangers name more than they give.
-_STREAM_BYTES = min(2 * shared_cache_bytes(), 64 << 20)
 _ALONE_NANOSECONDS = 8000  # less work than this is done before another thread has come to help
 
 _emittable = set()  # names and keys of Entries whose programs can be made

@@ -13,9 +13,9 @@ def sigmoid(x):
     """``1 / (1 + exp(-x))``, finite at both ends: exp(-x) may become inf."""
     found = np.exp(np.negative(x))
     if found.__class__ is not np.ndarray:
-        return np.reciprocal(found + 1)
+        return np.true_divide(1, found + 1)
     np.add(found, _ones.get(found.dtype, 1), found)
-    return np.reciprocal(found, found)
+    return np.true_divide(1, found) if found.dtype.kind == "c" else np.reciprocal(found, found)
 
 
 def where_any(condition, value, otherwise):

@@ -7,6 +7,8 @@ from ...base.errors import hinted
 from ...base.scalars import check_fits, check_number
 from ..table import BINARY, ELEMENTWISE, FLOAT, FUSED, UNARY, composite, conj, functions, is_half, op, widened
 from .checks import BOOL, COMPLEX, INTEGERS, is_bool, is_tensor
+from .complex_arrays import power as complex_power
+from .complex_arrays import reciprocal as inverse
 
 
 @op("reciprocal_backward(Tensor gradient, Tensor result) -> Tensor", kind=FUSED, names=())
@@ -23,7 +25,11 @@ class reciprocal_backward:
 class reciprocal:
     """One divided by each element."""
 
-    numpy = np.reciprocal
+    numpy = inverse
+    ufunc = np.reciprocal
+
+    def element(m, self):
+        return 1 / self
 
     def d_self(grad, result):
         return functions.reciprocal_backward(grad, result)
@@ -58,7 +64,7 @@ def _reciprocal_root(array):
     if is_half(array.dtype):
         return np.reciprocal(np.sqrt(widened(array))).astype(array.dtype)
     found = np.sqrt(array)
-    return np.reciprocal(found, out=found) if found.ndim else np.reciprocal(found)
+    return np.reciprocal(found, out=found) if found.ndim and found.dtype.kind != "c" else inverse(found)
 
 
 @op("rsqrt_backward(Tensor gradient, Tensor result) -> Tensor", kind=FUSED, names=())
@@ -90,8 +96,8 @@ _SHORT_POWERS = {
     3: lambda x: x * x * x,
     0.5: np.sqrt,
     -0.5: _reciprocal_root,
-    -1: np.reciprocal,
-    -2: lambda x: np.reciprocal(x * x),
+    -1: inverse,
+    -2: lambda x: inverse(x * x),
     1: lambda x: x.copy(),
 }
 
@@ -102,7 +108,8 @@ def power_of_number(base, exponent):
     if short is None:
         check_number(exponent)
         wide = widened(base)
-        found = np.power(wide, wide.dtype.type(exponent))
+        number = wide.dtype.type(exponent)
+        found = np.power(wide, number) if wide.dtype.kind != "c" or exponent == 0 else complex_power(wide, number)
     else:
         found = short(widened(base))
     return found.astype(base.dtype) if found.dtype is not base.dtype and is_half(base.dtype) else found
@@ -117,7 +124,7 @@ def power(base, exponent):
         return _integer_power(base, exponent)
     if is_half(base.dtype):
         return np.power(widened(base), widened(exponent)).astype(base.dtype)
-    return np.power(base, exponent)
+    return complex_power(base, exponent) if kind == "c" else np.power(base, exponent)
 
 
 def _integer_power(base, exponent):

@@ -5,6 +5,7 @@ import numpy as np
 from ...base.errors import hinted
 from ..table import BINARY, FLOAT, FUSED, UNARY, functions, op
 from .checks import BOOL, COMPLEX, INTEGERS, NOT_INTEGRAL, is_tensor, no_derivative, refuse_complex
+from .complex_arrays import sign as complex_sign
 
 
 @op("abs_backward(Tensor gradient, Tensor self) -> Tensor", kind=FUSED, names=())
@@ -32,6 +33,10 @@ def _sign(array):
     return array.copy() if array.dtype.kind == "b" else np.sign(array)
 
 
+def _direction(array):
+    return complex_sign(array) if array.dtype.kind == "c" else _sign(array)
+
+
 def _sign_element(m, self):
     return m.sign(self)
 
@@ -55,7 +60,7 @@ class sign:
 class sgn:
     """`sign` for real elements; a complex one divided by its absolute value."""
 
-    numpy = ufunc = _sign
+    numpy = ufunc = _direction
     element = _sign_element
 
     def d_self(grad, self, result):
