@@ -7,7 +7,9 @@ from functools import partial
 import numpy as np
 
 from ..ops.table import TABLE, widened
+from . import complex_reductions
 from .builder import Builder
+from .complex_functions import PARTS
 from .elementwise import run as run_elementwise
 from .host import host
 from .kernel import compiled
@@ -113,9 +115,21 @@ def _loss(name, *values):
 
 @kernel_for("dot")
 def dot(self, tensor):
-    if self.ndim != 1 or self.shape != tensor.shape or self.dtype is not tensor.dtype or self.itemsize == 2:
+    return _dot("dot", self, tensor)
+
+
+@kernel_for("vdot")
+def vdot(self, other):
+    return _dot("vdot", self, other)
+
+
+def _dot(name, first, second):
+    if first.ndim != 1 or first.shape != second.shape or first.dtype is not second.dtype or first.itemsize == 2:
         return NotImplemented
-    return _loss("mul", self, tensor, "sum")
+    if first.dtype in PARTS:
+        plain = first.size and is_plain(first) and is_plain(second)
+        return complex_reductions.run(name, [first, second]) if plain else NotImplemented
+    return _loss("mul", first, second, "sum")
 
 
 @kernel_for("soft_margin_loss_pair")

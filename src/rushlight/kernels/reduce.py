@@ -11,7 +11,8 @@ from ..base.shapes import reduced_shape
 from ..ops.moving import copied
 from ..ops.reduce import axes_of
 from ..ops.table import TABLE
-from . import elementwise
+from . import complex_reductions, elementwise
+from .complex_functions import PARTS
 from .complex_numbers import parts_of, whole_of
 from .host import host
 from .kernel import compiled
@@ -23,7 +24,6 @@ from .value_types import NUMPY, scalar_of
 
 _THREADED_FROM = 65536  # elements: below, the calling thread is done before another one has begun
 _LONGEST = 2**31  # positions in a part are counted in 32 bits
-_COMPLEX_ROW = 64  # parts of complex numbers that are added up side by side
 _INT64, _BOOL, _UINT8 = np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.uint8)
 _FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 
@@ -131,27 +131,24 @@ def _accumulated(name, array, dim, keepdim, dtype):
         return _first(run(name, array, dim, keepdim, (_INT64,), "i64"))
     if dtype is not None and dtype.numpy is not kind:
         return NotImplemented
-    if kind.kind == "c" and name != "prod" and array.ndim and is_plain(array):
-        return _complex_sum(name, parts_of(array), axes_of(dim, array.ndim), keepdim)
+    if kind in PARTS:
+        return _of_complex(name, array, dim, keepdim)
     return _first(run(name, array, dim, keepdim, (kind,)))
 
 
-def _complex_sum(name, parts, axes, keepdim):
-    """A sum or mean of complex numbers; ``parts`` has one dimension more, of their parts."""
-    shape, count = parts.shape[:-1], parts.size // 2
-    if len(axes) < len(shape):
-        found = run(name, parts, axes, keepdim, (parts.dtype,))
-        return found if found is NotImplemented else whole_of(found[0])
-    rows = parts.size // _COMPLEX_ROW  # columns of whole vectors are added up in less time than two
-    found = run(
-        "sum", parts.reshape(-1)[: rows * _COMPLEX_ROW].reshape(rows, _COMPLEX_ROW), (0,), False, (parts.dtype,)
-    )
-    if found is NotImplemented:
-        return found
-    with np.errstate(all="ignore"):
-        total = found[0].reshape(-1, 2).sum(0) + parts.reshape(-1, 2)[rows * _COMPLEX_ROW // 2 :].sum(0)
-        total = total / parts.dtype.type(count) if name == "mean" else total
-    return whole_of(total.reshape(*(1,) * (len(shape) * keepdim), 2))
+def _of_complex(name, array, dim, keepdim):
+    """A sum, mean or product of complex numbers; sums of rows and columns are those of their parts."""
+    if not array.size or not array.ndim or not is_plain(array):
+        return NotImplemented
+    axes = axes_of(dim, array.ndim)
+    if len(axes) == array.ndim:
+        found = complex_reductions.run("sum" if name == "mean" else name, [array], array.size if name == "mean" else 1)
+        return found.reshape((1,) * (array.ndim * keepdim))
+    if name == "prod":
+        return NotImplemented
+    parts = parts_of(array)
+    found = run(name, parts, axes, keepdim, (parts.dtype,))
+    return found if found is NotImplemented else whole_of(found[0])
 
 
 @kernel_for("sum")

@@ -33,7 +33,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
         **dict.fromkeys(("mse_loss_pair", "mse_loss_gradient"), 2048),
         "huber_loss_gradient": 1,
         "soft_margin_loss_pair": 512,  # 1,024: 4 us against 14
-        "dot": 32768,  # 1,000,000: 44 us against 88
+        **dict.fromkeys(("dot", "vdot"), 32768),  # 1,000,000: 44 us against 88
     },
     "nll_loss": {"nll_loss_parts": 1, "nll_loss_gradient": 1},  # 4 rows of 8: 3.7 us against 6.3
     # A row of 10: 2 us against 10; 32 rows: 2 against 40.
