@@ -55,10 +55,6 @@ def _product_with_conjugate(m, a, b, c, d):
     return a * c + b * d, b * c - a * d, None
 
 
-def _real_product_with_conjugate(m, a, b, c, d):
-    return a * c + b * d, None
-
-
 def _square(m, a, b):
     return _product(m, a, b, a, b)
 
@@ -94,10 +90,6 @@ def _quotient(m, a, b, c, d):
     by_zero = (c == 0) & (d == 0)
     real = m.where(by_zero, a * math.inf, (first + second * ratio) * scale)
     return real, m.where(by_zero, b * math.inf, across * scale), None
-
-
-def _quotient_by_conjugate(m, a, b, c, d):
-    return _quotient(m, a, b, c, -d)
 
 
 def _quotient_slope(m, g, h, a, b, c, d):
@@ -238,7 +230,6 @@ FORMULAS = {
     "rsub": _light(_reversed_difference),
     "mul": _light(_product),
     "mul_conjugate": _light(_product_with_conjugate),
-    "real_mul_conjugate": _light(_real_product_with_conjugate, "real"),
     "square": _light(_square),
     "cube": _light(_cube),
     "conjugate": _light(_conjugate),
@@ -249,7 +240,6 @@ FORMULAS = {
     "abs": _checked(_size, "real"),
     "abs_backward": _checked(_size_slope),
     "div": _light(_quotient),
-    "div_conjugate": _light(_quotient_by_conjugate),
     "div_other_backward": _light(_quotient_slope),
     "pow": _checked(_power),
     "inverse_square": _light(_inverse_square),

@@ -33,6 +33,7 @@ from .checks import (
     kind_of,
     no_derivative,
 )
+from .complex_parts import times_conjugate
 
 
 def scaled(value, factor):
@@ -148,10 +149,10 @@ class mul:
     wide_numbers = True
 
     def d_self(grad, other):
-        return grad * conj(other)
+        return times_conjugate(grad, other)
 
     def d_other(grad, self):
-        return grad * conj(self)
+        return times_conjugate(grad, self)
 
 
 def _kind(operand):

@@ -5,7 +5,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.errors import hinted
 from ..order import PROPERTIES
-from ..table import FLOAT, UNARY, VIEW, composite, functions, op
+from ..table import FLOAT, FUSED, UNARY, VIEW, composite, functions, op
 from .checks import is_tensor
 
 
@@ -160,6 +160,24 @@ def resolve_conj(input):
 def resolve_neg(input):
     """The tensor itself: negatives are always computed at once here."""
     return input
+
+
+@op("mul_conjugate(Tensor gradient, Tensor other) -> Tensor", kind=FUSED, names=())
+class mul_conjugate:
+    """The gradient of a product with a complex number."""
+
+    light = True
+
+    def element(m, gradient, other):
+        return gradient * m.conj(other)
+
+
+def times_conjugate(gradient, value):
+    """``gradient * conj(value)`` in one step; ``value`` is a tensor or a number."""
+    array = getattr(value, "_array", None)
+    if array is None:
+        return gradient * value.conjugate()
+    return functions.mul_conjugate(gradient, value) if array.dtype.kind == "c" else gradient * value
 
 
 @op("angle(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT)
