@@ -67,16 +67,64 @@ def test_elementwise(shape, dtype):
 def test_what_is_declined():
     x = numbers((40, 30), "c8")
     for name, arrays, options in (
-        ("add", (x, x.T.copy().T), (1,)),
         ("add", (x, x), (1j,)),
         ("add", (x, np.array(1j, "c8")), (2,)),
-        ("mul", (x, x.real), ()),
-        ("mul", (x, x[:1]), ()),
         ("asin", (x,), ()),
+        ("where_select", (np.array(True), x, x), ()),
     ):
         assert elementwise.run(TABLE[name], arrays, options) is NotImplemented, name
     memory = np.zeros(50, "c8")
     assert elementwise.run(TABLE["mul"], (memory[1:41], x[0, :1].repeat(40)), (), out=memory[:40]) is NotImplemented
+    assert elementwise.run(TABLE["mul"], (x.T, x.T), (), out=x.T) is NotImplemented
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_layouts(dtype):
+    x, y = numbers((40, 30, 20), dtype), numbers((40, 30, 20), dtype, 1)
+    turned = numbers((20, 30, 40), dtype, 2).transpose(2, 1, 0)
+    for first, second in (
+        (x, y[0]),
+        (y[:, :1], x),
+        (x, y[:, :, :1]),
+        (turned, turned),
+        (x, turned),
+        (x[::2, 3:, ::-1], y[::2, 3:]),
+        (x[0], turned.real),
+        (x[:, :1], y[0, :, 0][:, None]),
+    ):
+        with np.errstate(all="ignore"):
+            expected, difference = first * second, first - second
+        found = elementwise.run(TABLE["mul"], (first, second), (), np.dtype(dtype))
+        np.testing.assert_array_equal(found, expected)
+        assert found.strides == expected.strides
+        found = elementwise.run(TABLE["sub"], (first, second), (1,), np.dtype(dtype))
+        np.testing.assert_array_equal(found, difference)
+    np.testing.assert_array_equal(elementwise.run(TABLE["sgn"], (turned,), ()).strides, turned.strides)
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_choices_by_a_mask(dtype):
+    x, y, mask = numbers((50, 60), dtype), numbers((50, 60), dtype, 1), np.arange(3000).reshape(50, 60) % 3 == 0
+    zero, real = np.zeros((), dtype), np.arange(3000.0).reshape(50, 60)
+    for first, second in ((x, y), (x, zero), (zero, y), (real, x)):
+        found = elementwise.run(TABLE["where_select"], (mask, first, second), (), np.dtype(dtype))
+        np.testing.assert_array_equal(found, np.where(mask, first, second))
+    target = x.copy()
+    assert elementwise.run(TABLE["where_select"], (mask, zero, target), (), np.dtype(dtype), out=target) is target
+    np.testing.assert_array_equal(target, np.where(mask, 0, x))
+    found = elementwise.run(TABLE["where_select"], (mask[:, :1], x, y), (), np.dtype(dtype))
+    np.testing.assert_array_equal(found, np.where(mask[:, :1], x, y))
+
+
+def test_copies():
+    x = numbers((50, 60), "c8")
+    for source in (x, x.astype("c16"), x.real.copy(), np.arange(3000).reshape(50, 60), np.array(2 - 1j), np.array(3)):
+        for kind in ("c8", "c16"):
+            out = np.zeros((50, 60), kind)
+            assert elementwise.copy(source, out=out) is out
+            np.testing.assert_array_equal(out, np.broadcast_to(source, out.shape).astype(kind))
+    assert elementwise.copy(x.astype("c16").T, out=np.empty((60, 50), "c16")) is NotImplemented
+    assert elementwise.copy(x.astype("c16")[:, ::2], out=np.empty((50, 30), "c16")) is NotImplemented
 
 
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
@@ -129,6 +177,8 @@ WIDE = {  # functions that NumPy lacks, of wider numbers
     "mul_conjugate": lambda x, y: x * np.conj(y),
     "cube": lambda x: x**3,
     "conj_physical_complex": np.conj,
+    "copied": np.positive,
+    "where_select": np.where,
     "eq": np.equal,
     "ne": np.not_equal,
     "add": np.add,
@@ -144,7 +194,7 @@ WIDE = {  # functions that NumPy lacks, of wider numbers
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
 }
 TWO = ("add", "sub", "rsub", "mul", "mul_conjugate", "eq", "ne", "div", "pow")
-KINDS = {**dict.fromkeys(TWO, "cc"), "div_other_backward": "ccc", "abs_backward": "rc"}
+KINDS = {**dict.fromkeys(TWO, "cc"), "div_other_backward": "ccc", "abs_backward": "rc", "where_select": "mcc"}
 
 
 def operands(name, count, dtype="c8"):
@@ -153,7 +203,8 @@ def operands(name, count, dtype="c8"):
         arrays[1] /= 9
     if name in ("eq", "ne"):
         arrays[1][::2] = arrays[0][::2]
-    return [a.real.copy() if kind == "r" else a for a, kind in zip(arrays, KINDS.get(name, "c"))]
+    made = {"r": lambda a: a.real.copy(), "m": lambda a: a.real > 0, "c": lambda a: a}
+    return [made[kind](a) for a, kind in zip(arrays, KINDS.get(name, "c"))]
 
 
 def computed(name, arrays, otherwise=None):
@@ -163,7 +214,8 @@ def computed(name, arrays, otherwise=None):
 
 
 def wide(name, arrays):
-    wider = [array.astype(np.longdouble if array.dtype.kind == "f" else np.clongdouble) for array in arrays]
+    kinds = {"f": np.longdouble, "c": np.clongdouble, "b": np.bool_}
+    wider = [array.astype(kinds[array.dtype.kind]) for array in arrays]
     return (WIDE.get(name) or getattr(np, name))(*wider)
 
 
@@ -196,7 +248,7 @@ def test_logarithms_near_one():
 @pytest.mark.parametrize("name", FORMULAS)
 def test_functions_by_the_interpreter(name, scalar):
     dtype = {"f32": "c8", "f64": "c16"}[scalar]
-    arrays = [array / 9 for array in operands(name, 11, dtype)]
+    arrays = [array if array.dtype == bool else array / 9 for array in operands(name, 11, dtype)]
     kinds = KINDS.get(name, "c")
     found = np.empty(11, complex_functions.result_dtype(name, np.dtype(dtype)))
     noted = [np.empty(11, bool), np.empty(1, bool)] if FORMULAS[name].checked else []

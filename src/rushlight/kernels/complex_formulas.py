@@ -67,6 +67,14 @@ def _conjugate(m, a, b):
     return a, -b, None
 
 
+def _same(m, a, b):
+    return a, b, None
+
+
+def _selected(m, condition, a, b, c, d):
+    return m.where(condition, a, c), m.where(condition, b, d), None
+
+
 def _equal(m, a, b, c, d):
     return (a == c) & (b == d), None
 
@@ -234,6 +242,8 @@ FORMULAS = {
     "cube": _light(_cube),
     "conjugate": _light(_conjugate),
     "conj_physical_complex": _light(_conjugate),
+    "copied": _light(_same),
+    "where_select": _light(_selected),
     "eq": _light(_equal, "bool"),
     "ne": _light(_unequal, "bool"),
     "angle": _light(_angle, "real"),

@@ -17,6 +17,7 @@ from .value_types import vector
 
 SCALARS = {np.dtype(np.complex64): "f32", np.dtype(np.complex128): "f64"}
 PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
+_LETTERS = {"c": "c", "f": "r", "b": "m"}
 _LIGHT_CHUNK, _CHUNK = 1 << 13, 1 << 11  # complex numbers
 _LIGHT_ALONE, _ALONE = 1 << 14, 1 << 11
 
@@ -24,13 +25,14 @@ _LIGHT_ALONE, _ALONE = 1 << 14, 1 << 11
 def program(name, kinds, scalar, width, stream=False):
     """``(x0, ..., out, count, chunk, head)``: a function of ``count`` complex numbers whose parts are ``scalar``.
 
-    ``kinds`` has a letter for each operand: c for complex numbers, r for real ones, n for one complex number. A formula that
-    does not hold everywhere has ``marks`` and ``outside`` behind ``out``: they get for each number, and for each
+    ``kinds`` has a letter for each operand: c for complex numbers, r for real ones, n for one complex number, m for a mask. A
+    formula that does not hold everywhere has ``marks`` and ``outside`` behind ``out``: they get for each number, and for each
     chunk, whether it does not hold there. ``chunk``, ``head`` and ``stream`` are those of `elementwise_programs.flat`.
     """
     formula = FORMULAS[name]
     memory = {"complex": scalar, "real": scalar, "bool": "bool"}[formula.result]
-    arrays = [*((f"x{i}", f"{scalar}*") for i in range(len(kinds))), ("out", f"{memory}*")]
+    arrays = [(f"x{i}", "bool*" if kind == "m" else f"{scalar}*") for i, kind in enumerate(kinds)]
+    arrays.append(("out", f"{memory}*"))
     arrays += [] if not formula.checked else [("marks", "bool*"), ("outside", "bool*")]
     builder = Builder(name, [*arrays, ("count", "i64"), ("chunk", "i64"), ("head", "i64")])
     *pointers, count, chunk, head = builder.parameters
@@ -91,8 +93,9 @@ class _Elements:
         for i, kind in enumerate(self.kinds):
             parts += self._parts(m, i, kind, at, masks)
         *found, holds = self.formula.parts(m, *parts)
-        values = [part.value for part in found]
-        if self.formula.result != "bool":
+        if self.formula.result == "bool":
+            values = [found[0].value]
+        else:
             values = [builder.convert(m.lifted(part, m.type), self.out.type.element.scalar) for part in found]
         if len(values) == 2:
             self._store(builder.shuffle(*values, self.mixed), at * 2, masks[2])
@@ -104,6 +107,8 @@ class _Elements:
         builder = self.builder
         if kind == "n":
             return [m.element(part) for part in self.numbers[i]]
+        if kind == "m":
+            return [m.element(builder.load(self.pointers[i], at, self.width, masks[1]))]
         if kind == "r":
             return [
                 m.element(builder.convert(builder.load(self.pointers[i], at, self.width, masks[1]), self.computed)),
@@ -125,12 +130,12 @@ def result_dtype(name, kind):
     return {"complex": kind, "real": PARTS[kind], "bool": np.dtype(np.bool_)}[FORMULAS[name].result]
 
 
-def run(name, arrays, out, otherwise):
-    """Fill ``out`` with a function of contiguous arrays of its shape, of one complex dtype or its real one, and of complex
+def run(name, arrays, out, otherwise=None):
+    """Fill ``out`` with a function of contiguous arrays of its shape, of one complex dtype or its real one, masks, and complex
     numbers as arrays without dimensions. ``otherwise(*arrays)`` computes it for elements where the formula does not hold."""
     formula = FORMULAS[name]
-    kind = next(a.dtype for a in arrays if a.dtype.kind == "c")
-    kinds = "".join("n" if not a.ndim else "c" if a.dtype.kind == "c" else "r" for a in arrays)
+    kind = out.dtype if out.dtype.kind == "c" else next(a.dtype for a in arrays if a.dtype.kind == "c")
+    kinds = "".join(_LETTERS[a.dtype.kind] if a.ndim else "n" for a in arrays)
     scalar, size = SCALARS[kind], out.size
     width = host().vector_bytes // (PARTS[kind].itemsize if formula.light else 8)
     chunk, alone = (_LIGHT_CHUNK, _LIGHT_ALONE) if formula.light else (_CHUNK, _ALONE)

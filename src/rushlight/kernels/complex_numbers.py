@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..ops.moving import copied
+from ..ops.table import MASKED
 from . import complex_functions
 from .complex_formulas import FORMULAS, POWERS
 from .complex_functions import PARTS
+from .elementwise_plan import result_order
 
 _BY_PARTS = frozenset(("add", "sub", "neg"))
 _SUMS = frozenset(("add", "sub", "rsub"))
@@ -34,20 +37,55 @@ def run(op, arrays, options, dtype, out, run_parts):
     large = [array for array in arrays if array.ndim]
     if kind not in PARTS or not large:
         return NotImplemented
+    by_parts = op.name in _BY_PARTS and all(a.ndim and a.dtype == kind for a in arrays)
+    name, given = (op.name, arrays) if by_parts else _formula(op, _operands(op, arrays, kind), options)
+    if name is None or any(array is None for array in given):
+        return NotImplemented
     shape = large[0].shape
     if any(a.shape != shape or not a.flags.c_contiguous for a in large):
-        return NotImplemented
-    if op.name in _BY_PARTS and all(a.ndim and a.dtype == kind for a in arrays):
+        return _run_in_order(op, arrays, options, kind, out, run_parts)
+    if by_parts:
         return _by_parts(op, arrays, options, kind, out, run_parts)
-    name, given = _formula(op, [_operand(array, kind) for array in arrays], options)
-    if name is None or any(array is None for array in given) or all(array.dtype != kind for array in given):
-        return NotImplemented
     found = complex_functions.result_dtype(name, kind)
     if out is None:
         out = np.empty(shape, found)
     elif not _fits(out, shape, found, large):
         return NotImplemented
     return complex_functions.run(name, given, out, complex_functions.on_numpy(op, options))
+
+
+def _run_in_order(op, arrays, options, kind, out, run_parts):
+    """`run` for arrays that are broadcast or whose dimensions lie in memory in another order: of copies, where that differs
+    from the result's."""
+    large = [array for array in arrays if array.ndim]
+    shape = np.broadcast_shapes(*(array.shape for array in large))
+    order = None if out is not None else result_order(large, shape)
+    if out is not None and not (out.flags.c_contiguous and out.shape == shape):
+        return NotImplemented
+    order = order or range(len(shape))
+    given = []
+    for array in arrays:
+        if array.ndim:
+            array = np.broadcast_to(array, shape).transpose(order) if array is not out else out
+            array = array if array.flags.c_contiguous else copied(array)
+        given.append(array)
+    found = run(op, given, options, kind, out, run_parts)
+    if found is NotImplemented or out is not None:
+        return found
+    return found.transpose(sorted(range(len(shape)), key=order.__getitem__))
+
+
+def copy(array, out, copy_parts):
+    """Copy real or complex numbers, or one of them, into a complex array; NotImplemented for layouts that take NumPy less
+    time. ``copy_parts`` is `elementwise.copy`."""
+    if out.dtype not in PARTS or not array.dtype.isnative or not out.flags.c_contiguous:
+        return NotImplemented
+    if array.ndim and (array.shape != out.shape or not array.flags.c_contiguous or np.may_share_memory(array, out)):
+        return NotImplemented
+    if array.ndim and array.dtype in PARTS:
+        return out if copy_parts(parts_of(array), out=parts_of(out)) is not NotImplemented else NotImplemented
+    given = _operand(array, out.dtype)
+    return NotImplemented if given is None else complex_functions.run("copied", [given], out)
 
 
 def _by_parts(op, arrays, options, kind, out, run_parts):
@@ -61,11 +99,22 @@ def _by_parts(op, arrays, options, kind, out, run_parts):
     return found if found is NotImplemented else out
 
 
+def _operands(op, arrays, kind):
+    """Operands as formulas take them: masks, complex and real numbers of the precision computed in; None for others."""
+    mask = op.dtype_rule == MASKED
+    found = [_operand(array, kind) for array in arrays[mask:]]
+    return [arrays[0] if arrays[0].ndim else None, *found] if mask else found
+
+
 def _operand(array, kind):
-    """An operand as formulas take it: complex or real, of the precision computed in; None where it is neither."""
-    if not array.ndim or array.dtype.kind == "c":
-        return array.astype(kind, copy=False) if array.dtype.kind in "biufc" else None
-    return array.astype(PARTS[kind], copy=False) if array.dtype.kind in "biuf" else None
+    if array.ndim and array.dtype.kind != "c":
+        return _real(array, PARTS[kind])
+    return array.astype(kind, copy=False) if array.dtype.kind in "biufc" else None
+
+
+def _real(array, dtype):
+    """Real numbers in a dtype; None for those that NumPy does not know as such."""
+    return array.astype(dtype, copy=False) if array.dtype.kind in "biuf" else None
 
 
 def _formula(op, arrays, options):

@@ -305,10 +305,10 @@ def copy(array, dtype=None, out=None):
         entry = made("copy", _same, [array], (), dtype, dtype, [True]) if array.dtype.isnative else None
         _copies[key] = entry
     entry = _copies[key]
-    if entry is None:
-        return NotImplemented
     if out is None:
         out = empty(array.shape, dtype)
+    if entry is None:
+        return complex_numbers.copy(array, out, copy)
     if array.ndim:
         (array,) = _apart([array], out)
         if array.shape == out.shape and array.flags.c_contiguous and out.flags.c_contiguous:
