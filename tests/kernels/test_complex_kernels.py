@@ -102,6 +102,17 @@ def test_layouts(dtype):
     np.testing.assert_array_equal(elementwise.run(TABLE["sgn"], (turned,), ()).strides, turned.strides)
 
 
+def test_special_numbers_among_rows():
+    x = plain_numbers(4000, 0).reshape(40, 100)
+    x[3, 5] = x[30, 79] = complex(np.nan, 1)
+    x[9, 11] = complex(np.inf, 1)
+    for name, options, expected in (("exp", (), np.exp), ("pow", (2.5,), lambda x: np.power(x, 2.5))):
+        for view in (x[:, 10:90], x.T[10:90], x[::2], np.broadcast_to(x[:, :1], (40, 100))):
+            arrays = (view, np.array(2.5, "c8")) if options else (view,)
+            with np.errstate(all="ignore"):
+                np.testing.assert_allclose(elementwise.run(TABLE[name], arrays, ()), expected(view), rtol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 def test_choices_by_a_mask(dtype):
     x, y, mask = numbers((50, 60), dtype), numbers((50, 60), dtype, 1), np.arange(3000).reshape(50, 60) % 3 == 0

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 
+from ..base.shapes import contiguous_strides
 from ..ops.moving import copied
 from ..ops.table import MASKED
 from . import complex_functions
 from .complex_formulas import FORMULAS, POWERS
 from .complex_functions import PARTS
 from .elementwise_plan import result_order
+from .plans import Plans
 
 _BY_PARTS = frozenset(("add", "sub", "neg"))
+_SHORTEST_ROW = 16  # numbers: shorter ones are copied together
+_REMEMBERED = 1 << 15  # bytes of places where rows start
 _SUMS = frozenset(("add", "sub", "rsub"))
 
 
@@ -54,25 +61,84 @@ def run(op, arrays, options, dtype, out, run_parts):
     return complex_functions.run(name, given, out, complex_functions.on_numpy(op, options))
 
 
+class _Layout(NamedTuple):
+    """How operands that are broadcast or have gaps are gone through: ``order`` has the result's dimensions as they lie in memory,
+    outermost first, ``back`` where each has gone, ``shape`` their lengths. ``rows`` is None or (letters, starts, columns)
+    as `complex_functions.run_rows` takes them."""
+
+    order: tuple
+    back: tuple
+    shape: tuple
+    rows: object
+
+
+_layouts = Plans()  # kind, dtypes, shapes and strides of operands and result -> _Layout
+
+
 def _run_in_order(op, arrays, options, kind, out, run_parts):
-    """`run` for arrays that are broadcast or whose dimensions lie in memory in another order: of copies, where that differs
-    from the result's."""
+    """`run` for arrays that are broadcast or whose dimensions lie in memory in another order or with gaps: by rows, or where
+    they have none in common, of copies."""
+    name, given = _formula(op, _operands(op, arrays, kind), options)
+    given = arrays if name is None else given
+    key = (kind, None if out is None else out.shape, *[(a.shape, a.strides, a.dtype) for a in given])
+    layout = _layouts.get(key)
+    if layout is None:
+        layout = _layout(given, kind, out)
+        if layout.rows is None or layout.rows[1].nbytes <= _REMEMBERED:
+            _layouts[key] = layout
+    large = [array for array in given if array.ndim]
+    if out is not None and not (name and _fits(out, layout.shape, complex_functions.result_dtype(name, kind), large)):
+        return NotImplemented
+
+    def turned(array):
+        shape = [layout.shape[place] for place in layout.back]
+        return np.broadcast_to(array, shape).transpose(layout.order) if array.ndim else array
+
+    if name is None or layout.rows is None:
+        dense = [array if array is out else turned(array) for array in arrays]
+        dense = [array if array.flags.c_contiguous else copied(array) for array in dense]
+        found = run(op, dense, options, kind, out, run_parts)
+    else:
+        found = np.empty(layout.shape, complex_functions.result_dtype(name, kind)) if out is None else out
+        views = list(map(turned, given)) if FORMULAS[name].checked else given
+        found = complex_functions.run_rows(name, views, *layout.rows, found, complex_functions.on_numpy(op, options))
+    return found if found is NotImplemented or out is not None else found.transpose(layout.back)
+
+
+def _layout(arrays, kind, out):
     large = [array for array in arrays if array.ndim]
     shape = np.broadcast_shapes(*(array.shape for array in large))
-    order = None if out is not None else result_order(large, shape)
-    if out is not None and not (out.flags.c_contiguous and out.shape == shape):
-        return NotImplemented
-    order = order or range(len(shape))
-    given = []
+    order = (result_order(large, shape) if out is None else None) or tuple(range(len(shape)))
+    back = tuple(sorted(range(len(shape)), key=order.__getitem__))
+    turned = [np.broadcast_to(array, shape).transpose(order) if array.ndim else array for array in arrays]
+    shape = tuple(shape[axis] for axis in order)
+    return _Layout(tuple(order), back, shape, _rows(turned, shape, kind))
+
+
+def _rows(arrays, shape, kind):
+    """The rows of arrays of one shape, where they are long enough and each array is contiguous or one number in each."""
+    large = [array for array in arrays if array.ndim]
+    first = 0
+    while not all(_is_dense(array, first) or not any(array.strides[first:]) for array in large):
+        first += 1
+    columns = math.prod(shape[first:])
+    if columns < _SHORTEST_ROW or not math.prod(shape):
+        return None
+    letters, starts = "", []
     for array in arrays:
-        if array.ndim:
-            array = np.broadcast_to(array, shape).transpose(order) if array is not out else out
-            array = array if array.flags.c_contiguous else copied(array)
-        given.append(array)
-    found = run(op, given, options, kind, out, run_parts)
-    if found is NotImplemented or out is not None:
-        return found
-    return found.transpose(sorted(range(len(shape)), key=order.__getitem__))
+        is_number, size = not array.ndim or not _is_dense(array, first), array.real.itemsize
+        if any(step % size for step in array.strides) or (is_number and array.dtype != kind):
+            return None
+        letters += "n" if is_number else complex_functions.LETTERS[array.dtype.kind]
+        starts.append(np.zeros(1, np.int64))
+        for length, step in zip(shape[:first], array.strides or (0,) * first):
+            starts[-1] = np.add.outer(starts[-1], np.arange(length) * (step // size)).reshape(-1)
+    return letters, np.concatenate(starts), columns
+
+
+def _is_dense(array, first):
+    """Whether an array is contiguous along its dimensions from ``first`` on."""
+    return array.strides[first:] == tuple(step * array.itemsize for step in contiguous_strides(array.shape[first:]))
 
 
 def copy(array, out, copy_parts):
