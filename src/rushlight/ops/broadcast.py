@@ -1,12 +1,13 @@
 """Shapes of several tensors made one: broadcasting, grids of coordinates, combinations."""
 
-import itertools
 import warnings
 
-from ..base import dtypes
+import numpy as np
+
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
 from ..base.size import Size
+from .moving import ramps
 from .table import composite, functions
 
 
@@ -185,7 +186,11 @@ def combinations(input, r=2, with_replacement=False):
         raise RuntimeError(hinted(f"Expect a non-negative number, but got {r}", "r counts the elements of a choice"))
     if r == 0:
         return functions.empty(0, dtype=input.dtype)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(range(input.numel()), r))
-    columns = [functions.tensor([row[c] for row in rows], dtype=dtypes.int64) for c in range(r)]
+    places = [np.arange(input.shape[0])]
+    for _ in range(r - 1):  # each choice goes on with every element from its last one, or from the next one, on
+        first = places[-1] if with_replacement else places[-1] + 1
+        lengths = input.shape[0] - first
+        places = [np.repeat(column, lengths) for column in places]
+        places.append(ramps(np.empty(places[0].size, np.int64), first, lengths, 1))
+    columns = [functions.wrap(column) for column in places]
     return functions.stack([input.index_select(0, column) for column in columns], 1)

@@ -63,7 +63,7 @@ def progression(out, base, step, computed, first=0, direction=1):
 
 
 def ramps(out, firsts, lengths, step):
-    """Fill a vector of integers with ``firsts[i]``, ``firsts[i] + step``, ..., so many as ``lengths[i]``, for each i."""
+    """Fill a vector of integers with ``firsts[i]``, ``firsts[i] + step``, ..., so many as ``lengths[i]``, for each i; returns it."""
     elements, kernel = kernels.get("ramps", _NONE)
     starts = np.cumsum(lengths) - lengths
     if out.size < elements or kernel(out, firsts, starts, step) is NotImplemented:
@@ -71,3 +71,4 @@ def ramps(out, firsts, lengths, step):
         if step:
             found += step * (np.arange(out.size) - np.repeat(starts, lengths))
         np.copyto(out, found, casting="unsafe")
+    return out

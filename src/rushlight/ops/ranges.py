@@ -112,9 +112,8 @@ class arange_values:
         if count >= 1 << 62:
             raise RuntimeError(hinted("invalid size, possible overflow?", f"the range has {count:.3g} numbers"))
         start, end, step = (number_in(computed, value) for value in (start, end, step))
-        if computed is INT64:  # smaller integers are counted before they are cut
-            return progression(np.empty(count, dtype.numpy), start, step, np.int64)
-        return progression(np.empty(count, dtype.numpy), start, step, np.float64)
+        # Smaller integers are counted before they are cut.
+        return progression(np.empty(count, dtype.numpy), start, step, np.int64 if computed is INT64 else np.float64)
 
 
 @op(
@@ -131,9 +130,7 @@ class range_:
         start, end, step = (number_in(computed, value) for value in (start, end, step))
         _check_range(start, end, step)
         count = math.floor((end - start) / step) + 1
-        if computed is INT64:
-            return (start + step * np.arange(count)).astype(dtype.numpy)
-        return (start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy)
+        return progression(np.empty(count, dtype.numpy), start, step, np.int64 if computed is INT64 else np.float64)
 
 
 def _line_kind(name, start, end, steps, dtype):
@@ -185,20 +182,16 @@ class linspace:
         if steps < 2:
             return np.full(steps, filler(1, kind, start) if steps else 0, kind)
         start, end = number_in(kind, start), number_in(kind, end)
+        # Counted from both ends, in the dtype itself, as PyTorch does: symmetric, and the ends exact. Integers are counted in
+        # float32 and cut.
         dtype = dtypes.from_numpy(kind)
-        if dtype.category <= dtypes.SIGNED:
-            step = np.float32((end - start) / (steps - 1))
-            index = np.arange(steps)
-            below = start + step * index.astype(np.float32)
-            above = end - step * (steps - index - 1).astype(np.float32)
-            return np.trunc(np.where(index < steps // 2, below, above)).astype(kind)
-        # Counted from both ends, in the dtype itself, as PyTorch does: symmetric, and the ends exact.
-        wide = FLOAT if dtype.itemsize == 2 else kind
-        if steps <= _FEW:
+        whole = dtype.category <= dtypes.SIGNED
+        wide = FLOAT if whole or dtype.itemsize == 2 else kind
+        if steps <= _FEW and not whole:
             found = _short_line(start, end, steps, wide)
             return found if kind is wide else found.astype(kind)
         first, last = np.array(start, wide), np.array(end, wide)
-        step = (last - first) / np.array(steps - 1, wide)
+        step = np.array((end - start) / (steps - 1), wide) if whole else (last - first) / np.array(steps - 1, wide)
         found, half = np.empty(steps, kind), steps // 2
         progression(found[:half], first, step, wide)
         progression(found[half:], last, -step, wide, first=steps - 1 - half, direction=-1)
@@ -220,15 +213,13 @@ class logspace:
         if isinstance(start, complex) or isinstance(end, complex) or kind.kind == "c":
             step = (end - start) / max(steps - 1, 1)
             return np.power(base, start + step * np.arange(steps)).astype(kind)
-        index = np.arange(steps)
         if steps < 2:
             return np.full(steps, filler(1, kind, np.power(base, float(start)).item()) if steps else 0, kind)
         if kind.kind in "iu":
             # Integers step in float32 and their powers are cut, as in PyTorch.
-            step = np.float32((end - start) / (steps - 1))
+            step, index = np.float32((end - start) / (steps - 1)), np.arange(steps)
             below, above = start + step * index, end - step * (steps - index - 1)
             with np.errstate(all="ignore"):
                 return np.power(np.float64(base), np.where(index < steps // 2, below, above)).astype(kind)
-        step = (end - start) / (steps - 1)
-        exponents = np.where(index < steps // 2, start + step * index, end - step * (steps - index - 1))
-        return np.power(np.float64(base), exponents).astype(kind)
+        exponents = functions.linspace(start, end, steps, dtype=dtypes.float64)
+        return functions.pow(base, exponents).to(dtypes.from_numpy(kind))._array

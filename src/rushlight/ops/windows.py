@@ -1,15 +1,21 @@
 """Window functions: weights that fade a stretch of a signal in and out."""
 
+import math
+
 import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from .table import CREATE, op
+from .moving import progression
+from .table import CREATE, functions, op
 
 
 def _window(name, length, periodic, dtype, formula):
-    """``formula(t, steps)`` at the integers t; a periodic window is the symmetric one of one more value, without the
-    last."""
+    """The array of ``formula(t, steps)`` at t = 0, 1, ..., a Tensor that may be written into.
+
+    As in PyTorch, the places are counted and all is computed in the window's own dtype. A periodic window is the
+    symmetric one of one more value, without the last.
+    """
     if length < 0:
         raise RuntimeError(
             hinted(f"{name} requires non-negative window_length, got window_length={length}", "a length is 0 or more")
@@ -20,31 +26,36 @@ def _window(name, length, periodic, dtype, formula):
     if length < 2:
         return np.ones(length, kind.numpy)
     steps = length if periodic else length - 1
-    return np.asarray(formula(np.arange(length, dtype=np.float64), steps)).astype(kind.numpy)
+    places = progression(np.empty(length, kind.numpy), 0, 1, np.float64)
+    return formula(functions.wrap(places), steps)._array
 
 
-def cosines(coefficients):
-    """The formula of a sum of cosines with alternating signs."""
-
-    def formula(t, steps):
-        angle = 2 * np.pi * t / steps
-        return sum((-1) ** i * c * np.cos(i * angle) for i, c in enumerate(coefficients))
-
-    return formula
+def _raised_cosine(alpha, beta):
+    return lambda t, steps: t.mul_(2 * math.pi / steps).cos_().mul_(-beta).add_(alpha)
 
 
-def kaiser(beta):
-    """The formula of Kaiser's window: the Bessel function I0 of a half circle."""
-    return lambda t, steps: np.i0(beta * np.sqrt(np.maximum(1 - np.square(2 * t / steps - 1), 0))) / np.i0(beta)
-
-
-def half_sine(t, steps):
-    """One half wave, sampled between its zeros."""
-    return np.sin(np.pi * (t + 0.5) / (steps + 1))
+def _two_cosines(t, steps):
+    t = t.mul_(math.pi / steps)
+    return t.mul(4).cos_().mul_(0.08).sub_(t.mul_(2).cos_().mul_(0.5)).add_(0.42)
 
 
 def _triangle(t, steps):
-    return 1 - np.abs(2 * t / steps - 1)
+    half = steps // 2 + 1
+    t.mul_(2 / steps)[half:].mul_(-1).add_(2)
+    return t
+
+
+def _kaiser(beta):
+    """The formula of Kaiser's window, the Bessel function I0 of a half circle: of half precision in float32, as a whole."""
+
+    def formula(t, steps):
+        kind = t.dtype
+        t = t.float() if kind.itemsize == 2 else t
+        middle, width = (functions.full((), number, dtype=t.dtype) for number in (steps / 2, beta))
+        circle = t.sub_(middle).div_(middle).square_().neg_().add_(1).clamp_(0).sqrt_().mul_(width)
+        return circle.i0_().div_(width.i0_()).to(kind)
+
+    return formula
 
 
 @op(
@@ -69,7 +80,7 @@ class hann_window:
     """
 
     def forward(window_length, periodic, dtype):
-        return _window("hann_window", window_length, periodic, dtype, cosines((0.5, 0.5)))
+        return _window("hann_window", window_length, periodic, dtype, _raised_cosine(0.5, 0.5))
 
 
 @op(
@@ -82,7 +93,7 @@ class hamming_window:
     """Hamming's window: ``alpha - beta * cos``."""
 
     def forward(window_length, periodic, alpha, beta, dtype):
-        return _window("hamming_window", window_length, periodic, dtype, cosines((alpha, beta)))
+        return _window("hamming_window", window_length, periodic, dtype, _raised_cosine(alpha, beta))
 
 
 @op(
@@ -94,7 +105,7 @@ class blackman_window:
     """Blackman's window: 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
 
     def forward(window_length, periodic, dtype):
-        return _window("blackman_window", window_length, periodic, dtype, cosines((0.42, 0.5, 0.08)))
+        return _window("blackman_window", window_length, periodic, dtype, _two_cosines)
 
 
 @op(
@@ -106,12 +117,4 @@ class kaiser_window:
     """Kaiser's window; a larger ``beta`` makes it narrower."""
 
     def forward(window_length, periodic, beta, dtype):
-        return _window("kaiser_window", window_length, periodic, dtype, kaiser(beta))
-
-
-@op("signal_window(int M, any formula, bool sym, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=())
-class signal_window:
-    """The window of any ``formula(t, steps)``, for `torch.signal.windows`."""
-
-    def forward(M, formula, sym, dtype):
-        return _window("window", M, not sym, dtype, formula)
+        return _window("kaiser_window", window_length, periodic, dtype, _kaiser(beta))

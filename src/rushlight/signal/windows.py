@@ -17,8 +17,6 @@ from ..base import dtypes
 from ..base.device import strided
 from ..base.errors import hinted
 from ..ops.table import functions
-from ..ops.windows import cosines, half_sine
-from ..ops.windows import kaiser as kaiser_formula
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
@@ -26,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _make(name, M, formula, sym, dtype, layout, device, requires_grad):
+def _check(name, M, dtype, layout):
     if M < 0:
         raise ValueError(hinted(f"{name} requires non-negative window length, got M={M}", "a length is 0 or more"))
     if layout is not strided:
@@ -36,53 +34,87 @@ def _make(name, M, formula, sym, dtype, layout, device, requires_grad):
         raise ValueError(
             hinted(f"{name} expects float32 or float64 dtypes, got: {dtype!r}", "convert the window afterwards")
         )
-    return functions.signal_window(M, formula, sym, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def _steps(M, sym):
+    """How many steps a window takes until it comes back to its first value."""
+    return M - 1 if sym or M < 2 else M
+
+
+def _line(M, first, step, dtype, device, requires_grad):
+    """``first * step``, ``(first + 1) * step``, ...: M numbers; windows are computed in their dtype, as in PyTorch."""
+    return functions.linspace(
+        first * step, (first + (M - 1)) * step, M, dtype=dtype, device=device, requires_grad=requires_grad
+    )
+
+
+def _ones(M, dtype, device, requires_grad):
+    """The window of no value or of one."""
+    return functions.ones(M, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def _exp(t):
+    """The exponential, rounded once: PyTorch's in float32 is nearly always that."""
+    return t.double().exp().to(t.dtype)
 
 
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """``exp(-|t - center| / tau)``; the center is the middle, and can be given only where ``sym`` is False."""
+    _check("exponential", M, dtype, layout)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
-
-    def formula(t, steps):
-        middle = steps / 2 if center is None else center
-        return math.e ** (-abs(t - middle) / tau)
-
-    return _make("exponential", M, formula, sym, dtype, layout, device, requires_grad)
+    center = _steps(M, sym) / 2 if center is None else center
+    return _exp(-_line(M, -center, 1 / tau, dtype, device, requires_grad).abs())
 
 
 def cosine(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """One half wave of a sine, sampled between its zeros."""
-    return _make("cosine", M, half_sine, sym, dtype, layout, device, requires_grad)
+    _check("cosine", M, dtype, layout)
+    return _line(M, 0.5, math.pi / (_steps(max(M, 1), sym) + 1), dtype, device, requires_grad).sin()
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """The bell curve of standard deviation ``std`` around the middle."""
+    _check("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
-
-    def formula(t, steps):
-        return math.e ** (-(((t - steps / 2) / std) ** 2) / 2)
-
-    return _make("gaussian", M, formula, sym, dtype, layout, device, requires_grad)
+    t = _line(M, -_steps(M, sym) / 2, 1 / (std * math.sqrt(2)), dtype, device, requires_grad)
+    return _exp(-(t**2))
 
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """Kaiser's window: a larger ``beta`` makes it narrower."""
+    _check("kaiser", M, dtype, layout)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-    return _make("kaiser", M, kaiser_formula(beta), sym, dtype, layout, device, requires_grad)
+    if M < 2:
+        return _ones(M, dtype, device, requires_grad)
+    width = functions.full((), beta, dtype=dtype or dtypes.get_default_dtype())
+    step = 2.0 * width / _steps(M, sym)
+    last = functions.minimum(width, (M - 1) * step - width)  # not beyond: rounding could take it there
+    t = functions.linspace(
+        -width.item(), last.item(), M, dtype=dtype, device=device, requires_grad=requires_grad
+    )  # fmt: skip
+    return (width * width - t**2).sqrt().i0() / width.i0()
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """The sum of ``(-1) ** i * a[i] * cos(i * angle)`` over one turn of the angle."""
+    _check("general_cosine", M, dtype, layout)
+    if M < 2:
+        return _ones(M, dtype, device, requires_grad)
     if not hasattr(a, "__iter__"):
         raise TypeError("Coefficients must be a list/tuple")
     if not a:
         raise ValueError("Coefficients cannot be empty")
-    return _make("general_cosine", M, cosines([float(c) for c in a]), sym, dtype, layout, device, requires_grad)
+    angle = _line(M, 0, 2 * math.pi / _steps(M, sym), dtype, device, requires_grad)
+    window, sign = a[0], -1
+    for i, coefficient in enumerate(a[1:], 1):
+        window = window + (angle if i == 1 else i * angle).cos() * (sign * coefficient)
+        sign = -sign
+    return window if len(a) > 1 else angle * 0 + window
 
 
 def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
@@ -106,7 +138,9 @@ def hann(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=
 
 def blackman(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """Blackman's window: 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
-    return _make("blackman", M, cosines((0.42, 0.5, 0.08)), sym, dtype, layout, device, requires_grad)
+    return general_cosine(
+        M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
 def nuttall(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
@@ -119,4 +153,9 @@ def nuttall(M, *, sym=True, dtype=None, layout=strided, device=None, requires_gr
 
 def bartlett(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """A triangle from 0 to 1 and back."""
-    return _make("bartlett", M, lambda t, steps: 1 - abs(2 * t / steps - 1), sym, dtype, layout, device, requires_grad)
+    _check("bartlett", M, dtype, layout)
+    if M < 2:
+        return _ones(M, dtype, device, requires_grad)
+    step = 2 / _steps(M, sym)
+    t = functions.linspace(-1, (M - 1) * step - 1, M, dtype=dtype, device=device, requires_grad=requires_grad)
+    return 1 - t.abs()

@@ -4,7 +4,6 @@ Vandermonde."""
 import numpy as np
 
 from ...base import dtypes
-from ...base.device import contiguous_format
 from ...base.errors import hinted
 from ...base.shapes import broadcast_shapes, wrap_dim
 from ..table import composite, conj, functions, op
@@ -108,15 +107,12 @@ def vander(x, N=None, increasing=False):
     count = x.shape[0] if N is None else N
     if count < 0:
         raise RuntimeError("N must be non-negative.")
-    whole = x.to(dtypes.int64) if x.dtype is dtypes.bool_ else x
-    if count == 0:
-        return functions.empty((x.shape[0], 0), dtype=whole.dtype)
-    ones = functions.ones((1, x.shape[0]), dtype=functions.result_type(x, 1))
-    found = ones
-    if count > 1:  # as rows first, of which each is the one before times x
-        powers = x.expand((count - 1, x.shape[0])).cumprod(0)
-        found = functions.cat([ones.to(powers.dtype), powers])
-    return (found if increasing else found.flip(0)).t().clone(memory_format=contiguous_format)
+    dtype = dtypes.promote_types(x.dtype, dtypes.int64)
+    if count < 2:
+        return functions.ones((x.shape[0], count), dtype=dtype)
+    ones = functions.ones((x.shape[0], 1), dtype=dtype)
+    powers = x.expand((count - 1, x.shape[0])).cumprod(0)  # as rows first, of which each is the one before times x
+    return functions.cat([ones, powers.t()] if increasing else [powers.flip(0).t(), ones], 1)
 
 
 # ---------------------------------------------------------------- chains
