@@ -7,41 +7,48 @@ import traceback
 import pytest
 
 import rushlight as torch
-from rushlight.ops.table import FUNCTION, TABLE, VIEW
-from rushlight.tensor import short_paths, short_text
+from rushlight.ops.table import BINARY, ELEMENTWISE, FUNCTION, TABLE, UNARY, VIEW
+from rushlight.tensor import forms, short_elementwise, short_paths, short_text
 from rushlight.tensor.compute import schema_of
-from rushlight.tensor.short_text import _text
 
 
-def operations():
-    known = [op for op in TABLE.values() if op.kind in (FUNCTION, VIEW) and hasattr(op, "short") and not op.refuse]
-    return [op for op in known if not schema_of(op).has_lists]
+def functions():
+    """(name, what makes a function) of all that have texts."""
+    for op in TABLE.values():
+        kinds = {
+            short_paths.short: op.kind in (FUNCTION, VIEW),
+            short_elementwise.elementwise: op.kind == ELEMENTWISE,
+            forms.inplace_form: op.kind in (UNARY, BINARY, ELEMENTWISE) and op.inplace,
+        }
+        for make, has_text in kinds.items():
+            if has_text and hasattr(make(op), "path"):
+                yield pytest.param(op, make, id=make(op).__name__)
 
 
-def keep(monkeypatch, op):
-    """Put back afterwards what `short` changes of an operation."""
-    monkeypatch.setattr(op, "short", op.short)
-    monkeypatch.setattr(op, "calls_left", op.calls_left)
-
-
-@pytest.mark.parametrize("op", operations(), ids=lambda op: op.name)
-def test_the_text_of_every_operation_is_a_function_of_the_same_closure_and_of_known_names(op, monkeypatch):
-    keep(monkeypatch, op)
-    function = short_paths.short(op)
+@pytest.mark.parametrize(("op", "make"), [*functions()])
+def test_the_text_of_every_operation_is_a_function_of_the_same_closure_and_of_known_names(op, make):
+    function = make(op)
     short_paths.settle(function)
     code = function.__code__
     assert code.co_freevars == ("forward", "op", "slow")
     attributes = {"size", "run", "parsed", "track", "name", "recording", "_array", "_edge", "__class__", "DType"}
-    builtins = {"len", "getattr", "map", "int", "bool", "float", "str", "tuple", "NotImplemented"}
-    assert set(code.co_names) <= vars(short_paths).keys() | attributes | builtins
+    attributes |= {"ready", "ready_for_writes", "large", "check", "base", "dtype", "shape", "ndim"}
+    builtins = {"len", "getattr", "map", "int", "bool", "float", "str", "tuple", "NotImplemented", "ValueError"}
+    assert set(code.co_names) <= function.__globals__.keys() | attributes | builtins
 
 
-def test_the_documentation_shows_a_text_as_it_is():
-    op = TABLE["mv"]
-    shown = short_text.__doc__.split("\n\n")[2].splitlines()[:-1]
-    assert [line.strip() for line in shown] == [
-        line.strip() for line in _text(op, schema_of(op), 1 << 62)[1 : len(shown) + 1]
-    ]
+@pytest.mark.parametrize(
+    ("module", "paragraph", "text"),
+    [
+        (short_text, 2, ["def call(given0=MISSING, given1=MISSING, /, *rest, **options):",
+                         *short_text.text_of(TABLE["mv"], schema_of(TABLE["mv"]), 1 << 62)[1]]),
+        (short_elementwise, 2, short_elementwise.text_of(TABLE["lerp"], schema_of(TABLE["lerp"]), False)[1]),
+    ],
+)  # fmt: skip
+def test_the_documentation_shows_a_text_as_it_is(module, paragraph, text):
+    shown = [line.strip() for line in module.__doc__.split("\n\n")[paragraph].splitlines()[:-1]]
+    begin = [line.strip() for line in text].index(shown[0])
+    assert [line.strip() for line in text[begin : begin + len(shown)]] == shown
 
 
 def test_arguments_by_name_by_place_and_left_out():
@@ -100,6 +107,7 @@ def test_overrides_see_arguments_as_they_were_given():
 
 
 def test_tracebacks_show_the_text():
+    short_paths.settle(torch.mv)
     try:
         torch.ones(2).mv(torch.ones(2))
     except RuntimeError as error:
@@ -111,13 +119,12 @@ def test_tracebacks_show_the_text():
     assert linecache.getline(frames[0].filename, 1)
 
 
-def test_first_calls_from_several_threads(monkeypatch):
+def test_first_calls_from_several_threads():
     op = TABLE["mv"]
-    keep(monkeypatch, op)
     x, results = torch.eye(3), []
     for _ in range(20):
         function = short_paths.short(op)
-        op.calls_left = 3
+        function.path.calls_left = 3
         threads = [threading.Thread(target=lambda: results.append(function(x, x[0]).tolist())) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -126,11 +133,10 @@ def test_first_calls_from_several_threads(monkeypatch):
     assert results == [[1.0, 0.0, 0.0]] * 80
 
 
-def test_the_text_is_written_after_some_calls(monkeypatch):
+def test_the_text_is_written_after_some_calls():
     op, x = TABLE["mv"], torch.eye(3)
-    keep(monkeypatch, op)
     function = short_paths.short(op)
-    for _ in range(op.calls_left - 1):
+    for _ in range(function.path.calls_left - 1):
         assert function(x, x[1]).tolist() == [0.0, 1.0, 0.0]
     assert "args" in function.__code__.co_varnames
     assert function(x, x[1]).tolist() == [0.0, 1.0, 0.0]
@@ -149,14 +155,23 @@ def test_the_text_is_written_after_some_calls(monkeypatch):
         lambda f: f.roll(torch.ones(2, 3), 1, 0),
         lambda f: f.interpolate_parts(torch.ones(1, 1, 4, 4), (8, 8), (2.0, 2.0), "bilinear", False, False),
         lambda f: f.layer_norm_parts(torch.ones(2, 3), (3,), None, None, 1e-5),
+        lambda f: f.lerp(torch.ones(2, 3), torch.ones(3), 0.3),
+        lambda f: f.clamp(torch.ones(2, 3), max=1),
+        lambda f: f.where_select(torch.ones(3) > 0, 1, torch.ones(2, 3)),
+        lambda f: f.softplus(torch.ones(2, 3), beta=2),
+        lambda f: f.lerp_(torch.ones(2, 3), torch.ones(3), weight=0.3),
+        lambda f: f.addcmul_(torch.ones(2, 3)[0], torch.ones(3), torch.ones(3), value=2),
+        lambda f: f.exp_(torch.ones(2, 3)),
+        lambda f: f.clamp_(torch.ones(2, 3), 0.0),
     ],
 )
-def test_calls_that_do_not_go_the_general_way(call, monkeypatch):
+def test_calls_that_do_not_go_the_general_way(call):
     class Short:
         def __getattr__(self, name):
-            op = TABLE[name]
-            keep(monkeypatch, op)
-            function = short_paths.short(op)
+            written = name not in TABLE
+            op = TABLE[name.removesuffix("_") if written else name]
+            elementwise = short_elementwise.elementwise if op.kind == ELEMENTWISE else short_paths.short
+            function = forms.inplace_form(op) if written else elementwise(op)
             short_paths.settle(function)
             slow = function.__code__.co_freevars.index("slow")
             function.__closure__[slow].cell_contents = refuse

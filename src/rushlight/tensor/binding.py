@@ -11,6 +11,7 @@ from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
 from . import fast, forms
 from .base import Tensor
 from .linear import linear
+from .short_elementwise import elementwise
 from .short_paths import short
 
 # What each public namespace holds, by the name that records write.
@@ -19,7 +20,7 @@ NAMESPACES = {"torch": {}, "nn.functional": {}, "special": {}, "linalg": {}, "ff
 _FACTORIES = {
     table.UNARY: fast.unary,
     table.BINARY: fast.binary,
-    table.ELEMENTWISE: fast.elementwise,
+    table.ELEMENTWISE: elementwise,
     table.FUSED: fast.fused,
     table.VIEW: short,
     table.FUNCTION: short,

@@ -17,7 +17,7 @@ from ..autograd.modes import PLAIN, SPECIAL, state
 from ..autograd.node import Node, next_sequence, node_class
 from ..base import dtypes
 from ..base.scalars import NUMBER_ARRAYS, SAFE, number_array
-from ..kernels.routing import elements_of, kernel_of, route_elementwise
+from ..kernels.routing import elements_of, kernel_of
 from ..ops import table
 from ..ops.schema import is_number
 from ..ops.table import functions
@@ -25,20 +25,19 @@ from . import fast_halves
 from .base import new_tensor, quiet, quietly, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
-from .dispatch import apart, general, named, record_result, short_call
+from .dispatch import general, named
 from .elementwise import array_function, broadcast_size
 from .fast_nodes import binary_recorders, node_name, tracked_unary
 from .interposers import INTERPOSERS
+from .short_elementwise import NATIVE_FLOATS, RULES, elementwise, ready_dtypes, route
 from .short_paths import short
 
 ndarray, asarray = np.ndarray, np.asarray
-NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 INTEGERS = frozenset(np.dtype(kind) for kind in "bhilBHIL")
 BOOL, COMPLEXES = dtypes.BOOL_ARRAY, dtypes.COMPLEXES
 BITS = INTEGERS | {BOOL}
 NOTHING = ()
 MISSING = object()  # the second operand of a call that names it otherwise: pow(x, exponent=2)
-RULES = (table.PROMOTE, table.FLOAT, table.COMPARE, table.INTEGRAL, table.LOGICAL)
 # The dtypes in which operations of two operands are computed as they are, by dtype rule.
 READY = {
     table.PROMOTE: NATIVE_FLOATS | INTEGERS | COMPLEXES,
@@ -63,17 +62,6 @@ CALM = frozenset(
 WITH_NUMBERS = {np.dtype(np.float32): (int, float), np.dtype(np.float64): (int, float), np.dtype(np.int64): (int,)}
 
 
-def ready_dtypes(op, among):
-    """The NumPy dtypes that a short path may take: those of ``among`` that the operation does not refuse or check."""
-    refused = {dtypes.NAMES[name].numpy for name in op.refuse if name != "bfloat16"}
-    return among - refused - (COMPLEXES if op.check is not None else frozenset())
-
-
-def _route(op, evaluate, count):
-    """`route_elementwise` for an operation whose first ``count`` arguments are its operands."""
-    return route_elementwise(op, evaluate, count, tuple(a.default for a in schema_of(op).arguments[count:]))
-
-
 def unary(op):
     """The function of a one-operand operation."""
     slow = general(op)
@@ -81,13 +69,12 @@ def unary(op):
     ready = ready_dtypes(op, BITS if rule == table.INTEGRAL else NATIVE_FLOATS)
     if compute is None and op.element is not None:
         compute = array_function(op)
-    if compute is None or rule not in RULES or rule == table.LOGICAL:
+    if compute is None or rule not in RULES:
         return slow
     tracked = tracked_unary(op)
     never_tracked = not op.differentiable
-    elements, large = _route(op, quietly(compute), 1)
     halves = fast_halves.unary(op, slow, tracked)
-
+1
     def call(input, *rest, **options):
         if input.__class__ in PLAIN_CLASSES and not rest and not options and not INTERPOSERS:
             array = input._array
@@ -111,100 +98,13 @@ def unary(op):
     return named(call, op)
 
 
-def elementwise(op):
-    """The function of an operation with any number of operands and options: short where all operands have one dtype."""
-    slow, rule = general(op), default_rule(op)
-    if rule not in (*RULES, table.MASKED):
-        return slow
-    schema, evaluate, check, cached = schema_of(op), op.numpy or array_function(op), op.check, NUMBER_ARRAYS.get
-    ready = ready_dtypes(op, NATIVE_FLOATS)
-    masks = int(rule == table.MASKED)  # how many masks stand before the operands
-    elements, large = _route(op, quietly(evaluate), sum(argument.is_tensor for argument in schema.arguments))
-    known = {}  # classes of all arguments of a call, and names -> what `short_operands` says of it
-
-    def call(*args, **kwargs):
-        given = (*args, *kwargs.values()) if kwargs else args
-        classes = (*map(type, given), *kwargs)
-        signature = known.get(classes)
-        if signature is None:
-            signature = known[classes] = short_operands(op, schema, masks, classes, kwargs)
-        if not signature or INTERPOSERS:
-            return slow(*args, **kwargs)
-        rest, arrange, leading, others, numbers, options = signature
-        values = given + rest if arrange is None else arrange(given + rest)
-        arrays, array = [*values], values[leading]._array
-        arrays[leading], tracked = array, values[leading]._edge is not None
-        dtype, shape, size = array.dtype, array.shape, array.size
-        if dtype not in ready:
-            return slow(*args, **kwargs)
-        for place in others:
-            value = values[place]
-            array = arrays[place] = value._array
-            if array.dtype is not dtype and not (place < masks and array.dtype is BOOL):
-                return slow(*args, **kwargs)
-            tracked = tracked or value._edge is not None
-            if array.shape != shape:
-                size *= array.size
-        for place in numbers:
-            value = values[place]
-            array = cached((value, dtype))
-            if array is None:
-                if not -SAFE < value < SAFE:
-                    return slow(*args, **kwargs)
-                array = number_array(dtype, value)
-            arrays[place] = array
-        for place in options:
-            if not -SAFE < values[place] < SAFE:
-                return slow(*args, **kwargs)
-        if check is not None:
-            check(*values)
-        try:
-            if size >= elements > arrays[leading].size:
-                size = broadcast_size(arrays[leading], *[arrays[place] for place in others])
-            found = quiet().run(evaluate, *arrays) if size < elements else large(*arrays)
-        except ValueError:
-            return slow(*args, **kwargs)
-        result = new_tensor()
-        result._array, result._edge = found if found.__class__ is ndarray else asarray(found), None
-        if tracked and state.recording:
-            record_result(op, schema, values, result)
-        return result
-
-    return named(call, op)
-
-
-def short_operands(op, schema, masks, classes, names):
-    """How `elementwise` runs a call with arguments of these classes and ``names`` (`short_call`); () where it cannot.
-
-    Returns the values of the arguments left out, what arranges all, the place of the operand whose dtype is
-    that of the computation, those of other tensors and of numbers among the operands, and those of other numbers.
-    """
-    signature = short_call(schema, classes, names)
-    if signature is None:
-        return ()
-    rest, tensors, _, arrange = signature
-    leading = next((place for place in tensors if place >= masks), None)
-    if leading is None:
-        return ()
-    positional, keywords = apart(classes, names)
-    given = dict(enumerate(positional)) | {schema.place_of(name): cls for name, cls in keywords.items()}
-    scalars = tuple(place for place, cls in given.items() if cls is int or cls is float)
-    operands = [place for place, cls in given.items() if schema.arguments[place].is_tensor and cls is not type(None)]
-    numbers = tuple(place for place in operands if place in scalars)
-    if len(numbers) + len(tensors) < len(operands):  # bools and complex numbers
-        return ()
-    others = tuple(place for place in tensors if place != leading)
-    return rest, arrange, leading, others, numbers, tuple(place for place in scalars if place not in numbers)
-
-
 def fused(op):
     """The function of a formula that runs at once on arrays of one dtype; recorded ones go the general way."""
     slow = general(op)
     element = array_function(op)
     count = sum(a.is_tensor for a in schema_of(op).arguments)
-    elements, large = _route(op, quietly(element), count)
     halves = fast_halves.fused(op, slow, count)
-
+count
     def call(*values):
         if state.recording or INTERPOSERS:
             return slow(*values)
@@ -228,7 +128,7 @@ def binary(op, operator=False):
     """The function of a two-operand operation, or its ``operator`` form, which leaves foreign operands alone."""
     slow = operator_form(general(op)) if operator else general(op)
     compute, rule = op.ufunc or op.numpy or array_function(op), default_rule(op)
-    if rule not in RULES:
+    if rule not in READY:
         return slow
     ready = ready_dtypes(op, READY[rule])
     operate = _operate(op, slow, compute, ready, op.differentiable and rule != table.COMPARE)
@@ -296,7 +196,7 @@ def _operate(op, slow, compute, ready, may_track):
     check = op.check if op.ufunc is None else None
     pair, number = binary_recorders(op)
     compute = compute if compute in CALM else _calmly(compute)
-    elements, large = _route(op, compute, 2)
+    elements, large = route(op, compute, 2)
     cached = NUMBER_ARRAYS.get
     halves = fast_halves.binary(op, slow, (pair, number))
     mixed = _mixed(op, halves, compute, ready, elements)

@@ -28,9 +28,10 @@ from .base import new_tensor, quiet, wrap
 from .classes import PLAIN_CLASSES, SEQUENCES
 from .compute import default_rule, schema_of
 from .dispatch import apart, general, named, record_result, short_call
-from .elementwise import array_function, spreads
-from .fast import CALM, NATIVE_FLOATS, WITH_NUMBERS, ready_dtypes, short_operands
+from .elementwise import spreads
+from .fast import CALM, WITH_NUMBERS
 from .interposers import INTERPOSERS, innermost
+from .short_elementwise import NATIVE_FLOATS, written
 from .writes import bump, is_tracked, run_inplace, write_result
 
 array_of, edge_of, size_of = attrgetter("_array"), attrgetter("_edge"), attrgetter("size")
@@ -41,17 +42,15 @@ SIZES, _INTEGER = frozenset((tuple, Size)), frozenset((int,))
 def inplace_form(op):
     """The in-place form of an operation: ``name_(self, ...)`` writes the result into self."""
     name = op.name + "_"
-    write = _plain_write(op)
 
     def call(self, *args, **kwargs):
-        if write is not None and not INTERPOSERS and write((self, *args), kwargs):
-            bump(self, name)
-            return self
         schema = op.__dict__.get("parsed") or schema_of(op)
         return run_inplace(op, schema, schema.bind((self, *args), kwargs), name)
 
-    if op.kind == table.BINARY and isinstance(op.ufunc, np.ufunc) and not op.refuse and _keeps_dtype(op):
-        call = _ufunc_write(op, name, call)
+    if _keeps_dtype(op):
+        call = written(op, call, NATIVE_FLOATS | _takes_numbers(op).keys())
+        if op.kind == table.BINARY and isinstance(op.ufunc, np.ufunc) and not op.refuse:
+            call = _ufunc_write(op, name, call)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"In-place form of `{op.name}`: the result is written into the tensor, which is returned."
     return call
@@ -114,77 +113,6 @@ def _ufunc_write(op, name, otherwise):
         return self
 
     return call
-
-
-def _plain_write(op):
-    """A function that runs an in-place call on plain operands and says whether it did; None where the dtype may change.
-
-    It takes the arguments in order, the first a plain tensor, and those by name: tensors of the same dtype which need no
-    gradient and fit, numbers and plain options.
-    """
-    if not _keeps_dtype(op):
-        return None
-    schema, check, elements = schema_of(op), op.check, elementwise_elements(op)
-    evaluate, numbered = op.numpy or array_function(op), _takes_numbers(op)
-    ready = ready_dtypes(op, NATIVE_FLOATS | numbered.keys())
-    operand_places = [place for place, argument in enumerate(schema.arguments) if argument.is_tensor]
-    option_places = [place for place, argument in enumerate(schema.arguments) if not argument.is_tensor]
-    known = {}  # classes of all arguments of a call, and names -> what `short_operands` says of it
-
-    def write(args, kwargs):
-        given = (*args, *kwargs.values()) if kwargs else args
-        classes = (*map(type, given), *kwargs)
-        signature = known.get(classes)
-        if signature is None:
-            signature = known[classes] = short_operands(op, schema, 0, classes, kwargs)
-        if not signature:
-            return False
-        rest, arrange, _, others, numbers, options = signature
-        values = given + rest if arrange is None else arrange(given + rest)
-        plain, self = [*values], args[0]
-        x = plain[0] = self._array
-        dtype, shape, recording, shared = x.dtype, x.shape, state.recording, x.base is not None
-        if dtype not in ready or (recording and is_tracked(self._edge)):
-            return False
-        for place in others:
-            value = values[place]
-            array = plain[place] = value._array
-            if array.dtype is not dtype or (recording and is_tracked(value._edge)):
-                return False
-            if array.shape != shape and array.shape != shape[len(shape) - array.ndim :]:
-                return False
-            if array.base is not None:
-                shared = True
-        for place in numbers:
-            value = values[place]
-            if not -SAFE < value < SAFE or (value.__class__ is float and dtype not in NATIVE_FLOATS):
-                return False
-            plain[place] = number_array(dtype, value)
-        for place in options:
-            if not -SAFE < values[place] < SAFE:
-                return False
-        if shared:
-            _refuse_sharing(x, plain)
-        if check is not None:
-            check(*values)
-        if x.size < elements:
-            x[...] = quiet().run(evaluate, *plain)
-            return True
-        operands = [plain[place] for place in operand_places]
-        options = tuple([plain[place] for place in option_places])
-        return run_elementwise(op, operands, options, out=x) is not NotImplemented
-
-    return write
-
-
-def _refuse_sharing(target, operands):
-    """Refuse operands that share some of the memory that is written; arrays that look into no other's share none."""
-    looking = [array for array in operands if array.__class__ is np.ndarray and array.base is not None]
-    if looking:
-        refuse_overlap(target)
-        for array in operands if target.base is not None else looking:
-            if array.__class__ is np.ndarray and array is not target:
-                refuse_partly_shared(target, array)
 
 
 def inplace_only(op):

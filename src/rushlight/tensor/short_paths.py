@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+from functools import partial
+from types import CellType, FunctionType
 
 from ..autograd.modes import PLAIN, state
 from ..base import dtypes
@@ -17,7 +18,7 @@ from .compute import ndarray, schema_of
 from .dispatch import finish, general, link_result, named, record_result, record_results
 from .fast_views import link, link_several, tracker
 from .interposers import INTERPOSERS
-from .short_text import code_of
+from .short_text import FIRST, code_of, text_of
 
 MISSING = object()  # an argument that a call leaves out
 _GENERAL_CALLS = 32  # before the text is written, which takes 0.4 ms: as long as 100 calls of the general path
@@ -25,39 +26,53 @@ UNREAD_CLASSES = frozenset((int, tuple, memory_format))  # of arguments that onl
 _ROWS, _NUMBERS = frozenset((tuple, list, Size)), frozenset((int, float, bool, complex))
 
 
+class Path:
+    """What a function calls as its ``slow`` at first: the general path, and after some calls the short one, which it writes.
+
+    The function is a closure on ``forward``, ``op`` and ``slow``; ``code()`` is its later code, on the names of a module.
+    """
+
+    def __init__(self, op, name, forward, general, names, code):
+        self.general, self.code, self.calls_left = general, code, _GENERAL_CALLS
+        self.cell = CellType(self)
+        cells = CellType(forward), CellType(op), self.cell
+        self.function = named(FunctionType(FIRST, names, name, None, cells), op, name)
+        self.function.path = self
+
+    def __call__(self, *args, **kwargs):
+        self.calls_left -= 1
+        if self.calls_left > 0:
+            return self.general(*args, **kwargs)
+        self.write()
+        return self.function(*args, **kwargs)
+
+    def write(self):
+        """Give the function the code of its short path."""
+        code = self.code()
+        self.cell.cell_contents = self.general
+        self.function.__defaults__ = (MISSING,) * code.co_argcount
+        self.function.__code__ = code
+
+
 def short(op):
     """The function of an operation on plain tensors and plain values: the general path for some calls, then the short one."""
-    slow, forward = general(op), op.forward
-    op.calls_left = _GENERAL_CALLS
-
-    def call(*args, **kwargs):  # a closure on what the text needs, too: forward, op, slow
-        op.calls_left -= 1
-        written = op.calls_left <= 0 and _write(op, forward)
-        return (op.short if written else slow)(*args, **kwargs)
-
-    op.short = slow if op.refuse else named(call, op)
-    return op.short
+    slow = general(op)
+    if op.refuse or "Tensor[]" in op.schema.partition("->")[0]:
+        return slow
+    return Path(op, op.name, op.forward, slow, globals(), partial(_code, op)).function
 
 
-def _write(op, forward):
-    """Give the function of an operation its short path for code; whether it has one."""
-    schema = schema_of(op)
-    if schema.has_lists:
-        op.calls_left = math.inf
-        return False
+def _code(op):
     op.track = tracker(op) if op.kind == VIEW else None
-    code = code_of(op, schema, elements_of(op.name))
-    op.short.__defaults__ = (MISSING,) * code.co_argcount
-    op.short.__code__ = code
-    return True
+    return code_of(op.name, *text_of(op, schema_of(op), elements_of(op.name)))
 
 
 def settle(function):
     """Write the short path of an operation's ``function`` now, if it has one: from then on its code stays what it is."""
-    op = getattr(function, "op", None)
-    if op is not None and op.__dict__.get("short") is function and not op.refuse and 0 < op.calls_left < math.inf:
-        op.calls_left = 0
-        _write(op, op.forward)
+    path = getattr(function, "path", None)
+    if path is not None and path.calls_left > 0:
+        path.calls_left = 0
+        path.write()
 
 
 # ---------------------------------------------------------------- what the text calls, beside the names imported above

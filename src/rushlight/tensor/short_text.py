@@ -35,28 +35,44 @@ from ..ops.table import VIEW
 _CLASSES = {"int": "int", "bool": "bool", "float": "float", "str": "str", "dtype": "dtypes.DType", "positions": "tuple"}
 
 
-def code_of(op, schema, elements):
-    """The code of an operation's short path: that of a closure on ``forward``, ``op`` and ``slow``.
+def code_of(name, given, body):
+    """The code of a short path: that of a closure on ``forward``, ``op`` and ``slow`` with this body."""
+    head = f"    def call({''.join(f'{name}=MISSING, ' for name in given)}/, *rest, **options):"
+    text = "\n".join(["def closure(forward, op, slow):", head, *(f"        {line}" for line in body)])
+    return _shown(f"short path of {name}", text).replace(co_name=name, co_qualname=name)
 
-    The names that it calls are in short_paths.py. From ``elements`` of an operand on, the operation's kernel is asked.
-    """
-    lines = _text(op, schema, elements)
-    file, text = f"{PACKAGE}<short path of {op.name}>", "\n".join(lines)
-    linecache.cache[file] = len(text), None, [f"{line}\n" for line in lines], file
-    return _compiled(text).replace(co_name=op.name, co_qualname=op.name, co_filename=file)
+
+def _shown(label, text):
+    """The code of the innermost function of ``text``, which tracebacks show."""
+    file = f"{PACKAGE}<{label}>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    return _compiled(text).replace(co_filename=file)
 
 
 @functools.cache
 def _compiled(text):
-    """The code of the innermost function of ``text``."""
     code = compile(text, "<short path>", "exec")
     for _ in range(2):
         code = next(part for part in code.co_consts if hasattr(part, "co_code"))
     return code
 
 
-def _text(op, schema, elements):
-    parts = [_Argument(place, argument, schema) for place, argument in enumerate(schema.arguments)]
+# Of such a closure before its text is written: the rest of it has to refer to as many variables.
+FIRST = _shown(
+    "general path",
+    """def closure(forward, op, slow):
+    def call(*args, **kwargs):
+        return slow(*args, **kwargs)
+        forward, op""",
+)
+
+
+def text_of(op, schema, elements):
+    """The names of the arguments given by place and the body of an operation's short path.
+
+    The names that it calls are in short_paths.py. From ``elements`` of an operand on, the operation's kernel is asked.
+    """
+    parts = [Given(place, argument, schema) for place, argument in enumerate(schema.arguments)]
     tensors = [part for part in parts if part.is_tensor]
     spread = schema.varargs == 1  # every argument after the first is one of a row of ints, or there is one row
     given = [f"given{place}" for place in range(1 if spread else schema.positional)]
@@ -70,7 +86,7 @@ def _text(op, schema, elements):
         "left = len(options)",
         *(line for part in parts[1:] for line in part.taken(spread)),
         f"if {' or '.join(conditions)}:",
-        f"    return slow(*as_given({', '.join(given)}), *rest, **options)",
+        f"    {general_way(given)}",
         *(part.unwrapped() for part in tensors),
         *([f"found = forward({arrays})"] if of_view else _computed(tensors, arrays, elements)),
     ]
@@ -99,8 +115,12 @@ def _text(op, schema, elements):
         ]
     if not of_view:
         body += [f"return finish(op, op.parsed, [{values}], found)"]
-    head = f"    def call({''.join(f'{name}=MISSING, ' for name in given)}/, *rest, **options):"
-    return ["def closure(forward, op, slow):", head, *(f"        {line}" for line in body)]
+    return given, body
+
+
+def general_way(given):
+    """The line that leaves a call as it came."""
+    return f"return slow(*as_given({', '.join(given)}), *rest, **options)"
 
 
 def _computed(tensors, arrays, elements):
@@ -116,7 +136,7 @@ def _computed(tensors, arrays, elements):
     ]
 
 
-class _Argument:
+class Given:
     """The text about one argument. ``value`` is what it calls it, ``array`` what forward gets."""
 
     def __init__(self, place, argument, schema):

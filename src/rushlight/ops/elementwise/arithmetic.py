@@ -454,6 +454,9 @@ class addcdiv:
 
 
 def _check_lerp(self, end, weight):
+    kind = self._array.dtype
+    if end._array.dtype is kind and (weight.__class__ is float or not is_tensor(weight)):
+        return
     for name, value in (("end", end), ("weight", weight)):
         if is_tensor(value) and value.dtype is not self.dtype:
             own, given = c_name(self.dtype), c_name(value.dtype)
@@ -478,10 +481,9 @@ class lerp:
 
     def element(m, self, end, weight):
         distance = end - self
-        near_start = abs(weight) < 0.5
-        if near_start.ndim == 0:
-            return self + weight * distance if near_start else end - distance * (1 - weight)
-        return m.where(near_start, self + weight * distance, end - distance * (1 - weight))
+        if weight.ndim == 0:
+            return self + weight * distance if abs(weight.item()) < 0.5 else end - distance * (1 - weight)
+        return m.where(abs(weight) < 0.5, self + weight * distance, end - distance * (1 - weight))
 
     def d_self(grad, weight):
         return grad * conj(1 - weight)

@@ -113,14 +113,16 @@ def _check_clamp(self, min, max):
     _no_complex(self)
     if min.__class__ is complex or max.__class__ is complex:
         _check_complex_bounds(self, min, max)
-    if min is None and max is None:
+    if min is max is None:
         raise RuntimeError(
             hinted(
                 "torch.clamp: At least one of 'min' or 'max' must not be None",
                 "give a lower bound, an upper one, or both",
             )
         )
-    if min is not None and max is not None and is_tensor(min) != is_tensor(max):
+    if min.__class__ is max.__class__ or min is None or max is None:
+        return
+    if is_tensor(min) != is_tensor(max):
         kinds = {
             "min": "Tensor" if is_tensor(min) else type(min).__name__,
             "max": "Tensor" if is_tensor(max) else type(max).__name__,
