@@ -7,7 +7,7 @@ import traceback
 import pytest
 
 import rushlight as torch
-from rushlight.ops.table import BINARY, ELEMENTWISE, FUNCTION, TABLE, UNARY, VIEW
+from rushlight.ops.table import BINARY, CREATE, ELEMENTWISE, FUNCTION, INPLACE, TABLE, UNARY, VIEW
 from rushlight.tensor import forms, short_elementwise, short_paths, short_text
 from rushlight.tensor.compute import schema_of
 
@@ -18,6 +18,8 @@ def functions():
         kinds = {
             short_paths.short: op.kind in (FUNCTION, VIEW),
             short_elementwise.elementwise: op.kind == ELEMENTWISE,
+            forms.creation: op.kind == CREATE,
+            forms.inplace_only: op.kind == INPLACE,
             forms.inplace_form: op.kind in (UNARY, BINARY, ELEMENTWISE) and op.inplace,
         }
         for make, has_text in kinds.items():
@@ -163,6 +165,14 @@ def test_the_text_is_written_after_some_calls():
         lambda f: f.addcmul_(torch.ones(2, 3)[0], torch.ones(3), torch.ones(3), value=2),
         lambda f: f.exp_(torch.ones(2, 3)),
         lambda f: f.clamp_(torch.ones(2, 3), 0.0),
+        lambda f: f.zeros(2, 3, dtype=torch.int64),
+        lambda f: f.ones((2, 3), device="cpu", requires_grad=True),
+        lambda f: f.full([2, 3], fill_value=1),
+        lambda f: f.eye(n=3),
+        lambda f: f.randn(4),
+        lambda f: f.zero_(torch.ones(2, 3)),
+        lambda f: f.uniform_(torch.ones(2, 3), 0.5, to=1.5),
+        lambda f: f.index_add_(torch.ones(2, 3), 0, torch.tensor([1]), torch.ones(1, 3)),
     ],
 )
 def test_calls_that_do_not_go_the_general_way(call):
@@ -170,8 +180,10 @@ def test_calls_that_do_not_go_the_general_way(call):
         def __getattr__(self, name):
             written = name not in TABLE
             op = TABLE[name.removesuffix("_") if written else name]
-            elementwise = short_elementwise.elementwise if op.kind == ELEMENTWISE else short_paths.short
-            function = forms.inplace_form(op) if written else elementwise(op)
+            makers = {
+                ELEMENTWISE: short_elementwise.elementwise, CREATE: forms.creation, INPLACE: forms.inplace_only,
+            }  # fmt: skip
+            function = forms.inplace_form(op) if written else makers.get(op.kind, short_paths.short)(op)
             short_paths.settle(function)
             slow = function.__code__.co_freevars.index("slow")
             function.__closure__[slow].cell_contents = refuse

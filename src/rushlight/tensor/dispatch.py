@@ -8,7 +8,6 @@ the general path, `run`, which promotes, broadcasts, checks and explains.
 from __future__ import annotations
 
 from functools import partial
-from operator import itemgetter
 from types import FunctionType
 
 import numpy as np
@@ -50,46 +49,6 @@ def general(op):
         return run(op, schema, values)
 
     return named(call, op)
-
-
-def apart(classes, names):
-    """The classes of positional arguments, and those of the others by name, which stand behind them and before the names."""
-    positional = len(classes) - 2 * len(names)
-    return classes[:positional], dict(zip(names, classes[positional:]))
-
-
-def short_call(schema, classes, names=()):
-    """How a short path that looks its calls up runs one with arguments of these classes; None where it cannot.
-
-    Behind the classes of positional arguments stand those of the others, and the ``names``. Returns the values of the
-    arguments left out, the positions of tensors and of numbers that are ints, and what puts arguments by name and all
-    defaults into the schema's order, None without names.
-    """
-    classes, keywords = apart(classes, names)
-    count, arguments = len(classes), schema.arguments
-    if schema.has_lists or count > schema.positional:
-        return None
-    given = dict(enumerate(classes))
-    for name, cls in keywords.items():
-        place = schema.place_of(name)
-        if place is None or place in given:
-            return None
-        given[place] = cls
-    for place, argument in enumerate(arguments):
-        if place in given:
-            if argument.is_int_list or given[place] not in (argument.quick_classes() or ()):
-                return None
-        elif argument.is_required:
-            return None
-    present = [place for place in sorted(given) if given[place] is not type(None)]
-    tensors = tuple(place for place in present if arguments[place].is_tensor and given[place] in PLAIN_CLASSES)
-    words = tuple(p for p in present if arguments[p].type in ("Scalar", "Operand") and given[p] is int)
-    rest, arrange = schema.defaults[count:], None
-    if names:
-        passed = {place: number for number, place in enumerate(given)}
-        rest = schema.defaults
-        arrange = itemgetter(*(passed.get(place, len(given) + place) for place in range(schema.count)))
-    return rest, tensors, words, arrange
 
 
 def link_result(op, values, found, tracked):

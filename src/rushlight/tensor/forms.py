@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..base import dtypes
 from ..base.device import check_device, check_layout
 from ..base.errors import hinted
-from ..base.scalars import SAFE, are_words, number_array
+from ..base.scalars import SAFE, number_array
 from ..base.size import Size
 from ..base.user_code import user_place
 from ..kernels.routing import NEVER, elements_of, kernel_of, run_elementwise
@@ -24,15 +24,16 @@ from ..ops.copy import refuse_overlap, refuse_partly_shared
 from ..ops.moving import PLAIN_COPY
 from ..ops.outputs import KEEP_SHAPE
 from ..ops.table import functions
-from .base import new_tensor, quiet, wrap
+from .base import quiet, wrap
 from .classes import PLAIN_CLASSES, SEQUENCES
 from .compute import default_rule, schema_of
-from .dispatch import apart, general, named, record_result, short_call
+from .dispatch import general, named, record_result
 from .elementwise import spreads
 from .fast import CALM, WITH_NUMBERS
 from .interposers import INTERPOSERS, innermost
 from .short_elementwise import NATIVE_FLOATS, written
-from .writes import bump, is_tracked, run_inplace, write_result
+from .short_paths import short
+from .writes import bump, run_inplace, write_result
 
 array_of, edge_of, size_of = attrgetter("_array"), attrgetter("_edge"), attrgetter("size")
 FLOATS = dtypes.FLOATS
@@ -117,35 +118,12 @@ def _ufunc_write(op, name, otherwise):
 
 def inplace_only(op):
     """Operations that exist only in place (``fill_``, ``uniform_``, ...): forward writes into its first array."""
-    own_name, forward, elements = op.name, op.forward, elements_of(op.name)
-    known = {}  # classes of the arguments of a call -> what counts of `short_call`; empty where it takes the general way
 
     def call(*args, **kwargs):
-        # The common case: plain tensors and plain values, nothing recorded.
-        if not kwargs and not INTERPOSERS:
-            classes = (*map(type, args),)
-            signature = known.get(classes)
-            if signature is None:
-                signature = known[classes] = (None if op.refuse else short_call(schema_of(op), classes)) or ()
-            if signature and (not signature[2] or are_words(args, signature[2])):
-                values = args + signature[0]
-                arrays, recording, large = [*values], state.recording, False
-                for position in signature[1]:
-                    value = values[position]
-                    if recording and is_tracked(value._edge):
-                        break
-                    array = arrays[position] = value._array
-                    if array.size >= elements:
-                        large = True
-                else:
-                    if not large or kernel_of(own_name)(*arrays) is NotImplemented:
-                        quiet().run(forward, *arrays)
-                    bump(args[0], own_name)
-                    return args[0]
         schema = op.__dict__.get("parsed") or schema_of(op)
-        return run_inplace(op, schema, schema.bind(args, kwargs), own_name)
+        return run_inplace(op, schema, schema.bind(args, kwargs), op.name)
 
-    return named(call, op)
+    return short(op, named(call, op))
 
 
 _FEW_PARTS = 16  # of little memory: NumPy joins them before a kernel has started
@@ -220,32 +198,9 @@ functions.count_writes = count_writes
 
 
 def creation(op):
-    """The function of an operation that makes a tensor: takes dtype, device, requires_grad, ... besides its schema.
-
-    Calls with plain numbers and sizes, a dtype, a device and requires_grad are bound by their arguments' classes.
-    """
-    forward = op.forward
-    known = {}  # classes of all arguments of a call, and names -> what `_short_creation` says of it
+    """The function of an operation that makes a tensor: takes dtype, device, requires_grad, ... besides its schema."""
 
     def call(*args, **kwargs):
-        if not INTERPOSERS:
-            given = (*args, *kwargs.values()) if kwargs else args
-            classes = (*map(type, given), *kwargs)
-            plan = known.get(classes)
-            if plan is None:
-                plan = known[classes] = _short_creation(schema_of(op), classes, kwargs)
-            if plan:
-                is_size, sizes, words, rest, arrange = plan
-                if is_size:
-                    given = (args, *given[len(args) :])
-                values = given + rest if arrange is None else arrange(given + rest)
-                if (not sizes or _are_ints(values, sizes)) and (not words or are_words(values, words)):
-                    if kwargs:
-                        check_device(kwargs.get("device"))
-                    made = new_tensor()
-                    made._array = quiet().run(forward, *values)
-                    made._edge = None
-                    return require_grad(made) if kwargs and kwargs.get("requires_grad") else made
         schema = op.__dict__.get("parsed") or schema_of(op)
         requires_grad = kwargs.pop("requires_grad", False)
         out = kwargs.pop("out", None)
@@ -262,65 +217,7 @@ def creation(op):
             made = made.contiguous(memory_format=memory_format)
         return require_grad(made) if requires_grad else made
 
-    return named(_of_size(forward, call) if "(int[]* size" in op.schema else call, op)
-
-
-def _of_size(forward, otherwise):
-    """The function of a creation that is nearly always called with a size alone; other calls go to ``otherwise``."""
-
-    def call(*args, **kwargs):
-        if args and not (kwargs or INTERPOSERS):
-            size = args[0] if args[0].__class__ in SIZES and len(args) == 1 else args
-            if _INTEGER.issuperset(map(type, size)):
-                made = new_tensor()
-                made._array = quiet().run(forward, size)
-                made._edge = None
-                return made
-        return otherwise(*args, **kwargs)
-
-    return call
-
-
-def _are_ints(values, places):
-    """Whether the sizes at these places hold nothing but ints."""
-    for place in places:  # noqa: SIM110 (as in `are_words`)
-        if not _INTEGER.issuperset(map(type, values[place])):
-            return False
-    return True
-
-
-def _short_creation(schema, classes, names):
-    """How a creation with arguments of these classes and ``names`` is bound; () where only `Schema.bind` can say.
-
-    Returns whether the positional arguments are the lengths of one size, the positions of sizes and of numbers that are
-    ints, the values of the arguments left out, and what puts all into the schema's order, None without names.
-    """
-    positional, keywords = apart(classes, names)
-    is_size = schema.varargs == 0 and set(positional) == _INTEGER
-    given = {0: tuple} if is_size else dict(enumerate(positional))
-    count = len(given)
-    if count > schema.positional:
-        return ()
-    passed = {place: place for place in given}
-    for number, (name, cls) in enumerate(keywords.items(), count):
-        place = schema.index.get(name)
-        if place is not None and place not in given:
-            given[place], passed[place] = cls, number
-        elif name != "device" and (name, cls) != ("requires_grad", bool):
-            return ()
-    for place, argument in enumerate(schema.arguments):
-        if place not in given:
-            if argument.is_required:
-                return ()
-        elif given[place] not in (argument.quick_classes() or ()):
-            return ()
-    sizes = () if is_size else tuple(p for p in given if given[p] in SIZES)
-    words = tuple(p for p in given if given[p] is int and schema.arguments[p].type == "Scalar")
-    if not names:
-        return is_size, sizes, words, schema.defaults[count:], None
-    behind = count + len(keywords)
-    arrange = itemgetter(*(passed.get(place, behind + place) for place in range(schema.count)))
-    return is_size, sizes, words, schema.defaults, arrange
+    return short(op, named(call, op))
 
 
 def _create_into(out, op, schema, values):

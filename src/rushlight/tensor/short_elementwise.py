@@ -81,7 +81,7 @@ def _code(op, name, writes):
 
 def text_of(op, schema, writes):
     """The names of the arguments given by place and the body of a short path, of the in-place form if it ``writes``."""
-    parts = [Given(place, argument, schema) for place, argument in enumerate(schema.arguments)]
+    parts = [Given(place, argument, schema.positional) for place, argument in enumerate(schema.arguments)]
     operands = [part for part in parts if part.is_tensor]
     masks = int(default_rule(op) == table.MASKED)  # how many masks stand before the operands
     given = [f"given{place}" for place in range(schema.positional)]
@@ -90,7 +90,7 @@ def text_of(op, schema, writes):
     leading, lines = _leading(operands[masks:], leave)
     body = [
         "left = len(options)",
-        *(line for part in parts[1:] for line in part.taken(False)),
+        *(line for part in parts for line in part.taken()),
         f"if {' or '.join(conditions)}:",
         f"    {leave}",
         *lines,

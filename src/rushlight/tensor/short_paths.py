@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 from types import CellType, FunctionType
 
+from ..autograd.leaves import require_grad
 from ..autograd.modes import PLAIN, state
 from ..base import dtypes
-from ..base.device import memory_format
+from ..base.device import check_device, memory_format
 from ..base.scalars import LOWEST_WORD, WORDS_END
 from ..base.size import Size
 from ..kernels.routing import elements_of, kernel_of
@@ -19,6 +20,7 @@ from .dispatch import finish, general, link_result, named, record_result, record
 from .fast_views import link, link_several, tracker
 from .interposers import INTERPOSERS
 from .short_text import FIRST, code_of, text_of
+from .writes import bump, is_tracked
 
 MISSING = object()  # an argument that a call leaves out
 _GENERAL_CALLS = 32  # before the text is written, which takes 0.4 ms: as long as 100 calls of the general path
@@ -54,9 +56,12 @@ class Path:
         self.function.__code__ = code
 
 
-def short(op):
-    """The function of an operation on plain tensors and plain values: the general path for some calls, then the short one."""
-    slow = general(op)
+def short(op, slow=None):
+    """The function of an operation on plain tensors and plain values: the general path for some calls, then the short one.
+
+    ``slow`` is the general path where that is another one than for most operations.
+    """
+    slow = slow or general(op)
     if op.refuse or "Tensor[]" in op.schema.partition("->")[0]:
         return slow
     return Path(op, op.name, op.forward, slow, globals(), partial(_code, op)).function

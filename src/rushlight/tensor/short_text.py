@@ -30,15 +30,16 @@ import linecache
 
 from ..base.user_code import PACKAGE
 from ..kernels.routing import NEVER
-from ..ops.table import VIEW
+from ..ops.table import CREATE, INPLACE, VIEW
 
 _CLASSES = {"int": "int", "bool": "bool", "float": "float", "str": "str", "dtype": "dtypes.DType", "positions": "tuple"}
+_NAMED = "forward, op, slow"  # behind what is run: Python asks for as many variables of a closure as it was made with
 
 
 def code_of(name, given, body):
     """The code of a short path: that of a closure on ``forward``, ``op`` and ``slow`` with this body."""
-    head = f"    def call({''.join(f'{name}=MISSING, ' for name in given)}/, *rest, **options):"
-    text = "\n".join(["def closure(forward, op, slow):", head, *(f"        {line}" for line in body)])
+    head = f"    def call({''.join(f'{name}=MISSING, ' for name in given)}{'/, ' if given else ''}*rest, **options):"
+    text = "\n".join(["def closure(forward, op, slow):", head, *(f"        {line}" for line in (*body, _NAMED))])
     return _shown(f"short path of {name}", text).replace(co_name=name, co_qualname=name)
 
 
@@ -57,13 +58,13 @@ def _compiled(text):
     return code
 
 
-# Of such a closure before its text is written: the rest of it has to refer to as many variables.
+# The code of such a closure before its text is written.
 FIRST = _shown(
     "general path",
-    """def closure(forward, op, slow):
+    f"""def closure(forward, op, slow):
     def call(*args, **kwargs):
         return slow(*args, **kwargs)
-        forward, op""",
+        {_NAMED}""",
 )
 
 
@@ -72,32 +73,85 @@ def text_of(op, schema, elements):
 
     The names that it calls are in short_paths.py. From ``elements`` of an operand on, the operation's kernel is asked.
     """
-    parts = [Given(place, argument, schema) for place, argument in enumerate(schema.arguments)]
-    tensors = [part for part in parts if part.is_tensor]
-    spread = schema.varargs == 1  # every argument after the first is one of a row of ints, or there is one row
-    given = [f"given{place}" for place in range(1 if spread else schema.positional)]
-    conditions = ["INTERPOSERS", "left", *(() if spread else ("rest",)), *(c for part in parts for c in part.unfit())]
-    values, arrays = (", ".join([getattr(part, form) for part in parts]) for form in ("value", "array"))
-    tracked = " or ".join(part.tracked() for part in tensors)
-    of_view = op.kind == VIEW and op.track is not None
-    if of_view:
+    count = (
+        schema.positional if schema.varargs is None else schema.varargs
+    )  # behind it stand the items of a row of ints
+    parts = [Given(place, argument, count) for place, argument in enumerate(schema.arguments)]
+    given = [f"given{place}" for place in range(count)]
+    spread = () if schema.varargs is not None else ("rest",)
+    conditions = ["INTERPOSERS", "left", *spread, *(condition for part in parts for condition in part.unfit())]
+    if op.kind == CREATE:
+        conditions.append("tracked.__class__ is not bool")
+    if op.kind == VIEW and op.track is not None:
         conditions.append("state.recording > PLAIN")
     body = [
         "left = len(options)",
-        *(line for part in parts[1:] for line in part.taken(spread)),
+        *(line for part in parts for line in part.taken()),
+        *(_ASKED_OF_NEW_ONES if op.kind == CREATE else ()),
         f"if {' or '.join(conditions)}:",
         f"    {general_way(given)}",
-        *(part.unwrapped() for part in tensors),
-        *([f"found = forward({arrays})"] if of_view else _computed(tensors, arrays, elements)),
     ]
-    if of_view:
+    return given, body + _FINISHES.get(op.kind, _result)(op, schema, parts, general_way(given), elements)
+
+
+# What creations are told beside their own arguments.
+_ASKED_OF_NEW_ONES = """\
+tracked = False
+if left and 'device' in options:
+    check_device(options['device'])
+    left -= 1
+if left and 'requires_grad' in options:
+    tracked = options['requires_grad']
+    left -= 1""".splitlines()
+
+
+def _created(op, schema, parts, leave, elements):
+    """The lines that make a new Tensor."""
+    return [
+        "result = new_tensor()",
+        f"result._array, result._edge = quiet().run(forward, {_row(parts, 'value')}), None",
+        "return require_grad(result) if tracked else result",
+    ]
+
+
+def _written(op, schema, parts, leave, elements):
+    """The lines that write into the first tensor, where nothing is recorded."""
+    tensors = [part for part in parts if part.is_tensor]
+    tracked = " or ".join(f"({part.tracked()} and is_tracked({part.value}._edge))" for part in tensors)
+    return [
+        f"if state.recording and ({tracked}):",
+        f"    {leave}",
+        *(part.unwrapped() for part in tensors),
+        *_computed(tensors, _row(parts, "array"), elements),
+        f"bump(given0, {op.name!r})",
+        "return given0",
+    ]
+
+
+def _viewed(op, schema, parts, leave, elements):
+    """The lines that make Tensors of what looks into the memory of the first."""
+    tensors = [part for part in parts if part.is_tensor]
+    unwrapped, arrays = [part.unwrapped() for part in tensors], _row(parts, "array")
+    if op.track is not None:
         tie = "link" if schema.returns.strip() == "Tensor" else "link_several"
         rest = "".join(f"{part.value}, " for part in parts[1:])
-        body += [f"return {tie}({parts[0].value}, found, op.track, ({rest}))"]
-    elif op.kind == VIEW:
-        body += ["if found.__class__ is ndarray:", f"    return link_result(op, [{values}], found, {tracked})"]
-    elif schema.returns.strip() == "Tensor":
-        body += [
+        return [*unwrapped, f"return {tie}(given0, forward({arrays}), op.track, ({rest}))"]
+    values, tracked = _row(parts, "value"), " or ".join(part.tracked() for part in tensors)
+    return [
+        *unwrapped,
+        *_computed(tensors, arrays, elements),
+        "if found.__class__ is ndarray:",
+        f"    return link_result(op, [{values}], found, {tracked})",
+        f"return finish(op, op.parsed, [{values}], found)",
+    ]
+
+
+def _result(op, schema, parts, leave, elements):
+    """The lines that compute and make a Tensor of the result, or several, and a node where an operand is tracked."""
+    tensors, values = [part for part in parts if part.is_tensor], _row(parts, "value")
+    tracked = " or ".join(part.tracked() for part in tensors)
+    if schema.returns.strip() == "Tensor":
+        wrapped = [
             "if found.__class__ is ndarray:",
             "    result = new_tensor()",
             "    result._array, result._edge = found, None",
@@ -106,16 +160,26 @@ def text_of(op, schema, elements):
             "    return result",
         ]
     else:
-        body += [
+        wrapped = [
             "if found.__class__ is tuple:",
             "    results = (*map(wrap, found),)",
             f"    if ({tracked}) and state.recording:",
             f"        record_results(op, op.parsed, [{values}], results)",
             "    return results",
         ]
-    if not of_view:
-        body += [f"return finish(op, op.parsed, [{values}], found)"]
-    return given, body
+    return [
+        *(part.unwrapped() for part in tensors),
+        *_computed(tensors, _row(parts, "array"), elements),
+        *wrapped,
+        f"return finish(op, op.parsed, [{values}], found)",
+    ]
+
+
+_FINISHES = {CREATE: _created, INPLACE: _written, VIEW: _viewed}
+
+
+def _row(parts, form):
+    return ", ".join([getattr(part, form) for part in parts])
 
 
 def general_way(given):
@@ -139,20 +203,23 @@ def _computed(tensors, arrays, elements):
 class Given:
     """The text about one argument. ``value`` is what it calls it, ``array`` what forward gets."""
 
-    def __init__(self, place, argument, schema):
+    def __init__(self, place, argument, count):
         self.argument, self.type, self.is_tensor = argument, argument.type, argument.is_tensor
-        self.given = f"given{place}" if place < schema.positional else None
-        self.value = f"value{place}" if place else self.given
+        self.given = f"given{place}" if place < count else None
+        self.is_first = place == 0 and self.is_tensor  # not looked for among names
+        self.value = self.given if self.is_first else f"value{place}"
         self.array = f"array{place}" if self.is_tensor else self.value
         self.may_be_none = argument.optional or argument.default is None
         self.default = "MISSING" if argument.is_required else repr(argument.default)
 
-    def taken(self, spread):
+    def taken(self):
         """The lines that find the value, and count ``left`` down where it has a name."""
         value, key, lines = self.value, self.argument.name, []
+        if self.is_first:
+            return lines
         if self.argument.varargs:
             lines = ["if rest:", f"    {value} = rest[0] if len(rest) == 1 else rest"]
-        elif self.given and not spread:
+        elif self.given:
             lines = [f"if {self.given} is not MISSING:", f"    {value} = {self.given}"]
         lines += [f"{'elif' if lines else 'if'} left and {key!r} in options:"]
         lines += [f"    {value} = options[{key!r}]", "    left -= 1", "else:", f"    {value} = {self.default}"]
@@ -172,6 +239,8 @@ class Given:
             return [f"{value} is MISSING"]
         if self.type == "Generator":  # what it stands for is not looked at here
             return [f"{value} is not {self.default}"]
+        if self.type == "any" and self.argument.default.__class__ is float:  # a number, or what is told apart later
+            return [f"{value}.__class__ is not float"]
         if self.type == "any":
             return [f"({value} is not {self.default} and {value}.__class__ not in UNREAD_CLASSES)"]
         if self.type in ("Operand", "Scalar"):
