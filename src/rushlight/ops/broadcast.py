@@ -91,8 +91,9 @@ def common_shape(*shapes):
 def _check_coordinates(tensors):
     if not tensors:
         raise RuntimeError(hinted("meshgrid expects a non-empty TensorList", "give one tensor for each dimension"))
+    kind = tensors[0]._array.dtype
     for tensor in tensors:
-        if tensor.ndim > 1:
+        if tensor._array.ndim > 1:
             raise RuntimeError(
                 hinted(
                     "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
@@ -100,7 +101,7 @@ def _check_coordinates(tensors):
                     "the coordinates along a dimension form one row",
                 )
             )
-    if any(t.dtype is not tensors[0].dtype for t in tensors):
+    if [t for t in tensors if t._array.dtype != kind]:
         raise RuntimeError(hinted("meshgrid expects all tensors to have the same dtype", "convert them with .to()"))
 
 
@@ -134,10 +135,12 @@ def meshgrid(*tensors, indexing=None):
     _check_coordinates(tensors)
     swap = indexing == "xy" and len(tensors) >= 2
     ordered = [tensors[1], tensors[0], *tensors[2:]] if swap else tensors
-    shape = [t.numel() for t in ordered]
-    grids = [
-        t.reshape([-1 if d == axis else 1 for d in range(len(ordered))]).expand(shape) for axis, t in enumerate(ordered)
-    ]
+    shape, last = tuple([t._array.size for t in ordered]), len(ordered) - 1
+    grids, plain = [], min(shape) > 1
+    for axis, t in enumerate(ordered):
+        if axis < last or t._edge is not None or not plain:  # else expand() itself puts dimensions before the only one
+            t = t.reshape((*(1,) * axis, -1, *(1,) * (last - axis)))
+        grids.append(t.expand(shape))
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)

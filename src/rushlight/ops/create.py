@@ -12,6 +12,7 @@ from ..base.scalars import check_number
 from ..base.shapes import sizes_argument
 from .copy import filler
 from .moving import filled, ramps
+from .schema import TENSOR_CLASSES
 from .table import CREATE, composite, functions, op
 
 _NUMBERS = frozenset((bool, int, float, complex))
@@ -144,25 +145,28 @@ def _like(name, input, value, dtype, device, requires_grad, memory_format):
                 "torch.as_tensor() makes one",
             )
         )
-    check_device(device)
-    array = input._array
-    kind = (dtype or input.dtype).numpy
-    if memory_format in (None, preserve_format):
-        order, back = _memory_order(array)
-    else:
+    if device is not None:
+        check_device(device)
+    array, order = input._array, None
+    kind = array.dtype if dtype is None else dtype.numpy
+    if memory_format is not None and memory_format is not preserve_format:
         order, back = _format_order(array, memory_format)
+    elif not array.flags.c_contiguous:
+        order, back = _memory_order(array)
     shape = array.shape if order is None else [array.shape[d] for d in order]
     if value is None:
         made = np.empty(shape, kind)
     else:
         made = filled(shape, value if value.__class__ is int and not value else filler(array.size, kind, value), kind)
-    found = functions.in_class_of(input, functions.wrap(made if order is None else made.transpose(back)))
+    found = functions.wrap(made if order is None else made.transpose(back))
+    if input.__class__ not in TENSOR_CLASSES:
+        found = functions.in_class_of(input, found)
     return found.requires_grad_(True) if requires_grad else found
 
 
 def _memory_order(array):
-    """The dimensions of a dense array from the outermost in memory inwards, and the way back; (None, None) for row order."""
-    if array.flags.c_contiguous or (0 in array.strides and array.size > 1):
+    """The dimensions of a dense array from the outermost in memory inwards, and the way back; (None, None) for no dense one."""
+    if 0 in array.strides and array.size > 1:
         return None, None
     order = sorted(range(array.ndim), key=lambda d: (-array.strides[d], d))
     return order, sorted(range(array.ndim), key=order.__getitem__)

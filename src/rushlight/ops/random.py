@@ -9,6 +9,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..random import distributions as draw
 from .create import default_kind, negative_size
+from .schema import TENSOR_CLASSES
 from .table import CREATE, INPLACE, composite, functions, op
 
 
@@ -133,8 +134,16 @@ def _drawn_by(generator):
     return {} if generator is None else {"generator": generator}
 
 
+_NEW = {"uniform_": draw.rand, "normal_": draw.randn}  # what draws new numbers in rows, from 0 to 1 or around 0
+
+
 def _random_like(input, fill, bounds, generator, dtype, device, requires_grad, memory_format):
     """A tensor in the shape, and order in memory, of ``input``, filled by the distribution ``fill``."""
+    if input.__class__ in TENSOR_CLASSES and dtype is device is memory_format is None and not functions.interposers:
+        array, draw_new = input._array, _NEW.get(fill)
+        if draw_new is not None and array.flags.c_contiguous:
+            made = functions.wrap(draw_new(array.shape, array.dtype, generator))
+            return made.requires_grad_(True) if requires_grad else made
     target = functions.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
     made = _drawn(target, fill, bounds, generator)
     return made.requires_grad_(True) if requires_grad else made

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.scalars import is_signed_word, number_in
+from ..base.scalars import is_signed_word, number_array, number_in
 from .copy import filler
 from .moving import progression
 from .table import CREATE, composite, functions, op
@@ -163,13 +163,18 @@ def _from_both_ends(steps, dtype):
     return places
 
 
-def _short_line(start, end, steps, dtype):
+@functools.lru_cache(256)
+def _step(start, end, steps, dtype):
+    """The distance of the elements of a line, computed in its dtype, as an array."""
     number = dtype.type
-    start, end = number(start), number(end)
-    found = _from_both_ends(steps, dtype) * np.array((end - start) / number(steps - 1))
-    lower, upper = found[: steps // 2], found[steps // 2 :]
-    np.add(lower, np.array(start), lower)
-    np.add(upper, np.array(end), upper)
+    return np.array((number(end) - number(start)) / number(steps - 1))
+
+
+def _short_line(start, end, steps, dtype):
+    found, half = _from_both_ends(steps, dtype) * _step(start, end, steps, dtype), steps // 2
+    lower, upper = found[:half], found[half:]
+    np.add(lower, number_array(dtype, start), lower)
+    np.add(upper, number_array(dtype, end), upper)
     return found
 
 

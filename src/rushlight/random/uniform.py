@@ -103,6 +103,7 @@ def _check_bounds(dtype, low, high):
 
 
 _ENDS = {dtype: (np.zeros((), dtype), np.ones((), dtype)) for dtype in (FLOAT32, FLOAT64)}
+_ONES = {dtype: (word, end.view(word)) for word, (dtype, (_, end)) in zip((np.uint32, np.uint64), _ENDS.items())}
 _COIN_DTYPES = frozenset(
     ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 )
@@ -150,15 +151,14 @@ def bernoulli(probabilities, generator=None):
 
 
 def _bernoulli_each(out, probabilities, generator):
-    if not is_float(probabilities.dtype):
+    if probabilities.dtype not in _ENDS and not is_float(probabilities.dtype):
         raise unsupported("bernoulli_tensor_cpu_p_", probabilities.dtype)
-    if name_of(out.dtype) not in _COIN_DTYPES:
+    if out.dtype not in _ENDS and name_of(out.dtype) not in _COIN_DTYPES:
         raise unsupported("bernoulli_tensor_cpu_self_", out.dtype)
     target, wanted = memory_order(out, _expanded(probabilities, out.shape))
     if wanted.dtype.itemsize < 4:
         wanted = wanted.astype(FLOAT32)
-    impossible, certain = _ENDS[wanted.dtype]
-    if not holds_all((wanted >= impossible) & (wanted <= certain)):
+    if not _are_probabilities(wanted):
         raise RuntimeError(
             hinted(
                 "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  "
@@ -173,6 +173,15 @@ def _bernoulli_each(out, probabilities, generator):
             uniform = rand(target.shape, wanted.dtype, generator)
     target[...] = uniform < wanted
     return out
+
+
+def _are_probabilities(array):
+    """Whether all of a float32 or float64 array is in [0, 1]: numbers above 0 are in the order of their bits."""
+    word, one = _ONES[array.dtype]
+    if holds_all(array.view(word) <= one):
+        return True
+    impossible, certain = _ENDS[array.dtype]
+    return holds_all((array >= impossible) & (array <= certain))  # where there is a negative zero
 
 
 def _expanded(array, shape):
