@@ -35,7 +35,7 @@ from .short_elementwise import NATIVE_FLOATS, written
 from .short_paths import short
 from .writes import bump, run_inplace, write_result
 
-array_of, edge_of, size_of = attrgetter("_array"), attrgetter("_edge"), attrgetter("size")
+array_of, size_of = attrgetter("_array"), attrgetter("size")
 FLOATS = dtypes.FLOATS
 SIZES, _INTEGER = frozenset((tuple, Size)), frozenset((int,))
 
@@ -139,15 +139,19 @@ def joined(op):
         tensors, dim = args if len(args) == 2 else (*args, 0)
         if tensors.__class__ not in SEQUENCES or dim.__class__ is not int or not tensors:
             return slow(*args)
-        if not PLAIN_CLASSES.issuperset(map(type, tensors)):
-            return slow(*args)
-        arrays = list(map(array_of, tensors))
+        arrays, tracked = [], False
+        for tensor in tensors:
+            if tensor.__class__ not in PLAIN_CLASSES:
+                return slow(*args)
+            arrays.append(tensor._array)
+            if tensor._edge is not None:
+                tracked = True
         found, first = NotImplemented, arrays[0]
         total = len(arrays) * first.size
         if total >= elements and (len(arrays) > _FEW_PARTS or total * first.itemsize >= PLAIN_COPY):
             found = kernel_of(own_name)(arrays, dim)
         result = wrap(quiet().run(forward, arrays, dim) if found is NotImplemented else found)
-        if state.recording and any(map(edge_of, tensors)):
+        if tracked and state.recording:
             record_result(op, schema_of(op), [list(tensors), dim], result)
         return result
 

@@ -97,10 +97,9 @@ def check_same_dtype(a, b, name):
 
 def first_failure(info):
     """``("(Batch element 2): ", code)`` of the first nonzero entry of an error-code array; None where all are zero."""
-    hits = np.flatnonzero(info)
-    if not hits.size:
+    if not np.count_nonzero(info):
         return None
-    where = int(hits[0])
+    where = int(np.flatnonzero(info)[0])
     return (f"(Batch element {where}): " if info.ndim else ""), int(info.reshape(-1)[where])
 
 

@@ -99,7 +99,9 @@ def linalg_cholesky(A, *, upper=False):
     tensor([[2., 0.],
             [1., 2.]])
     """
-    L, info = linalg_cholesky_ex(A, upper=upper)
+    check_square(A, "linalg.cholesky")
+    check_floating(A, "linalg.cholesky")
+    L, info = functions.cholesky_parts(A, upper)
     _raise_indefinite(functions.elements_of(info), "linalg.cholesky")
     return L
 
