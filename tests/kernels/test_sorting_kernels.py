@@ -1,5 +1,7 @@
 """Sorting and searching kernels: against NumPy's stable sort, for every dtype, ties, zeros of both signs, NaN, rows and dimensions."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -84,10 +86,12 @@ def test_unique(dtype):
     x = numbers((40, 170), dtype)
     x = np.where(x != x, 3, x).astype(dtype)
     values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
-    for found, wanted in zip(sorting.unique_parts(x, None, False, True), (values, counts, inverse)):
+    for found, wanted in zip(sorting.unique_parts(x, None, False, True, True), (values, inverse, counts), strict=True):
         np.testing.assert_array_equal(found, wanted)
-    for found, wanted in zip(sorting.unique_parts(x, None, False, False), (values, counts)):
+    for found, wanted in zip(sorting.unique_parts(x, None, False, False, True), (values, counts), strict=True):
         np.testing.assert_array_equal(found, wanted)
+    (found,) = sorting.unique_parts(x, None, False, False, False)
+    np.testing.assert_array_equal(found, values)
     nan = rl.tensor([np.nan, 1.0] * 5000)
     assert nan.unique().shape == (5001,)
 
@@ -98,10 +102,10 @@ def test_unique_consecutive(size, dtype):
     x = np.repeat(numbers((size,), dtype), 3)[:size]
     if dtype[0] == "f":
         x[size // 2 :: 97] = np.nan
-    for inverse in (False, True):
-        found = sorting.unique_parts(x, None, True, inverse)
-        wanted = TABLE["unique_parts"].forward(x, None, True, inverse)
-        assert len(found) == len(wanted) == 2 + inverse
+    for inverse, counts in itertools.product((False, True), repeat=2):
+        found = sorting.unique_parts(x, None, True, inverse, counts)
+        wanted = TABLE["unique_parts"].forward(x, None, True, inverse, counts)
+        assert len(found) == len(wanted) == 1 + inverse + counts
         for ours, theirs in zip(found, wanted):
             np.testing.assert_array_equal(ours, theirs)
 

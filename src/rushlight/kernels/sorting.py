@@ -10,12 +10,11 @@ from ..ops.table import TABLE
 from . import sorting_programs as programs
 from .elementwise import copy, run
 from .half_precision import by_single_precision
-from .indexing import index_select
 from .kernel import compiled
 from .routing import kernel_for
 from .scan import cumsum
 from .scratch import scratch
-from .selection import positions
+from .selection import masked_select, positions
 from .value_types import scalar_of
 
 _SHORT = 64  # elements: of shorter rows, counting digits takes longer than comparing elements
@@ -66,7 +65,7 @@ def mode_pair(self, dim, keepdim):
 
 @kernel_for("unique_parts")
 @by_single_precision()
-def unique_parts(self, dim, consecutive, inverse):
+def unique_parts(self, dim, consecutive, inverse, counts):
     dtype = self.dtype
     if dim is not None or not self.size or dtype.kind == "c" or not dtype.isnative:
         return NotImplemented
@@ -75,18 +74,22 @@ def unique_parts(self, dim, consecutive, inverse):
     flat = np.ascontiguousarray(self).reshape(-1)
     values, places = (flat, None) if consecutive else in_order(flat)
     is_first = _first_of_runs(values)
-    (starts,) = positions(is_first)
-    counts = np.diff(starts, append=values.size)
-    found = index_select(values, 0, starts)
-    found = values[starts] if found is NotImplemented else found
-    if not inverse:
-        return found, counts
-    numbers = cumsum(copy(is_first, np.dtype(np.int64)), 0, None)
-    run(TABLE["sub"], (numbers, np.array(1)), (1,), out=numbers)
-    if places is not None:
-        of_runs, numbers = numbers, np.empty(values.size, np.int64)
-        numbers[places] = of_runs
-    return found, counts, numbers.reshape(self.shape)
+    found = masked_select(values, is_first)
+    results = [values[is_first] if found is NotImplemented else found]
+    if inverse:
+        numbers = cumsum(copy(is_first, np.dtype(np.int64)), 0, None)
+        run(TABLE["sub"], (numbers, np.array(1)), (1,), out=numbers)
+        if places is not None:
+            of_runs, numbers = numbers, np.empty(values.size, np.int64)
+            numbers[places] = of_runs
+        results.append(numbers.reshape(self.shape))
+    if counts:
+        (starts,) = positions(is_first)
+        lengths = np.empty_like(starts)
+        run(TABLE["sub"], (starts[1:], starts[:-1]), (1,), out=lengths[:-1])
+        lengths[-1] = values.size - starts[-1]
+        results.append(lengths)
+    return tuple(results)
 
 
 def _first_of_runs(values):

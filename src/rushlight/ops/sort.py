@@ -121,11 +121,15 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 # ---------------------------------------------------------------- unique elements
 
 
-@op("unique(Tensor self, int? dim, bool consecutive, bool inverse) -> Tensor[]", names=(), node="UniqueDimBackward0")
+@op(
+    "unique(Tensor self, int? dim, bool consecutive, bool inverse, bool counts) -> Tensor[]",
+    names=(),
+    node="UniqueDimBackward0",
+)
 class unique_parts:
-    """The different elements (or slices along ``dim``), how often each occurs, and if asked which of them each element is."""
+    """The different elements (or slices along ``dim``); if asked which of them each element is, and how often each occurs."""
 
-    def forward(self, dim, consecutive, inverse):
+    def forward(self, dim, consecutive, inverse, counts):
         if self.dtype.kind == "c":
             name = "unique" if dim is None else "unique_dim"
             dtype = dtypes.from_numpy(self.dtype)
@@ -138,17 +142,18 @@ class unique_parts:
             axis = wrap_dim(dim, self.ndim)
             rows, shape = np.moveaxis(self, axis, 0), (self.shape[axis],)
         if consecutive:
-            values, counts = _runs(rows)
-            numbers = _run_numbers(counts) if inverse else None
+            values, lengths = _runs(rows)
+            numbers = _run_numbers(lengths) if inverse else None
         elif dim is None:
-            values, counts, numbers = _sorted_runs(rows, inverse)
+            values, lengths, numbers = _sorted_runs(rows, inverse)
         else:
             wide = rows.astype(np.float32) if rows.dtype.kind == "V" else rows
-            values, numbers, counts = np.unique(wide, return_inverse=True, return_counts=True, axis=0, equal_nan=False)
+            values, numbers, lengths = np.unique(wide, return_inverse=True, return_counts=True, axis=0, equal_nan=False)
             values = values.astype(rows.dtype, copy=False)
         if dim is not None:
             values = np.ascontiguousarray(np.moveaxis(values, 0, axis))
-        return (values, counts, numbers.reshape(shape)) if inverse else (values, counts)
+        found = [values, numbers.reshape(shape)] if inverse else [values]
+        return (*found, lengths) if counts else tuple(found)
 
 
 def _sorted_runs(flat, inverse):
@@ -186,10 +191,8 @@ def _run_numbers(counts):
 
 def _unique(input, consecutive, return_inverse, return_counts, dim):
     plain = input if input._edge is None else input.detach()
-    values, counts, *numbers = functions.unique_parts(plain, dim, consecutive, return_inverse)
-    if not (return_inverse or return_counts):
-        return values
-    return (values, *numbers, counts) if return_counts else (values, *numbers)
+    found = tuple(functions.unique_parts(plain, dim, consecutive, return_inverse, return_counts))
+    return found if return_inverse or return_counts else found[0]
 
 
 @composite
