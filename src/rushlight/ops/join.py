@@ -10,7 +10,6 @@ from ..base.arrays import is_channels_last
 from ..base.device import contiguous_format
 from ..base.errors import hinted
 from ..base.shapes import sizes_argument, wrap_dim, wrap_dims
-from .copy import dense_copy
 from .moving import copied, filled, ramps, write
 from .table import composite, functions, op
 
@@ -303,12 +302,15 @@ def _check_output_size(output_size, length):
 
 def _rolled(array, shifts, axes):
     """The array in windows that keep together: along each axis what stays and what comes in at the other end."""
+    if is_channels_last(array) and not array.flags.c_contiguous:
+        place = [0, array.ndim - 1, *range(1, array.ndim - 1)]
+        return np.moveaxis(_rolled(np.moveaxis(array, 1, -1), shifts, [place[axis] for axis in axes]), -1, 1)
     if len(axes) == 1 and array.size < _FEW:
         axis, length = axes[0], array.shape[axes[0]]
         cut = -shifts[0] % length if length else 0
         turned = array if axis == 0 else array.swapaxes(0, axis)
         joined = np.concatenate((turned[cut:], turned[:cut]))
-        return joined if axis == 0 else copied(joined.swapaxes(0, axis))
+        return np.ascontiguousarray(joined if axis == 0 else joined.swapaxes(0, axis))
     moves = dict.fromkeys(axes, 0)
     for shift, axis in zip(shifts, axes):
         moves[axis] += shift
@@ -351,10 +353,13 @@ class roll:
 
 
 def _flipped(array, dims):
-    """A copy of the array with the order reversed along ``dims``."""
+    """A copy of the array with the order reversed along ``dims``; dimensions keep their order in memory."""
     axes = wrap_dims(dims, array.ndim)
     turned = [slice(None, None, -1 if axis in axes else 1) for axis in range(array.ndim)]
-    return copied(array[(*turned, ...)])
+    view = array[(*turned, ...)]
+    if array.flags.c_contiguous or 0 in array.strides:
+        return copied(view)
+    return write(np.empty_like(array), view)
 
 
 @op("flip(Tensor self, int[]* dims) -> Tensor")
@@ -423,7 +428,7 @@ class rot90:
         if k == 2:
             return _flipped(self, dims)
         if k == 0:
-            return dense_copy(self)
+            return copied(self)
         return _flipped(self, (second if k == 1 else first,)).swapaxes(first, second)
 
     def d_self(grad, k, dims):

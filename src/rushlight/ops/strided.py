@@ -7,6 +7,7 @@ import numpy as np
 from ..base.arrays import storage_bytes, strided_view
 from ..base.errors import hinted
 from ..base.shapes import contiguous_strides
+from .moving import filled, write
 from .table import VIEW, functions, op
 
 
@@ -101,10 +102,10 @@ class as_strided_gradient:
 
     def forward(self, base_size, base_stride, size, stride, offset):
         if contiguous_strides(base_size) == tuple(base_stride) and not _may_overlap(size, stride):
-            found = np.zeros(base_size, self.dtype)
+            found = filled(base_size, 0, self.dtype)
             last = offset + sum((length - 1) * step for length, step in zip(size, stride))
             if self.size and found.size and offset >= 0 and last < found.size:
-                window(found, size, stride, offset)[...] = self
+                write(window(found, size, stride, offset), self)
                 return found
         target = flat_positions(base_size, base_stride, 0)
         source = flat_positions(size, stride, offset)
