@@ -8,6 +8,8 @@ import sys
 import threading
 from operator import attrgetter
 
+import numpy as np
+
 from ..base.errors import hinted
 from ..base.user_code import user_place
 from ..ops.table import functions
@@ -189,6 +191,7 @@ def _run(order, leaves, pending, way, captures, freed):
             grads = node.apply(None) if node.runs_without_gradient else (None,) * len(node.next_edges)
         else:
             grads = node.apply(grad)
+            grad = None  # what the node made of it may look into its memory, and be a leaf's own
         if freed is not None:
             node.saved = freed
         for edge, gradient in zip(node.next_edges, grads):
@@ -279,9 +282,9 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
             present = variable._grad
             if present is None:
                 array = grad._array
-                fits = array.base is None and array.strides == variable._array.strides
+                fits = array.strides == variable._array.strides and (array.base is None or _looks_alone(grad, array))
                 if fits and not recording and getrefcount(grad) <= (unshared or UNSHARED) and getrefcount(array) == 3:
-                    if grad._edge is not None:
+                    if grad._edge is not None or grad._base is not None:
                         grad = grad.detach()
                     variable._grad = grad
                 else:
@@ -295,6 +298,23 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
                 accumulating.release()
     if variable._post_accumulate_hooks:
         run_post_accumulate_hooks(variable)
+
+
+def _looks_alone(grad, array):
+    """Whether nobody but ``grad``, with its ``array``, looks into the memory of the array that it is a view of.
+
+    That one may still be held by the tensor that ``grad`` was made from, if nobody else holds this tensor.
+    """
+    owner = array.base
+    if owner.__class__ is not np.ndarray or owner.nbytes != array.nbytes:
+        return False
+    if not (owner.flags.owndata and array.flags.writeable):
+        return False
+    base = grad._base
+    if base is None:
+        return getrefcount(owner) == 3  # `array`, the name here, the call
+    holders = 3 if grad._edge is None else 4  # `grad`, its edge, the name here, the call
+    return base._array is owner and getrefcount(base) == holders and getrefcount(owner) == 4
 
 
 def _recorded_copy(variable, grad):
