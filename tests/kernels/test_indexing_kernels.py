@@ -371,7 +371,7 @@ def test_positions_for_some_dimensions(shape, first, count, dtype):
 def test_what_writing_at_positions_declines():
     x, rows = np.zeros((80, 90), "f4"), np.array([0, 1])
     value = np.ones((), "f4")
-    for indices in ((np.array([80]),), (np.array([-81]),), (rows.astype("i4"),)):
+    for indices in ((np.array([80]),), (np.array([-81]),), (rows.astype("i2"),)):
         assert indexing.index_put_arrays_(x, indices, value, False) is NotImplemented
     assert indexing.index_put_arrays_(x.T, (rows,), value, False) is NotImplemented
     assert indexing.index_put_arrays_(x, (rows,), value.astype("f8"), False) is NotImplemented
@@ -426,3 +426,32 @@ def test_numbers_written_by_position(dtype):
         assert indexing.scatter_value_(found, 1, index, 1 << 31) is NotImplemented
     if dtype != "f4":
         assert indexing.scatter_value_(found, 1, index, 1.5) is NotImplemented
+
+
+@pytest.mark.parametrize("low", [0, -60])
+@pytest.mark.parametrize("position", [np.int32, np.int64])
+def test_positions_of_both_sizes(position, low):
+    random = np.random.default_rng(3)
+    x, values = random.random((60, 200)).astype("f4"), random.random((180, 200)).astype("f4")
+    index = random.integers(low, 60, 180).astype(position)
+    np.testing.assert_array_equal(indexing.index(x, (index,)), x[index])
+    columns = index[::2]
+    np.testing.assert_array_equal(indexing.index(x, (None, columns)), x[:, columns])
+    pair = index, index[::-1]
+    np.testing.assert_array_equal(
+        indexing.index(x, (np.tile(pair[0], 30), np.repeat(pair[1], 30))),
+        x[np.tile(pair[0], 30), np.repeat(pair[1], 30)],
+    )
+    added, wanted = indexing.index_put_arrays(x, (index,), values, True), x.copy()
+    np.add.at(wanted, index, values)
+    np.testing.assert_allclose(added, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("position", [np.int32, np.int64])
+def test_positions_that_do_not_exist_are_left_to_others(position):
+    x = np.zeros((60, 100), np.float32)
+    for wrong in (60, -61):
+        index = np.zeros(80, position)
+        index[7] = wrong
+        assert indexing.index(x, (index,)) is NotImplemented
+        assert indexing.index_put_arrays(x, (index,), x[:1], True) is NotImplemented

@@ -8,10 +8,10 @@ import numpy as np
 
 from .builder import Builder
 from .host import lanes
-from .indexing import ADDED, ALONE, POSITIONS, add_rows, all_inside, are_plain
+from .indexing import ADDED, ALONE, POSITIONS, add_rows, are_plain
 from .kernel import compiled
 from .program import Program
-from .routing import kernel_for
+from .routing import all_inside, kernel_for
 
 _VECTORS = 4  # of a row, that one pass over a bag adds up
 _SHARE = 1 << 13  # elements of the table that a chunk reads

@@ -22,7 +22,7 @@ from .half_precision import by_single_precision
 from .host import lanes
 from .kernel import compiled, pool
 from .plans import Plans
-from .routing import kernel_for
+from .routing import all_inside, kernel_for
 from .scratch import scratch
 from .value_types import NUMPY
 
@@ -59,12 +59,6 @@ def are_plain(*arrays):
         if not (flags.c_contiguous and flags.aligned):
             return False
     return True
-
-
-def all_inside(index, length):
-    """Whether all positions (int32 or int64) exist: arrays may have been written to since they were checked."""
-    unsigned = index.view(np.uint64) if index.itemsize == 8 else index.view(np.uint32)  # negative ones are huge
-    return not index.size or unsigned.item(unsigned.argmax()) < length
 
 
 def _around(shape, axis):
@@ -193,14 +187,15 @@ def _located(self, indices, fewest):
     outer, width = math.prod(self.shape[:first]), math.prod(self.shape[end:])
     if max(index.size for index in arrays) * outer * width < fewest:
         return None
-    if any(index.dtype != np.int64 for index in arrays):
+    if any(index.dtype not in POSITIONS for index in arrays):
         return None
-    if len(arrays) > 1:
-        arrays = np.broadcast_arrays(*arrays)
-    rows = selection.flat_places(arrays, self.shape[first:end])
+    rows = arrays[0]
+    if len(arrays) > 1 or not all_inside(rows, self.shape[first]):  # negative ones may be among them
+        arrays = [index.astype(np.int64, copy=False) for index in np.broadcast_arrays(*arrays)]
+        rows = selection.flat_places(arrays, self.shape[first:end])
     if rows is None:
         return None
-    return self.reshape(*self.shape[:first], -1, *self.shape[end:]), first, rows
+    return self.reshape(*self.shape[:first], -1, *self.shape[end:]), first, np.ascontiguousarray(rows)
 
 
 def _picked_shape(merged, axis, rows):

@@ -148,6 +148,15 @@ def mask_positions(mask):
     return mask.nonzero()
 
 
+def all_inside(positions, length):
+    """Whether all positions (int32 or int64) exist, none being counted from the end."""
+    if not positions.size:
+        return True
+    unsigned = positions.view(np.uint64 if positions.itemsize == 8 else np.uint32)  # negative ones are huge
+    largest = kernel_of("max_all")(unsigned) if positions.size >= thresholds.EXTREMES else NotImplemented
+    return int(unsigned.item(unsigned.argmax()) if largest is NotImplemented else largest) < length
+
+
 def extremes(array):
     """The smallest and the largest of an array's integers; there are some."""
     if array.size >= thresholds.EXTREMES:
