@@ -7,7 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.scalars import largest_float
-from ..kernels.routing import extremes, mask_positions
+from ..kernels.routing import all_inside, extremes, mask_positions
 from .base import Tensor
 from .creation import array_from
 
@@ -141,6 +141,8 @@ def indices_of_tensors(self, key, looked_through=True):
 
 def _exist(positions, length):
     """Whether all of an array's positions are there, negative ones counted from the end."""
+    if all_inside(positions, length):
+        return True
     smallest, largest = extremes(positions)
     return smallest >= -length and largest < length
 

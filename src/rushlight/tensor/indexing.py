@@ -116,7 +116,8 @@ def __setitem__(self, key, value):
     if (key.__class__ is int or key.__class__ is slice or key.__class__ is tuple) and _write_part(self, key, value):
         return
     indices = None
-    if self._edge is None and self.__class__ in PLAIN_CLASSES and not INTERPOSERS:
+    recorded = self._edge is not None or getattr(value, "_edge", None) is not None  # then positions are copied
+    if not recorded and self.__class__ in PLAIN_CLASSES and not INTERPOSERS:
         indices = indices_of_tensors(self, key)
     checked = indices is not None
     if checked:
@@ -290,11 +291,17 @@ def _index_put(self, indices, values, accumulate, name):
         check_inplace(self, name, (values,))
     if all(part is None for part in indices):
         raise RuntimeError(hinted(f"{name}(): at least one index is needed", "fill_() and copy_() write everywhere"))
-    arrays = _index_arrays(self, indices)
+    arrays = None
+    if self._edge is None and values._edge is None and self.__class__ in PLAIN_CLASSES and not INTERPOSERS:
+        arrays = indices_of_tensors(self, tuple(indices))
+    checked = arrays is not None
+    if not checked:
+        arrays = _index_arrays(self, indices)
     place = index_shape(self, arrays)
     _check_fits(values, place)
     _check_same_dtype(self, values, "values")
-    arrays = checked_positions(self, arrays, place)
+    if not checked:
+        arrays = checked_positions(self, arrays, place)
     if name.endswith("_"):
         for read in (values, *indices):
             if read is not None:
