@@ -86,3 +86,40 @@ def test_masks_as_keys():
     whole = rl.zeros(80, 90, requires_grad=True) * 1
     whole[mask] = 3.0
     assert type(whole.grad_fn).__name__ == "IndexPutBackward0"
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "i4", "c8"])
+@pytest.mark.parametrize("shape", [(7,), (1000,), (70, 1001), (200_001,)])
+def test_masked_scatter(shape, dtype):
+    random = np.random.default_rng(5)
+    x, mask = random.integers(0, 99, shape).astype(dtype), random.random(shape) < 0.4
+    mask.reshape(-1)[:2] = True, False
+    source = random.integers(100, 999, (2, int(mask.sum()))).astype(dtype)
+    wanted = x.copy()
+    wanted[mask] = source.reshape(-1)[: mask.sum()]
+    np.testing.assert_array_equal(selection.masked_scatter(x, mask, source), wanted)
+    turned = np.asfortranarray(source)
+    np.testing.assert_array_equal(selection.masked_scatter(x, mask, turned), wanted)
+    assert selection.masked_scatter_(x, mask, source[0]) is None  # just enough
+    np.testing.assert_array_equal(x, wanted)
+
+
+def test_masked_scatter_declines():
+    x, mask = np.zeros(1000, "f4"), np.ones(1000, np.bool_)
+    for declined in (
+        selection.masked_scatter_(x, mask, np.ones(999, "f4")),  # too few
+        selection.masked_scatter_(x, mask, np.ones(1000, "f8")),
+        selection.masked_scatter_(x, mask, x[::-1]),
+        selection.masked_scatter_(x[::2], mask[::2], np.ones(1000, "f4")),
+        selection.masked_scatter_(x, ~mask, np.ones(1000, "f4")),
+        selection.masked_scatter_(x, mask[:1], np.ones(1000, "f4")),
+    ):
+        assert declined is NotImplemented
+    assert not x.any()
+
+
+def test_scattered_program_agrees_with_the_interpreter():
+    mask = np.array([True, False, True, True, False])
+    out, starts = np.arange(5, dtype=np.uint32), np.array([0])
+    interpret(selection.scattered_program("u32"), mask, starts, 5, np.array([7, 8, 9], np.uint32), 2, out)
+    np.testing.assert_array_equal(out, [7, 1, 8, 9, 4])

@@ -14,6 +14,7 @@ from ..ops import embedding as embedding_ops
 from ..ops import gather as gather_ops
 from ..ops import index as index_ops
 from ..ops.copy import dense_copy
+from ..ops.moving import filled
 from ..ops.table import is_half
 from . import indexing_programs as programs
 from . import selection
@@ -431,7 +432,7 @@ def _scatter_kernels(name, mode, prepared=lambda self, source: source):
 
 @kernel_for("placed")
 def placed(self, dim, index, shape):
-    axis, ndim, result = wrap_dim(dim, len(shape)), len(shape), np.zeros(shape, self.dtype)
+    axis, ndim, result = wrap_dim(dim, len(shape)), len(shape), filled(shape, 0, self.dtype)
     index, values = (gather_ops.with_axis(array, axis, ndim) for array in (index, self))
     return result if _scattered(result, axis, index, values, "add", True) else NotImplemented
 

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from ..ops.moving import copied
 from .builder import Builder
 from .host import lanes
 from .kernel import compiled
@@ -89,6 +90,24 @@ def selected_program(scalar, width):
     return Program("selected", [builder.function])
 
 
+def scattered_program(scalar):
+    """``(mask, starts, count, source, last, out)``: the elements of source, in order, to where the mask is True; ``last`` is
+    the number of the last one that is read. A vector has no places for its elements to go to, so they go one by one."""
+    parameters = [("mask", "bool*"), ("starts", "i64*"), ("count", "i64"), ("source", scalar + "*"), ("last", "i64")]
+    builder = Builder("scattered", [*parameters, ("out", scalar + "*")])
+    mask, starts, count, source, last, out = builder.parameters
+    with builder.parallel((count + (_CHUNK - 1)) // _CHUNK) as chunk:
+        first = chunk * _CHUNK
+        end = builder.minimum(first + _CHUNK, count)
+        with builder.loop(first, end, 1, [builder.load(starts, chunk)]) as each:
+            (at,) = each.carry
+            kept = builder.load(mask, each.index)
+            value = builder.load(source, builder.minimum(at, last))
+            builder.store(builder.select(kept, value, builder.load(out, each.index)), out, each.index)
+            each.carry = [at + builder.convert(kept, "i64")]
+    return Program("scattered", [builder.function])
+
+
 @functools.cache
 def _kernel(name, *options):
     return compiled((name, *options), lambda: globals()[name](*options))
@@ -132,6 +151,27 @@ def masked_select(self, mask):
     out = np.empty(total, self.dtype)
     _run(_kernel("selected_program", scalar, lanes(self.itemsize)), self.size)(mask, starts, mask.size, self, out)
     return out
+
+
+@kernel_for("masked_scatter_")
+def masked_scatter_(self, mask, source):
+    scalar = _MOVED.get(self.itemsize)
+    if scalar is None or mask.dtype != _BOOL or self.shape != mask.shape or not (is_plain(self) and is_plain(mask)):
+        return NotImplemented
+    if source.dtype != self.dtype or np.may_share_memory(self, source) or np.may_share_memory(self, mask):
+        return NotImplemented
+    starts, total = _starts(mask)
+    if not 0 < total <= source.size:
+        return NotImplemented
+    source = np.ascontiguousarray(source)
+    _run(_kernel("scattered_program", scalar), self.size)(mask, starts, mask.size, source, total - 1, self)
+    return None
+
+
+@kernel_for("masked_scatter")
+def masked_scatter(self, mask, source):
+    result = copied(self)
+    return NotImplemented if masked_scatter_(result, mask, source) is NotImplemented else result
 
 
 # ---------------------------------------------------------------- positions for every dimension

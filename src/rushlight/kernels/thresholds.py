@@ -83,7 +83,8 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     "multinomial": {"multinomial": 512},
     # 1,000,000 integers below 1,000: 0.26 ms against 1.5, floats among 100 intervals: 0.36 against 2.9.
     "counting": {"bincount": 4096, "histc": 512, "histogram_counts": 1024},
-    "selection": {"nonzero_rows": 4096, "masked_select": 512},  # 100,000 elements: 40 us against 900, 15 against 450
+    # 100,000 elements: 40 us against 900, 15 against 450, 55 against 500.
+    "selection": {"nonzero_rows": 4096, **dict.fromkeys(("masked_select", "masked_scatter", "masked_scatter_"), 512)},
     # 2 channels of 8 x 8, 3 kernels of 3 x 3: 4 us against 14, with both gradients 36 against 115.
     "convolution": dict.fromkeys(("convolution", "convolution_input_gradient"), 1),
     "convolution_gradient": {"convolution_weight_gradient": 1},

@@ -9,6 +9,7 @@ from ..base.errors import hinted
 from ..base.scalars import check_number, fitted
 from ..base.shapes import broadcast_shapes, wrap_dim
 from .index import add_at_key, is_position_dtype, refuse_outside, type_name
+from .moving import filled
 from .table import composite, functions, op
 from .writing import writes
 
@@ -113,7 +114,7 @@ class placed:
     """
 
     def forward(self, dim, index, shape):
-        axis, result = wrap_dim(dim, len(shape)), np.zeros(shape, self.dtype)
+        axis, result = wrap_dim(dim, len(shape)), filled(shape, 0, self.dtype)
         places = flat_positions(with_axis(index, axis, len(shape)), axis, shape)
         add_at_key(result.reshape(-1), places.reshape(-1), self.reshape(-1))
         return result

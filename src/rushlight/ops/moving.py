@@ -13,6 +13,7 @@ from ..base.arrays import narrowed
 kernels = {}
 _NONE = 1 << 62, None
 PLAIN_COPY = 1 << 17  # bytes of contiguous memory that one thread of NumPy copies as fast as several
+_ROW = 32  # elements: of rows of so many the same is true
 
 
 def write(target, source, use="copy"):
@@ -29,10 +30,12 @@ def write(target, source, use="copy"):
 
 
 def _is_plain(target, source):
-    """Whether this is a copy of little contiguous memory."""
+    """Whether this is a copy of little memory, contiguous or in rows."""
     if target.nbytes >= PLAIN_COPY or source.dtype is not target.dtype or source.shape != target.shape:
         return False
-    return source.flags.c_contiguous and target.flags.c_contiguous
+    if source.flags.c_contiguous and target.flags.c_contiguous:
+        return True
+    return source.ndim and source.shape[-1] >= _ROW and source.strides[-1] == target.strides[-1] == source.itemsize
 
 
 def copied(view):
