@@ -12,6 +12,7 @@ from ..base.arrays import narrowed
 from ..base.device import check_device
 from ..base.errors import hinted
 from ..base.scalars import check_word, holds, no_place, range_of, unpackable
+from ..ops.copy import dense_copy
 from ..ops.table import functions
 from .base import Tensor, new_tensor, quiet, wrap
 from .classes import SEQUENCES
@@ -209,8 +210,11 @@ def array_from(data, dtype):
         return data._array.astype((dtype or data.dtype).numpy, order="C", copy=True)
     if isinstance(data, np.ndarray):
         _check_numpy(data)
-        goal = (dtype or dtypes.from_numpy(data.dtype)).numpy
-        return quiet().run(narrowed(np.asarray(data), goal).astype, goal)
+        array = np.asarray(data)
+        if dtype is None or dtype.numpy == array.dtype:
+            return dense_copy(array)
+        order, goal = "C" if 0 in array.strides else "K", dtype.numpy
+        return quiet().run(narrowed(array, goal).astype, goal, order)
     if isinstance(data, (str, bytes)):
         raise TypeError(hinted(f"new(): invalid data type '{type(data).__name__}'", "tensors hold numbers"))
     if not _is_sequence(data):
