@@ -13,7 +13,6 @@ ARRAYS = {
     "permuted": lambda a: a.transpose(1, 0, 2),
     "spaced": lambda a: a[:, ::2],
     "broadcast": lambda a: np.broadcast_to(a[0], (5, *a.shape[1:])),
-    "empty": lambda a: a[:, :0],
     "single": lambda a: a[0, 0, 0],
 }
 
