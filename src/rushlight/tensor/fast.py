@@ -73,8 +73,9 @@ def unary(op):
         return slow
     tracked = tracked_unary(op)
     never_tracked = not op.differentiable
+    elements, large = route(op, quietly(compute), 1)
     halves = fast_halves.unary(op, slow, tracked)
-1
+
     def call(input, *rest, **options):
         if input.__class__ in PLAIN_CLASSES and not rest and not options and not INTERPOSERS:
             array = input._array
@@ -103,8 +104,9 @@ def fused(op):
     slow = general(op)
     element = array_function(op)
     count = sum(a.is_tensor for a in schema_of(op).arguments)
+    elements, large = route(op, quietly(element), count)
     halves = fast_halves.fused(op, slow, count)
-count
+
     def call(*values):
         if state.recording or INTERPOSERS:
             return slow(*values)

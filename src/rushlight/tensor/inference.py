@@ -12,10 +12,24 @@ from ..autograd.modes import state
 from ..autograd.node import INFERENCE
 from ..base.errors import hinted
 from ..ops.table import functions
-from . import base, creation, dispatch, fast, fast_nodes, fast_views, forms, internals, linear, short_paths
+from . import (
+    base,
+    creation,
+    dispatch,
+    fast,
+    fast_nodes,
+    fast_views,
+    forms,
+    internals,
+    linear,
+    short_elementwise,
+    short_paths,
+)
 
 # The modules that make tensors.
-_MAKERS = (base, creation, dispatch, fast, fast_nodes, fast_views, forms, internals, linear, short_paths)
+_MAKERS = (
+    base, creation, dispatch, fast, fast_nodes, fast_views, forms, internals, linear, short_elementwise, short_paths,
+)  # fmt: skip
 _lock = threading.Lock()
 _plain_tensor = base.new_tensor
 _threads_inside = 0
