@@ -74,3 +74,25 @@ def test_dot_products():
     np.testing.assert_allclose(x.real.clone().vdot(y.real.clone()).item(), np.dot(x.real, y.real), rtol=1e-4)
     assert losses.vdot(x.numpy(), y.numpy()[:-1]) is NotImplemented
     assert losses.dot(x.numpy()[::2], y.numpy()[::2]) is NotImplemented
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_rows(dtype, keepdim):
+    x = numbers((50, 7, 101), dtype)
+    wide = x.astype("c16")
+    for dims in ((2,), (-1,), (1, 2), (2, 1)):
+        for kernel, reference in ((reduce.sum, np.sum), (reduce.mean, np.mean)):
+            found, expected = kernel(x, dims, keepdim, None), reference(wide, axis=dims, keepdims=keepdim)
+            assert found.dtype == dtype and found.shape == expected.shape
+            np.testing.assert_allclose(found, expected, atol=1e-4 if dtype == "c8" else 1e-12)
+    found = reduce.prod_dim(x, 2, keepdim, None)
+    np.testing.assert_allclose(found, wide.prod(2, keepdims=keepdim), atol=1e-4 if dtype == "c8" else 1e-12)
+    assert reduce.prod_dim(x, 1, keepdim, None) is NotImplemented
+
+
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_rows_by_the_interpreter(name):
+    x, out = numbers((5, 11), "c16"), np.empty(5, "c16")
+    interpret(complex_reductions.rows_program(name, "f64", 4), x.view("f8"), out.view("f8"), 5, 11, 2, 1.0)
+    np.testing.assert_allclose(out, getattr(x, name)(1), rtol=1e-13, atol=1e-14)

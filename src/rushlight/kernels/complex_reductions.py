@@ -33,18 +33,12 @@ _REDUCTIONS = {
 }
 
 
-def program(name, scalar, lanes):
-    """``(x, work, out, count, divisor)``, with ``y`` behind ``x`` where there are two operands: a reduction of ``count`` complex
-    numbers whose parts are ``scalar``, divided by a real number. ``work`` has room for one of each part of `PART`."""
-    term, merge, empty = _REDUCTIONS[name]
-    given = ["x"] if term is None else ["x", "y"]
-    arrays = [(array, f"{scalar}*") for array in (*given, "work", "out")]
-    builder = Builder(f"complex_{name}", [*arrays, ("count", "i64"), ("divisor", scalar)])
-    *pointers, work, out, count, divisor = builder.parameters
+def _reducer(builder, name, scalar, lanes):
+    """A function ``reduced(pointers, end, term)``: the parts of what ``end`` numbers from the pointers on are reduced to."""
+    _, merge, empty = _REDUCTIONS[name]
     even, odd = [2 * lane for lane in range(lanes)], [2 * lane + 1 for lane in range(lanes)]
 
     def reduced(pointers, end, term):
-        """The parts of what ``end`` elements from the pointers on are reduced to."""
         span = RowSpan(builder, pointers, end, lanes, scalar)
         starts = [builder.constant(part, span.type) for part in empty]
 
@@ -57,6 +51,18 @@ def program(name, scalar, lanes):
 
         return span.merged(starts, take, merge)
 
+    return reduced
+
+
+def program(name, scalar, lanes):
+    """``(x, work, out, count, divisor)``, with ``y`` behind ``x`` where there are two operands: a reduction of ``count`` complex
+    numbers whose parts are ``scalar``, divided by a real number. ``work`` has room for one of each part of `PART`."""
+    term = _REDUCTIONS[name][0]
+    given = ["x"] if term is None else ["x", "y"]
+    arrays = [(array, f"{scalar}*") for array in (*given, "work", "out")]
+    builder = Builder(f"complex_{name}", [*arrays, ("count", "i64"), ("divisor", scalar)])
+    *pointers, work, out, count, divisor = builder.parameters
+    reduced = _reducer(builder, name, scalar, lanes)
     parts = (count + (PART - 1)) // PART
     with builder.parallel(parts) as number:
         first = number * PART
@@ -69,12 +75,39 @@ def program(name, scalar, lanes):
     return Program(f"complex_{name}", [builder.function])
 
 
+def rows_program(name, scalar, lanes):
+    """``(x, out, rows, columns, share, divisor)``: each row of a matrix of complex numbers reduced, ``share`` rows a chunk."""
+    extents = [*((extent, "i64") for extent in ("rows", "columns", "share")), ("divisor", scalar)]
+    builder = Builder(f"complex_rows_{name}", [("x", f"{scalar}*"), ("out", f"{scalar}*"), *extents])
+    x, out, rows, columns, share, divisor = builder.parameters
+    reduced = _reducer(builder, name, scalar, lanes)
+    with builder.parallel((rows + share - 1) // share) as number:
+        first = number * share
+        with builder.loop(first, builder.minimum(first + share, rows)) as row:
+            found = reduced([builder.offset(x, row.index * columns * 2)], columns, None)
+            for side, part in enumerate(found):
+                builder.store(part / divisor, out, row.index * 2 + side)
+    return Program(f"complex_rows_{name}", [builder.function])
+
+
+def _kernel(name, dtype, build, count):
+    """What is called for ``count`` numbers of a dtype."""
+    scalar, lanes = SCALARS[dtype], host().vector_bytes // PARTS[dtype].itemsize * _VECTORS
+    kernel = compiled(("complex reduction", build.__name__, name, scalar, lanes), lambda: build(name, scalar, lanes))
+    return kernel.threaded if count >= _THREADED_FROM else kernel.alone
+
+
 def run(name, arrays, divisor=1):
     """The reduction of contiguous arrays of one complex dtype and length, which is not 0, as an array without dimensions."""
     first = arrays[0]
-    scalar, kind, size = SCALARS[first.dtype], PARTS[first.dtype], first.size
-    lanes = host().vector_bytes // kind.itemsize * _VECTORS
-    kernel = compiled(("complex reduction", name, scalar, lanes), lambda: program(name, scalar, lanes))
-    out, work = np.empty((), first.dtype), np.empty(ceiling(size, PART), first.dtype)
-    (kernel.threaded if size >= _THREADED_FROM else kernel.alone)(*arrays, work, out, size, float(divisor))
+    out, work = np.empty((), first.dtype), np.empty(ceiling(first.size, PART), first.dtype)
+    _kernel(name, first.dtype, program, first.size)(*arrays, work, out, first.size, float(divisor))
+    return out
+
+
+def run_rows(name, array, columns, shape, divisor=1):
+    """The reduction of each ``columns`` numbers in a row of a contiguous complex array, as an array of a shape."""
+    out, share = np.empty(shape, array.dtype), max(1, PART // columns)
+    call = _kernel(name, array.dtype, rows_program, array.size)
+    call(array, out, array.size // columns, columns, share, float(divisor))
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from math import inf
 
 import numpy as np
@@ -24,6 +25,7 @@ from .value_types import NUMPY, scalar_of
 
 _THREADED_FROM = 65536  # elements: below, the calling thread is done before another one has begun
 _LONGEST = 2**31  # positions in a part are counted in 32 bits
+_COMPLEX_ROW = 32  # numbers in a row; shorter ones are added up as columns of parts
 _INT64, _BOOL, _UINT8 = np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.uint8)
 _FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 
@@ -140,10 +142,14 @@ def _of_complex(name, array, dim, keepdim):
     """A sum, mean or product of complex numbers; sums of rows and columns are those of their parts."""
     if not array.size or not array.ndim or not is_plain(array):
         return NotImplemented
-    axes = axes_of(dim, array.ndim)
-    if len(axes) == array.ndim:
-        found = complex_reductions.run("sum" if name == "mean" else name, [array], array.size if name == "mean" else 1)
-        return found.reshape((1,) * (array.ndim * keepdim))
+    axes, ndim = axes_of(dim, array.ndim), array.ndim
+    columns = math.prod([array.shape[axis] for axis in axes])
+    kind, divisor = ("sum", columns) if name == "mean" else (name, 1)
+    if len(axes) == ndim:
+        return complex_reductions.run(kind, [array], divisor).reshape((1,) * (ndim * keepdim))
+    if columns >= _COMPLEX_ROW and sorted(axes) == list(range(ndim - len(axes), ndim)):
+        shape = reduced_shape(array.shape, axes, keepdim)
+        return complex_reductions.run_rows(kind, array, columns, shape, divisor)
     if name == "prod":
         return NotImplemented
     parts = parts_of(array)

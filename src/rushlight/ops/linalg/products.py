@@ -6,6 +6,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.errors import hinted
 from ...base.shapes import broadcast_shapes, wrap_dim
+from ..elementwise.complex_parts import times_conjugate
 from ..table import composite, conj, functions, op
 from .checks import check_floating, check_square
 
@@ -75,7 +76,7 @@ def linalg_vecdot(x, y, *, dim=-1):
     if x.ndim == 1 and y.ndim == 1:
         wrap_dim(dim, 1)
         return functions.vdot(x, y)
-    return (conj(x) * y).sum(dim)
+    return (times_conjugate(y, x) if x.is_complex() else x * y).sum(dim)
 
 
 @composite(names=("linalg:diagonal",))
