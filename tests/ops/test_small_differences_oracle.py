@@ -37,6 +37,8 @@ CALLS = {
     "nanmean of integers": lambda m: m.ones(2, dtype=m.int64).nanmean(),
     "nansum of complex numbers": lambda m: m.ones(9000, dtype=m.complex64).nansum(0),
     "cummax of complex numbers": lambda m: m.ones(2, dtype=m.complex64).cummax(0),
+    "sign of NaN": lambda m: m.sign(m.tensor([float("nan"), -0.0, -2.0])),
+    "sgn of NaN, many": lambda m: m.sgn(m.full((9000,), float("nan"))).sum(),
     "native_channel_shuffle": lambda m: m.native_channel_shuffle(m.arange(8.0).view(1, 4, 2, 1), 2),
     "storage of another dtype": lambda m: m.ones(1).set_(m.ones(2).double().storage()),
     "new of a size": lambda m: list(m.ones(2).new(size=(3, 4)).shape),

@@ -134,7 +134,7 @@ class SymbolicMath:
         return x
 
     def sign(self, x):
-        return self.where(x > 0, 1, self.where(x < 0, -1, x * 0))
+        return self.where(x > 0, 1, self.where(x < 0, -1, 0))  # of NaN 0
 
     sgn = sign  # of real elements
 

@@ -7,6 +7,7 @@ from .blockwise import bounded, select
 
 # NumPy takes a 0-dim array faster than a Python number.
 _ones = {np.dtype(kind): np.ones((), kind) for kind in (np.float32, np.float64)}
+_zeros = {np.dtype(kind): np.zeros((), kind) for kind in (np.float32, np.float64)}
 
 
 def sigmoid(x):
@@ -16,6 +17,15 @@ def sigmoid(x):
         return np.true_divide(1, found + 1)
     np.add(found, _ones.get(found.dtype, 1), found)
     return np.true_divide(1, found) if found.dtype.kind == "c" else np.reciprocal(found, found)
+
+
+def sign(x):
+    """-1, 0 or 1, and 0 for NaN, where NumPy has NaN; of complex numbers NumPy's."""
+    found = np.sign(x)
+    if x.dtype.kind in "fV":  # the larger and the smaller than 0: where neither is a number, both are 0
+        zero = _zeros.get(x.dtype, 0)
+        return np.add(np.fmax(found, zero), np.fmin(found, zero))
+    return found
 
 
 def where_any(condition, value, otherwise):
@@ -35,7 +45,7 @@ class _NumpyMath:
         staticmethod(np.log1p),
     )
     sqrt, abs, floor = staticmethod(np.sqrt), staticmethod(np.abs), staticmethod(np.floor)
-    sign, sgn = staticmethod(np.sign), staticmethod(np.sign)
+    sign, sgn = staticmethod(sign), staticmethod(sign)
     ceil, trunc, conj = staticmethod(np.ceil), staticmethod(np.trunc), staticmethod(np.conjugate)
     sin, cos, tan = staticmethod(np.sin), staticmethod(np.cos), staticmethod(np.tan)
     sinh, cosh, tanh = staticmethod(np.sinh), staticmethod(np.cosh), staticmethod(np.tanh)

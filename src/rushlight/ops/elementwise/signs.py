@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...base.errors import hinted
+from ..numpy_math import sign as sign_of
 from ..table import BINARY, FLOAT, FUSED, UNARY, functions, op
 from .checks import BOOL, COMPLEX, INTEGERS, NOT_INTEGRAL, is_tensor, no_derivative, refuse_complex
 from .complex_arrays import sign as complex_sign
@@ -30,7 +31,7 @@ class abs:
 
 
 def _sign(array):
-    return array.copy() if array.dtype.kind == "b" else np.sign(array)
+    return array.copy() if array.dtype.kind == "b" else sign_of(array)
 
 
 def _direction(array):
