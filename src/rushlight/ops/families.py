@@ -11,6 +11,7 @@ from . import (
     ctc,
     differences,
     distances,
+    dropout,
     einsum,
     embedding,
     embedding_bag,
