@@ -159,7 +159,7 @@ def test_gates(rng, shape, turned):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_sums_of_rows_beside_a_product(rng, dtype):
-    for m, k, n in ((30, 20, 70), (512, 64, 160), (70, matmul.SUMMED_COLUMNS, 9), (517, 2, 3)):
+    for m, k, n in ((30, 20, 70), (512, 64, 160), (64, 1, 100), (5, 1, 3), (70, matmul.SUMMED_COLUMNS, 9), (517, 2, 3)):
         a, b = matrix(rng, m, k, dtype=dtype, turned=True), matrix(rng, k, n, dtype=dtype)
         out, sums = np.empty((m, n), dtype), np.full(m + 2, 7, dtype)
         matmul.summing_rows(a, b).run(a, b, out, row_sums=sums[1:-1])

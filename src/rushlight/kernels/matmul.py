@@ -226,7 +226,7 @@ def _steps(array, size):
 
 def _shape(batch, m, n, k, a, b, c, addend, c_turned=False):
     """The Shape of a product with such steps (between matrices, rows and columns), or None where no step fits."""
-    if a[2] == 1 or k == 1:
+    if a[2] == 1 or (k == 1 and a[1] != 1):
         a_form, lda = "rows", a[1]
     elif a[1] == 1 or m == 1:
         a_form, lda = "columns", a[2]

@@ -58,6 +58,8 @@ def _in_order(d_gates, d_states, d_weights, d_biases, w_ih, needs):
     d_input = d_gates @ w_ih if needs[0] else None
     d_states = d_states or (None,) * (len(needs) - 5)
     d_biases = [d_bias if needed else None for d_bias, needed in zip(d_biases, needs[-2:])]
+    if d_biases[0] is d_biases[1] is not None:  # leaves keep gradients that nobody else holds
+        d_biases[1] = functions.clone(d_biases[1])
     return conjugates((d_input, *d_states, *d_weights, *d_biases))
 
 
