@@ -16,7 +16,7 @@ import large_elementwise
 import large_layouts
 import large_rows
 from large_operands import operands
-from side_by_side import survey
+from side_by_side import survey, with_backward
 
 SUBJECTS = (large_elementwise, large_rows, large_layouts)
 
@@ -31,17 +31,7 @@ def _forward(names, function, size, torch):
 
 
 def _forward_and_backward(names, function, size, torch):
-    """A step that computes gradients with respect to the operands called ``names`` and forgets them."""
-    made = operands(torch, size)
-    leaves = [getattr(made, name).clone().requires_grad_() for name in names.split()]
-    gradient = torch.ones_like(function(made, *leaves)).detach()
-
-    def step():
-        function(made, *leaves).backward(gradient)
-        for leaf in leaves:
-            leaf.grad = None
-
-    return step
+    return with_backward(function, operands(torch, size), names, torch)
 
 
 def workloads(size=1_000_000):

@@ -34,6 +34,20 @@ def measure(step, spell=0.2):
     return best
 
 
+def with_backward(function, made, names, torch):
+    """A step that computes ``function(made, *leaves)`` and gradients with respect to ``leaves``, copies of the operands of
+    ``made`` called ``names``, and forgets them."""
+    leaves = [getattr(made, name).clone().requires_grad_() for name in names.split()]
+    gradient = torch.ones_like(function(made, *leaves)).detach()
+
+    def step():
+        function(made, *leaves).backward(gradient)
+        for leaf in leaves:
+            leaf.grad = None
+
+    return step
+
+
 def measure_all(module, workloads, names, spell=0.2):
     """In the process of one side: print each workload's time, or what it raised, as a line of JSON."""
     torch = importlib.import_module(module)

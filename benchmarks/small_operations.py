@@ -12,7 +12,7 @@ import functools
 from types import SimpleNamespace
 
 import numpy as np
-from side_by_side import survey
+from side_by_side import survey, with_backward
 
 
 def operands(torch):
@@ -368,17 +368,7 @@ def _call(function, torch):
 
 
 def _forward_and_backward(names, function, torch):
-    """A step that computes gradients with respect to the operands called ``names`` and forgets them."""
-    made = operands(torch)
-    leaves = [getattr(made, name).clone().requires_grad_() for name in names.split()]
-    gradient = torch.ones_like(function(made, *leaves)).detach()
-
-    def step():
-        function(made, *leaves).backward(gradient)
-        for leaf in leaves:
-            leaf.grad = None
-
-    return step
+    return with_backward(function, operands(torch), names, torch)
 
 
 def _module(name, make, torch):

@@ -153,8 +153,7 @@ class _Storage:
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
-            made = memo[id(self)] = self.clone()
-            made._bytes = deep_copy(self._bytes, memo)
+            memo[id(self)] = self._on(deep_copy(self._bytes, memo))
         return memo[id(self)]
 
     def _text(self, what):
@@ -239,7 +238,11 @@ class UntypedStorage(_Storage):
 
     def clone(self):
         """A copy with memory of its own."""
-        return UntypedStorage(self._bytes.copy())
+        return self._on(self._bytes.copy())
+
+    @staticmethod
+    def _on(raw):
+        return UntypedStorage(raw)
 
     def cpu(self):
         return self
@@ -364,7 +367,10 @@ class TypedStorage(_Storage):
 
     def clone(self):
         """A copy with memory of its own."""
-        return self._of(self._bytes.copy(), self.dtype)
+        return self._on(self._bytes.copy())
+
+    def _on(self, raw):
+        return self._of(raw, self.dtype)
 
     def cpu(self):
         return self._of(self._bytes, self.dtype)
