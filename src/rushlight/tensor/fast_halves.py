@@ -64,10 +64,11 @@ def unary(op, slow, tracked):
 
 def binary(op, slow, recorders):
     """The function of two operands, the first a tensor, that are of no other short path; ``recorders`` make their nodes."""
-    if default_rule(op) not in _RULES or (op.check is not None and op.ufunc is None):
+    rule = default_rule(op)
+    if rule not in _RULES or (op.check is not None and op.ufunc is None):
         return slow
     taken, large = _taken(op, 2)
-    pair, number = recorders if op.differentiable and default_rule(op) != table.COMPARE else (None, None)
+    pair, number = recorders if op.differentiable and rule != table.COMPARE else (None, None)
     takes_numbers = op.with_number is None and schema_of(op).arguments[1].type == "Operand"
     # Where a number is not rounded to half precision, the computation is float32's.
     number_dtype = np.dtype(np.float32) if op.wide_numbers else None
