@@ -55,6 +55,7 @@ class Tensor:
     _array = None  # the elements
     _edge = None  # where its gradient flows: None, LEAF, (node, output number) or a View
     _grad = None
+    _grad_call = None  # a leaf's: the `Freed` of the backward call that wrote into `_grad` last
     _base = None  # the tensor that it is a view of
     _version_counter = UNTOUCHED
     _accumulator = None  # weak reference to a leaf's AccumulateGrad node
@@ -146,7 +147,7 @@ class Tensor:
     def grad(self, value):
         if value is not None:
             leaves.check_grad(self, value)
-        self._grad = value
+        self._grad, self._grad_call = value, None
 
     @grad.deleter
     def grad(self):
