@@ -40,7 +40,7 @@ class transpose:
     def forward(self, dim0, dim1):
         try:
             return self.swapaxes(dim0, dim1)
-        except ValueError:  # 0-dim, or refused
+        except (ValueError, OverflowError):  # 0-dim, or refused
             dim0, dim1 = wrap_dim(dim0, self.ndim), wrap_dim(dim1, self.ndim)
             return self[...]
 

@@ -184,6 +184,7 @@ def _triangle(name):
             if self.ndim < 2:
                 raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
             rows, columns = self.shape[-2:]
+            diagonal = max(-rows - 1, min(diagonal, columns + 1))
             make = _triangle_kept if rows * columns <= _FEW else np.tri
             mask = make(rows, columns, diagonal if name == "tril" else diagonal - 1, bool)
             return (

@@ -63,6 +63,7 @@ class Tensor:
     _post_accumulate_hooks = None
     _grad_dtype = leaves.OWN_DTYPE
     _names = None
+    _resizable = True  # False: its memory is NumPy's too, or some buffer's
     _tangent = None  # forward mode: the tangent, while a dual level is open
     _tangent_base = None  # forward mode: the tensor whose tangent a view has a part of, where that is not `_base`
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
@@ -245,6 +246,8 @@ class Tensor:
         """A new untracked Tensor on the same memory and version counter."""
         alias = functions.wrap(self._array)
         alias._version_counter = self._version_counter
+        if not self._resizable:
+            alias._resizable = False
         return alias
 
     def _become(self, view):

@@ -211,7 +211,12 @@ def _resize(target, shape):
             "inplace, to zero elements with t.resize_(0).",
             stacklevel=5,
         )
-    target._array = resized(target._array, shape)
+    target._array = resized(target._array, shape, is_resizable(target))
+
+
+def is_resizable(tensor):
+    """Whether a tensor's memory may be exchanged for more: not where NumPy or a buffer's owner looks at it too."""
+    return tensor._resizable and (tensor._base is None or tensor._base._resizable)
 
 
 def write_result(target, array, name, casting):
