@@ -102,7 +102,11 @@ def carried_tensor(value, module):
     size = value.untyped_storage().nbytes() // value.element_size()
     array = value.as_strided((size,), (1,), 0).view(_NUMPY_DTYPES[value.dtype]).numpy().copy()
     tensor = module.from_numpy(array).view(getattr(module, str(value.dtype)[6:]))
-    return tensor.as_strided(tuple(value.shape), value.stride(), value.storage_offset()) if size else tensor.reshape(tuple(value.shape))
+    return (
+        tensor.as_strided(tuple(value.shape), value.stride(), value.storage_offset())
+        if size
+        else tensor.reshape(tuple(value.shape))
+    )
 
 
 _NUMPY_DTYPES = {
@@ -115,7 +119,9 @@ _NUMPY_DTYPES = {
 def known_operations():
     """PyTorch's entries whose function both libraries have under its name."""
     for entry in op_db:
-        if entry.name.startswith(_UNREPEATABLE) or any(part in entry.name for part in ("fractional", "dropout", "rand")):
+        if entry.name.startswith(_UNREPEATABLE) or any(
+            part in entry.name for part in ("fractional", "dropout", "rand")
+        ):
             continue
         call = Call(entry.name, (), {})
         if call.function(torch) is not None and call.function(rushlight) is not None:

@@ -418,7 +418,9 @@ class BesideNode(OpNode):
             return found
         op = self.plan.op
         inputs = zip(op.parsed.tensor_positions, self.next_edges, self.inputs)
-        taken = [(edge, meta) for at, edge, meta in inputs if edge is not None and op.parsed.arguments[at].name in op.beside]
+        taken = [
+            (edge, meta) for at, edge, meta in inputs if edge is not None and op.parsed.arguments[at].name in op.beside
+        ]
         return beside(found, *zip(*taken)) if taken else found
 
 
