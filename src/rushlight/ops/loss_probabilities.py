@@ -23,6 +23,8 @@ def _elements(name, *arrays):
 class binary_cross_entropy_pair:
     """``-(target log p + (1 - target) log (1 - p))``; logarithms are held above -100."""
 
+    constants = {"weight": "binary_cross_entropy"}
+
     def element(m, self, target, weight):
         logs, others = m.maximum(m.log(self), -100), m.maximum(m.log1p(-self), -100)
         loss = (target - 1) * others - target * logs
@@ -93,6 +95,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     "-> Tensor", names=(), node="BinaryCrossEntropyWithLogitsBackward0")  # fmt: skip
 class binary_cross_entropy_with_logits_pair:
     """The cross entropy of sigmoid(self) and targets, without overflow."""
+
+    constants = dict.fromkeys(("weight", "pos_weight"), "binary_cross_entropy_with_logits")
 
     def element(m, self, target, weight, pos_weight):
         # log(1 + exp(-x)) = max(-x, 0) + log(1 + exp(-|x|))
@@ -229,6 +233,8 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 @op("soft_margin_loss(Tensor self, Tensor target, str reduction) -> Tensor", names=(), node="SoftMarginLossBackward0")
 class soft_margin_loss_pair:
     """The logistic loss of targets 1 and -1."""
+
+    constants = {"target": "soft_margin_loss"}
 
     def element(m, self, target):
         return m.log1p(m.exp(-(self * target)))

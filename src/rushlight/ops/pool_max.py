@@ -28,6 +28,8 @@ def _surrounded(array, kernel, stride, padding, dilation, out):
 class max_pool_values:
     """The largest element of each window of the last dimensions: the maximum along one dimension after the other."""
 
+    beside = ("self",)
+
     def forward(self, kernel, stride, padding, dilation, out):
         found = _surrounded(self, kernel, stride, padding, dilation, out)
         for axis, *step in zip(range(self.ndim - len(kernel), self.ndim), kernel, stride, dilation, out):
@@ -115,6 +117,8 @@ def _put(grad, places, lengths, apart):
     names=(), node=dimension_name("MaxPool", "WithIndicesBackward0", 1))  # fmt: skip
 class max_pool_places:
     """The largest element of each window of the last dimensions, and its flat place among them."""
+
+    beside = ("self",)
 
     def forward(self, kernel, stride, padding, dilation, out):
         lengths = self.shape[-len(kernel) :]

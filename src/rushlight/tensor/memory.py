@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from ..autograd.modes import state
-from ..autograd.node import Node, edge_of, next_sequence, node_class
+from ..autograd.node import edge_of, next_sequence
+from ..autograd.op_node import UnfinishedNode
 from ..autograd.views import check_inplace, rebase
 from ..base.arrays import address_of, bounds, grown, resized, storage_bytes, window_on
 from ..base.errors import hinted
@@ -88,21 +89,6 @@ def resize_as(self, tensor):
 # ---------------------------------------------------------------- set_
 
 
-class _NotImplemented(Node):
-    """The node of a recorded ``set_``, which has no derivative."""
-
-    __slots__ = ()
-    saved = None
-
-    def apply(self, *grads):
-        raise RuntimeError(
-            hinted("derivative for set_ is not implemented", "copy_() writes values that gradients flow through")
-        )
-
-
-_NotImplementedNode = node_class("NotImplemented", _NotImplemented)
-
-
 @method
 def set_(self, source=None, storage_offset=None, size=None, stride=None):
     """Let the tensor look into the memory of a tensor or storage; into none where ``source`` is None.
@@ -155,7 +141,8 @@ def set_(self, source=None, storage_offset=None, size=None, stride=None):
     self._accumulator = None  # a leaf in other memory collects gradients anew
     bump(self, "set_")
     if recorded:
-        node = _NotImplementedNode()
+        node = UnfinishedNode()
+        node.error = (RuntimeError, "derivative for set_ is not implemented")
         node.next_edges, node.sequence = edges, next_sequence()
         rebase(self, (node, 0))
     return self

@@ -63,9 +63,10 @@ def _around_write(op, schema, name, values, write):
         write(values)
         bump(self, name, _FRAMES_OF_A_WRITE)
         return self
-    check_inplace(self, name, values)
+    if op.dtype_rule != table.LOGICAL:  # PyTorch writes these on leaves too
+        check_inplace(self, name, values)
     original, needs = None, _needs(schema, values)
-    if needs and op.differentiable and plan_of(op, schema, needs).keeps_first:
+    if needs and op.differentiable and plan_of(op, schema, needs, values).keeps_first:
         original = wrap(dense_copy(self._array)) if self.__class__ in PLAIN_CLASSES else self.clone()
         original._edge = edge_of(self)
     write(values)
