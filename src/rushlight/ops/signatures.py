@@ -36,6 +36,10 @@ _LAYERS = """
 
 _COMPARED = "(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Tensor"
 
+_SCATTERED = f"""
+    (input: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str | None = None, {_OUT}) -> Tensor
+    (input: Tensor, dim: int, index: Tensor, value: Number, *, reduce: str | None = None, {_OUT}) -> Tensor"""
+
 
 def _with_places(name):
     """Overloads of the functions that give elements along a dimension, and where they are."""
@@ -46,13 +50,6 @@ def _with_places(name):
 
 def _extremes(name):
     return _with_places(name) + f"\n    (input: Tensor, other: Tensor, *, {_OUT}) -> Tensor"
-
-
-def _pooled(window, count):
-    """Overloads of a pooling that also gives the places of what it found."""
-    return f"""
-    (input: Tensor, {window}, return_indices: Literal[False] = False) -> Tensor
-    (input: Tensor, {window}, return_indices: Literal[True]) -> tuple[Tensor, Tensor]"""
 
 
 # Functions whose calls have several forms, or one that their Python signature does not show. The first is what
@@ -85,7 +82,7 @@ OVERLOADS = {
     (high: int, size: ints, *, {_DRAWN}{_OUT}, {_NEW}) -> Tensor""",
     "randint_like": f"""
     (input: Tensor, low: int, high: int, *, {_NEW_AS}, memory_format: memory_format | None = preserve_format) -> Tensor
-    (input: Tensor, high: int, *, {_NEW_AS}, memory_format: memory_format | None = preserve_format) -> Tensor""",
+    (input: Tensor, high: int | Tensor, *, {_NEW_AS}, memory_format: memory_format | None = preserve_format) -> Tensor""",
     "random_": f"""
     (input: Tensor, from_: int, to: int | None, *, {_DRAWN}) -> Tensor
     (input: Tensor, to: int, *, {_DRAWN}) -> Tensor
@@ -116,6 +113,10 @@ OVERLOADS = {
     "where": f"""
     (condition: Tensor, input: Operand, other: Operand, *, {_OUT}) -> Tensor
     (condition: Tensor) -> tuple[Tensor, ...]""",
+    "scatter": _SCATTERED, "scatter_": _SCATTERED.replace(f", {_OUT}", ""),
+    "nuclear_norm": f"""
+    (input: Tensor, dim: int | ints | None = None, keepdim: bool = False, *, {_OUT}) -> Tensor
+    (input: Tensor, keepdim: bool, *, {_OUT}) -> Tensor""",
     "repeat_interleave": """
     (input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None) -> Tensor
     (repeats: Tensor, *, output_size: int | None = None) -> Tensor""",
