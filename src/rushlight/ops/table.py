@@ -116,10 +116,20 @@ class _Functions:
 functions = _Functions()
 
 
-class Op:
+class Described:
+    """What a public function is made from, and its ``__wrapped__``: `inspect.signature` asks it, `inspect.getsource` what it wraps."""
+
+    @property
+    def __signature__(self):
+        """The documented signature of the function, made when somebody asks."""
+        return import_module("rushlight.ops.signatures").signature_of(self)
+
+
+class Op(Described):
     """One operation: its schema, how NumPy computes it, its derivatives and its names."""
 
     def __init__(self, schema, record, kind, dtype_rule, inplace, names, node, refuse):
+        self.__wrapped__ = record
         self.schema, self.kind, self.dtype_rule, self.inplace, self.names = schema, kind, dtype_rule, inplace, names
         self.name = record.__name__
         self.doc = record.__doc__
@@ -169,11 +179,20 @@ class Op:
         return f"<op {self.schema}>"
 
 
-class Composite:
+class InplaceForm(Described):
+    """What the in-place form of an entry of the table is made from."""
+
+    def __init__(self, entry):
+        self.entry, self.name = entry, entry.name + "_"
+        self.__wrapped__ = entry.__wrapped__
+
+
+class Composite(Described):
     """An operation written with other operations: a Python function of Tensors."""
 
     def __init__(self, function, names, inplace, out):
         self.function, self.names, self.inplace, self.out = function, names, inplace, out
+        self.__wrapped__ = function
         self.name = function.__name__
 
 

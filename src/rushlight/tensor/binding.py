@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import wraps
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import FunctionType
 
 from ..autograd.views import check_inplace
 from ..ops import table
 from ..ops.order import PROPERTIES
-from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
+from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, InplaceForm, functions
 from . import fast, forms
 from .base import Tensor
 from .linear import linear
@@ -16,6 +18,9 @@ from .short_paths import short
 
 # What each public namespace holds, by the name that records write.
 NAMESPACES = {"torch": {}, "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}}
+
+_SPREADS = CO_VARARGS | CO_VARKEYWORDS
+_MODULES = {where: "rushlight" if where == "torch" else f"rushlight.{where}" for where in NAMESPACES}
 
 _FACTORIES = {
     table.UNARY: fast.unary,
@@ -65,6 +70,8 @@ def bind_all():
             _publish_inplace(op.name, op.names, forms.inplace_form(op))
     for name, entry in COMPOSITES.items():
         _publish(name, entry.names, entry.function)
+        if entry.function.__code__.co_flags & _SPREADS:
+            _tell_forms(entry)
         if entry.out:
             _publish_with_out(entry)
         if entry.inplace:
@@ -78,6 +85,7 @@ def bind_all():
 
 def _publish(name, places, function):
     setattr(functions, name, function)
+    _tell_place(function, name, places)
     for place in places:
         where, _, alias = place.partition(":")
         if where == "Tensor":
@@ -86,6 +94,28 @@ def _publish(name, places, function):
             NAMESPACES[where][alias or name] = function
         if alias and where in ("torch", "Tensor") and not hasattr(functions, alias):
             setattr(functions, alias, function)
+
+
+def _tell_place(function, name, places):
+    """Note on a function where users and pickle find it: under its name in the first module, or in Tensor."""
+    for place in places:
+        where, _, alias = place.partition(":")
+        function.__qualname__ = alias or name
+        if where != "Tensor":
+            function.__module__ = _MODULES[where]
+            break
+        function.__module__, function.__qualname__ = "rushlight", "Tensor." + function.__qualname__
+
+
+def _tell_forms(entry):
+    """Let the signature of a function of ``*args`` be what `ops.signatures` knows of it, and its source still its own."""
+    function = entry.function
+    plain = entry.__wrapped__ = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    plain.__kwdefaults__ = function.__kwdefaults__
+    plain.__dict__.update(function.__dict__)
+    function.__wrapped__ = entry
 
 
 def _publish_inplace(name, places, function):
@@ -128,6 +158,8 @@ def _publish_with_out(entry):
             kwargs["dtype"] = out.dtype
         return functions.written_into(out, name, function, *args, **kwargs)
 
+    call.__wrapped__ = entry
+    _tell_place(call, name, entry.names)
     for place in entry.names:
         where, _, alias = place.partition(":")
         if where != "Tensor":
@@ -144,6 +176,7 @@ def _composite_inplace(entry):
 
     call.__name__ = call.__qualname__ = entry.name + "_"
     call.__doc__ = f"In-place form of `{entry.name}`: the result is written into the tensor, which is returned."
+    call.__wrapped__ = InplaceForm(entry)
     return call
 
 

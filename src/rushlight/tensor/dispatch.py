@@ -75,7 +75,7 @@ def named(call, op, name=None):
     )
     made.__kwdefaults__ = call.__kwdefaults__
     made.__doc__ = op.doc
-    made.op = op
+    made.__wrapped__ = op  # it tells the signature, and where the source is
     return made
 
 

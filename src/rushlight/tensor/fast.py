@@ -135,7 +135,9 @@ def binary(op, operator=False):
     ready = ready_dtypes(op, READY[rule])
     operate = _operate(op, slow, compute, ready, op.differentiable and rule != table.COMPARE)
     if operator:
-        return named(operate, op)
+        made = named(operate, op)
+        del made.__wrapped__  # an operator has no options: its own arguments are the signature
+        return made
     with_options = elementwise(op) if len(schema_of(op).arguments) > 2 else slow
 
     def call(input, other=MISSING, **options):

@@ -24,7 +24,7 @@ from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
 from ..ops.moving import PLAIN_COPY
 from ..ops.outputs import KEEP_SHAPE
-from ..ops.table import functions
+from ..ops.table import InplaceForm, functions
 from .base import quiet, wrap
 from .classes import PLAIN_CLASSES, SEQUENCES
 from .compute import default_rule, schema_of
@@ -55,6 +55,7 @@ def inplace_form(op):
             call = _ufunc_write(op, name, call)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"In-place form of `{op.name}`: the result is written into the tensor, which is returned."
+    call.__wrapped__ = InplaceForm(op)
     return call
 
 
