@@ -196,6 +196,8 @@ def _fitted(array, dtype):
         raise TypeError(hinted(words, "ask for a complex dtype, or take the real part"))
     if goal.kind in "iu" and kind in "iuf" and array.size:
         lowest, largest = range_of(goal)
+        if kind == "f" and goal.kind == "u":  # integers count back from the end
+            lowest = 0
         inside = lowest <= array.min().item() and array.max().item() <= largest
         if not inside or (kind == "f" and not np.isfinite(array).all()):
             raise no_place(dtype, holds(goal), dtype.name)
