@@ -180,6 +180,8 @@ amin = _many(
 class aminmax_pair:
     """The smallest and the largest element in all or along one dimension."""
 
+    by_rows = True
+
     def forward(self, dim, keepdim):
         refuse(self, "aminmax_cpu")
         if dim is None and self.size == 0:

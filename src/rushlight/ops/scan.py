@@ -78,6 +78,8 @@ def _cumprod_gradient(grad, self, dim):
 
 def _running_extreme(name, ufunc):
     class record:
+        by_rows = True
+
         def forward(self, dim):
             axis = wrap_dim(dim, self.ndim)
             if not self.ndim:
@@ -113,6 +115,8 @@ cummax, cummin = _running_extreme("cummax", np.maximum), _running_extreme("cummi
 @op("logcumsumexp(Tensor self, int dim) -> Tensor")
 class logcumsumexp:
     """Logarithms of running sums of exponentials along ``dim``."""
+
+    by_rows = True
 
     def forward(self, dim):
         axis = wrap_dim(dim, self.ndim)

@@ -39,6 +39,8 @@ What a record may hold:
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
 - ``joins``: True where the arguments are a list of tensors and a dimension, 0 by default;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
+- ``by_columns``: numbers of the results that are matrices laid out column by column, as LAPACK writes them;
+- ``by_rows``: True where the result lies row by row, however the operands lie;
 - ``frees_values``: True where plain values that a call keeps count as saved tensors (index arrays): backward frees them;
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
 - ``beside``: tensor arguments that PyTorch's backward function takes without the gradient depending on them: under
@@ -125,6 +127,10 @@ class Op:
         self.doc = record.__doc__
         body = record.__dict__
         self.forward = body.get("forward")
+        if "by_columns" in body:
+            self.forward = _laid_out(self.forward, _columns, body["by_columns"])
+        elif body.get("by_rows") and kind != INPLACE:
+            self.forward = _laid_out(self.forward, np.ascontiguousarray, (0, 1))
         self.numpy = body.get("numpy")
         self.ufunc = body.get("ufunc", self.numpy if isinstance(self.numpy, np.ufunc) else None)
         self.element = body.get("element")
@@ -167,6 +173,24 @@ class Op:
 
     def __repr__(self):
         return f"<op {self.schema}>"
+
+
+def _laid_out(forward, layout, numbers):
+    """``forward`` with its results of these numbers copied by ``layout`` where they lie otherwise."""
+
+    def call(*values):
+        found = forward(*values)
+        if found.__class__ is not tuple:
+            return layout(found) if found.ndim > 1 else found
+        return tuple(
+            [layout(each) if number in numbers and each.ndim > 1 else each for number, each in enumerate(found)]
+        )
+
+    return call
+
+
+def _columns(matrices):
+    return np.ascontiguousarray(matrices.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 class Composite:

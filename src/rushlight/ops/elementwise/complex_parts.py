@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...base import dtypes
+from ...base.arrays import in_result_order
 from ...base.errors import hinted
 from ..order import PROPERTIES
 from ..table import FLOAT, FUSED, UNARY, VIEW, composite, functions, op
@@ -228,7 +229,7 @@ class complex_of_parts:
     def forward(self, imag):
         found = np.empty(np.broadcast_shapes(self.shape, imag.shape), dtypes.from_numpy(self.dtype).to_complex().numpy)
         found.real, found.imag = self, imag
-        return found
+        return in_result_order(found, (self, imag))
 
     def d_self(grad):
         return grad.real
@@ -260,7 +261,7 @@ class polar_of_parts:
         found = np.empty(np.broadcast_shapes(self.shape, angle.shape), dtypes.from_numpy(self.dtype).to_complex().numpy)
         np.multiply(self, np.cos(angle), out=found.real)
         np.multiply(self, np.sin(angle), out=found.imag)
-        return found
+        return in_result_order(found, (self, angle))
 
     def d_self(grad, angle):
         return grad.real * angle.cos() + grad.imag * angle.sin()

@@ -25,6 +25,8 @@ def _check(A, name):
 class lu_packed:
     """L and U in one matrix, the row exchanges, and the number of the first zero pivot (0: none)."""
 
+    by_columns = (0,)
+
     def forward(A):
         return lu_arrays.factor(A)
 
@@ -159,6 +161,8 @@ def linalg_lu(A, *, pivot=True):
 class lu_halves:
     """The packed matrix as L and U."""
 
+    by_rows = True
+
     def forward(LU_data):
         return _split(LU_data)
 
@@ -197,6 +201,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
 )
 class lu_solution:
     """X with A X = B (X A = B; A^H for A) of a factored A."""
+
+    by_columns = (0,)
 
     def forward(LU, pivots, B, left, adjoint):
         if not left:

@@ -13,6 +13,8 @@ _MODES = ("reduced", "complete", "r")
 class qr_parts:
     """Q and R; Q is empty in mode "r"."""
 
+    by_columns = (0, 1)
+
     def forward(A, mode):
         check_matrix(A, "linalg.qr")
         check_floating(A, "linalg.qr")
