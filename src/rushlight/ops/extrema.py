@@ -188,7 +188,8 @@ class aminmax_pair:
             raise RuntimeError(
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
             )
-        axis = None if dim is None or not self.ndim else wrap_dim(dim, self.ndim)
+        axis = None if dim is None else wrap_dim(dim, self.ndim)
+        axis = axis if self.ndim else None
         if axis is not None and self.shape[axis] == 0:
             raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
         return tuple(np.asarray(ufunc.reduce(self, axis=axis, keepdims=keepdim)) for ufunc in (np.minimum, np.maximum))

@@ -1,14 +1,12 @@
 """Indexing with tensors: what ``x[...]`` does beyond views, and index_select, index_add, index_copy, index_fill."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import in_result_order
 from ..base.errors import hinted
 from ..base.scalars import fitted
 from ..base.shapes import wrap_dim
+from .index_layout import in_order_of
 from .table import composite, functions, is_half, op, widened
 from .writing import WARN, writes
 
@@ -74,37 +72,12 @@ class index:
             return np.empty(found.shape, found.dtype)
         found = np.ascontiguousarray(found)
         if not self.flags.c_contiguous:
-            return _in_order_of(found, self, indices)
+            return in_order_of(found, self, indices)
         # NumPy leaves odd strides to dimensions of length 1.
         return found.reshape(-1).reshape(found.shape) if 1 in found.shape else found
 
     def d_self(grad, shape, indices):
         return functions.index_put_arrays_(grad.new_zeros(shape), indices, grad, True)
-
-
-class _Steps(NamedTuple):
-    """What decides about a layout: an array's lengths and steps."""
-
-    ndim: int
-    shape: tuple
-    strides: tuple
-    itemsize: int
-
-
-def _in_order_of(found, array, indices):
-    """``found``, read from ``array`` at ``indices``, laid out as an elementwise operation on both would."""
-    places = [axis for axis, index in enumerate(indices) if index is not None]
-    arrays = [index for index in indices if index is not None]
-    lengths = np.broadcast_shapes(*[index.shape for index in arrays])
-    before = places[0] if places == list(range(places[0], places[-1] + 1)) else 0
-    rest = [axis for axis in range(array.ndim) if axis not in places]
-    steps = [array.strides[axis] for axis in rest]
-    zeros = (0,) * len(lengths)
-    source = _Steps(found.ndim, found.shape, (*steps[:before], *zeros, *steps[before:]), array.itemsize)
-    spread = [np.broadcast_to(index, lengths).strides for index in arrays]
-    after = (0,) * (len(rest) - before)
-    others = [_Steps(found.ndim, found.shape, ((0,) * before + each + after), 8) for each in spread]
-    return in_result_order(found, [source, *others])
 
 
 _WHOLE = slice(None)

@@ -30,7 +30,8 @@ What a record may hold:
   argument in schema order; it may also name ``needs``, a tuple of bools in the same order;
 - ``gate``: True where a gradient passes unchanged where the result is above 0, and becomes 0 elsewhere (`relu`);
 - ``check(...)``: (elementwise kinds) gets all bound arguments, tensors as Tensors, and raises for what PyTorch refuses;
-- ``kernel``: the name in PyTorch's ``"..." not implemented for`` messages where it is not the operation's with _cpu;
+- ``kernel``: the name in PyTorch's ``"..." not implemented for`` messages where it is not the operation's with _cpu, or
+  a function of the call's arrays that gives it;
 - ``numbers``: (elementwise kinds) a dict of the arguments whose Python numbers are refused where the dtype computed in has no
   place for them: name -> OWN, WIDE or RELAXED (below). Other numbers are wrapped, as operands of an operator are;
 - ``aside``: NumPy's letters for the first operands (b, i, u, f, c) beside which numbers, even complex ones, do not count for
