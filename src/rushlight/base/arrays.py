@@ -252,3 +252,69 @@ def laid_out_as(array, pattern):
     if pattern.flags.c_contiguous or not is_channels_last(pattern):
         return array
     return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)
+
+
+def result_order(arrays, shape):
+    """The order of dimensions in memory, outermost first, of what an elementwise operation makes of ``arrays``, broadcast to
+    ``shape``; None for 0, 1, 2, ...
+
+    Of each two dimensions, the first array that has different steps along them decides, as in PyTorch.
+    """
+    if len(shape) < 2:
+        return None
+    steps = [_steps_along(array, shape) for array in arrays if array.ndim > 1]
+    order = list(range(len(shape)))[::-1]  # innermost first
+    for place in range(1, len(order)):
+        here = place
+        for before in range(place - 1, -1, -1):
+            ahead = _is_ahead(steps, shape, order[before], order[here])
+            if ahead > 0:
+                order[before], order[here] = order[here], order[before]
+                here = before
+            elif ahead < 0:
+                break
+    order.reverse()
+    return None if order == list(range(len(shape))) else order
+
+
+def _steps_along(array, shape):
+    """The size of an array's step along each dimension of ``shape``; 0 where it is broadcast."""
+    missing = len(shape) - array.ndim
+    steps = [
+        0 if length == 1 != wanted else abs(step)
+        for length, step, wanted in zip(array.shape, array.strides, shape[missing:])
+    ]
+    return [0] * missing + steps
+
+
+def _is_ahead(steps, shape, inner, outer):
+    """1 where the inner one of two dimensions takes larger steps than the outer one, -1 where smaller ones, 0 for neither."""
+    for each in steps:
+        step, other = each[inner], each[outer]
+        if step and other:
+            if step != other:
+                return 1 if step > other else -1
+            if shape[inner] > shape[outer]:
+                return 1
+    return 0
+
+
+def in_result_order(found, arrays):
+    """``found``, computed from ``arrays`` element by element, laid out in their `result_order`."""
+    if found.ndim < 2 or not found.size or _all_alike(found, arrays):
+        return found
+    order = result_order(arrays, found.shape)
+    if order is None:
+        return np.ascontiguousarray(found)
+    laid = found.transpose(order)
+    if laid.flags.c_contiguous:
+        return found
+    return np.ascontiguousarray(laid).transpose([order.index(axis) for axis in range(found.ndim)])
+
+
+def _all_alike(found, arrays):
+    """Whether all arrays that have the shape of ``found`` lie in memory as it does, and the others have no dimensions."""
+    shape, strides = found.shape, [step // found.itemsize for step in found.strides]
+    return all(
+        not a.ndim or (a.shape == shape and [step // a.itemsize for step in a.strides] == strides) for a in arrays
+    )

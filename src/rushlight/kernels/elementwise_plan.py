@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.arrays import result_order
 from .elementwise_programs import DENSE, FIXED, NEAR, REVERSED, SPACED
 
 _KINDS = {0: FIXED, 1: DENSE, -1: REVERSED, **NEAR}  # of strides along the columns
@@ -29,16 +30,6 @@ class Plan:
         if self.order is None:
             return np.empty(self.shape, dtype)
         return np.empty(self.laid, dtype).transpose(self.back)
-
-
-def result_order(arrays, shape):
-    """The order of the result's dimensions in memory, outermost first: NumPy's choice for these operands."""
-    operands = [*arrays, None]
-    flags = [["readonly"]] * len(arrays) + [["writeonly", "allocate"]]
-    kinds = [None] * len(arrays) + [np.dtype(np.int8)]
-    found = np.nditer(operands, ["zerosize_ok"], flags, kinds, order="K").operands[-1]
-    order = sorted(range(len(shape)), key=lambda axis: -found.strides[axis])
-    return None if order == list(range(len(shape))) else order
 
 
 def _steps(array, shape):

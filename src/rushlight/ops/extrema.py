@@ -180,13 +180,16 @@ amin = _many(
 class aminmax_pair:
     """The smallest and the largest element in all or along one dimension."""
 
+    by_rows = True
+
     def forward(self, dim, keepdim):
         refuse(self, "aminmax_cpu")
         if dim is None and self.size == 0:
             raise RuntimeError(
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
             )
-        axis = None if dim is None or not self.ndim else wrap_dim(dim, self.ndim)
+        axis = None if dim is None else wrap_dim(dim, self.ndim)
+        axis = axis if self.ndim else None
         if axis is not None and self.shape[axis] == 0:
             raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
         return tuple(np.asarray(ufunc.reduce(self, axis=axis, keepdims=keepdim)) for ufunc in (np.minimum, np.maximum))

@@ -136,6 +136,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
     tensor([[-1.0000,  1.0000]])
     """
     normalized_shape = _check_normalized(input, normalized_shape, weight, bias)
+    if not _alike(input, weight, bias):
+        check_parameters("LayerNormKernelImpl", input, weight, bias)
     return functions.layer_norm_parts(input, normalized_shape, weight, bias, eps)[0]
 
 
@@ -143,8 +145,37 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """`layer_norm` with the mean and reciprocal deviation of each sample."""
     normalized_shape = _check_normalized(input, normalized_shape, weight, bias)
+    if not _alike(input, weight, bias):
+        check_parameters("LayerNormKernelImpl", input, weight, bias)
     found, mean, scale = functions.layer_norm_parts(input, normalized_shape, weight, bias, eps)
     return found, mean.to(input.dtype), scale.to(input.dtype)
+
+
+def check_parameters(kernel, input, *parameters):
+    """PyTorch's refusals of parameters in another dtype than the input: only float32 goes, beside half precision."""
+    dtype = input.dtype
+    found = [each.dtype for each in parameters if each is not None]
+    if found and found[0] is not dtype:
+        if any(each is not dtypes.float32 for each in found):
+            first = "mixed dtype (CPU): expect parameter to have scalar type of Float"
+        elif dtype not in (dtypes.float16, dtypes.bfloat16):
+            first = "mixed dtype (CPU): all inputs must share same datatype."
+        else:
+            return
+        raise RuntimeError(hinted(first, f"the input has {dtype!r}, the parameters {', '.join(map(repr, found))}"))
+    if not dtype.is_floating_point:
+        message = f"\"{kernel}\" not implemented for '{dtype.legacy_name}'"
+        raise NotImplementedError(hinted(message, "convert the input first: x.float()"))
+    for each in found:
+        if each is not dtype:
+            message = f"expected scalar type {dtype.legacy_name} but found {each.legacy_name}"
+            raise RuntimeError(hinted(message, "input and parameters share one dtype"))
+
+
+def _alike(input, weight, bias):
+    """Whether input and parameters have one dtype, so that there is nothing to refuse."""
+    kind = input._array.dtype
+    return (weight is None or weight._array.dtype is kind) and (bias is None or bias._array.dtype is kind)
 
 
 def _check_normalized(input, normalized_shape, weight, bias, comma=", "):
@@ -357,8 +388,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
         if value is not None and value._array.shape != (channels,):
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
-                f"{list(value.shape)} and input of shape {list(input.shape)}"
+                f"{list(weight.shape if name == 'bias' and weight is not None else value.shape)} and input of shape {list(input.shape)}"
             )
+    if not _alike(input, weight, bias):
+        check_parameters("GroupNormKernelImpl", input, weight, bias)
     return functions.group_norm_parts(input, weight, bias, num_groups, eps)[0]
 
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..base.errors import hinted
-from .norm import channel_shape
+from .norm import channel_shape, check_parameters
 from .reduce import add_up
 from .table import composite, functions, op, widened
 
@@ -17,6 +17,8 @@ from .table import composite, functions, op, widened
     names=(), node="NativeBatchNormBackward0")  # fmt: skip
 class batch_norm_parts:
     """`batch_norm` with the mean and reciprocal deviation that it used; updates the running statistics in place."""
+
+    by_rows = True
 
     constants = {"running_mean": "native_batch_norm", "running_var": "native_batch_norm"}
 
@@ -134,6 +136,11 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
         for value in (running_mean, running_var):
             if value is not None:
                 functions.bump_version(value, "batch_norm")
+    kind = input._array.dtype
+    if kind.kind in "iubc" or not (
+        (weight is None or weight._array.dtype is kind) and (bias is None or bias._array.dtype is kind)
+    ):
+        check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
     return functions.batch_norm_parts(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 

@@ -20,6 +20,8 @@ from .table import composite, functions, op, widened
 class vector_norm_parts:
     """The p-norm of the elements over ``dim``."""
 
+    by_rows = True
+
     def forward(self, ord, dim, keepdim, dtype):
         x = self if dtype is None else self.astype(dtype.numpy)
         kind = x.real.dtype

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from ..base.errors import hinted
+from .elementwise.checks import NOT_FLOATING
 from .pool import dimension_name
 from .resampling import averaging_taps, resample
 from .table import composite, functions, op
@@ -22,9 +23,11 @@ def averages_of(lengths, out):
 
 
 @op("adaptive_avg_pool(Tensor self, int[] out) -> Tensor",
-    names=(), node=dimension_name("AdaptiveAvgPool", "Backward0", 1))  # fmt: skip
+    names=(), node=dimension_name("AdaptiveAvgPool", "Backward0", 1), refuse=NOT_FLOATING)  # fmt: skip
 class adaptive_avg_pool:
     """Means of windows that cover the last dimensions with a given number of outputs."""
+
+    kernel = lambda self, out: "adaptive_avg_pool2d" if len(out) == 2 else "adaptive_avg_pool3d_cpu"
 
     beside = ("self",)
 
@@ -48,9 +51,11 @@ class adaptive_avg_pool_gradient:
 
 
 @op("adaptive_max_pool(Tensor self, int[] out) -> Tensor[]",
-    names=(), node=dimension_name("AdaptiveMaxPool", "Backward0", 1))  # fmt: skip
+    names=(), node=dimension_name("AdaptiveMaxPool", "Backward0", 1), refuse=NOT_FLOATING)  # fmt: skip
 class adaptive_max_pool:
     """Maxima of windows that cover the last dimensions with a given number of outputs, and their flat places."""
+
+    kernel = lambda self, out: f"adaptive_max_pool{len(out)}d" + "_cpu" * (len(out) == 3)
 
     beside = ("self",)
 

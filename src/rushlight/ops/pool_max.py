@@ -6,8 +6,14 @@ import numpy as np
 
 from ..base.arrays import is_channels_last
 from ..base.errors import hinted
+from .elementwise.checks import BOOL, COMPLEX
 from .pool import dimension_name, numbers, room_behind, surrounded, window_arguments, windows_along
 from .table import composite, functions, is_half, op
+
+
+def _kernel_name(self, kernel, *options):
+    return "max_pool3d" if len(kernel) == 3 else "max_pool2d"
+
 
 _ARGUMENTS = "int[] kernel, int[] stride, int[] padding, int[] dilation, int[] out"
 
@@ -24,9 +30,11 @@ def _surrounded(array, kernel, stride, padding, dilation, out):
 
 
 @op(f"max_pool(Tensor self, {_ARGUMENTS}) -> Tensor",
-    names=(), node=dimension_name("MaxPool", "WithIndicesBackward0", 1))  # fmt: skip
+    names=(), node=dimension_name("MaxPool", "WithIndicesBackward0", 1), refuse=(*BOOL, *COMPLEX))  # fmt: skip
 class max_pool_values:
     """The largest element of each window of the last dimensions: the maximum along one dimension after the other."""
+
+    kernel = _kernel_name
 
     beside = ("self",)
 
@@ -114,9 +122,11 @@ def _put(grad, places, lengths, apart):
 
 
 @op(f"max_pool_with_indices(Tensor self, {_ARGUMENTS}) -> Tensor[]",
-    names=(), node=dimension_name("MaxPool", "WithIndicesBackward0", 1))  # fmt: skip
+    names=(), node=dimension_name("MaxPool", "WithIndicesBackward0", 1), refuse=(*BOOL, *COMPLEX))  # fmt: skip
 class max_pool_places:
     """The largest element of each window of the last dimensions, and its flat place among them."""
+
+    kernel = _kernel_name
 
     beside = ("self",)
 
@@ -272,7 +282,7 @@ def _unpooled_lengths(input, kernel, stride, padding, output_size):
     for dim, (length, size, step) in enumerate(zip(usual, given, stride)):
         if not length - step < size < length + step:
             raise ValueError(
-                f'invalid output_size "{given}" (dim {dim} must be between {length - step} and {length + step})'
+                f'invalid output_size "{output_size}" (dim {dim} must be between {length - step} and {length + step})'
             )
     return list(given)
 

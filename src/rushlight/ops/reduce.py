@@ -251,6 +251,8 @@ class prod_all:
 class prod_dim:
     """The product along one dimension."""
 
+    by_rows = True
+
     def forward(self, dim, keepdim, dtype):
         return _product(self, axes_of((dim,), self.ndim), keepdim, dtype)
 

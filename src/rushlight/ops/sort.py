@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import in_result_order
 from ..base.errors import hinted
 from ..base.scalars import check_number, wrapped
 from ..base.shapes import wrap_dim
@@ -40,7 +41,10 @@ class sort_pair:
         if self.ndim == 0:
             return self.copy(), np.zeros((), np.int64)
         positions = np.ascontiguousarray(sorted_positions(self, axis, descending))
-        return _elements_at(self, positions, axis), positions
+        values = _elements_at(self, positions, axis)
+        if self.flags.c_contiguous:
+            return values, positions
+        return in_result_order(values, (self,)), in_result_order(positions, (self,))
 
     def d_self(grad, shape, dim, result1):
         return at_positions(grad, shape, dim, result1)

@@ -15,7 +15,10 @@ def _variance(name, array, dim, correction, keepdim):
     """(variance, mean) over ``dim`` in the dtype of computation: float32 for half precision."""
     if array.dtype.kind not in "fc" and not is_half(array.dtype):
         raise RuntimeError(
-            hinted("std and var only support floating point and complex dtypes", "convert the tensor first: x.float()")
+            hinted(
+                f"{name if name.endswith('_mean') else 'std and var'} only support floating point and complex dtypes",
+                "convert the tensor first: x.float()",
+            )
         )
     axes = axes_of(dim, array.ndim)
     wide = widened(array)

@@ -30,7 +30,8 @@ What a record may hold:
   argument in schema order; it may also name ``needs``, a tuple of bools in the same order;
 - ``gate``: True where a gradient passes unchanged where the result is above 0, and becomes 0 elsewhere (`relu`);
 - ``check(...)``: (elementwise kinds) gets all bound arguments, tensors as Tensors, and raises for what PyTorch refuses;
-- ``kernel``: the name in PyTorch's ``"..." not implemented for`` messages where it is not the operation's with _cpu;
+- ``kernel``: the name in PyTorch's ``"..." not implemented for`` messages where it is not the operation's with _cpu, or
+  a function of the call's arrays that gives it;
 - ``numbers``: (elementwise kinds) a dict of the arguments whose Python numbers are refused where the dtype computed in has no
   place for them: name -> OWN, WIDE or RELAXED (below). Other numbers are wrapped, as operands of an operator are;
 - ``aside``: NumPy's letters for the first operands (b, i, u, f, c) beside which numbers, even complex ones, do not count for
@@ -39,6 +40,8 @@ What a record may hold:
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
 - ``joins``: True where the arguments are a list of tensors and a dimension, 0 by default;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
+- ``by_columns``: numbers of the results that are matrices laid out column by column, as LAPACK writes them;
+- ``by_rows``: True where the result lies row by row, however the operands lie;
 - ``frees_values``: True where plain values that a call keeps count as saved tensors (index arrays): backward frees them;
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
 - ``beside``: tensor arguments that PyTorch's backward function takes without the gradient depending on them: under
@@ -135,6 +138,10 @@ class Op(Described):
         self.doc = record.__doc__
         body = record.__dict__
         self.forward = body.get("forward")
+        if "by_columns" in body:
+            self.forward = _laid_out(self.forward, _columns, body["by_columns"])
+        elif body.get("by_rows") and kind != INPLACE:
+            self.forward = _laid_out(self.forward, np.ascontiguousarray, (0, 1))
         self.numpy = body.get("numpy")
         self.ufunc = body.get("ufunc", self.numpy if isinstance(self.numpy, np.ufunc) else None)
         self.element = body.get("element")
@@ -177,6 +184,24 @@ class Op(Described):
 
     def __repr__(self):
         return f"<op {self.schema}>"
+
+
+def _laid_out(forward, layout, numbers):
+    """``forward`` with its results of these numbers copied by ``layout`` where they lie otherwise."""
+
+    def call(*values):
+        found = forward(*values)
+        if found.__class__ is not tuple:
+            return layout(found) if found.ndim > 1 else found
+        return tuple(
+            [layout(each) if number in numbers and each.ndim > 1 else each for number, each in enumerate(found)]
+        )
+
+    return call
+
+
+def _columns(matrices):
+    return np.ascontiguousarray(matrices.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 class InplaceForm(Described):

@@ -138,6 +138,7 @@ def hann(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=
 
 def blackman(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """Blackman's window: 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
+    _check("blackman", M, dtype, layout)
     return general_cosine(
         M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )

@@ -67,5 +67,6 @@ def refuse_dtypes(op, arrays):
         if array.__class__ is ndarray:
             dtype = dtypes.from_numpy(array.dtype)
             if dtype.name in op.refuse:
-                raise NotImplementedError(f"\"{op.kernel}\" not implemented for '{dtype.legacy_name}'")
+                kernel = op.kernel if op.kernel.__class__ is str else op.kernel(*arrays)
+                raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.legacy_name}'")
             return

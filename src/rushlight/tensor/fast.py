@@ -16,6 +16,7 @@ import numpy as np
 from ..autograd.modes import PLAIN, SPECIAL, state
 from ..autograd.node import Node, next_sequence, node_class
 from ..base import dtypes
+from ..base.arrays import in_result_order
 from ..base.scalars import NUMBER_ARRAYS, SAFE, number_array
 from ..kernels.routing import elements_of, kernel_of
 from ..ops import table
@@ -182,7 +183,8 @@ def _mixed(op, slow, compute, ready, elements):
         x = x if x.dtype is common else x.astype(common)
         y = y if y.dtype is common else y.astype(common)
         try:
-            return wrap(compute(x, y))
+            found = compute(x, y)
+            return wrap(found if x.flags.c_contiguous else in_result_order(found, (x, y)))
         except NUMPY_REFUSES:
             return slow(input, other)
 
@@ -221,6 +223,8 @@ def _operate(op, slow, compute, ready, may_track):
                 if size < elements and size * y.size >= elements and x.shape != y.shape:
                     size = broadcast_size(x, y)
                 found = compute(x, y) if size < elements else large(x, y)
+                if x.ndim > 1 and not x.flags.c_contiguous:
+                    found = in_result_order(found, (x, y))
             except NUMPY_REFUSES:
                 return slow(input, other)
             edge, other_edge, record = input._edge, other._edge, pair

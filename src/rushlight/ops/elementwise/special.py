@@ -10,6 +10,7 @@ from ..table import ELEMENTWISE, FLOAT, FUSED, OWN, UNARY, composite, functions,
 from .checks import BOOL, COMPLEX, INTEGERS, unknown_derivative
 from .exponential import by_operands
 
+_NOT_NATIVE = ("float16", "bfloat16", *COMPLEX)
 _ROOT_PI = math.sqrt(math.pi)
 
 
@@ -76,9 +77,11 @@ class erfinv:
         return grad * ((result * result).exp() * (_ROOT_PI / 2))
 
 
-@op("special_erfcx(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=COMPLEX, names=("special:erfcx",))
+@op("special_erfcx(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=_NOT_NATIVE, names=("special:erfcx",))
 class special_erfcx:
     """``exp(x**2) * erfc(x)``."""
+
+    kernel = "erfcx_cpu"
 
     def element(m, self):
         return m.erfcx(self)
@@ -230,10 +233,12 @@ class igammac:
         return -grad * ((self - 1) * other.log() - other - self.lgamma()).exp()
 
 
-@op("special_zeta(Operand self, Operand other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, refuse=COMPLEX,
+@op("special_zeta(Operand self, Operand other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, refuse=_NOT_NATIVE,
     names=("special:zeta",), node=by_operands("SpecialZeta"))  # fmt: skip
 class special_zeta:
     """Hurwitz zeta: the sum of ``(k + other)**-self`` over k = 0, 1, 2, ..."""
+
+    kernel = "zeta_cpu"
 
     def numpy(self, other):
         return special_gamma.zeta(self, other)
@@ -315,9 +320,11 @@ def ndtr(input):
     return (functions.erf(input * math.sqrt(0.5)) + 1) * 0.5
 
 
-@op("special_ndtri(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=COMPLEX, names=("special:ndtri",))
+@op("special_ndtri(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=_NOT_NATIVE, names=("special:ndtri",))
 class special_ndtri:
     """The quantile function of the standard normal distribution, the inverse of `ndtr`."""
+
+    kernel = "ndtri_cpu"
 
     def element(m, self):
         return m.ndtri(self)
@@ -326,9 +333,11 @@ class special_ndtri:
         return grad * ((result * result / 2).exp() * math.sqrt(2 * math.pi))
 
 
-@op("special_log_ndtr(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=COMPLEX, names=("special:log_ndtr",))
+@op("special_log_ndtr(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=_NOT_NATIVE, names=("special:log_ndtr",))
 class special_log_ndtr:
     """The logarithm of `ndtr`."""
+
+    kernel = "log_ndtr_cpu"
 
     def element(m, self):
         z = self * math.sqrt(0.5)

@@ -35,6 +35,8 @@ def _column_by_column(matrix):
 class cholesky_parts:
     """The factor of each matrix, and the order of its first minor that is not positive-definite (0 where all are)."""
 
+    by_columns = (0,)
+
     def forward(A, upper):
         check_kernel(A, "cholesky_cpu")
         source = herm(A) if upper else A
@@ -110,6 +112,8 @@ def linalg_cholesky(A, *, upper=False):
 class cholesky_factor:
     """The factor alone, of an older node name."""
 
+    by_columns = (0,)
+
     def forward(A, upper):
         factor, info = cholesky_parts.forward(A, upper)
         _raise_indefinite(info, "cholesky")
@@ -129,6 +133,8 @@ def cholesky(input, upper=False):
 @op("cholesky_solve(Tensor self, Tensor A, bool upper) -> Tensor", names=(), node="CholeskySolveBackward0")
 class cholesky_solution:
     """X with ``(A A^H) X = self``, of a lower factor A (``A^H A`` of an upper one)."""
+
+    by_columns = (0,)
 
     def forward(self, A, upper):
         check_kernel(self, "cholesky_solve_cpu")
@@ -172,6 +178,8 @@ def cholesky_solve(input, input2, upper=False):
 @op("cholesky_inverse(Tensor self, bool upper) -> Tensor", names=(), node="CholeskyInverseBackward0")
 class cholesky_inverse_of:
     """The inverse of ``L L^H`` (``U^H U``) from its factor."""
+
+    by_columns = (0,)
 
     def forward(self, upper):
         check_kernel(self, "cholesky_inverse_out_cpu")

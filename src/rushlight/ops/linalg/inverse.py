@@ -12,6 +12,8 @@ from .checks import LinAlgError, check_floating, check_kernel, check_square, fir
 class inverse_parts:
     """Inverses, and for each the number of the first zero pivot (0 where the inverse exists)."""
 
+    by_columns = (0,)
+
     def forward(A):
         check_square(A, "linalg.inv")
         check_floating(A, "linalg.inv", low_precision=False)

@@ -80,6 +80,8 @@ def _factor_one(a, pivots, hermitian):
 class ldl_parts:
     """The packed factors, the exchanges and the number of the first zero pivot."""
 
+    by_columns = (0,)
+
     no_derivative = RuntimeError, "derivative for aten::linalg_ldl_factor_ex is not implemented"
 
     def forward(self, hermitian):
@@ -150,6 +152,8 @@ def _solve_one(packed, pivots, x, hermitian):
 @op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, bool hermitian) -> Tensor", names=())
 class ldl_solution:
     """X with A X = B of a factored A."""
+
+    by_columns = (0,)
 
     no_derivative = RuntimeError, "derivative for aten::linalg_ldl_solve is not implemented"
 

@@ -13,6 +13,8 @@ _MODES = ("reduced", "complete", "r")
 class qr_parts:
     """Q and R; Q is empty in mode "r"."""
 
+    by_columns = (0, 1)
+
     def forward(A, mode):
         check_matrix(A, "linalg.qr")
         check_floating(A, "linalg.qr")
@@ -104,7 +106,8 @@ class geqrf_parts:
     no_derivative = NotImplementedError, "the derivative for 'geqrf' is not implemented."
 
     def forward(A):
-        check_matrix(A, "torch.geqrf", "input")
+        if A.ndim < 2:
+            raise RuntimeError(hinted("torch.geqrf: input must have at least 2 dimensions.", f"it has {A.ndim}"))
         check_kernel(A, "geqrf_cpu")
         packed, tau = np.linalg.qr(A, "raw")
         # Column by column in memory, as LAPACK writes it and PyTorch shows it.
@@ -149,7 +152,9 @@ def linalg_householder_product(A, tau):
             f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
         )
     if tau.dtype is not A.dtype:
-        raise RuntimeError(f"{name}: tau dtype {tau.dtype!r} does not match input dtype {A.dtype!r}")
+        raise RuntimeError(
+            f"{name}: tau dtype {tau.dtype.legacy_name} does not match input dtype {A.dtype.legacy_name}"
+        )
     check_kernel(A, "orgqr_cpu")
     vectors = _reflectors(A)
     found = functions.eye(*A.shape[-2:], dtype=A.dtype).expand(A.shape)

@@ -54,8 +54,12 @@ def linalg_cross(input, other, *, dim=-1):
             f"{other.shape[place]}"
         )
     shape = broadcast_shapes(tuple(input.shape), tuple(other.shape))
-    dtype = dtypes.promote_types(input.dtype, other.dtype)
-    first, second = (x.to(dtype).expand(shape) for x in (input, other))
+    if input.dtype is dtypes.bool_:
+        raise NotImplementedError(hinted("\"cross\" not implemented for 'Bool'", "convert the tensors first"))
+    if input.dtype is not other.dtype:
+        message = f"expected scalar type {input.dtype.legacy_name} but found {other.dtype.legacy_name}"
+        raise RuntimeError(hinted(message, "convert one of them with .to(other.dtype)"))
+    first, second = input.expand(shape), other.expand(shape)
     return functions.cross_parts(first, second, place)
 
 
@@ -73,6 +77,12 @@ def cross(input, other, dim=None):
 def linalg_vecdot(x, y, *, dim=-1):
     """Sums of ``conj(x) * y`` along ``dim``; other dimensions broadcast."""
     check_floating(x, "linalg.vecdot")
+    if x.dtype is not y.dtype:
+        message = (
+            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+            f"{x.dtype.legacy_name} and y of type {y.dtype.legacy_name} instead"
+        )
+        raise RuntimeError(hinted(message, "convert one of them with .to(other.dtype)"))
     if x.ndim == 1 and y.ndim == 1:
         wrap_dim(dim, 1)
         return functions.vdot(x, y)

@@ -38,6 +38,8 @@ def _converge(routine, A, name, words):
 class svd_parts:
     """U, S, Vh."""
 
+    by_columns = (0, 2)
+
     def forward(A, full_matrices):
         _check_svd(A)
         return tuple(_converge(lambda: np.linalg.svd(A, full_matrices), A, "linalg.svd", "singular values"))
