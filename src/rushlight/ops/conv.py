@@ -14,6 +14,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.arrays import strided_view
 from ..base.errors import hinted
+from ..base.limits import LARGEST_WORD
 from ..base.scalars import c_name
 from .pool import fixed
 from .table import composite, conj, functions, is_half, op
@@ -273,11 +274,11 @@ def _check(name, input, weight, bias, groups, count, transposed):
             else "weight should have at least three dimensions"
         )
     given = f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(kernel)}"
-    if not transposed and (kernel[0] % groups or not kernel[0]):
-        what, size = ("divisible by", f"[{list(kernel)}]") if kernel[0] else ("at least", list(kernel))
-        least = groups if kernel[0] else 1
+    if kernel[0] < groups or (not transposed and kernel[0] % groups):
+        few = kernel[0] < groups
+        what, size = ("at least", list(kernel)) if few else ("divisible by", f"[{list(kernel)}]")
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be {what} {least} at dimension 0, but got weight of size {size} "
+            f"Given groups={groups}, expected weight to be {what} {groups} at dimension 0, but got weight of size {size} "
             "instead"
         )
     channels = shape[-count - 1]
@@ -355,14 +356,58 @@ def _arguments(name, count, input, weight, bias, stride, padding, dilation, grou
         extra, padding = _named_padding(padding, kernel, stride, dilation)
         lengths = tuple(n + e for n, e in zip(lengths, extra[::-2])) if extra else lengths
     padding = repeated(padding, count, "padding", name)
-    if any(s <= 0 for s in stride):
-        raise RuntimeError("non-positive stride is not supported")
-    if any(p < 0 for p in padding):
-        raise RuntimeError("negative padding is not supported")
-    if any(d <= 0 for d in dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+    _check_steps(stride, padding, dilation)
     _check_lengths(lengths, kernel, padding, dilation)
     return extra, stride, padding, dilation
+
+
+def _check_steps(stride, padding, dilation):
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    for dimension, p in enumerate(padding):
+        if p > LARGEST_WORD // 2:
+            raise RuntimeError(
+                f"Given padding={p} at dimension {dimension} , expected padding to be at most {LARGEST_WORD // 2}"
+            )
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(
+            hinted(
+                "dilation should be greater than zero" + ("" if min(dilation) else f", but got {list(dilation)}"),
+                f"taps that are {min(dilation)} elements apart would read one element, or backwards",
+            )
+        )
+
+
+def gradient_options(count, input_size, weight_size, grad, dtype, stride, padding, dilation, groups):
+    """Checked (stride, padding, dilation) for a gradient of a convolution of such sizes, given that of its output."""
+    name, tensors = f"conv{count}d", [(tuple(size), dtype) for size in (input_size, weight_size)]
+    _, *options = _arguments(name, count, *tensors, None, *map(fixed, (stride, padding, dilation)), groups)
+    if len(input_size) != count + 2:
+        raise RuntimeError(
+            hinted(f"expected input_size of {count + 2} dimensions, but got {list(input_size)}", "with its samples")
+        )
+    wanted = (input_size[0], weight_size[0], *output_lengths(input_size[2:], weight_size[2:], *options))
+    if len(grad) != len(wanted):
+        raise RuntimeError(
+            hinted(
+                f"Expected a tensor of dimension {max(len(wanted), 4)} but got: dimension {len(grad)}",
+                f"the gradient has the shape of the convolution's output, {list(wanted)}",
+            )
+        )
+    for dimension, (length, found) in enumerate(zip(wanted, grad)):
+        if length != found:
+            place = dimension + (count == 1 and dimension > 1)  # PyTorch convolves lines as planes of height one
+            named = max(len(wanted), 4)
+            raise RuntimeError(
+                hinted(
+                    f"Expected a tensor of dimension {named} and tensor.size[{place}] == {length} but got: dimension {named} and "
+                    f"tensor.size[{place}] = {found}",
+                    f"the gradient has the shape of the convolution's output, {list(wanted)}",
+                )
+            )
+    return options
 
 
 def _named_padding(padding, kernel, stride, dilation):
@@ -392,6 +437,7 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
             (dilation, "dilation"),
         )
     )
+    _check_steps(stride, padding, dilation)
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
         # PyTorch convolves lines as planes of height one.
         values = {"output_padding": (0, *output_padding), "stride": (1, *stride), "dilation": (1, *dilation)}

@@ -345,6 +345,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
     if len(sizes) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
     channels = sizes[1]
+    if num_groups < 0:
+        raise RuntimeError(
+            hinted(f"Expected num groups to be greater than 0, got {num_groups}", "1 takes all channels together")
+        )
     if channels % num_groups:
         raise RuntimeError(
             hinted(

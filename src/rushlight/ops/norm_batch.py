@@ -25,7 +25,7 @@ class batch_norm_parts:
         axes = (0, *range(2, x.ndim))
         shape = channel_shape(x)
         if training:
-            count = x.size // x.shape[1]
+            count = x.shape[0] * math.prod(x.shape[2:])
             mean = add_up(x, axes) / x.dtype.type(max(count, 1))
             found = x - mean.reshape(shape)
             variance = add_up(np.multiply(found, found), axes) / x.dtype.type(max(count, 1))

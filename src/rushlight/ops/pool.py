@@ -80,10 +80,16 @@ def _window_arguments(name, count, shape, kernel_size, stride, padding, dilation
     kernel = numbers(kernel_size, count, "kernel_size", name)
     stride = kernel if stride is None or stride == () else numbers(stride, count, "stride", name)
     padding, dilation = numbers(padding, count, "padding", name), numbers(dilation, count, "dilation", name)
-    if any(s <= 0 for s in stride):
+    if name != "max_pool1d" and max(*kernel, *stride, *padding, *dilation) >= 1 << 31:
+        raise RuntimeError(
+            hinted("value cannot be converted to type int without overflow", f"{name}() takes numbers of 32 bits")
+        )
+    if any(s == 0 for s in stride):
         raise RuntimeError("stride should not be zero")
     if any(k <= 0 for k in kernel):
         raise RuntimeError(f"kernel size should be greater than zero, but got {_named('k', kernel)}")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"stride should be greater than zero, but got {_named('d', stride)}")
     if any(d <= 0 for d in dilation):
         raise RuntimeError(f"dilation should be greater than zero, but got {_named('dilation', dilation)}")
     for p, k, d in zip(padding, kernel, dilation):
