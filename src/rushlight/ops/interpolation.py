@@ -124,7 +124,9 @@ def _target_lengths(input, size, scale_factor, recompute_scale_factor):
     wanted = [float(n) * f for n, f in zip(lengths, factors)]
     if not all(abs(n) <= LARGEST_WORD for n in wanted):
         raise RuntimeError(
-            hinted("value cannot be converted to type int64_t without overflow", f"{wanted} are to be the result's lengths")
+            hinted(
+                "value cannot be converted to type int64_t without overflow", f"{wanted} are to be the result's lengths"
+            )
         )
     out = tuple(map(math.floor, wanted))
     if any(not -(1 << 63) <= n < 1 << 63 for n in out):

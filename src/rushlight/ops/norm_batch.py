@@ -76,7 +76,7 @@ class batch_norm_gradients:
         d_weight = add_up(np.multiply(g, normal), axes)
         factor = scale if weight is None else scale * widened(weight)
         if training:
-            count = x.dtype.type(max(x.size // x.shape[1], 1))
+            count = x.dtype.type(max(x.shape[0] * math.prod(x.shape[2:]), 1))
             normal *= (d_weight / count).reshape(shape)
             np.subtract(g, normal, out=normal)
             normal -= (d_bias / count).reshape(shape)
