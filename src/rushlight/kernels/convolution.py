@@ -28,7 +28,8 @@ def _plan(operands, dtype, biased, vector_bytes):
     def plain():
         return Correlation(operands, dtype, biased, vector_bytes)
 
-    if depthwise.applies(operands, (vector_bytes or host().vector_bytes) // dtype.itemsize):
+    # Of a pair of channels each group may have one: that is no depthwise convolution of 32-bit floats.
+    if dtype.kind == "f" and depthwise.applies(operands, (vector_bytes or host().vector_bytes) // dtype.itemsize):
         return depthwise.Depthwise(operands, dtype, biased, vector_bytes)
     if winograd.applies(operands, dtype):
         return winograd.Winograd(operands, biased, plain, vector_bytes)

@@ -25,10 +25,9 @@ def _unfold_arguments(kernel_size, dilation, padding, stride):
     values = [repeated(v, 2, n, "unfold") for v, n in zip((kernel_size, dilation, padding, stride), names)]
     for (first, second), words, named in zip(values, _LEAST, ("kernel", "dilation", "pad", "stride")):
         if min(first, second) < (named != "pad"):
-            between = "," if named == "dilation" else ""
             raise RuntimeError(
                 hinted(
-                    f"{words}, but got {named}_height: {first}{between} {named}_width: {second}",
+                    f"{words}, but got {named}_height: {first} {named}_width: {second}",
                     "windows have a size and a step of at least 1; only the padding may be 0",
                 )
             )
