@@ -141,7 +141,7 @@ def _stays_inside(array, shape, byte_strides):
         return False
     last = elements = array.itemsize
     for length, stride in zip(shape, byte_strides):
-        if stride < 0:
+        if not 0 <= stride <= LARGEST_WORD:
             return False
         last += (length - 1) * stride
         elements *= length

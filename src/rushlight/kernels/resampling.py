@@ -186,6 +186,8 @@ def _resampled(array, count, key, make_axes):
         if not array.size:
             return NotImplemented
         axes = make_axes()
+        if any(taps.out == 0 for taps in axes):
+            return NotImplemented
         if _scalars(array.dtype, axes[0].weights is not None) is None or math.prod(array.shape) >= 1 << 31:
             return NotImplemented
         plan = _plans[key] = Resampling(array.shape, array.dtype, turned, axes)

@@ -271,6 +271,36 @@ def _arguments(name, count, input, weight, bias, stride, padding, dilation, grou
     return extra, stride, padding, dilation
 
 
+def gradient_options(count, input_size, weight_size, grad, dtype, stride, padding, dilation, groups):
+    """Checked (stride, padding, dilation) for a gradient of a convolution of such sizes, given that of its output."""
+    name, tensors = f"conv{count}d", [(tuple(size), dtype) for size in (input_size, weight_size)]
+    _, *options = _arguments(name, count, *tensors, None, *map(fixed, (stride, padding, dilation)), groups)
+    if len(input_size) != count + 2:
+        raise RuntimeError(
+            hinted(f"expected input_size of {count + 2} dimensions, but got {list(input_size)}", "with its samples")
+        )
+    wanted = (input_size[0], weight_size[0], *output_lengths(input_size[2:], weight_size[2:], *options))
+    if len(grad) != len(wanted):
+        raise RuntimeError(
+            hinted(
+                f"Expected a tensor of dimension {max(len(wanted), 4)} but got: dimension {len(grad)}",
+                f"the gradient has the shape of the convolution's output, {list(wanted)}",
+            )
+        )
+    for dimension, (length, found) in enumerate(zip(wanted, grad)):
+        if length != found:
+            place = dimension + (count == 1 and dimension > 1)  # PyTorch convolves lines as planes of height one
+            named = max(len(wanted), 4)
+            raise RuntimeError(
+                hinted(
+                    f"Expected a tensor of dimension {named} and tensor.size[{place}] == {length} but got: dimension {named} and "
+                    f"tensor.size[{place}] = {found}",
+                    f"the gradient has the shape of the convolution's output, {list(wanted)}",
+                )
+            )
+    return options
+
+
 def _named_padding(padding, kernel, stride, dilation):
     """(elements to pad with before, padding): 'valid' pads nothing; 'same' pads so that the output has the input's
     lengths, one more behind where it is odd."""

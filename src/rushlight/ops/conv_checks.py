@@ -2,6 +2,7 @@
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.limits import LARGEST_WORD
 from ..base.scalars import c_name
 
 
@@ -111,6 +112,11 @@ def check_options(stride, padding, dilation, groups, output_padding=()):
         raise RuntimeError(
             hinted("negative padding is not supported", f"it is {list(padding)}: slice the input instead")
         )
+    for dimension, p in enumerate(padding):
+        if p > LARGEST_WORD // 2:
+            raise RuntimeError(
+                f"Given padding={p} at dimension {dimension} , expected padding to be at most {LARGEST_WORD // 2}"
+            )
     if any(o < 0 for o in output_padding):
         raise RuntimeError(hinted("negative output_padding is not supported", f"it is {list(output_padding)}"))
     if any(s <= 0 for s in stride):

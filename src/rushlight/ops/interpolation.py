@@ -6,6 +6,7 @@ import warnings
 from ..base import dtypes
 from ..base.arrays import laid_out_as
 from ..base.errors import hinted
+from ..base.limits import LARGEST_WORD
 from ..base.scalars import no_place
 from .resampling import interpolation_taps, resample
 from .table import composite, functions, op
@@ -120,7 +121,14 @@ def _target_lengths(input, size, scale_factor, recompute_scale_factor):
             f"of {list(lengths)} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, "
             "...,dK) format and scale_factor in (s1, s2, ...,sK) format."
         )
-    out = tuple(math.floor(float(n) * f) for n, f in zip(lengths, factors))
+    wanted = [float(n) * f for n, f in zip(lengths, factors)]
+    if not all(abs(n) <= LARGEST_WORD for n in wanted):
+        raise RuntimeError(
+            hinted(
+                "value cannot be converted to type int64_t without overflow", f"{wanted} are to be the result's lengths"
+            )
+        )
+    out = tuple(map(math.floor, wanted))
     if any(not -(1 << 63) <= n < 1 << 63 for n in out):
         raise no_place(dtypes.int64, f"the scale factors are {factors}")
     return out, (None,) * count if recompute_scale_factor else tuple(float(f) for f in factors)

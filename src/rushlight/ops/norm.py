@@ -119,7 +119,7 @@ class layer_norm_gradients:
 def _through_statistics(flow, normal, scale, out):
     """Into ``out`` the gradient of rows that were normalised by their own mean and deviation; overwrites ``normal``."""
     count = normal.dtype.type(max(normal.shape[1], 1))
-    np.multiply(normal, np.einsum("ij,ij->i", flow, normal)[:, None] / count, out=normal)
+    np.multiply(normal, np.add.reduce(np.multiply(flow, normal), 1, keepdims=True) / count, out=normal)
     np.subtract(flow, normal, out=out)
     out -= np.add.reduce(flow, 1, keepdims=True) / count
     out *= scale
@@ -264,7 +264,7 @@ class rms_norm_gradients:
             flow, normal, target = flowing[part], rows[part] * scale[part], found[part]
             d_weight += np.einsum("ij,ij->j", flow, normal)
             flow = flow if factor is None else flow * factor
-            np.multiply(normal, np.einsum("ij,ij->i", flow, normal)[:, None] / count, out=target)
+            np.multiply(normal, np.add.reduce(np.multiply(flow, normal), 1, keepdims=True) / count, out=target)
             np.subtract(flow, target, out=target)
             target *= scale[part]
         kind = input.dtype
@@ -376,6 +376,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
     if len(sizes) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
     channels = sizes[1]
+    if num_groups < 0:
+        raise RuntimeError(
+            hinted(f"Expected num groups to be greater than 0, got {num_groups}", "1 takes all channels together")
+        )
     if channels % num_groups:
         raise RuntimeError(
             hinted(

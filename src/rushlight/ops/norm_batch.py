@@ -29,7 +29,7 @@ class batch_norm_parts:
         axes = (0, *range(2, x.ndim))
         shape = channel_shape(x)
         if training:
-            count = x.size // max(x.shape[1], 1)
+            count = x.shape[0] * math.prod(x.shape[2:])
             mean = add_up(x, axes) / x.dtype.type(max(count, 1))
             found = x - mean.reshape(shape)
             variance = add_up(np.multiply(found, found), axes) / x.dtype.type(max(count, 1))
@@ -80,7 +80,7 @@ class batch_norm_gradients:
         d_weight = add_up(np.multiply(g, normal), axes)
         factor = scale if weight is None else scale * widened(weight)
         if training:
-            count = x.dtype.type(max(x.size // max(x.shape[1], 1), 1))
+            count = x.dtype.type(max(x.shape[0] * math.prod(x.shape[2:]), 1))
             normal *= (d_weight / count).reshape(shape)
             np.subtract(g, normal, out=normal)
             normal -= (d_bias / count).reshape(shape)

@@ -80,6 +80,10 @@ def _window_arguments(name, count, shape, kernel_size, stride, padding, dilation
     kernel = numbers(kernel_size, count, "kernel_size", name)
     stride = kernel if stride is None or stride == () else numbers(stride, count, "stride", name)
     padding, dilation = numbers(padding, count, "padding", name), numbers(dilation, count, "dilation", name)
+    if name != "max_pool1d" and max(*kernel, *stride, *padding, *dilation) >= 1 << 31:
+        raise RuntimeError(
+            hinted("value cannot be converted to type int without overflow", f"{name}() takes numbers of 32 bits")
+        )
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
     for p, k, d in zip(padding, kernel, dilation):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ...base.errors import hinted
+from ...base.limits import no_memory
 from .. import special_gamma
 from ..table import ELEMENTWISE, FLOAT, FUSED, OWN, UNARY, composite, functions, op
 from .checks import BOOL, COMPLEX, INTEGERS, unknown_derivative
@@ -184,6 +185,9 @@ def polygamma(n, input, *, out=None):
     return functions.polygamma_of(input, n, **options)
 
 
+_MOST_DIMENSIONS = 1 << 24
+
+
 @op("mvlgamma(Tensor self, int p) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, inplace=True, refuse=COMPLEX,
     names=("torch", "Tensor", "special:multigammaln"))  # fmt: skip
 class mvlgamma:
@@ -192,6 +196,8 @@ class mvlgamma:
     def check(self, p):
         if p < 1:
             raise RuntimeError(hinted("p has to be greater than or equal to 1", f"it is the dimension, not {p}"))
+        if p > _MOST_DIMENSIONS:  # PyTorch makes as many numbers of each
+            raise no_memory(p * self.numel() * self.element_size())
 
     def numpy(self, p):
         wide = self.astype(np.float64)
