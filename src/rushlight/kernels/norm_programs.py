@@ -64,7 +64,7 @@ class Normalise(_Affine):
         self.arrays, self.statistics = (source, source), statistics
         self.updates = statistics and running is not None
         self.moments = Moments("var", self.scalar)
-        self.states = 3 if statistics else 0
+        self.states = len(self.moments.states) if statistics else 0
         place = pointer(self.scalar)
         self.extras = [*self.parameters(), ("mean", place), ("scale", place), ("eps", self.scalar)]
         if running is not None:
@@ -82,7 +82,7 @@ class Normalise(_Affine):
     def settle(self, span, states):
         builder, given = span.builder, self.given
         if self.statistics:
-            count, mean, squares = states
+            count, mean, _, squares = states
             variance = squares / count
         else:
             mean, variance = span.own(given["running_mean"]), span.own(given["running_var"])

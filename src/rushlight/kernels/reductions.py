@@ -199,16 +199,18 @@ class Position(Extreme):
 
 
 class Moments(Reduction):
-    """Count, mean, and sum of squared deviations from it (``moments``), by two passes over each part.
+    """Count, mean, what rounding left of it, and sum of squared deviations (``moments``), by two passes over each part.
 
-    Parts are merged by the mean of their means and the deviations of those (Chan, Golub, LeVeque, 1979).
+    The second pass adds up the deviations from the rounded mean, too: what they come to corrects the mean and the squares, or
+    these were off by the square of half a unit in the mean's last place, which is large where the mean is. Parts are merged
+    by the mean of their means and the deviations of those (Chan, Golub, LeVeque, 1979), corrected likewise.
     """
 
     divides = True
 
     def __init__(self, name, scalar):
         super().__init__(name, scalar)
-        self.states = (scalar, scalar, scalar)
+        self.states = (scalar,) * 4
 
     def part(self, span):
         builder = span.builder
@@ -217,11 +219,12 @@ class Moments(Reduction):
         mean = total / count
         middle = span.spread(mean)
 
-        def square(pointers, index, mask):
+        def deviation(pointers, index, mask):
             x = span.load(pointers[0], index, mask)
-            return [squared(span.only(mask, x, middle) - middle)]
+            away = span.only(mask, x, middle) - middle
+            return [away, squared(away)]
 
-        return [builder.value(count, mean.type), mean, span.sums(square)[0]]
+        return self._corrected(builder, builder.value(count, mean.type), mean, *span.sums(deviation, 2))
 
     def combined(self, span):
         def weighted(pointers, index, mask):
@@ -233,13 +236,26 @@ class Moments(Reduction):
         middle = span.spread(mean)
 
         def deviation(pointers, index, mask):
-            away = span.load(pointers[1], index, mask) - middle
-            return [span.load(pointers[0], index, mask) * (away * away) + span.load(pointers[2], index, mask)]
+            count, own, rest, squares = (span.load(pointer, index, mask) for pointer in pointers)
+            away = (own - middle) + rest
+            moved = count * away
+            return [moved, squares + moved * away]
 
-        return [counts, mean, span.sums(deviation)[0]]
+        return self._corrected(span.builder, counts, mean, *span.sums(deviation, 2))
+
+    def _corrected(self, builder, count, mean, moved, squares):
+        """The states, from the sums of deviations from a number near the mean and of their squares.
+
+        The mean stays as it is where it is smaller than the deviations: their rounding says nothing about it then.
+        """
+        shift = moved / count
+        squares = builder.maximum(builder.value(0, squares.type), squares - moved * shift)  # in this order NaN stays NaN
+        shift = builder.select(squared(mean) * count > squares, shift, builder.constant(0, shift.type))
+        nearest = mean + shift
+        return [count, nearest, shift - (nearest - mean), squares]
 
     def finish(self, builder, states, divisor):
-        _, mean, squares = states
+        _, mean, _, squares = states
         variance = squares / builder.value(divisor, mean.type)
         return [builder.unary("sqrt", variance) if self.name.startswith("std") else variance, mean]
 
