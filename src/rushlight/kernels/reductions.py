@@ -199,14 +199,57 @@ class Position(Extreme):
 
 
 class Moments(Reduction):
-    """Count, mean, what rounding left of it, and sum of squared deviations (``moments``), by two passes over each part.
+    """Count, mean, and sum of squared deviations from it (``moments``), by two passes over each part.
 
-    The second pass adds up the deviations from the rounded mean, too: what they come to corrects the mean and the squares, or
-    these were off by the square of half a unit in the mean's last place, which is large where the mean is. Parts are merged
-    by the mean of their means and the deviations of those (Chan, Golub, LeVeque, 1979), corrected likewise.
+    Parts are merged by the mean of their means and the deviations of those (Chan, Golub, LeVeque, 1979).
     """
 
     divides = True
+
+    def __init__(self, name, scalar):
+        super().__init__(name, scalar)
+        self.states = (scalar, scalar, scalar)
+
+    def part(self, span):
+        builder = span.builder
+        count = builder.convert(span.count(), self.scalar)
+        total = span.sums(lambda pointers, index, mask: [span.load(pointers[0], index, mask)])[0]
+        mean = total / count
+        middle = span.spread(mean)
+
+        def square(pointers, index, mask):
+            x = span.load(pointers[0], index, mask)
+            return [squared(span.only(mask, x, middle) - middle)]
+
+        return [builder.value(count, mean.type), mean, span.sums(square)[0]]
+
+    def combined(self, span):
+        def weighted(pointers, index, mask):
+            count = span.load(pointers[0], index, mask)
+            return [count, count * span.load(pointers[1], index, mask)]
+
+        counts, total = span.sums(weighted, 2)
+        mean = total / counts
+        middle = span.spread(mean)
+
+        def deviation(pointers, index, mask):
+            away = span.load(pointers[1], index, mask) - middle
+            return [span.load(pointers[0], index, mask) * (away * away) + span.load(pointers[2], index, mask)]
+
+        return [counts, mean, span.sums(deviation)[0]]
+
+    def finish(self, builder, states, divisor):
+        _, mean, squares = states
+        variance = squares / builder.value(divisor, mean.type)
+        return [builder.unary("sqrt", variance) if self.name.startswith("std") else variance, mean]
+
+
+class CorrectedMoments(Moments):
+    """Moments of numbers that may lie far from 0, with what rounding left of the mean between mean and squares.
+
+    The second pass adds up the deviations from the rounded mean, too: what they come to corrects the mean and the squares, or
+    these were off by the square of half a unit in the mean's last place, which is large where the mean is.
+    """
 
     def __init__(self, name, scalar):
         super().__init__(name, scalar)
@@ -253,11 +296,6 @@ class Moments(Reduction):
         shift = builder.select(squared(mean) * count > squares, shift, builder.constant(0, shift.type))
         nearest = mean + shift
         return [count, nearest, shift - (nearest - mean), squares]
-
-    def finish(self, builder, states, divisor):
-        _, mean, _, squares = states
-        variance = squares / builder.value(divisor, mean.type)
-        return [builder.unary("sqrt", variance) if self.name.startswith("std") else variance, mean]
 
 
 class LogSumExp(Reduction):
