@@ -233,7 +233,7 @@ class Moments(Reduction):
         middle = span.spread(mean)
 
         def deviation(pointers, index, mask):
-            away = span.load(pointers[1], index, mask) - middle
+            away = span.only(mask, span.load(pointers[1], index, mask), middle) - middle  # 0 times infinity is no sum
             return [span.load(pointers[0], index, mask) * (away * away) + span.load(pointers[2], index, mask)]
 
         return [counts, mean, span.sums(deviation)[0]]
@@ -292,7 +292,9 @@ class CorrectedMoments(Moments):
         The mean stays as it is where it is smaller than the deviations: their rounding says nothing about it then.
         """
         shift = moved / count
-        squares = builder.maximum(builder.value(0, squares.type), squares - moved * shift)  # in this order NaN stays NaN
+        squares = builder.maximum(
+            builder.value(0, squares.type), squares - moved * shift
+        )  # in this order NaN stays NaN
         shift = builder.select(squared(mean) * count > squares, shift, builder.constant(0, shift.type))
         nearest = mean + shift
         return [count, nearest, shift - (nearest - mean), squares]
