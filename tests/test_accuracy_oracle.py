@@ -127,7 +127,6 @@ def test_norms_of_huge_numbers():
         functional, x = module.nn.functional, module.from_numpy(array)
         return (
             functional.rms_norm(x, (4,)),
-            functional.batch_norm(x, None, None, training=True),
             functional.normalize(x),
         )
 
