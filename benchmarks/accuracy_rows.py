@@ -86,7 +86,9 @@ def _variances():
             def compute(torch, x, name=name, dim=dim):
                 return getattr(torch, name)(x, dim=dim)
 
-            found += named(f"{name} {'all' if dim is None else dim}", rows(compute, (3000, 1000), (40, 25), means=(0, 1e3, 1e6)))
+            found += named(
+                f"{name} {'all' if dim is None else dim}", rows(compute, (3000, 1000), (40, 25), means=(0, 1e3, 1e6))
+            )
     middle = rows(lambda torch, x: x.var((0, 2)), (32, 64, 300), means=(0, 1e3, 1e6))
     turned = rows(lambda torch, x: x.t().var(0), (3000, 1000), means=(0, 1e6))
     steps = rows(lambda torch, x: x[::2, ::3].var(0), (3000, 1000), means=(0, 1e6))
@@ -184,7 +186,9 @@ def _products():
     found += named("nt", rows(nt, *[((m, k), (k, n)) for m, k, n in ((3, 1000, 500), (40, 4000, 40), (1000, 1000, 4))]))
     found += named("nn", rows(nn, ((600, 1000), (1000, 700))))
     found += named("dot", rows(lambda torch, a, b: torch.dot(a, b), *[((k,), (k,)) for k in (100, 5000, 1_000_000)]))
-    batched = [((30, m, k), (30, k, n)) for m, k, n in ((4, 4, 4), (3, 50, 7), (40, 500, 50), (20, 3000, 20), (1, 2000, 30))]
+    batched = [
+        ((30, m, k), (30, k, n)) for m, k, n in ((4, 4, 4), (3, 50, 7), (40, 500, 50), (20, 3000, 20), (1, 2000, 30))
+    ]
     found += named("bmm", rows(lambda torch, a, b: a @ b, *batched))
     added = [((100, 120), (100, k), (k, 120)) for k in (64, 1000, 5000)]
     found += named("addmm", rows(lambda torch, c, a, b: torch.addmm(c, a, b, alpha=0.5), *added))
@@ -197,7 +201,10 @@ def _linears():
     def linear(torch, x, w, b):
         return torch.nn.functional.linear(x, w, b)
 
-    sizes = [((m, k), (n, k), (n,)) for m, k, n in ((64, 784, 256), (5, 1000, 10), (500, 300, 700), (3000, 100, 50), (1, 4096, 500))]
+    sizes = [
+        ((m, k), (n, k), (n,))
+        for m, k, n in ((64, 784, 256), (5, 1000, 10), (500, 300, 700), (3000, 100, 50), (1, 4096, 500))
+    ]
     back = [(*each, (each[0][0], each[1][0])) for each in sizes]
     return rows(linear, *sizes) + named("gradients", rows(gradients(linear), *back))
 
@@ -250,7 +257,11 @@ def _with_gradients(row, function):
 def _windows():
     def pooled(torch, x):
         functional = torch.nn.functional
-        return functional.avg_pool2d(x, 7, 3), functional.adaptive_avg_pool2d(x, 1), functional.adaptive_avg_pool2d(x, (3, 5))
+        return (
+            functional.avg_pool2d(x, 7, 3),
+            functional.adaptive_avg_pool2d(x, 1),
+            functional.adaptive_avg_pool2d(x, (3, 5)),
+        )
 
     def resized(torch, x):
         resize = torch.nn.functional.interpolate

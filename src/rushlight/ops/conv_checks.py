@@ -104,8 +104,8 @@ def check_lengths(lengths, kernel, padding, dilation):
         )
 
 
-def check_options(stride, padding, dilation, groups, output_padding=()):
-    """PyTorch's refusals of numbers that no convolution takes."""
+def check_options(stride, padding, dilation, groups, output_padding=None):
+    """PyTorch's refusals of numbers that no convolution takes; transposed ones have an ``output_padding``."""
     if groups <= 0:
         raise RuntimeError(hinted("non-positive groups is not supported", f"it is {groups}"))
     if any(p < 0 for p in padding):
@@ -117,12 +117,15 @@ def check_options(stride, padding, dilation, groups, output_padding=()):
             raise RuntimeError(
                 f"Given padding={p} at dimension {dimension} , expected padding to be at most {LARGEST_WORD // 2}"
             )
-    if any(o < 0 for o in output_padding):
+    if any(o < 0 for o in output_padding or ()):
         raise RuntimeError(hinted("negative output_padding is not supported", f"it is {list(output_padding)}"))
     if any(s <= 0 for s in stride):
         raise RuntimeError(hinted("non-positive stride is not supported", f"it is {list(stride)}"))
     if any(d <= 0 for d in dilation):
-        first = "dilation should be greater than zero" if min(dilation) else "non-positive dilation is not supported"
+        steps = dilation if len(dilation) > 1 else (1, *dilation)  # PyTorch convolves lines as planes of height one
+        named = zip(("depth", "height", "width")[-len(steps) :], steps)
+        told = str(list(steps)) if output_padding is None else ", ".join(f"dilation_{axis}: {d}" for axis, d in named)
+        first = "dilation should be greater than zero" + ("" if min(dilation) < 0 else f", but got {told}")
         raise RuntimeError(hinted(first, f"it is {list(dilation)}"))
 
 

@@ -18,13 +18,21 @@ from .table import composite, functions, op, widened
 
 def _normalise(rows, eps, out):
     """Into ``out`` the rows with mean 0 and variance 1; returns (mean, one over the deviation) as columns."""
-    count = rows.dtype.type(max(rows.shape[1], 1))
-    mean = np.add.reduce(rows, 1, keepdims=True) / count
+    mean, rest = rounded_mean(rows, 1)
     np.subtract(rows, mean, out=out)
-    variance = np.einsum("ij,ij->i", out, out)[:, None] / count
+    count = rows.dtype.type(max(rows.shape[1], 1))
+    variance = np.add.reduce(out * out, 1, keepdims=True) / count - rest * rest
     scale = 1 / np.sqrt(variance + rows.dtype.type(eps))
     np.multiply(out, scale, out=out)
     return mean, scale
+
+
+def rounded_mean(array, axes):
+    """The mean over ``axes``, kept as dimensions of length 1, and what rounding left of it: 0 in double precision."""
+    exact = add_up(array, axes, True, np.float64)
+    exact /= max(array.size // max(exact.size, 1), 1)
+    mean = exact.astype(array.dtype)
+    return mean, (exact - mean).astype(array.dtype)
 
 
 def _normalised(rows, eps, weight=None, bias=None):
@@ -119,7 +127,7 @@ class layer_norm_gradients:
 def _through_statistics(flow, normal, scale, out):
     """Into ``out`` the gradient of rows that were normalised by their own mean and deviation; overwrites ``normal``."""
     count = normal.dtype.type(max(normal.shape[1], 1))
-    np.multiply(normal, np.add.reduce(np.multiply(flow, normal), 1, keepdims=True) / count, out=normal)
+    np.multiply(normal, np.add.reduce(flow * normal, 1, keepdims=True) / count, out=normal)
     np.subtract(flow, normal, out=out)
     out -= np.add.reduce(flow, 1, keepdims=True) / count
     out *= scale
@@ -238,7 +246,7 @@ class rms_norm_parts:
         count = rows.dtype.type(max(rows.shape[1], 1))
         found, scale = np.empty(rows.shape, rows.dtype), np.empty((rows.shape[0], 1), rows.dtype)
         for part in row_slices(*rows.shape):
-            mean = np.einsum("ij,ij->i", rows[part], rows[part])[:, None] / count
+            mean = np.add.reduce(rows[part] * rows[part], 1, keepdims=True) / count
             scale[part] = 1 / np.sqrt(mean + rows.dtype.type(eps))
             np.multiply(rows[part], scale[part], out=found[part])
         if weight is not None:
@@ -264,7 +272,7 @@ class rms_norm_gradients:
             flow, normal, target = flowing[part], rows[part] * scale[part], found[part]
             d_weight += np.einsum("ij,ij->j", flow, normal)
             flow = flow if factor is None else flow * factor
-            np.multiply(normal, np.add.reduce(np.multiply(flow, normal), 1, keepdims=True) / count, out=target)
+            np.multiply(normal, np.add.reduce(flow * normal, 1, keepdims=True) / count, out=target)
             np.subtract(flow, target, out=target)
             target *= scale[part]
         kind = input.dtype

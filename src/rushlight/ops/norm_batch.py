@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..base.errors import hinted
-from .norm import channel_shape, check_parameters
+from .norm import channel_shape, check_parameters, rounded_mean
 from .reduce import add_up
 from .table import composite, functions, op, widened
 
@@ -30,9 +30,9 @@ class batch_norm_parts:
         shape = channel_shape(x)
         if training:
             count = x.shape[0] * math.prod(x.shape[2:])
-            mean = add_up(x, axes) / x.dtype.type(max(count, 1))
+            mean, rest = (value.reshape(-1) for value in rounded_mean(x, axes))
             found = x - mean.reshape(shape)
-            variance = add_up(np.multiply(found, found), axes) / x.dtype.type(max(count, 1))
+            variance = add_up(np.multiply(found, found), axes) / x.dtype.type(max(count, 1)) - rest * rest
             if running_mean is not None:
                 running_mean += (momentum * (mean - running_mean)).astype(running_mean.dtype)
                 unbiased = variance * (count / max(count - 1, 1))
