@@ -85,7 +85,11 @@ class Program:
         with self.module.set_grad_enabled(self.way == "trained"):
             found = self.layer(self.input, states)
         found = [found] if self.cell and len(self.states) == 1 else list(found)
-        found = [part for each in found for part in (each if isinstance(each, tuple) and not hasattr(each, "data") else [each])]
+        found = [
+            part
+            for each in found
+            for part in (each if isinstance(each, tuple) and not hasattr(each, "data") else [each])
+        ]
         found = [part.data if not hasattr(part, "detach") else part for part in found]
         if self.way != "trained":
             return [digest(part) for part in found]

@@ -39,7 +39,10 @@ def calls(module, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_same_numbers(name):
     for (mine, args, kwargs), (real, their_args, their_kwargs) in zip(calls(rl, name), calls(torch, name), strict=True):
-        found, expected = getattr(rl, name)(mine, *args, **kwargs), getattr(torch, name)(real, *their_args, **their_kwargs)
+        found, expected = (
+            getattr(rl, name)(mine, *args, **kwargs),
+            getattr(torch, name)(real, *their_args, **their_kwargs),
+        )
         assert type(found) is type(expected)
         for a, b in zip([*mine, *(found or ())], [*real, *(expected or ())], strict=True):
             assert str(a.dtype) == str(b.dtype)

@@ -403,7 +403,9 @@ def linear(input, weight, bias=None):
             )
         )
     if bias is not None and weight._array.ndim == 1:
-        raise RuntimeError(hinted("mat2 must be a matrix, got 1-D tensor", "the weight of a layer with a bias is (out, in)"))
+        raise RuntimeError(
+            hinted("mat2 must be a matrix, got 1-D tensor", "the weight of a layer with a bias is (out, in)")
+        )
     if weight._array.ndim != 2 or (ndim < 2 and bias is None):
         found = functions.matmul(input, weight.t())
         return found if bias is None else found + bias

@@ -8,11 +8,61 @@ from .base import Tensor
 
 _PREFIX = "_foreach_"
 _UNARY = frozenset(
-    "abs acos asin atan ceil clone cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 max neg reciprocal round "
-    "rsqrt sigmoid sign sin sinh sqrt tan tanh trunc zero".split()
+    [
+        "abs",
+        "acos",
+        "asin",
+        "atan",
+        "ceil",
+        "clone",
+        "cos",
+        "cosh",
+        "erf",
+        "erfc",
+        "exp",
+        "expm1",
+        "floor",
+        "frac",
+        "lgamma",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "max",
+        "neg",
+        "reciprocal",
+        "round",
+        "rsqrt",
+        "sigmoid",
+        "sign",
+        "sin",
+        "sinh",
+        "sqrt",
+        "tan",
+        "tanh",
+        "trunc",
+        "zero",
+    ]
 )
 _WITH_OTHERS = frozenset(
-    "add addcdiv addcmul clamp_max clamp_min copy div lerp maximum minimum mm mul norm pow powsum sub".split()
+    [
+        "add",
+        "addcdiv",
+        "addcmul",
+        "clamp_max",
+        "clamp_min",
+        "copy",
+        "div",
+        "lerp",
+        "maximum",
+        "minimum",
+        "mm",
+        "mul",
+        "norm",
+        "pow",
+        "powsum",
+        "sub",
+    ]
 )
 _ONLY_INPLACE, _NEVER_INPLACE = frozenset(("copy", "zero")), frozenset(("clone", "max", "mm", "norm", "powsum"))
 
