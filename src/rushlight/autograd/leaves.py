@@ -129,9 +129,11 @@ def set_grad_dtype(tensor, dtype):
 
 
 def note_exchange(tensor):
-    """Count as a write that ``tensor`` got memory of another shape or dtype: what was saved of it for backward is gone."""
+    """Count as a write that ``tensor``, if a module's parameter, got memory of another shape or dtype: what was saved of it for backward is gone."""
     counter = tensor._version_counter
-    if counter is INFERENCE:
+    if (
+        counter is INFERENCE or type(tensor).__name__ != "Parameter"
+    ):  # views of other tensors look at their base's count
         return
     own = tensor._version_counter = VersionCounter()  # views of the old memory keep the old counter
     own.value, own.writer = counter.value + 1, "set_data"
