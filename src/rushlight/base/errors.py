@@ -11,6 +11,18 @@ def hinted(first_line, hint):
     return f"{first_line}\nhint: {hint}"
 
 
+class Verbatim(str):
+    """Text that is its own repr: a KeyError prints the repr of its argument, which would hide line breaks."""
+
+    def __repr__(self):
+        return str(self)
+
+
+def missing_key(key, hint):
+    """The KeyError of a dictionary, with a hint."""
+    return KeyError(Verbatim(hinted(repr(key), hint)))
+
+
 def missing_package(package, purpose, extra):
     """The ImportError for an optional package: what needs it and the command that installs it."""
     return ImportError(

@@ -319,14 +319,8 @@ class linear_rows:
             )
         if bias is None:
             check_same_dtype(input, weight)
-        elif input.dtype is not weight.dtype and input.dtype != weight.dtype:
-            first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (input, weight))
-            raise RuntimeError(
-                hinted(
-                    f"mat1 and mat2 must have the same dtype, but got {first} and {second}",
-                    f"convert the input with .to({dtypes.from_numpy(weight.dtype)!r}), or the layer",
-                )
-            )
+        else:
+            _check_layer_dtypes(input, weight, bias)
         found = product(input, weight.T)
         if bias is not None:
             if bias.shape != found.shape[1:]:
@@ -342,6 +336,20 @@ class linear_rows:
 
     def d_bias(grad, bias_shape):
         return functions.unexpanded(grad, bias_shape)
+
+
+def _check_layer_dtypes(input, weight, bias):
+    """PyTorch's refusal of a layer's input or bias that has not the dtype of the weight."""
+    for name, array in (("self", bias), ("mat1", input)):
+        if array.dtype is not weight.dtype and array.dtype != weight.dtype:
+            first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (array, weight))
+            what = "bias" if array is bias else "input"
+            raise RuntimeError(
+                hinted(
+                    f"{name} and mat2 must have the same dtype, but got {first} and {second}",
+                    f"convert the {what} with .to({dtypes.from_numpy(weight.dtype)!r}), or the layer",
+                )
+            )
 
 
 def linear_gradients(grad, input, weight, needs, gated):
@@ -393,6 +401,10 @@ def linear(input, weight, bias=None):
                 f"both arguments to linear need to be at least 1D, but they are {ndim}D and {weight._array.ndim}D",
                 "the input's last dimension holds the features of one sample, the weight is (out, in)",
             )
+        )
+    if bias is not None and weight._array.ndim == 1:
+        raise RuntimeError(
+            hinted("mat2 must be a matrix, got 1-D tensor", "the weight of a layer with a bias is (out, in)")
         )
     if weight._array.ndim != 2 or (ndim < 2 and bias is None):
         found = functions.matmul(input, weight.t())

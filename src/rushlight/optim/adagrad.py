@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..ops.table import functions
 from .checks import check_fused, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction, scalar_state
+from .elementwise import ElementwiseOptimizer, direction
+from .fitting import scalar_state
 
 
 class Adagrad(ElementwiseOptimizer):

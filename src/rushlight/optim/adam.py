@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..tensor import Tensor
 from .checks import check_betas, check_fused, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction
+from .elementwise import ElementwiseOptimizer, approach, direction, store
 
 
 class Adam(ElementwiseOptimizer):
@@ -111,12 +111,12 @@ class Adam(ElementwiseOptimizer):
     @staticmethod
     def formula(m, constants, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq=None):
         grad = direction(constants, param, grad)
-        exp_avg += (grad - exp_avg) * constants["gain1"]
+        approach(exp_avg, grad, constants["gain1"])
         exp_avg_sq *= constants["beta2"]
         exp_avg_sq += grad * grad * constants["gain2"]
         second_moment = exp_avg_sq
         if max_exp_avg_sq is not None:
             # Not maximum, whose derivative needs the old value that is written over.
             second_moment = m.where(max_exp_avg_sq > exp_avg_sq, max_exp_avg_sq, exp_avg_sq)
-            max_exp_avg_sq[...] = second_moment
+            store(max_exp_avg_sq, second_moment)
         param -= exp_avg / (m.sqrt(second_moment) + constants["eps"]) * constants["rate"]

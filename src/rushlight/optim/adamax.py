@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .checks import check_betas, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction
+from .elementwise import ElementwiseOptimizer, approach, direction, store
 
 
 class Adamax(ElementwiseOptimizer):
@@ -75,6 +75,6 @@ class Adamax(ElementwiseOptimizer):
     @staticmethod
     def formula(m, constants, param, grad, exp_avg, exp_inf):
         grad = direction(constants, param, grad)
-        exp_avg += (grad - exp_avg) * constants["gain1"]
-        exp_inf[...] = m.maximum(exp_inf * constants["beta2"], abs(grad) + constants["eps"])
+        approach(exp_avg, grad, constants["gain1"])
+        store(exp_inf, m.maximum(exp_inf * constants["beta2"], abs(grad) + constants["eps"]))
         param -= exp_avg / exp_inf * constants["rate"]

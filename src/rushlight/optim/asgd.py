@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..ops.table import functions
 from .checks import check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction, scalar_state
+from .elementwise import ElementwiseOptimizer, direction, store
+from .fitting import scalar_state
 
 
 class ASGD(ElementwiseOptimizer):
@@ -90,6 +91,6 @@ class ASGD(ElementwiseOptimizer):
         param *= constants["keep"]
         param -= grad * constants["eta"]
         if constants["mu"] is None:
-            ax[...] = param
+            store(ax, param)
         else:
             ax += (param - ax) * constants["mu"]

@@ -6,7 +6,9 @@ from ..autograd import enable_grad, no_grad
 from ..base.dtypes import bfloat16
 from ..base.errors import hinted
 from ..ops.table import functions
+from ..tensor import Tensor
 from .checks import check_learning_rate
+from .fitting import missing_state, wrong_state
 from .optimizer import Optimizer
 
 
@@ -90,16 +92,29 @@ class Muon(Optimizer):
         return loss
 
     def apply_single(self, group, param, grad):
-        if grad.is_complex():
+        if param.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
+        if grad.dim() != 2:
+            raise ValueError(hinted("Param gradient must be a 2D matrix", f"its shape is {tuple(grad.shape)}"))
         state = self.state[param]
         if not state:
             state["momentum_buffer"] = functions.zeros_like(grad)
+        buffer = state.get("momentum_buffer")
+        if buffer is None:
+            raise missing_state("momentum_buffer", state, self)
+        if not isinstance(buffer, Tensor):
+            raise wrong_state("momentum_buffer", buffer, param, False)
         momentum, lr = group["momentum"], float(group["lr"])
-        buffer = state["momentum_buffer"].lerp_(grad, 1 - momentum)
+        buffer.lerp_(grad, 1 - momentum)
         update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
+        if update.dim() != 2:
+            raise ValueError(
+                hinted(
+                    "Input tensor gradient must be a 2D matrix", f"with 'momentum_buffer' it is {tuple(update.shape)}"
+                )
+            )
         update = orthogonalized(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
-        rows, columns = param.shape
+        rows, columns = param.shape[:2]
         if group["adjust_lr_fn"] == "match_rms_adamw":
             ratio = 0.2 * max(rows, columns) ** 0.5
         else:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .checks import check_betas, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction, scalar_state
+from .elementwise import ElementwiseOptimizer, approach, direction
+from .fitting import scalar_state
 
 
 class NAdam(ElementwiseOptimizer):
@@ -107,7 +108,7 @@ class NAdam(ElementwiseOptimizer):
     @staticmethod
     def formula(m, constants, param, grad, exp_avg, exp_avg_sq):
         grad = direction(constants, param, grad)
-        exp_avg += (grad - exp_avg) * constants["gain1"]
+        approach(exp_avg, grad, constants["gain1"])
         exp_avg_sq *= constants["beta2"]
         exp_avg_sq += grad * grad * constants["gain2"]
         ahead = grad * constants["now"] + exp_avg * constants["ahead"]

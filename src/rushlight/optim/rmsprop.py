@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .checks import check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction
+from .elementwise import ElementwiseOptimizer, approach, direction
 
 
 class RMSprop(ElementwiseOptimizer):
@@ -86,7 +86,7 @@ class RMSprop(ElementwiseOptimizer):
         variance = square_avg
         if constants["centered"]:
             grad_avg = others[-1]
-            grad_avg += (grad - grad_avg) * constants["gain"]
+            approach(grad_avg, grad, constants["gain"])
             variance = square_avg - grad_avg * grad_avg
         change = grad / (m.sqrt(variance) + constants["eps"])
         if constants["momentum"] is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..ops.table import functions
 from .checks import check_learning_rate
-from .elementwise import ElementwiseOptimizer, scalar_state
+from .elementwise import ElementwiseOptimizer, store
+from .fitting import scalar_state
 
 
 class Rprop(ElementwiseOptimizer):
@@ -82,6 +83,8 @@ class Rprop(ElementwiseOptimizer):
         agreement = grad * prev
         turned = agreement < 0
         factor = m.where(turned, constants["shrink"], m.where(agreement > 0, constants["grow"], 1.0))
-        step_size[...] = m.clip(step_size * factor, constants["smallest"], constants["largest"])
-        prev[...] = m.where(turned, 0.0, grad)
-        param -= m.sign(prev) * step_size
+        step_size *= factor
+        store(step_size, m.clip(step_size, constants["smallest"], constants["largest"]))
+        grad = m.where(turned, 0.0, grad)
+        param -= m.sign(grad) * step_size
+        store(prev, grad)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import repeat
 from operator import attrgetter, is_
 
+from ..autograd import no_grad
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor import Tensor
@@ -108,9 +109,22 @@ class SGD(ElementwiseOptimizer):
         if any(map(is_, grads, repeat(None))):
             params = [param for param in params if param._grad is not None]
             grads = [*map(grad_of, params)]
-        if params:
-            lr = float(group["lr"])
-            functions.add_scaled_(params, grads, scale=lr if group["maximize"] else -lr)
+        if not params:
+            return
+        lr = float(group["lr"])
+        scale = lr if group["maximize"] else -lr
+        done = functions.add_scaled_(params, grads, scale=scale)
+        while done is not None:  # a pair that does not fit together: broadcast, converted or refused as elsewhere
+            with no_grad():
+                params[done].add_(grads[done], alpha=scale)
+            params, grads = params[done + 1 :], grads[done + 1 :]
+            done = functions.add_scaled_(params, grads, scale=scale) if params else None
+
+    def check_state(self, state, param, grad, group):
+        """As in the base class; without a buffer, momentum begins with this step."""
+        if group["momentum"] and state.get("momentum_buffer") is None:
+            state.update(self.init_single(param, grad, group))
+        super().check_state(state, param, grad, group)
 
     @staticmethod
     def constants(group):

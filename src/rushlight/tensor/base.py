@@ -240,7 +240,9 @@ class Tensor:
     @data.setter
     def data(self, value):
         leaves.check_data(self, value)
-        self._array = value._array
+        before, self._array = self._array, value._array
+        if before.shape != value._array.shape or before.dtype != value._array.dtype:
+            leaves.note_exchange(self)
 
     def _alias(self):
         """A new untracked Tensor on the same memory and version counter."""
