@@ -140,6 +140,16 @@ def from_numpy(dtype):
     return found
 
 
+def interned(array):
+    """``array`` with the one object that its dtype is here, on the same memory.
+
+    NumPy makes more objects of a dtype: for unpickled arrays, for ``longlong`` beside ``int64``, where there is metadata. What
+    becomes a tensor passes here, so that operations may ask ``array.dtype is dtype``.
+    """
+    known = from_numpy(array.dtype).numpy
+    return array if array.dtype is known else array.view(known)
+
+
 def is_differentiable(array_dtype):
     """Whether tensors of this NumPy dtype can require a gradient: floating point or complex."""
     return array_dtype in FLOATS or array_dtype in COMPLEXES

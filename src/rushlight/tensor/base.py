@@ -462,7 +462,7 @@ class Tensor:
 
 
 def _rebuild(cls, array, requires_grad):
-    made = wrap(array)
+    made = wrap(dtypes.interned(array))
     made.__class__ = cls
     if requires_grad:
         made._edge = LEAF

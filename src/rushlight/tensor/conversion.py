@@ -402,4 +402,4 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
             )
         )
     # NumPy marks imported memory read-only where the exporter did not promise that it may be written.
-    return wrap(array.copy() if copy or not array.flags.writeable else array)
+    return wrap(dtypes.interned(array.copy() if copy or not array.flags.writeable else array))

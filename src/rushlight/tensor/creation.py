@@ -210,7 +210,7 @@ def array_from(data, dtype):
         return data._array.astype((dtype or data.dtype).numpy, order="C", copy=True)
     if isinstance(data, np.ndarray):
         _check_numpy(data)
-        array = np.asarray(data)
+        array = dtypes.interned(np.asarray(data))
         if dtype is None or dtype.numpy == array.dtype:
             return dense_copy(array)
         order, goal = "C" if 0 in array.strides else "K", dtype.numpy
@@ -330,7 +330,8 @@ def from_numpy(ndarray):
             "the rest of this program."
         )
     made = new_tensor()
-    made._array, made._edge = ndarray[...] if ndarray.__class__ is np.ndarray else ndarray.view(np.ndarray), None
+    plain = ndarray[...] if ndarray.__class__ is np.ndarray else ndarray.view(np.ndarray)
+    made._array, made._edge = dtypes.interned(plain), None
     return made
 
 
