@@ -80,8 +80,7 @@ DOORS = {
     "real part": lambda a: rl.from_numpy(a).real,
     "parts": lambda a: rl.view_as_real(rl.from_numpy(a)) if a.dtype.kind == "c" else rl.from_numpy(a),
     "a NumPy function": lambda a: rl.zeros(2).__array_wrap__(a),
-    "an operand": lambda a: rl.ones(2, dtype=dtypes.from_numpy(a.dtype)) * a,
-    "a reflected operand": lambda a: a * rl.ones(2, dtype=dtypes.from_numpy(a.dtype)),
+    "an operand": lambda a: rl.ones(2, dtype=dtypes.from_numpy(a.dtype)) == a,
     "an assigned value": lambda a: assigned(a),
     "collate": lambda a: rl.utils.data.default_collate([a, a]),
     "convert": rl.utils.data.default_convert,
@@ -90,7 +89,7 @@ DOORS = {
     else rl.from_numpy(a),
 }  # fmt: skip
 WITHOUT = {  # dtypes that a door does not let in
-    "dlpack": "V", "an operand": "V", "a reflected operand": "V", "a NumPy function": "V",
+    "dlpack": "V", "an operand": "V", "a NumPy function": "V",
     "tensor of scalars": "V", "typed constructor": "cV", "constructor": "cV", "a buffer's state": "c", "collate": "V", "convert": "V",
 }  # fmt: skip
 

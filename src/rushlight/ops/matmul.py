@@ -220,7 +220,7 @@ class bmm:
         return conj(self.transpose(1, 2)).bmm(grad)
 
 
-@composite(names=("torch", "Tensor", "Tensor:__matmul__", "linalg"))
+@composite(names=("torch", "Tensor", "linalg"))
 def matmul(input, other, *, out=None):
     """The product of matrices, vectors, or batches of matrices, with broadcasting of the batch dimensions.
 
@@ -230,8 +230,6 @@ def matmul(input, other, *, out=None):
     """
     if out is not None:
         return functions.written_into(out, "matmul", matmul, input, other)
-    if not hasattr(other, "_edge"):
-        return NotImplemented
     n, m = input._array.ndim, other._array.ndim
     if n == 2 and m == 2:
         return functions.mm(input, other)

@@ -249,6 +249,11 @@ def is_number(value):
     return isinstance(value, (int, float, complex, np.generic))
 
 
+def _of_numpy(value):
+    """NumPy's scalar as a Python number; its bools are floats, as in PyTorch."""
+    return float(value) if isinstance(value, np.bool_) else value.item()
+
+
 def _operand(value, argument, schema, position):
     if value.__class__ is float:
         return value
@@ -258,7 +263,7 @@ def _operand(value, argument, schema, position):
     if _is_tensor(value) or isinstance(value, (float, complex)):
         return value
     if isinstance(value, np.generic):
-        return value.item()
+        return _of_numpy(value)
     return _mismatch(value, argument, schema, position, "Tensor")
 
 
@@ -306,7 +311,9 @@ def _scalar(value, argument, schema, position):
         return value
     if isinstance(value, (float, complex)):
         return value
-    if _is_tensor(value) or hasattr(value, "item"):
+    if isinstance(value, np.generic):
+        return _of_numpy(value)
+    if _is_tensor(value):
         return value.item()
     return _mismatch(value, argument, schema, position, "Number")
 

@@ -30,14 +30,13 @@ from .elementwise import array_function, broadcast_size
 from .fast_nodes import binary_recorders, node_name, tracked_unary
 from .interposers import INTERPOSERS
 from .short_elementwise import NATIVE_FLOATS, RULES, elementwise, ready_dtypes, route
-from .short_paths import short
+from .short_paths import MISSING, as_given, short
 
 ndarray, asarray = np.ndarray, np.asarray
 INTEGERS = frozenset(np.dtype(kind) for kind in "bhilBHIL")
 BOOL, COMPLEXES = dtypes.BOOL_ARRAY, dtypes.COMPLEXES
 BITS = INTEGERS | {BOOL}
 NOTHING = ()
-MISSING = object()  # the second operand of a call that names it otherwise: pow(x, exponent=2)
 # The dtypes in which operations of two operands are computed as they are, by dtype rule.
 READY = {
     table.PROMOTE: NATIVE_FLOATS | INTEGERS | COMPLEXES,
@@ -76,7 +75,7 @@ def unary(op):
     elements, large = route(op, quietly(compute), 1)
     halves = fast_halves.unary(op, slow, tracked)
 
-    def call(input, *rest, **options):
+    def call(input=MISSING, *rest, **options):
         if input.__class__ in PLAIN_CLASSES and not rest and not options and not INTERPOSERS:
             array = input._array
             if array.dtype not in ready:
@@ -94,7 +93,7 @@ def unary(op):
             result._array = found if found.__class__ is ndarray else asarray(found)
             result._edge = None if edge is None else (tracked(input, result, edge), 0)
             return result
-        return slow(input, *rest, **options)
+        return slow(*as_given(input), *rest, **options)
 
     return named(call, op)
 
@@ -138,9 +137,11 @@ def binary(op, operator=False):
         return named(operate, op)
     with_options = elementwise(op) if len(schema_of(op).arguments) > 2 else slow
 
-    def call(input, other=MISSING, **options):
-        if options or other is MISSING:
-            return slow(input, **options) if other is MISSING else with_options(input, other, **options)
+    def call(input=MISSING, other=MISSING, *rest, **options):
+        if options or other is MISSING or rest:
+            if other is MISSING or rest:
+                return slow(*as_given(input, other), *rest, **options)
+            return with_options(input, other, **options)
         return operate(input, other)
 
     return named(call, op)
@@ -267,9 +268,9 @@ def reduction(op):
 
     node_type = node_class(node_name(op, *defaults), WholeNode, op=op)
 
-    def call(input, *rest, **options):
+    def call(input=MISSING, *rest, **options):
         if rest or options or input.__class__ not in PLAIN_CLASSES or INTERPOSERS:
-            return slow(input, *rest, **options)
+            return slow(*as_given(input), *rest, **options)
         array = input._array
         if array.dtype not in NATIVE_FLOATS or (input._edge is not None and state.recording == SPECIAL):
             return slow(input)
@@ -296,12 +297,16 @@ def reduction(op):
 
 
 def operator_form(function):
-    """``function`` as an operator's method: numbers, tensors and NumPy arrays are operands, all else is not ours."""
+    """``function`` as an operator's method: numbers and tensors are operands, all else is left to the other operand.
+
+    ``==`` also takes NumPy arrays, as PyTorch's does; every other operator leaves them to NumPy's reflected one.
+    """
+    takes_arrays = function.__name__ == "eq"
 
     def call(input, other):
         if hasattr(other, "_edge") or is_number(other) or hasattr(other, "__torch_function__"):
             return function(input, other)
-        if isinstance(other, np.ndarray):
+        if takes_arrays and isinstance(other, ndarray):
             return function(input, functions.as_tensor(other))
         return NotImplemented
 
@@ -309,15 +314,28 @@ def operator_form(function):
     return call
 
 
-def reflected(function):
-    """``function`` as a reflected operator: ``2 - x`` calls it with (2, x)."""
+def reflected(function, operands=is_number):
+    """``function`` as a reflected operator: ``2 - x`` calls it with (2, x). ``operands`` tells which values it takes."""
 
     def call(input, other):
-        if hasattr(other, "_edge") or is_number(other):
-            return function(other, input)
-        if isinstance(other, np.ndarray):
-            return function(functions.as_tensor(other), input)
-        return NotImplemented
+        return function(other, input) if hasattr(other, "_edge") or operands(other) else NotImplemented
 
     call.__doc__ = function.__doc__
+    return call
+
+
+def is_number_or_array(value):
+    """Whether a value counts as a number beside tensors, or is a NumPy array."""
+    return isinstance(value, ndarray) or is_number(value)
+
+
+def product_operator(matmul, backwards=False):
+    """``@``, which takes tensors alone, or its reflected form."""
+
+    def call(self, other):
+        if not hasattr(other, "_edge") and not hasattr(other, "__torch_function__"):
+            return NotImplemented
+        return matmul(other, self) if backwards else matmul(self, other)
+
+    call.__doc__ = matmul.__doc__
     return call

@@ -32,7 +32,8 @@ from .elementwise import spreads
 from .fast import CALM, WITH_NUMBERS
 from .interposers import INTERPOSERS, innermost
 from .short_elementwise import NATIVE_FLOATS, written
-from .short_paths import short
+from .refusals import refuse
+from .short_paths import MISSING, as_given, short
 from .writes import bump, run_inplace, write_result
 
 array_of, size_of = attrgetter("_array"), attrgetter("size")
@@ -44,9 +45,13 @@ def inplace_form(op):
     """The in-place form of an operation: ``name_(self, ...)`` writes the result into self."""
     name = op.name + "_"
 
-    def call(self, *args, **kwargs):
+    def call(*args, **kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
-        return run_inplace(op, schema, schema.bind((self, *args), kwargs), name)
+        try:
+            return run_inplace(op, schema, schema.bind(args, kwargs.copy()), name)
+        except Exception:
+            refuse(name, args, kwargs)
+            raise
 
     if _keeps_dtype(op):
         call = written(op, call, NATIVE_FLOATS | _takes_numbers(op).keys())
@@ -76,10 +81,10 @@ def _ufunc_write(op, name, otherwise):
     options = tuple(a.default for a in schema_of(op).arguments[2:])
     takes_factor = "alpha" in op.numbers  # of the second operand
 
-    def call(self, *args, **kwargs):
-        edge = self._edge
+    def call(self=MISSING, *args, **kwargs):
+        edge = getattr(self, "_edge", MISSING)
         if (edge is not None and state.recording) or len(args) != 1 or INTERPOSERS:
-            return otherwise(self, *args, **kwargs)
+            return otherwise(*as_given(self), *args, **kwargs)
         other, x = args[0], self._array
         dtype = x.dtype
         if other.__class__ in PLAIN_CLASSES:
@@ -121,7 +126,11 @@ def inplace_only(op):
 
     def call(*args, **kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
-        return run_inplace(op, schema, schema.bind(args, kwargs), op.name)
+        try:
+            return run_inplace(op, schema, schema.bind(args, kwargs.copy()), op.name)
+        except Exception:
+            refuse(op.name, args, kwargs)
+            raise
 
     return short(op, named(call, op))
 
@@ -204,7 +213,7 @@ functions.count_writes = count_writes
 def creation(op):
     """The function of an operation that makes a tensor: takes dtype, device, requires_grad, ... besides its schema."""
 
-    def call(*args, **kwargs):
+    def make(args, kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
         requires_grad = kwargs.pop("requires_grad", False)
         out = kwargs.pop("out", None)
@@ -220,6 +229,13 @@ def creation(op):
         if memory_format is not None:
             made = made.contiguous(memory_format=memory_format)
         return require_grad(made) if requires_grad else made
+
+    def call(*args, **kwargs):
+        try:
+            return make(args, kwargs.copy())
+        except Exception:
+            refuse(op.name, args, kwargs)
+            raise
 
     return short(op, named(call, op))
 

@@ -46,14 +46,15 @@ class Path:
         if self.calls_left > 0:
             return self.general(*args, **kwargs)
         self.write()
-        return self.function(*args, **kwargs)
+        return self.general(*args, **kwargs)
 
     def write(self):
         """Give the function the code of its short path."""
         code = self.code()
         self.cell.cell_contents = self.general
-        self.function.__defaults__ = (MISSING,) * code.co_argcount
-        self.function.__code__ = code
+        for function in (self.function, *getattr(self.function, "copies", ())):
+            function.__defaults__ = (MISSING,) * code.co_argcount
+            function.__code__ = code.replace(co_qualname=function.__code__.co_qualname)
 
 
 def short(op, slow=None):

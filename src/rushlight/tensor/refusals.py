@@ -1,0 +1,72 @@
+"""Calls that failed: where their arguments fit no form of the function, PyTorch's parser has the word, whatever went wrong here.
+
+Nothing is looked at before: a call that works pays nothing for its errors.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FunctionType
+
+from ..base.user_code import PACKAGE
+from ..ops.native_calls import refusal
+
+_MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
+_ROOM = PACKAGE + "tensor"
+
+
+def known_as(function, room, name):
+    """A function like ``function``, an operation's, that errors call by its place: ``Tensor`` and ``clip``, say."""
+    code = function.__code__.replace(co_qualname=f"{room}{_MARK}{name}")
+    made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    made.__kwdefaults__, made.__doc__, made.__qualname__ = (
+        function.__kwdefaults__,
+        function.__doc__,
+        function.__qualname__,
+    )
+    made.__dict__.update(function.__dict__)
+    function.__dict__.setdefault("copies", []).append(made)
+    return made
+
+
+def refuse(name, args, kwargs):
+    """Raise PyTorch's error for a call of the operation ``name`` whose arguments do not fit, in an except clause; else nothing."""
+    room, name = _place("torch", name)
+    found = refusal(room, name, args[1:] if room == "Tensor" else args, kwargs)
+    if found is not None:
+        raise found from None
+
+
+def _place(room, name):
+    """Under which name an operation was called: told by the code of the function that the caller outside of this room called."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if _MARK in code.co_qualname:
+            return code.co_qualname.split(_MARK)
+        if not code.co_filename.startswith(_ROOM) and not code.co_filename.startswith(PACKAGE + "<"):
+            break
+        frame = frame.f_back
+    return room, name
+
+
+def guarded(function, room, name):
+    """``function``, one of several operations, as it is public: what does not fit is refused in PyTorch's words."""
+
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception:
+            refuse_call(function, room, name, args, kwargs)
+            raise
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__, call.__wrapped__ = function.__doc__, function
+    return call
+
+
+def refuse_call(function, room, name, args, kwargs):
+    """`refuse` for a function that knows under which name it was called."""
+    found = refusal(room, name, args[1:] if room == "Tensor" else args, kwargs, function)
+    if found is not None:
+        raise found from None
