@@ -24,7 +24,7 @@ HEAD = """\
 # A line holds the forms of one function in the order in which they are tried. "index" is an int that may be anything with
 # __index__; "+options" stands for the arguments of every function that makes a tensor; "hidden" forms are not counted or shown.
 # A method that has no line takes what the function does, without its first tensor and without out; so do in-place forms.
-# Lines of "functional" say which native function gets the arguments of one that is written in Python.
+# Behind "=" stand the attributes that a function written in Python looks at, and the native function that gets its arguments.
 """
 WORDS = {
     "Scalar": "Number", "int64_t": "int", "SymInt": "index", "double": "float", "c10::string_view": "str", "TensorList": "Tensor[]",
@@ -80,57 +80,102 @@ def in_our_words(text):
     return ("hidden " if hidden else "") + text.replace(OPTIONS, "+options")
 
 
-# What functions of nn.functional that are written in Python give their arguments to, and what Tensor's methods do; "~" stands for
-# the underscore of the in-place form where inplace=True. Where PyTorch looks at attributes before, there is nothing to say.
+# What functions that PyTorch wrote in Python do with their arguments: the attributes that they look at first, and the native
+# function that gets them; "~" stands for the underscore of the in-place form where inplace=True.
 CALLS = """\
-celu = torch celu~(input, alpha)
-elu = nn elu~(input, alpha)
-relu = torch relu~(input)
-relu6 = nn relu6~(input)
-selu = torch selu~(input)
-silu = nn silu~(input)
-mish = nn mish~(input)
-hardsigmoid = nn hardsigmoid~(input)
-hardswish = nn hardswish~(input)
-hardtanh = nn hardtanh~(input, min_val, max_val)
-leaky_relu = nn leaky_relu~(input, negative_slope)
-threshold = torch threshold~(input, threshold, value)
-_threshold = torch threshold~(input, threshold, value)
-rrelu = torch rrelu~(input, lower, upper, training)
-glu = nn glu(input, dim)
-dropout = torch dropout~(input, p, training)
-alpha_dropout = torch alpha_dropout~(input, p, training)
-feature_alpha_dropout = torch feature_alpha_dropout~(input, p, training)
-layer_norm = torch layer_norm(input, normalized_shape, weight, bias, eps, False)
-rms_norm = torch rms_norm(input, normalized_shape, weight, eps)
-instance_norm = torch instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
-batch_norm = torch batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
-adaptive_avg_pool1d = torch adaptive_avg_pool1d(input, output_size)
-adaptive_max_pool1d = torch adaptive_max_pool1d(input, output_size)
-adaptive_max_pool2d = nn adaptive_max_pool2d(input, output_size)
-adaptive_max_pool3d = nn adaptive_max_pool3d(input, output_size)
-adaptive_max_pool1d_with_indices = torch adaptive_max_pool1d(input, output_size)
-adaptive_max_pool2d_with_indices = nn adaptive_max_pool2d(input, output_size)
-adaptive_max_pool3d_with_indices = nn adaptive_max_pool3d(input, output_size)
-max_pool1d = torch max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
-max_pool2d = torch max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode)
-max_pool3d = torch max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode)
-max_pool1d_with_indices = torch max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-max_pool2d_with_indices = nn max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-max_pool3d_with_indices = nn max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-embedding = torch embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
-cross_entropy = nn cross_entropy_loss(input, target, weight, 1, ignore_index, label_smoothing)
-nll_loss = nn nll_loss_nd(input, target, weight, 1, ignore_index)
-ctc_loss = torch ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, 1, zero_infinity)
-binary_cross_entropy_with_logits = torch binary_cross_entropy_with_logits(input, target, weight, pos_weight, 1)
-kl_div = torch kl_div(input, target, 1, log_target=log_target)
-hinge_embedding_loss = torch hinge_embedding_loss(input, target, margin, 1)
-multi_margin_loss = nn multi_margin_loss(input, target, p, margin, weight, 1)
-multilabel_margin_loss = nn multilabel_margin_loss(input, target, 1)
-soft_margin_loss = nn soft_margin_loss(input, target, 1)
-poisson_nll_loss = torch poisson_nll_loss(input, target, log_input, full, eps, 1)
-triplet_margin_loss = torch triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, 1)
-pad = nn pad(input, pad, mode, value)
+functional celu = torch celu~(input, alpha)
+functional elu = nn elu~(input, alpha)
+functional relu = torch relu~(input)
+functional relu6 = nn relu6~(input)
+functional selu = torch selu~(input)
+functional silu = nn silu~(input)
+functional mish = nn mish~(input)
+functional hardsigmoid = nn hardsigmoid~(input)
+functional hardswish = nn hardswish~(input)
+functional hardtanh = nn hardtanh~(input, min_val, max_val)
+functional leaky_relu = nn leaky_relu~(input, negative_slope)
+functional threshold = torch threshold~(input, threshold, value)
+functional _threshold = torch threshold~(input, threshold, value)
+functional rrelu = torch rrelu~(input, lower, upper, training)
+functional glu = input.dim() nn glu(input, dim)
+functional sigmoid = input.sigmoid
+functional tanh = input.tanh
+functional softsign = input.abs
+functional tanhshrink = input.tanh
+functional softmax = input.softmax
+functional log_softmax = input.log_softmax
+functional gumbel_softmax = torch empty_like(logits)
+functional normalize = input.norm
+functional local_response_norm = input.dim()
+functional dropout = torch dropout~(input, p, training)
+functional dropout1d = input.dim() torch feature_dropout~(input, p, training)
+functional dropout2d = input.dim() torch feature_dropout~(input, p, training)
+functional dropout3d = input.dim() torch feature_dropout~(input, p, training)
+functional alpha_dropout = torch alpha_dropout~(input, p, training)
+functional feature_alpha_dropout = torch feature_alpha_dropout~(input, p, training)
+functional layer_norm = torch layer_norm(input, normalized_shape, weight, bias, eps, False)
+functional group_norm = input.dim() torch group_norm(input, num_groups, weight, bias, eps, False)
+functional rms_norm = torch rms_norm(input, normalized_shape, weight, eps)
+functional instance_norm = input.size() torch instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
+functional batch_norm = torch batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+functional adaptive_avg_pool2d = input.size() nn adaptive_avg_pool2d(input, output_size)
+functional adaptive_avg_pool3d = input.size() nn adaptive_avg_pool3d(input, output_size)
+functional adaptive_max_pool1d = torch adaptive_max_pool1d(input, output_size)
+functional adaptive_max_pool2d = input.size() nn adaptive_max_pool2d(input, output_size)
+functional adaptive_max_pool3d = input.size() nn adaptive_max_pool3d(input, output_size)
+functional adaptive_max_pool1d_with_indices = torch adaptive_max_pool1d(input, output_size)
+functional adaptive_max_pool2d_with_indices = input.size() nn adaptive_max_pool2d(input, output_size)
+functional adaptive_max_pool3d_with_indices = input.size() nn adaptive_max_pool3d(input, output_size)
+functional max_pool1d = torch max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
+functional max_pool2d = torch max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode)
+functional max_pool3d = torch max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode)
+functional max_pool1d_with_indices = torch max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+functional max_pool2d_with_indices = nn max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+functional max_pool3d_with_indices = input.is_cuda nn max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+functional max_unpool1d = input.size()
+functional max_unpool2d = input.size()
+functional max_unpool3d = input.size()
+functional lp_pool1d = input.pow
+functional lp_pool2d = input.pow
+functional lp_pool3d = input.pow
+functional interpolate = input.dim()
+functional grid_sample = torch grid_sampler(input, grid, 1, 1, False)
+functional affine_grid = theta.is_floating_point()
+functional unfold = nn im2col(input, kernel_size, dilation, padding, stride)
+functional fold = nn col2im(input, output_size, kernel_size, dilation, padding, stride)
+functional embedding = torch embedding(weight, input, 1, scale_grad_by_freq, sparse)
+functional embedding_bag = weight.dtype input.dim()
+functional mse_loss = target.size() input.size() nn mse_loss(input, target, 1)
+functional l1_loss = target.size() input.size() nn l1_loss(input, target, 1)
+functional smooth_l1_loss = target.size() input.size() nn smooth_l1_loss(input, target, 1, beta)
+functional huber_loss = target.size() input.size() nn huber_loss(input, target, 1, delta)
+functional binary_cross_entropy = target.size() input.size() nn binary_cross_entropy(input, target, weight, 1)
+functional binary_cross_entropy_with_logits = target.size() input.size() torch binary_cross_entropy_with_logits(input, target, weight, pos_weight, 1)
+functional cross_entropy = nn cross_entropy_loss(input, target, weight, 1, ignore_index, label_smoothing)
+functional nll_loss = nn nll_loss_nd(input, target, weight, 1, ignore_index)
+functional ctc_loss = torch ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, 1, zero_infinity)
+functional kl_div = torch kl_div(input, target, 1, log_target=log_target)
+functional hinge_embedding_loss = torch hinge_embedding_loss(input, target, margin, 1)
+functional cosine_embedding_loss = torch cosine_embedding_loss(input1, input2, target, margin, 1)
+functional margin_ranking_loss = input1.dim() input2.dim() target.dim() torch margin_ranking_loss(input1, input2, target, margin, 1)
+functional multi_margin_loss = weight.dim() nn multi_margin_loss(input, target, p, margin, weight, 1)
+functional multilabel_margin_loss = nn multilabel_margin_loss(input, target, 1)
+functional soft_margin_loss = nn soft_margin_loss(input, target, 1)
+functional poisson_nll_loss = torch poisson_nll_loss(input, target, log_input, full, eps, 1)
+functional triplet_margin_loss = torch triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, 1)
+functional pad = nn pad(input, pad, mode, value)
+torch split = tensor.split
+torch cartesian_prod = native cartesian_prod(tensors)
+torch meshgrid = native meshgrid(tensors)
+torch broadcast_tensors = native broadcast_tensors(tensors)
+torch chain_matmul = native chain_matmul(matrices)
+torch atleast_1d = native atleast_1d(tensors)
+torch atleast_2d = native atleast_2d(tensors)
+torch atleast_3d = native atleast_3d(tensors)
+torch cdist = native cdist(x1, x2, p, None)
+torch unique_consecutive = native unique_consecutive(input, return_inverse=return_inverse, return_counts=return_counts, dim=dim)
+torch stft = input.dim() native stft(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)
+torch istft = native istft(input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex=return_complex)
 """.splitlines()
 # Written in Python though the list has them.
 PYTHON = frozenset(
@@ -144,7 +189,7 @@ def builtins():
     for name, function in sorted(vars(torch.nn.functional).items()):
         if type(function).__name__ == "builtin_function_or_method" and hasattr(rushlight.nn.functional, name):
             room = "nn" if getattr(torch._C._nn, function.__name__, None) == function else "torch"
-            yield f"{name} = {room} {function.__name__}"
+            yield f"functional {name} = {room} {function.__name__}"
 
 
 def is_bound(room, name):
@@ -192,10 +237,10 @@ def grouped(found):
 if __name__ == "__main__":
     functions = grouped([*forms(), *OTHERS])
     lines = [
-        f"{room} {name} {' | '.join(found)}"
+        f"{'native' if name in PYTHON else room} {name} {' | '.join(found)}"
         for (room, name), found in functions.items()
-        if (room != "Tensor" or derived(name, functions) != found) and name not in PYTHON
+        if (room != "Tensor" or derived(name, functions) != found) and not (room == "Tensor" and name in PYTHON)
     ]
-    lines += [f"functional {call}" for call in (*builtins(), *CALLS)]
+    lines += [*builtins(), *CALLS]
     PAGE.write_text(HEAD + "\n".join(lines) + "\n")
     print(PAGE, len(lines))

@@ -220,7 +220,7 @@ class bmm:
         return conj(self.transpose(1, 2)).bmm(grad)
 
 
-@composite(names=("torch", "Tensor", "linalg"))
+@composite(names=("torch", "Tensor", "linalg"), explains=True)
 def matmul(input, other, *, out=None):
     """The product of matrices, vectors, or batches of matrices, with broadcasting of the batch dimensions.
 
@@ -230,7 +230,11 @@ def matmul(input, other, *, out=None):
     """
     if out is not None:
         return functions.written_into(out, "matmul", matmul, input, other)
-    n, m = input._array.ndim, other._array.ndim
+    try:
+        n, m = input._array.ndim, other._array.ndim
+    except AttributeError:
+        functions.refuse("matmul", (input, other), {})
+        raise
     if n == 2 and m == 2:
         return functions.mm(input, other)
     if n == 0 or m == 0:

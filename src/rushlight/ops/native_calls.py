@@ -1,13 +1,8 @@
-"""What PyTorch says of a call of a native function that fits none of the function's forms: its parser, run when something failed.
-
-The forms stand in native_signatures.txt. A call is tried against each; where a function has one form, or only one that takes
-so many arguments, the message tells of the first argument that does not fit it, else of the combination of them all.
-"""
+"""The forms that PyTorch's native functions take, and what does not fit in a call: its parser, in native_signatures.txt's words."""
 
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 from pathlib import Path
 
@@ -15,7 +10,6 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.device import device, layout, memory_format
-from ..base.errors import hinted
 from ..base.size import Size
 
 _PAGE = Path(__file__).with_name("native_signatures.txt")
@@ -258,7 +252,7 @@ class Form:
             value = args[number] if number < len(args) else kwargs.get(argument.name)
             items = args if self.gathers and args and not isinstance(args[0], (tuple, list)) else value
             for place, item in enumerate(items if isinstance(items, (tuple, list)) else ()):
-                if not _is_index(item):
+                if not _is_index(item) and not isinstance(item, bool):
                     return (
                         f"{self.name}(): argument '{argument.name}' failed to unpack the object at pos {place + 1} with error "
                         f'"type must be tuple of ints,but got {kind_name(item)}"',
@@ -272,7 +266,8 @@ class Form:
 
 
 @functools.cache
-def _lines():
+def lines():
+    """The page with the forms: ``(room, name) -> ["(Tensor input)", ...]``, or ``["= ..."]`` for functions written in Python."""
     found = {}
     for line in _PAGE.read_text("utf-8").splitlines():
         if not line.startswith("#"):
@@ -281,9 +276,9 @@ def _lines():
     return found
 
 
-def derived(name, lines):
+def derived(name, page):
     """The forms of a method as they follow from those of the function of its name."""
-    found = lines.get(("torch", name)) or lines.get(("torch", name.removesuffix("_")), ())
+    found = page.get(("torch", name)) or page.get(("torch", name.removesuffix("_")), ())
     return [_as_method(form) for form in found]
 
 
@@ -302,139 +297,6 @@ def forms_of(room, name):
     """The forms of a function of ``torch``, of a method (room "Tensor"), ...; none where PyTorch's is written in Python."""
     if room in ("fft", "linalg", "special"):
         name = f"{room}_{name.removeprefix(room + '_')}"
-    lines = _lines()
-    found = lines.get((room, name)) or (derived(name, lines) if room == "Tensor" else ())
+    page = lines()
+    found = page.get((room, name)) or (derived(name, page) if room == "Tensor" else ())
     return tuple(Form(room, name, text) for text in found)
-
-
-def refusal(room, name, args, kwargs, function=None):
-    """The TypeError that PyTorch raises for a call whose arguments fit no form of a native function; None where one fits.
-
-    A function of nn.functional that PyTorch wrote in Python hands its arguments on: ``function`` is ours, with their names.
-    """
-    if room == "nn.functional":
-        call = _lines().get(("functional", name))
-        if call is None:
-            return None
-        room, name = call[0].removeprefix("= ").split(" ", 1)
-        if name.endswith(")"):
-            given = _handed_on(function, args, kwargs)
-            if given is None:
-                return None
-            name, args, kwargs = _native_call(name, given)
-    forms = forms_of(room, name)
-    complaints = []
-    for form in forms:
-        complaints.append(form.complaint(args, kwargs))
-        if complaints[-1] is None:
-            return None
-    if not forms:
-        return None
-    count = len(args) + len(kwargs)
-    name = forms[0].name
-    plausible = [
-        complaint
-        for form, complaint in zip(forms, complaints)
-        if not form.hidden and form.required <= count <= len(form.arguments)
-    ]
-    unpacked = [
-        found for found in complaints if "failed to unpack" in found[0] or found[0].startswith("expected Tensor as")
-    ]
-    shown = [form for form in forms if not form.hidden]
-    if unpacked or len(forms) == 1 or len(plausible) == 1:
-        words, argument, value = (unpacked or (complaints if len(forms) == 1 else plausible))[0]
-        return TypeError(hinted(words, _hint(argument, value, name, shown)))
-    words = f"{name}() received an invalid combination of arguments - got {_given(args, kwargs)}, but expected "
-    wrong = next((found for found in complaints if found[1] is not None), (None, None, None))
-    if len(shown) == 1:
-        return TypeError(hinted(f"{words}{shown[0]}", _hint(wrong[1], wrong[2], name, ())))
-    lines = "\n".join(f" * {form}" for form in shown)
-    return TypeError(f"{words}one of:\n{lines}\nhint: {_hint(wrong[1], wrong[2], name, ())}")
-
-
-def _handed_on(function, args, kwargs):
-    """The arguments of a call by name; None where Python itself would refuse them."""
-    try:
-        bound = inspect.signature(function).bind(*args, **kwargs)
-    except TypeError:
-        return None
-    bound.apply_defaults()
-    return bound.arguments
-
-
-def _native_call(text, given):
-    """The native function, and its arguments, of a call like ``dropout~(input, p, training)``."""
-    name, _, inside = text[:-1].partition("(")
-    name = name.replace("~", "_" if given.get("inplace") else "")
-    args, kwargs = [], {}
-    for part in inside.split(", "):
-        key, _, source = part.rpartition("=")
-        value = given[source] if source in given else int(source == "1")
-        if key:
-            kwargs[key] = value
-        else:
-            args.append(value)
-    return name, tuple(args), kwargs
-
-
-def _given(args, kwargs):
-    named = [
-        f"{key}={kind_name(value)}" for key, value in reversed(kwargs.items())
-    ]  # PyTorch's hash table reverses them
-    parts = [kind_name(value) for value in args] + named
-    return f"({', '.join(parts)}{', ' * bool(kwargs and not args)})"
-
-
-# ---------------------------------------------------------------- what to do about it
-
-
-def _hint(argument, value, name, forms):
-    """What to do about a wrong argument, or what the call takes."""
-    cure = None if argument is None else _cure(argument, value)
-    if cure is not None:
-        return cure
-    return f"the call takes {' or '.join(map(str, forms))}" if forms else f"help({name}) tells what each argument is"
-
-
-def _cure(argument, value):
-    """The way out for a value of a wrong kind, if there is a usual one."""
-    name, kind = argument.name, kind_name(value)
-    if argument.kind in ("Tensor", "Tensor[]"):
-        return tensor_cure(name, value)
-    if is_tensor(value):
-        if value.numel() != 1:
-            return f"{name} is a tensor of shape {list(value.shape)}, where one {argument.word} is taken"
-        return f"{name} is a tensor: take its number with {name}.item()"
-    if argument.kind in ("int", "index") and isinstance(value, float):
-        return f"{name} is {value!r}: write int({name}), or divide with // where it was computed"
-    if argument.kind in ("int", "index", "float", "Number") and isinstance(value, str):
-        return f"{name} is the text {value!r}: int(...) or float(...) makes a number of it"
-    if value is None:
-        return f"{name} is None: a function without a return statement gives that"
-    if argument.kind == "dtype":
-        return f"{name} is a {kind}; dtypes are torch.float32, torch.int64, ..."
-    return f"{name} is a {kind}, where PyTorch takes: {argument.word}"
-
-
-def tensor_cure(name, value):
-    """How to make the tensor that an argument has to be out of what was given."""
-    kind = kind_name(value)
-    if isinstance(value, np.ndarray):
-        return f"{name} is a numpy.ndarray; wrap it with torch.from_numpy({name})"
-    if isinstance(value, (tuple, list)):
-        if any(is_tensor(item) for item in value):
-            if isinstance(value, tuple) and len(value) == 2 and (isinstance(value[1], tuple) or is_tensor(value[1])):
-                return f"{name} is a tuple: an LSTM returns (output, state): use output, _ = lstm(x)"
-            return f"{name} is a {kind} of tensors: index it, or join it with torch.stack({name})"
-        return f"{name} is a {kind}; make a tensor of it with torch.tensor({name})"
-    if isinstance(value, dict):
-        return f"{name} is a dict: index it by one of its keys"
-    if isinstance(value, type):
-        return f"{name} is the class {value.__name__}, not an object of it: {value.__name__}(...) makes one"
-    if isinstance(value, (bool, int, float, complex, np.generic)):
-        return f"{name} is a number; torch.tensor({value!r}) makes a tensor of it"
-    if value is None:
-        return f"{name} is None: a function without a return statement gives that"
-    if callable(value) and hasattr(value, "forward"):
-        return f"{name} is a module: call it, and pass on what it returns"
-    return f"{name} is a {kind}; tensors are made by torch.tensor(...)"

@@ -279,7 +279,7 @@ def _ints(value, argument, schema, position):
     if isinstance(value, (tuple, list)):
         if all(v.__class__ is int for v in value):
             return tuple(value)
-        if any(isinstance(v, (bool, float, str)) or not hasattr(v, "__index__") for v in value):
+        if isinstance(value[0], bool) or any(isinstance(v, (float, str)) or not hasattr(v, "__index__") for v in value):
             _mismatch(value, argument, schema, position, "tuple of ints")
         return tuple(v.__index__() for v in value)
     if isinstance(value, (bool, float, str)) or not hasattr(value, "__index__"):
@@ -292,17 +292,15 @@ def _float(value, argument, schema, position):
         return value
     if _is_tensor(value):
         return float(value.item())
-    if not isinstance(value, numbers.Real):
+    if not isinstance(value, (numbers.Real, np.bool_)):
         _mismatch(value, argument, schema, position, "float")
     return float(value)
 
 
 def _bool(value, argument, schema, position):
-    if value.__class__ is bool:
-        return value
-    if _is_tensor(value) or hasattr(value, "dtype"):
-        return bool(value)
-    return _mismatch(value, argument, schema, position, "bool")
+    if value.__class__ is not bool:
+        _mismatch(value, argument, schema, position, "bool")
+    return value
 
 
 def _scalar(value, argument, schema, position):

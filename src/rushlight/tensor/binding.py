@@ -98,7 +98,12 @@ def _publish_composite(entry):
     for place in entry.names:
         where, _, alias = place.partition(":")
         takes_out = entry.out and where != "Tensor"
-        public = (_with_out if takes_out else guarded)(function, where, alias or name)
+        if takes_out:
+            public = _with_out(function, where, alias or name)
+        elif entry.explains:
+            public = function if place == "torch" else known_as(function, where, alias or name)
+        else:
+            public = guarded(function, where, alias or name)
         _put(where, alias or name, public)
         if alias and where in ("torch", "Tensor") and not hasattr(functions, alias):
             setattr(functions, alias, function)

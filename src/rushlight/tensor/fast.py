@@ -75,7 +75,7 @@ def unary(op):
     elements, large = route(op, quietly(compute), 1)
     halves = fast_halves.unary(op, slow, tracked)
 
-    def call(input=MISSING, *rest, **options):
+    def call(input=MISSING, /, *rest, **options):
         if input.__class__ in PLAIN_CLASSES and not rest and not options and not INTERPOSERS:
             array = input._array
             if array.dtype not in ready:
@@ -137,11 +137,11 @@ def binary(op, operator=False):
         return named(operate, op)
     with_options = elementwise(op) if len(schema_of(op).arguments) > 2 else slow
 
-    def call(input=MISSING, other=MISSING, *rest, **options):
+    def call(input=MISSING, other=MISSING, /, *rest, **options):
         if options or other is MISSING or rest:
-            if other is MISSING or rest:
+            if rest or input is MISSING:
                 return slow(*as_given(input, other), *rest, **options)
-            return with_options(input, other, **options)
+            return with_options(*as_given(input, other), **options)
         return operate(input, other)
 
     return named(call, op)
@@ -268,7 +268,7 @@ def reduction(op):
 
     node_type = node_class(node_name(op, *defaults), WholeNode, op=op)
 
-    def call(input=MISSING, *rest, **options):
+    def call(input=MISSING, /, *rest, **options):
         if rest or options or input.__class__ not in PLAIN_CLASSES or INTERPOSERS:
             return slow(*as_given(input), *rest, **options)
         array = input._array

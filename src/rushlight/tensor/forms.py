@@ -23,6 +23,7 @@ from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
 from ..ops.moving import PLAIN_COPY
 from ..ops.outputs import KEEP_SHAPE
+from ..ops.native_calls import kind_name
 from ..ops.table import functions
 from .base import quiet, wrap
 from .classes import PLAIN_CLASSES, SEQUENCES
@@ -220,8 +221,10 @@ def creation(op):
         check_device(kwargs.pop("device", None))
         check_layout(kwargs.pop("layout", None))
         memory_format = kwargs.pop("memory_format", None)
-        for ignored in ("pin_memory", "names"):
-            kwargs.pop(ignored, None)
+        kwargs.pop("names", None)
+        for flag in (requires_grad, kwargs.pop("pin_memory", False)):
+            if flag.__class__ is not bool and flag is not None:
+                raise TypeError(f"{op.name}(): requires_grad and pin_memory must be bool, not {kind_name(flag)}")
         values = schema.bind(args, kwargs)
         if out is not None:
             return _create_into(out, op, schema, values)

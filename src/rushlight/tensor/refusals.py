@@ -9,7 +9,8 @@ import sys
 from types import FunctionType
 
 from ..base.user_code import PACKAGE
-from ..ops.native_calls import refusal
+from ..ops.native_refusals import refusal
+from ..ops.table import functions
 
 _MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
 _ROOM = PACKAGE + "tensor"
@@ -31,10 +32,21 @@ def known_as(function, room, name):
 
 def refuse(name, args, kwargs):
     """Raise PyTorch's error for a call of the operation ``name`` whose arguments do not fit, in an except clause; else nothing."""
+    function = getattr(functions, name)
     room, name = _place("torch", name)
-    found = refusal(room, name, args[1:] if room == "Tensor" else args, kwargs)
+    found = refusal(room, name, args[1:] if room == "Tensor" else args, kwargs, function)
     if found is not None:
         raise found from None
+
+
+functions.refuse = refuse
+
+
+def refuse_method(name, *args, **kwargs):
+    """Raise PyTorch's error for a call of a method of Tensor with these arguments, if they do not fit."""
+    found = refusal("Tensor", name, args, kwargs)
+    if found is not None:
+        raise found
 
 
 def _place(room, name):
@@ -63,6 +75,15 @@ def guarded(function, room, name):
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__wrapped__ = function.__doc__, function
     return call
+
+
+def guard(holder, room, *names):
+    """Make attributes of ``holder``, a class or a dictionary of functions, `guarded`."""
+    for name in names:
+        if isinstance(holder, dict):
+            holder[name] = guarded(holder[name], room, name)
+        else:
+            setattr(holder, name, guarded(getattr(holder, name), room, name))
 
 
 def refuse_call(function, room, name, args, kwargs):

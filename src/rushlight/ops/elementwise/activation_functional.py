@@ -6,10 +6,10 @@ from ..table import composite, functions
 
 
 def functional(function):
-    """Publish ``function`` in nn.functional; the table knows an operation of the same name already."""
+    """Publish ``function`` in nn.functional; the table knows an operation of the same name already, which says what is wrong."""
     public = function.__name__
     function.__name__ = "functional_" + public
-    composite(function, names=(f"nn.functional:{public}",))
+    composite(function, names=(f"nn.functional:{public}",), explains=True)
     function.__name__ = public
     return function
 
