@@ -35,6 +35,7 @@ WORDS = {
 OPTIONS = (
     "dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False"
 )
+CASTS = "float double half bfloat16 int long short char byte bool cfloat cdouble cpu"
 # Made by hand in PyTorch, so the list has them not.
 OTHERS = (
     """\
@@ -60,10 +61,7 @@ Tensor to(dtype dtype, bool non_blocking=False, bool copy=False, *, memory_forma
 Tensor to(Tensor tensor, bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None)
 Tensor apply_(object callable)
 """.splitlines()
-    + [
-        f"Tensor {name}(*, memory_format? memory_format=None)"
-        for name in "float double half bfloat16 int long short char byte bool cfloat cdouble cpu".split()
-    ]
+    + [f"Tensor {name}(*, memory_format? memory_format=None)" for name in CASTS.split()]
 )
 
 
@@ -74,7 +72,7 @@ def in_our_words(text):
     for theirs, ours in WORDS.items():
         text = re.sub(
             rf"(?<=[(, ]){re.escape(theirs)}(\[\d+\])?(?=\??[ ])",
-            lambda found: ours if not found[1] else ours.replace("[]", found[1]),
+            lambda found, ours=ours: ours if not found[1] else ours.replace("[]", found[1]),
             text,
         )
     return ("hidden " if hidden else "") + text.replace(OPTIONS, "+options")
@@ -107,12 +105,12 @@ functional log_softmax = input.log_softmax
 functional gumbel_softmax = torch empty_like(logits)
 functional normalize = input.norm
 functional local_response_norm = input.dim()
-functional dropout = torch dropout~(input, p, training)
-functional dropout1d = input.dim() torch feature_dropout~(input, p, training)
-functional dropout2d = input.dim() torch feature_dropout~(input, p, training)
-functional dropout3d = input.dim() torch feature_dropout~(input, p, training)
-functional alpha_dropout = torch alpha_dropout~(input, p, training)
-functional feature_alpha_dropout = torch feature_alpha_dropout~(input, p, training)
+functional dropout = torch dropout~(input, 1, training)
+functional dropout1d = input.dim() torch feature_dropout~(input, 1, training)
+functional dropout2d = input.dim() torch feature_dropout~(input, 1, training)
+functional dropout3d = input.dim() torch feature_dropout~(input, 1, training)
+functional alpha_dropout = torch alpha_dropout~(input, 1, training)
+functional feature_alpha_dropout = torch feature_alpha_dropout~(input, 1, training)
 functional layer_norm = torch layer_norm(input, normalized_shape, weight, bias, eps, False)
 functional group_norm = input.dim() torch group_norm(input, num_groups, weight, bias, eps, False)
 functional rms_norm = torch rms_norm(input, normalized_shape, weight, eps)
@@ -178,10 +176,25 @@ torch stft = input.dim() native stft(input, n_fft, hop_length, win_length, windo
 torch istft = native istft(input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex=return_complex)
 """.splitlines()
 # Written in Python though the list has them.
-PYTHON = frozenset(
-    "atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul einsum meshgrid norm split "
-    "stft istft tensordot unique_consecutive unflatten".split()
-)
+PYTHON = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block_diag",
+    "broadcast_tensors",
+    "cartesian_prod",
+    "cdist",
+    "chain_matmul",
+    "einsum",
+    "meshgrid",
+    "norm",
+    "split",
+    "stft",
+    "istft",
+    "tensordot",
+    "unique_consecutive",
+    "unflatten",
+]
 
 
 def builtins():

@@ -48,9 +48,14 @@ _FITTING = {
     "index": lambda m: 1, "float": lambda m: 0.5, "bool": lambda m: False, "str": lambda m: "sum", "dtype": lambda m: m.float32,
     "int[]": lambda m: (1, 1), "index[]": lambda m: (1, 1), "float[]": lambda m: (0.5, 0.5), "Number[]": lambda m: (1, 1),
 }  # fmt: skip
-_LEAK = re.compile(r"attribute '_|DType|<object object|<locals>")
+_LEAK = re.compile(r"attribute '_[a-z]|DType|<object object|<locals>")
 SAME, TYPE, OTHER, LEAK = "same type and first line", "same type", "different type", "leak of inner names"
-WE_ACCEPT, IT_ACCEPTS, BOTH, PROTOCOL = "we accept, it refuses", "it accepts, we refuse", "both accept", "NotImplemented"
+WE_ACCEPT, IT_ACCEPTS, BOTH, PROTOCOL = (
+    "we accept, it refuses",
+    "it accepts, we refuse",
+    "both accept",
+    "NotImplemented",
+)
 
 
 class Call:
@@ -95,7 +100,11 @@ def subjects():
     """``(room, name)`` of every native function that both have, methods included."""
     page = lines()
     names = [key for key, forms in page.items() if not forms[0].startswith("=") and key[0] != "native"]
-    names += [("Tensor", name) for room, name in names if room == "torch" and ("Tensor", name) not in page and derived(name, page)]
+    names += [
+        ("Tensor", name)
+        for room, name in names
+        if room == "torch" and ("Tensor", name) not in page and derived(name, page)
+    ]
     return [key for key in names if not key[1].startswith("_") and key[1] not in ("from_file", "set_", "resize")]
 
 
@@ -163,20 +172,27 @@ def _with_self(arguments):
 
 # ---------------------------------------------------------------- layers
 
+_OF_NOTHING = (
+    "Identity ReLU ReLU6 LeakyReLU PReLU RReLU ELU CELU SELU GELU SiLU Mish Sigmoid LogSigmoid Tanh Tanhshrink Softplus "
+    "Softsign Softshrink Hardshrink Hardtanh Hardsigmoid Hardswish GLU Softmax2d Dropout Dropout1d Dropout2d Dropout3d "
+    "AlphaDropout FeatureAlphaDropout Flatten L1Loss MSELoss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss "
+    "BCEWithLogitsLoss KLDivLoss PoissonNLLLoss GaussianNLLLoss SoftMarginLoss MultiLabelMarginLoss MultiMarginLoss "
+    "HingeEmbeddingLoss MarginRankingLoss CosineEmbeddingLoss TripletMarginLoss CosineSimilarity PairwiseDistance"
+)
+_OF_TWO = (
+    "MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d "
+    "AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d "
+    "LayerNorm RMSNorm LocalResponseNorm Unfold PixelShuffle PixelUnshuffle ChannelShuffle Upsample ZeroPad2d ReflectionPad1d "
+    "ReplicationPad1d CircularPad1d"
+)
+# The arguments that make each layer.
 LAYERS = {
-    **dict.fromkeys("Identity ReLU ReLU6 LeakyReLU PReLU RReLU ELU CELU SELU GELU SiLU Mish Sigmoid LogSigmoid Tanh Tanhshrink Softplus "
-                    "Softsign Softshrink Hardshrink Hardtanh Hardsigmoid Hardswish GLU Softmax2d Dropout Dropout1d Dropout2d Dropout3d "
-                    "AlphaDropout FeatureAlphaDropout Flatten L1Loss MSELoss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss "
-                    "BCEWithLogitsLoss KLDivLoss PoissonNLLLoss GaussianNLLLoss SoftMarginLoss MultiLabelMarginLoss MultiMarginLoss "
-                    "HingeEmbeddingLoss MarginRankingLoss CosineEmbeddingLoss TripletMarginLoss CosineSimilarity PairwiseDistance".split(), ()),
-    **dict.fromkeys("MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d "
-                    "AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d "
-                    "LayerNorm RMSNorm LocalResponseNorm Unfold PixelShuffle PixelUnshuffle ChannelShuffle Upsample ZeroPad2d ReflectionPad1d "
-                    "ReplicationPad1d CircularPad1d".split(), (2,)),
+    **dict.fromkeys(_OF_NOTHING.split(), ()),
+    **dict.fromkeys(_OF_TWO.split(), (2,)),
     **dict.fromkeys(("Linear", "RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell", "Embedding", "EmbeddingBag", "LPPool1d"), (2, 2)),
     **dict.fromkeys(("Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"), (1, 1, 1)),
-    **{"Softmax": (1,), "LogSoftmax": (1,), "Softmin": (1,), "Threshold": (1, 1), "GroupNorm": (1, 2), "Bilinear": (2, 2, 2),
-       "Unflatten": (1, (1, 2)), "Fold": ((2, 2), 1), "MultiheadAttention": (2, 1), "TransformerEncoderLayer": (2, 1)},
+    "Softmax": (1,), "LogSoftmax": (1,), "Softmin": (1,), "Threshold": (1, 1), "GroupNorm": (1, 2), "Bilinear": (2, 2, 2),
+    "Unflatten": (1, (1, 2)), "Fold": ((2, 2), 1), "MultiheadAttention": (2, 1), "TransformerEncoderLayer": (2, 1),
 }  # fmt: skip
 
 
@@ -198,12 +214,22 @@ def measure_layers(torch, kinds=KINDS):
 
 def _layer_calls(torch, name, given, kinds):
     kind = getattr(torch.nn, name)
-    parameters = [p for p in list(inspect.signature(kind.__init__).parameters.values())[1:] if p.kind == p.POSITIONAL_OR_KEYWORD]
+    parameters = [
+        p for p in list(inspect.signature(kind.__init__).parameters.values())[1:] if p.kind == p.POSITIONAL_OR_KEYWORD
+    ]
     for place, parameter in enumerate(parameters):
         for label, make in kinds.items():
-            yield f"({parameter.name}={label})", functools.partial(_constructed, given, place, parameter.name, make), False
+            yield (
+                f"({parameter.name}={label})",
+                functools.partial(_constructed, given, place, parameter.name, make),
+                False,
+            )
     yield "(unknown keyword)", lambda m: (given, {"nonsense": 1}), False
-    inputs = [p for p in list(inspect.signature(kind.forward).parameters.values())[1:] if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD]
+    inputs = [
+        p
+        for p in list(inspect.signature(kind.forward).parameters.values())[1:]
+        if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD
+    ]
     for place, parameter in enumerate(inputs):
         for label, make in kinds.items():
             yield f"()({parameter.name}={label})", functools.partial(_called, len(inputs), place, make), True
@@ -232,4 +258,10 @@ if __name__ == "__main__":
     ):
         print(title, *(f"  {count:7d}  {found}" for found, count in counts.most_common()), sep="\n")
         if "-v" in sys.argv:
-            print(*(f"{found}: {room}.{name} {call}\n    {ours}\n    {theirs}" for found, room, name, call, ours, theirs in differing), sep="\n")
+            print(
+                *(
+                    f"{found}: {room}.{name} {call}\n    {ours}\n    {theirs}"
+                    for found, room, name, call, ours, theirs in differing
+                ),
+                sep="\n",
+            )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .errors import hinted, missing_package
+from .errors import hinted, kind_name, missing_package
 
 BOOL, UNSIGNED, SIGNED, FLOATING, COMPLEX = range(5)
 
@@ -234,7 +234,7 @@ def promote_types(type1, type2):
     except (KeyError, TypeError):
         for place, value in enumerate((type1, type2), 1):
             if not isinstance(value, DType):
-                words = f"promote_types(): argument 'type{place}' (position {place}) must be torch.dtype, not {type(value).__name__}"
+                words = f"promote_types(): argument 'type{place}' (position {place}) must be torch.dtype, not {kind_name(value)}"
                 raise TypeError(hinted(words, "dtypes are torch.float32, torch.int64, ...")) from None
         result = _PROMOTED[type1, type2] = _promote(type1, type2)
         return result
@@ -318,7 +318,7 @@ def can_cast(from_, to):
 
 def _checked(function, value):
     if not isinstance(value, DType):
-        words = f"{function}(): argument 'type' (position 1) must be torch.dtype, not {type(value).__name__}"
+        words = f"{function}(): argument 'type' (position 1) must be torch.dtype, not {kind_name(value)}"
         raise TypeError(hinted(words, "dtypes are torch.float32, torch.int64, ..."))
     return value
 

@@ -229,6 +229,8 @@ def matmul(input, other, *, out=None):
     torch.Size([2])
     """
     if out is not None:
+        if not hasattr(out, "_edge"):
+            functions.refuse("matmul", (input, other), {"out": out})
         return functions.written_into(out, "matmul", matmul, input, other)
     try:
         n, m = input._array.ndim, other._array.ndim

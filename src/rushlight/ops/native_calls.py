@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.device import device, layout, memory_format
-from ..base.size import Size
+from ..base.errors import kind_name
 
 _PAGE = Path(__file__).with_name("native_signatures.txt")
 _OPTIONS = (
@@ -28,23 +28,7 @@ _TAKE_NUMBERS = frozenset(
     for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "copy", "to")
     for end in ("", "_")
 )  # fmt: skip
-_BUILTIN_NAMES = {dtypes.DType: "torch.dtype", device: "torch.device", layout: "torch.layout", Size: "torch.Size",
-                  memory_format: "torch.memory_format"}  # fmt: skip
 _PYTHON_DTYPES = (float, int, bool, complex)
-_HEAP_TYPE = 1 << 9  # of a type's flags: made by a class statement, so that messages of C call it by its name alone
-
-
-def kind_name(value):
-    """What messages of PyTorch's parser call the class of a value: ``numpy.ndarray``, ``torch.dtype``, ``Linear``."""
-    kind = value.__class__
-    found = _BUILTIN_NAMES.get(kind)
-    if found is not None:
-        return found
-    if kind.__name__ == "Generator" and kind.__module__.startswith(__package__.partition(".")[0]):
-        return "torch._C.Generator"
-    if kind.__flags__ & _HEAP_TYPE or kind.__module__ == "builtins":
-        return kind.__name__
-    return f"{kind.__module__}.{kind.__name__}"
 
 
 def is_tensor(value):
@@ -64,7 +48,7 @@ def _is_int(value):
 
 
 def _is_index(value):
-    if isinstance(value, (bool, np.bool_)) or isinstance(value, type) or not hasattr(value, "__index__"):
+    if isinstance(value, (bool, np.bool_, type)) or not hasattr(value, "__index__"):
         return False
     try:
         value.__index__()
@@ -74,9 +58,9 @@ def _is_index(value):
 
 
 def _is_float(value):
-    return isinstance(value, (int, float, np.number, np.bool_)) and not isinstance(value, np.complexfloating) or (
-        is_tensor(value) and value.dim() == 0 and not value.requires_grad
-    )  # fmt: skip
+    if is_tensor(value):
+        return value.dim() == 0 and not value.requires_grad
+    return isinstance(value, (int, float, np.number, np.bool_)) and not isinstance(value, np.complexfloating)
 
 
 def _is_number(value):
@@ -279,7 +263,7 @@ def lines():
 def derived(name, page):
     """The forms of a method as they follow from those of the function of its name."""
     found = page.get(("torch", name)) or page.get(("torch", name.removesuffix("_")), ())
-    return [_as_method(form) for form in found]
+    return [_as_method(form) for form in found if not form.startswith("=")]
 
 
 def _as_method(form):

@@ -11,8 +11,8 @@ import re
 
 import numpy as np
 
-from ..base.errors import hinted
-from .native_calls import forms_of, is_tensor, kind_name, lines
+from ..base.errors import hinted, kind_name
+from .native_calls import forms_of, is_tensor, lines
 from .schema import Schema
 
 _HANDED_ON = re.compile(r"(\w+) (\w+~?)(?:\((.*)\))?$")
@@ -129,7 +129,9 @@ def _telling(forms, complaints, count):
 
 
 def _given(args, kwargs):
-    named = [f"{key}={kind_name(value)}" for key, value in reversed(kwargs.items())]  # PyTorch's hash table reverses them
+    named = [
+        f"{key}={kind_name(value)}" for key, value in reversed(kwargs.items())
+    ]  # PyTorch's hash table reverses them
     parts = [kind_name(value) for value in args] + named
     return f"({', '.join(parts)}{', ' * bool(kwargs and not args)})"
 

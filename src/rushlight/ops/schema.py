@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.device import memory_format
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.scalars import check_word
 from ..base.size import Size
 
@@ -207,16 +207,10 @@ class Schema:
 
 
 def _mismatch(value, argument, schema, position, expected):
-    given = value.__class__.__name__
-    if isinstance(value, (tuple, list)):
-        inner = value[0].__class__.__name__ if value else ""
-        given = f"{given} of ({', '.join(v.__class__.__name__ for v in value)})" if isinstance(value, tuple) else given
-        if isinstance(value, list) and inner:
-            given = f"list of [{', '.join(v.__class__.__name__ for v in value)}]"
     where = f" (position {position + 1})" if position < schema.positional else ""
     raise TypeError(
         hinted(
-            f"{schema.name}(): argument '{Schema._public(argument)}'{where} must be {expected}, not {given}",
+            f"{schema.name}(): argument '{Schema._public(argument)}'{where} must be {expected}, not {kind_name(value)}",
             f"the call takes {schema.describe()}",
         )
     )
@@ -240,7 +234,7 @@ def _tensors(value, argument, schema, position):
             _mismatch(value, argument, schema, position, "tuple of Tensors")
     for i, item in enumerate(value):
         if not _is_tensor(item) and item is not None:
-            raise TypeError(f"expected Tensor as element {i} in argument {position}, but got {item.__class__.__name__}")
+            raise TypeError(f"expected Tensor as element {i} in argument {position}, but got {kind_name(item)}")
     return list(value)
 
 

@@ -10,7 +10,7 @@ from ..autograd.leaves import require_grad
 from ..base import dtypes
 from ..base.arrays import narrowed
 from ..base.device import check_device
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.scalars import check_word, holds, no_place, range_of, unpackable
 from ..ops.copy import dense_copy
 from ..ops.table import functions
@@ -36,7 +36,7 @@ def as_dtype(value, function):
     if found is None:
         raise TypeError(
             hinted(
-                f"{function}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}",
+                f"{function}(): argument 'dtype' must be torch.dtype, not {kind_name(value)}",
                 "dtypes are torch.float32, torch.int64, ...",
             )
         )

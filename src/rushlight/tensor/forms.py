@@ -13,7 +13,7 @@ from ..autograd.modes import state
 from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..base import dtypes
 from ..base.device import check_device, check_layout
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.scalars import SAFE, number_array
 from ..base.size import Size
 from ..base.user_code import user_place
@@ -23,7 +23,6 @@ from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
 from ..ops.moving import PLAIN_COPY
 from ..ops.outputs import KEEP_SHAPE
-from ..ops.native_calls import kind_name
 from ..ops.table import functions
 from .base import quiet, wrap
 from .classes import PLAIN_CLASSES, SEQUENCES
@@ -32,8 +31,8 @@ from .dispatch import general, named, record_result
 from .elementwise import spreads
 from .fast import CALM, WITH_NUMBERS
 from .interposers import INTERPOSERS, innermost
-from .short_elementwise import NATIVE_FLOATS, written
 from .refusals import refuse
+from .short_elementwise import NATIVE_FLOATS, written
 from .short_paths import MISSING, as_given, short
 from .writes import bump, run_inplace, write_result
 
