@@ -15,7 +15,7 @@ from ..base import dtypes
 from ..base.arrays import resized
 from ..base.errors import hinted, kind_name
 from ..base.shapes import broadcast_shapes
-from ..base.user_code import user_place
+from ..base.user_code import to_user, user_place
 from ..ops import table
 from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared
 from ..ops.moving import write
@@ -211,7 +211,7 @@ def _resize(target, shape):
             f"match the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
             "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
             "inplace, to zero elements with t.resize_(0).",
-            stacklevel=5,
+            stacklevel=to_user(),
         )
     target._array = resized(target._array, shape)
 

@@ -3,6 +3,7 @@
 import warnings
 from functools import partial
 
+from ...base.user_code import to_user
 from ..table import composite, functions
 
 
@@ -173,7 +174,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     tensor([1., 1.])
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=to_user())
     noise = -functions.empty_like(logits).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
