@@ -29,6 +29,7 @@ from .dispatch import general, named
 from .elementwise import array_function, broadcast_size
 from .fast_nodes import binary_recorders, node_name, tracked_unary
 from .interposers import INTERPOSERS
+from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, RULES, elementwise, ready_dtypes, route
 from .short_paths import MISSING, as_given, short
 
@@ -61,6 +62,28 @@ CALM = frozenset(
 WITH_NUMBERS = {np.dtype(np.float32): (int, float), np.dtype(np.float64): (int, float), np.dtype(np.int64): (int,)}
 
 
+def by_name(op, function, given, names, options):
+    """``function`` on what is given and the options, arguments of these ``names``; errors call those by their names alone."""
+    try:
+        return function(*given, *[options[name] for name in names])
+    except Exception:
+        refuse(op.name, given, options)
+        raise
+
+
+def _otherwise(op, slow):
+    """What a function of one operand does with calls that are not short: ``input`` may have been named."""
+
+    def otherwise(call, input, rest, options):
+        if input is not MISSING:
+            return slow(input, *rest, **options)
+        if "input" in options and len(options) == 1 and not rest:
+            return by_name(op, call, (), ("input",), options)
+        return slow(*rest, **options)
+
+    return otherwise
+
+
 def unary(op):
     """The function of a one-operand operation."""
     slow = general(op)
@@ -70,7 +93,7 @@ def unary(op):
         compute = array_function(op)
     if compute is None or rule not in RULES:
         return slow
-    tracked = tracked_unary(op)
+    tracked, otherwise = tracked_unary(op), _otherwise(op, slow)
     never_tracked = not op.differentiable
     elements, large = route(op, quietly(compute), 1)
     halves = fast_halves.unary(op, slow, tracked)
@@ -93,7 +116,7 @@ def unary(op):
             result._array = found if found.__class__ is ndarray else asarray(found)
             result._edge = None if edge is None else (tracked(input, result, edge), 0)
             return result
-        return slow(*as_given(input), *rest, **options)
+        return otherwise(call, input, rest, options)
 
     return named(call, op)
 
@@ -136,12 +159,18 @@ def binary(op, operator=False):
     if operator:
         return named(operate, op)
     with_options = elementwise(op) if len(schema_of(op).arguments) > 2 else slow
+    second = schema_of(op).arguments[1].name
 
     def call(input=MISSING, other=MISSING, /, *rest, **options):
         if options or other is MISSING or rest:
-            if rest or input is MISSING:
-                return slow(*as_given(input, other), *rest, **options)
-            return with_options(*as_given(input, other), **options)
+            if other is not MISSING and not rest:
+                return with_options(input, other, **options)
+            if second in options and not rest:
+                if len(options) == 1 and input is not MISSING:
+                    return by_name(op, operate, (input,), (second,), options)
+                if len(options) == 2 and "input" in options:
+                    return by_name(op, operate, (), ("input", second), options)
+            return slow(*as_given(input, other), *rest, **options)
         return operate(input, other)
 
     return named(call, op)
@@ -258,7 +287,7 @@ def reduction(op):
     """The function of a reduction: short where it takes all elements of a plain float tensor."""
     slow = short(op)
     whole, spread, own_name = op.whole, op.whole_gradient, op.name
-    elements, defaults = elements_of(op.name), schema_of(op).defaults[1:]
+    elements, defaults, otherwise = elements_of(op.name), schema_of(op).defaults[1:], _otherwise(op, slow)
 
     class WholeNode(Node):
         __slots__ = ("shape",)
@@ -270,7 +299,7 @@ def reduction(op):
 
     def call(input=MISSING, /, *rest, **options):
         if rest or options or input.__class__ not in PLAIN_CLASSES or INTERPOSERS:
-            return slow(*as_given(input), *rest, **options)
+            return otherwise(call, input, rest, options) if input is MISSING else slow(input, *rest, **options)
         array = input._array
         if array.dtype not in NATIVE_FLOATS or (input._edge is not None and state.recording == SPECIAL):
             return slow(input)

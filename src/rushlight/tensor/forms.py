@@ -82,9 +82,12 @@ def _ufunc_write(op, name, otherwise):
     takes_factor = "alpha" in op.numbers  # of the second operand
 
     def call(self=MISSING, *args, **kwargs):
-        edge = getattr(self, "_edge", MISSING)
-        if (edge is not None and state.recording) or len(args) != 1 or INTERPOSERS:
+        try:
+            edge = self._edge
+        except AttributeError:
             return otherwise(*as_given(self), *args, **kwargs)
+        if (edge is not None and state.recording) or len(args) != 1 or INTERPOSERS:
+            return otherwise(self, *args, **kwargs)
         other, x = args[0], self._array
         dtype = x.dtype
         if other.__class__ in PLAIN_CLASSES:
