@@ -9,7 +9,7 @@ from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
 from . import fast, forms
 from .base import Tensor
 from .linear import linear
-from .refusals import guarded, known_as, refuse, refuse_call
+from .refusals import as_public, guarded, known_as, refuse, refuse_call
 from .short_elementwise import elementwise
 from .short_paths import short
 
@@ -150,9 +150,7 @@ def _with_out(function, where, public):
             refuse_call(function, where, public, args, kwargs)
             raise
 
-    call.__name__ = call.__qualname__ = public
-    call.__doc__, call.__wrapped__ = function.__doc__, function
-    return call
+    return as_public(call, function, where, public)
 
 
 def _composite_inplace(entry):

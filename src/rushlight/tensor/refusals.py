@@ -13,19 +13,16 @@ from ..ops.native_refusals import refusal
 from ..ops.table import functions
 
 _MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
-_ROOM = PACKAGE + "tensor"
+_ROOM, _PACKAGE = PACKAGE + "tensor", __package__.partition(".")[0]
 
 
 def known_as(function, room, name):
     """A function like ``function``, an operation's, that errors call by its place: ``Tensor`` and ``clip``, say."""
     code = function.__code__.replace(co_qualname=f"{room}{_MARK}{name}")
     made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-    made.__kwdefaults__, made.__doc__, made.__qualname__ = (
-        function.__kwdefaults__,
-        function.__doc__,
-        function.__qualname__,
-    )
+    made.__kwdefaults__, made.__doc__ = function.__kwdefaults__, function.__doc__
     made.__dict__.update(function.__dict__)
+    _at_home(made, room, name)
     function.__dict__.setdefault("copies", []).append(made)
     return made
 
@@ -72,9 +69,21 @@ def guarded(function, room, name):
             refuse_call(function, room, name, args, kwargs)
             raise
 
-    call.__name__ = call.__qualname__ = name
+    return as_public(call, function, room, name)
+
+
+def as_public(call, function, room, name):
+    """``call``, which stands around ``function``, as the function ``name`` of a room."""
+    call.__name__ = name
     call.__doc__, call.__wrapped__ = function.__doc__, function
+    _at_home(call, room, name)
     return call
+
+
+def _at_home(function, room, name):
+    """Let a function say where it is found, as pickles ask."""
+    function.__module__ = _PACKAGE if room in ("torch", "Tensor") else f"{_PACKAGE}.{room}"
+    function.__qualname__ = f"Tensor.{name}" if room == "Tensor" else name
 
 
 def guard(holder, room, *names):
