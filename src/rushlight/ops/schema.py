@@ -28,6 +28,8 @@ _ALIASES = {
     "axis": "dim",
     "axes": "dim",
     "keepdims": "keepdim",
+    "axis0": "dim0",
+    "axis1": "dim1",
     "x": "self",
     "x1": "self",
     "x2": "other",

@@ -41,6 +41,12 @@ What a record may hold:
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
 - ``frees_values``: True where plain values that a call keeps count as saved tensors (index arrays): backward frees them;
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
+- ``beside``: tensor arguments that PyTorch's backward function takes without the gradient depending on them: under
+  ``create_graph`` the gradients require grad where one of these does (`op_node.BesideNode`);
+- ``constants``: tensor arguments that may not require grad: name -> the function that PyTorch's message names, or a function
+  of the bound values that gives it;
+- ``no_derivative``: the error, an exception class and PyTorch's sentence, of a backward call that comes to an operation
+  without derivatives (its own name is in it by default), or a function of the bound values that gives them;
 - ``tracked``: how many of its results require grad, unless all do; the others are constants, also for derivative rules;
 - ``whole(array)`` and ``whole_gradient(grad, shape)``: (reductions) the result over all elements of a float32 or float64
   array, as a 0-dim array, and its gradient: the short path of a call without arguments;
@@ -110,10 +116,20 @@ class _Functions:
 functions = _Functions()
 
 
-class Op:
+class Described:
+    """What a public function is made from, and its ``__wrapped__``: `inspect.signature` asks it, `inspect.getsource` what it wraps."""
+
+    @property
+    def __signature__(self):
+        """The documented signature of the function, made when somebody asks."""
+        return import_module("rushlight.ops.signatures").signature_of(self)
+
+
+class Op(Described):
     """One operation: its schema, how NumPy computes it, its derivatives and its names."""
 
     def __init__(self, schema, record, kind, dtype_rule, inplace, names, node, refuse):
+        self.__wrapped__ = record
         self.schema, self.kind, self.dtype_rule, self.inplace, self.names = schema, kind, dtype_rule, inplace, names
         self.name = record.__name__
         self.doc = record.__doc__
@@ -133,6 +149,11 @@ class Op:
         self.with_number = body.get("with_number")
         self.gate = body.get("gate", False)
         self.untracked = body.get("untracked", False)
+        self.beside = body.get("beside", ())
+        self.constants = body.get("constants", {})
+        self.no_derivative = body.get(
+            "no_derivative", (NotImplementedError, f"the derivative for '{self.name}' is not implemented.")
+        )
         self.tracked = body.get("tracked", ALL)
         self.frees_values = body.get("frees_values", False)
         self.samples = body.get("samples")
@@ -158,11 +179,20 @@ class Op:
         return f"<op {self.schema}>"
 
 
-class Composite:
+class InplaceForm(Described):
+    """What the in-place form of an entry of the table is made from."""
+
+    def __init__(self, entry):
+        self.entry, self.name = entry, entry.name + "_"
+        self.__wrapped__ = entry.__wrapped__
+
+
+class Composite(Described):
     """An operation written with other operations: a Python function of Tensors."""
 
     def __init__(self, function, names, inplace, out, explains):
         self.function, self.names, self.inplace, self.out, self.explains = function, names, inplace, out, explains
+        self.__wrapped__ = function
         self.name = function.__name__
 
 

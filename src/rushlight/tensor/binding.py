@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import FunctionType
+
 from ..autograd.views import check_inplace
 from ..ops import table
 from ..ops.order import PROPERTIES
-from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
+from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, InplaceForm, functions
 from . import fast, forms
 from .base import Tensor
 from .linear import linear
@@ -15,6 +18,9 @@ from .short_paths import short
 
 # What each public namespace holds, by the name that records write.
 NAMESPACES = {"torch": {}, "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}}
+
+_SPREADS = CO_VARARGS | CO_VARKEYWORDS
+_MODULES = {where: "rushlight" if where == "torch" else f"rushlight.{where}" for where in NAMESPACES}
 
 _FACTORIES = {
     table.UNARY: fast.unary,
@@ -63,6 +69,8 @@ def bind_all():
         if op.inplace:
             _publish_inplace(op.name, op.names, forms.inplace_form(op))
     for name, entry in COMPOSITES.items():
+        if entry.function.__code__.co_flags & _SPREADS:
+            _tell_forms(entry)
         _publish_composite(entry)
         if entry.inplace:
             _publish_inplace(name, entry.names, _composite_inplace(entry))
@@ -76,6 +84,7 @@ def bind_all():
 def _publish(name, places, function):
     """Put the function of a record into its places; each but the first, in ``torch``, knows the place by which errors call it."""
     setattr(functions, name, function)
+    _tell_place(function, name, places)
     for place in places:
         where, _, alias = place.partition(":")
         public = function if place == "torch" else known_as(function, where, alias or name)
@@ -95,11 +104,12 @@ def _publish_composite(entry):
     """Put a composite into its places, guarded; ``functions`` has it as it is."""
     name, function = entry.name, entry.function
     setattr(functions, name, function)
+    _tell_place(function, name, entry.names)
     for place in entry.names:
         where, _, alias = place.partition(":")
         takes_out = entry.out and where != "Tensor"
         if takes_out:
-            public = _with_out(function, where, alias or name)
+            public = _with_out(entry, where, alias or name)
         elif entry.explains:
             public = function if place == "torch" else known_as(function, where, alias or name)
         else:
@@ -107,6 +117,28 @@ def _publish_composite(entry):
         _put(where, alias or name, public)
         if alias and where in ("torch", "Tensor") and not hasattr(functions, alias):
             setattr(functions, alias, function)
+
+
+def _tell_place(function, name, places):
+    """Note on a function where users and pickle find it: under its name in the first module, or in Tensor."""
+    for place in places:
+        where, _, alias = place.partition(":")
+        function.__qualname__ = alias or name
+        if where != "Tensor":
+            function.__module__ = _MODULES[where]
+            break
+        function.__module__, function.__qualname__ = "rushlight", "Tensor." + function.__qualname__
+
+
+def _tell_forms(entry):
+    """Let the signature of a function of ``*args`` be what `ops.signatures` knows of it, and its source still its own."""
+    function = entry.function
+    plain = entry.__wrapped__ = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    plain.__kwdefaults__ = function.__kwdefaults__
+    plain.__dict__.update(function.__dict__)
+    function.__wrapped__ = entry
 
 
 def _publish_inplace(name, places, function):
@@ -129,9 +161,10 @@ def _argument_aliases(code):
     return {alias: name for alias, name in known.items() if name in names and alias not in names}
 
 
-def _with_out(function, where, public):
+def _with_out(entry, where, public):
     """`guarded` for a composite whose functions outside of Tensor take ``out=`` and NumPy's argument names."""
-    code, name = function.__code__, function.__name__
+    function, name = entry.function, entry.name
+    code = function.__code__
     takes_dtype = "dtype" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     aliases = _argument_aliases(code)
 
@@ -150,7 +183,9 @@ def _with_out(function, where, public):
             refuse_call(function, where, public, args, kwargs)
             raise
 
-    return as_public(call, function, where, public)
+    as_public(call, function, where, public)
+    call.__wrapped__ = entry
+    return call
 
 
 def _composite_inplace(entry):
@@ -166,6 +201,7 @@ def _composite_inplace(entry):
 
     call.__name__ = call.__qualname__ = entry.name + "_"
     call.__doc__ = f"In-place form of `{entry.name}`: the result is written into the tensor, which is returned."
+    call.__wrapped__ = InplaceForm(entry)
     return call
 
 

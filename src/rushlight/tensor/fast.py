@@ -50,7 +50,7 @@ READY = {
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
 # What NumPy raises where the general path has to say what is wrong, or has to compute without warnings.
-NUMPY_REFUSES = (ValueError, OverflowError, RuntimeWarning, FloatingPointError)
+NUMPY_REFUSES = (ValueError, OverflowError, MemoryError, RuntimeWarning, FloatingPointError)
 
 # Operations that hardly ever make NumPy warn: they call it directly, the others with its warnings off.
 CALM = frozenset(
@@ -157,7 +157,9 @@ def binary(op, operator=False):
     ready = ready_dtypes(op, READY[rule])
     operate = _operate(op, slow, compute, ready, op.differentiable and rule != table.COMPARE)
     if operator:
-        return named(operate, op)
+        made = named(operate, op)
+        del made.__wrapped__  # an operator has no options: its own arguments are the signature
+        return made
     with_options = elementwise(op) if len(schema_of(op).arguments) > 2 else slow
     second = schema_of(op).arguments[1].name
 

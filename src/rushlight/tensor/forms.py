@@ -14,6 +14,7 @@ from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..base import dtypes
 from ..base.device import check_device, check_layout
 from ..base.errors import hinted, kind_name
+from ..base.limits import refusal_of
 from ..base.scalars import SAFE, number_array
 from ..base.size import Size
 from ..base.user_code import user_place
@@ -23,7 +24,7 @@ from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
 from ..ops.moving import PLAIN_COPY
 from ..ops.outputs import KEEP_SHAPE
-from ..ops.table import functions
+from ..ops.table import InplaceForm, functions
 from .base import quiet, wrap
 from .classes import PLAIN_CLASSES, SEQUENCES
 from .compute import default_rule, schema_of
@@ -59,6 +60,7 @@ def inplace_form(op):
             call = _ufunc_write(op, name, call)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"In-place form of `{op.name}`: the result is written into the tensor, which is returned."
+    call.__wrapped__ = InplaceForm(op)
     return call
 
 
@@ -268,7 +270,10 @@ def _created(op, schema, values):
     """The new tensor that an operation makes for bound values."""
     interposer = innermost() if INTERPOSERS else None
     if interposer is None:
-        return wrap(quiet().run(op.forward, *[v._array if hasattr(v, "_edge") else v for v in values]))
+        try:
+            return wrap(quiet().run(op.forward, *[v._array if hasattr(v, "_edge") else v for v in values]))
+        except (MemoryError, ValueError, OverflowError) as error:
+            raise refusal_of(error) from None
     return interposer.call(op, schema, values, partial(_created, op, schema), _unrecorded)
 
 

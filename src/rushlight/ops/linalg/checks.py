@@ -135,7 +135,7 @@ def with_names(name, fields, names):
             return named_result(name, fields)(*function(*args, **kwargs))
 
         call.__name__ = call.__qualname__ = function.__name__
-        call.__doc__ = function.__doc__
+        call.__doc__, call.__wrapped__ = function.__doc__, function
         return composite(call, names=names, out=True)
 
     return register

@@ -146,27 +146,27 @@ class cholesky_solution:
 
 
 @composite(out=True)
-def cholesky_solve(input, L, upper=False):
-    """X with ``(L @ L.mH) @ X = input``, of a Cholesky factor L (..., n, n) and input (..., n, k); batches
+def cholesky_solve(input, input2, upper=False):
+    """X with ``(L @ L.mH) @ X = input``, of a Cholesky factor L, ``input2`` (..., n, n), and input (..., n, k); batches
     broadcast."""
-    for value, name in ((input, "b"), (L, "u")):
+    for value, name in ((input, "b"), (input2, "u")):
         if value.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {value.ndim} dimensions instead")
-    if L.shape[-1] != L.shape[-2]:
+    if input2.shape[-1] != input2.shape[-2]:
         raise RuntimeError(
-            f"A must be batches of square matrices, but they are {L.shape[-2]} by {L.shape[-1]} matrices"
+            f"A must be batches of square matrices, but they are {input2.shape[-2]} by {input2.shape[-1]} matrices"
         )
-    if L.shape[-1] != input.shape[-2]:
+    if input2.shape[-1] != input.shape[-2]:
         raise RuntimeError(
-            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each "
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {input2.shape[-1]} by {input2.shape[-1]} but each "
             f"b matrix is {input.shape[-2]} by {input.shape[-1]}"
         )
-    if input.dtype is not L.dtype:
+    if input.dtype is not input2.dtype:
         raise RuntimeError(
             f"Expected b and A to have the same dtype, but found b of type {legacy_name(input)} and A of type "
-            f"{legacy_name(L)} instead."
+            f"{legacy_name(input2)} instead."
         )
-    return functions.cholesky_solution(input, L, upper)
+    return functions.cholesky_solution(input, input2, upper)
 
 
 @op("cholesky_inverse(Tensor self, bool upper) -> Tensor", names=(), node="CholeskyInverseBackward0")

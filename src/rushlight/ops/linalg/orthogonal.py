@@ -101,6 +101,8 @@ def qr(input, some=True):
 class geqrf_parts:
     """R above and the reflectors below the diagonal, and their factors tau."""
 
+    no_derivative = NotImplementedError, "the derivative for 'geqrf' is not implemented."
+
     def forward(A):
         check_matrix(A, "torch.geqrf", "input")
         check_kernel(A, "geqrf_cpu")
@@ -121,7 +123,7 @@ def _reflectors(packed):
     return packed.tril(-1) + functions.eye(packed.shape[-2], size, dtype=packed.dtype)
 
 
-@composite(names=("linalg:householder_product", "torch:orgqr", "Tensor:orgqr"), out=True)
+@composite(names=("linalg:householder_product",), out=True)
 def linalg_householder_product(A, tau):
     """The first n columns of the product of reflectors ``I - tau_i v_i v_i^H``, whose vectors are the columns of A
     (..., m, n)."""
@@ -154,6 +156,12 @@ def linalg_householder_product(A, tau):
     if tau.shape[-1] == 0:  # no reflector: the identity, which still is a function of A
         found = found + A.masked_fill(A == A, 0)
     return _apply(vectors, tau, found, range(tau.shape[-1] - 1, -1, -1), False)
+
+
+@composite(out=True)
+def orgqr(input, input2):
+    """`linalg.householder_product` under its older name: of the vectors ``input`` and the factors ``input2``."""
+    return functions.linalg_householder_product(input, input2)
 
 
 def _apply(vectors, tau, found, order, conjugated):

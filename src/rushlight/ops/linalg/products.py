@@ -199,7 +199,7 @@ def chain_matmul(*matrices):
 # ---------------------------------------------------------------- powers and exponentials
 
 
-@composite(names=("linalg:matrix_power", "torch:matrix_power", "Tensor:matrix_power"), out=True)
+@composite(names=("linalg:matrix_power",), out=True)
 def linalg_matrix_power(A, n):
     """Square matrices (..., m, m) multiplied with themselves ``n`` times; their inverses where n is negative.
 
@@ -275,7 +275,7 @@ class matrix_exp_parts:
         return functions.matrix_exp_parts(functions.cat([upper, lower], -2))[..., :n, n:]
 
 
-@composite(names=("linalg:matrix_exp", "torch:matrix_exp", "Tensor:matrix_exp"))
+@composite(names=("linalg:matrix_exp",))
 def linalg_matrix_exp(A):
     """The matrix exponential of square matrices (..., n, n): the sum of ``A^k / k!``.
 
@@ -285,3 +285,15 @@ def linalg_matrix_exp(A):
             [0., 1.]])
     """
     return functions.matrix_exp_parts(A)
+
+
+@composite
+def matrix_exp(input):
+    """`linalg.matrix_exp` under its older name."""
+    return functions.linalg_matrix_exp(input)
+
+
+@composite(out=True)
+def matrix_power(input, n):
+    """`linalg.matrix_power` under its older name."""
+    return functions.linalg_matrix_power(input, n)
