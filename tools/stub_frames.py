@@ -1,6 +1,6 @@
 """What stands in the stubs beside what is written from the table: imports, properties, operators, the names of the face."""
 
-FUNCTIONS_HEAD = """\
+FUNCTIONS_HEAD = '''\
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str, type as _type
 from collections.abc import Callable as _Callable, Sequence as _Sequence
 from typing import Any as _Any, Literal as _Literal, NoReturn as _NoReturn, TypeAlias as _TypeAlias, TypeVar as _TypeVar, overload as _overload
@@ -23,7 +23,7 @@ _Operand: _TypeAlias = Tensor | _Number
 _Device: _TypeAlias = _device | _str | _int | None
 _T = _TypeVar("_T", bound=Tensor)
 _F = _TypeVar("_F", bound=_Callable[..., _Any])
-"""
+'''
 
 TENSOR_HEAD = '''
 from collections.abc import Iterator as _Iterator
@@ -112,16 +112,7 @@ _UNARY = "abs neg pos invert"
 _BINARY = "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or ror xor rxor lshift rlshift rshift rrshift"
 _INPLACE = "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift"
 _COMPARED = "eq ne lt le gt ge"
-_PYTHON = {
-    "bool": "bool",
-    "int": "int",
-    "float": "float",
-    "complex": "complex",
-    "index": "int",
-    "len": "int",
-    "hash": "int",
-    "repr": "str",
-}
+_PYTHON = {"bool": "bool", "int": "int", "float": "float", "complex": "complex", "index": "int", "len": "int", "hash": "int", "repr": "str"}
 
 
 def _operators():
@@ -140,7 +131,7 @@ def _operators():
 
 METHODS_OF_ITS_OWN = (
     "\n".join(_operators()).replace("    def __imatmul__(self, other: Tensor) -> Tensor: ...\n", "")
-    + """
+    + '''
     def __getitem__(self, index: _Index) -> Tensor: ...
     def __setitem__(self, index: _Index, value: _Operand) -> None: ...
     def __iter__(self) -> _Iterator[Tensor]: ...
@@ -187,10 +178,10 @@ METHODS_OF_ITS_OWN = (
     def _become(self, view: Tensor) -> None: ...
     def _is_tracked(self) -> _bool: ...
     def _is_view(self) -> _bool: ...
-"""
+'''
 )
 
-TENSOR_TAIL = """\
+TENSOR_TAIL = '''\
 quiet: _Any
 
 def quietly(function: _Function) -> _Function: ...
@@ -200,7 +191,7 @@ def wrap(array: _Any) -> Tensor: ...
 def method(function: _Function) -> _Function: ...
 @_overload
 def method(function: None = None, *, name: _str | None = None) -> _Callable[[_Function], _Function]: ...
-"""
+'''
 
 _ROOMS = """\
 accelerator amp autograd backends cli compat compiler cpu cuda distributed draw fft func jit kernels linalg masked mps multiprocessing nn

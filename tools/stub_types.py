@@ -58,15 +58,7 @@ _BY_TYPE = {
 TYPES = {name: kind for kind, names in _BY_TYPE.items() for name in names.split()}
 
 # Arguments of any number.
-ROWS = {
-    "size": "int",
-    "sizes": "int",
-    "shape": "int",
-    "dims": "int",
-    "tensors": "Tensor",
-    "matrices": "Tensor",
-    "args": "Any",
-}
+ROWS = {"size": "int", "sizes": "int", "shape": "int", "dims": "int", "tensors": "Tensor", "matrices": "Tensor", "args": "Any"}
 
 _DIMS = "int | ints"
 # Arguments of one function, under the name of its entry in the table or of the function itself.

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("torch")
 import rushlight
+
 from opinfo_calls import Skip, known_operations, sampled_calls, torch
 
 # What differs, and why.

@@ -127,7 +127,6 @@ def micro_kernel(form, rows, vectors, lone=False):
     out_rows = [builder.offset(out, out_step * r) for r in range(rows)]
     with builder.when(depth >= _WORTH_FETCHING):
         _fetch_outputs(builder, form, out_rows, first, vectors, tables)
-
     def multiplied(begin, end, weight, starts):
         """The loop over some terms: the weights behind theirs, and the sums."""
         with builder.loop(begin, end, 1, [weight, *starts]) as term:

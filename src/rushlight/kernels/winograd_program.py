@@ -145,7 +145,9 @@ def winograd_program(form):
 
 
 def _micro_kernel(form, vectors):
-    return micro_kernel(form.scalar, form.scalar, form.lanes, form.rows, vectors, "columns", PLAIN, True, whole=vectors)
+    return micro_kernel(
+        form.scalar, form.scalar, form.lanes, form.rows, vectors, "columns", PLAIN, True, whole=vectors
+    )
 
 
 def _transform_weights(builder, n, form, turn, weight, area, transformed, chunk):
