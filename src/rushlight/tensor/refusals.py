@@ -6,14 +6,19 @@ Nothing is looked at before: a call that works pays nothing for its errors.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from types import FunctionType
 
 from ..base.user_code import PACKAGE
-from ..ops.native_refusals import refusal
 from ..ops.table import functions
 
 _MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
 _ROOM, _PACKAGE = PACKAGE + "tensor", __package__.partition(".")[0]
+
+
+def refusal(*call):
+    """`ops.native_refusals.refusal`, which programs without a mistake never load."""
+    return import_module("rushlight.ops.native_refusals").refusal(*call)
 
 
 def known_as(function, room, name):
