@@ -7,7 +7,7 @@ import inspect
 import threading
 import warnings
 
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..ops import table
 
 OFF, PLAIN, SPECIAL = 0, 1, 2
@@ -172,7 +172,7 @@ class set_grad_enabled(_Mode):
         if not isinstance(mode, bool):
             raise TypeError(
                 hinted(
-                    f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}",
+                    f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {kind_name(mode)}",
                     "True records operations, False does not",
                 )
             )

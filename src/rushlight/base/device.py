@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .errors import hinted
+from .errors import hinted, kind_name
 
 _TYPES = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan",
@@ -45,7 +45,7 @@ class device:
             if type not in _TYPES:
                 raise RuntimeError(f"Expected one of {', '.join(_TYPES)} device type at start of device string: {type}")
         else:
-            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
+            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {kind_name(type)}")
         if index is not None and index < 0:
             raise RuntimeError(hinted("Device index must not be negative", f"it is {index}; devices count from 0"))
         object.__setattr__(self, "type", type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .errors import hinted, missing_package
+from .errors import hinted, kind_name, missing_package
 
 BOOL, UNSIGNED, SIGNED, FLOATING, COMPLEX = range(5)
 
@@ -86,6 +86,9 @@ class DType:
         return self
 
 
+# What Python's own messages, and the class's text, call it.
+DType.__name__, DType.__qualname__, DType.__module__ = "torch.dtype", "dtype", "torch"
+
 bool_ = DType("bool", BOOL, 1, "Bool")
 uint8 = DType("uint8", UNSIGNED, 1, "Byte")
 uint16 = DType("uint16", UNSIGNED, 2, "UInt16")
@@ -138,6 +141,16 @@ def from_numpy(dtype):
                 "uint8, and bool."
             )
     return found
+
+
+def interned(array):
+    """``array`` with the one object that its dtype is here, on the same memory.
+
+    NumPy makes more objects of a dtype: for unpickled arrays, for ``longlong`` beside ``int64``, where there is metadata. What
+    becomes a tensor passes here, so that operations may ask ``array.dtype is dtype``.
+    """
+    known = from_numpy(array.dtype).numpy
+    return array if array.dtype is known else array.view(known)
 
 
 def is_differentiable(array_dtype):
@@ -218,7 +231,11 @@ def promote_types(type1, type2):
     """
     try:
         return _PROMOTED[type1, type2]
-    except KeyError:
+    except (KeyError, TypeError):
+        for place, value in enumerate((type1, type2), 1):
+            if not isinstance(value, DType):
+                words = f"promote_types(): argument 'type{place}' (position {place}) must be torch.dtype, not {kind_name(value)}"
+                raise TypeError(hinted(words, "dtypes are torch.float32, torch.int64, ...")) from None
         result = _PROMOTED[type1, type2] = _promote(type1, type2)
         return result
 
@@ -299,6 +316,13 @@ def can_cast(from_, to):
 # ---------------------------------------------------------------- limits
 
 
+def _checked(function, value):
+    if not isinstance(value, DType):
+        words = f"{function}(): argument 'type' (position 1) must be torch.dtype, not {kind_name(value)}"
+        raise TypeError(hinted(words, "dtypes are torch.float32, torch.int64, ..."))
+    return value
+
+
 class finfo:
     """The numerical limits of a floating type: ``bits, eps, max, min, tiny, smallest_normal, resolution, dtype``.
 
@@ -308,7 +332,7 @@ class finfo:
     """
 
     def __init__(self, type=None):
-        dtype = _default if type is None else type
+        dtype = _default if type is None else _checked("finfo", type)
         if not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype!r}'"
@@ -341,7 +365,7 @@ class iinfo:
     """
 
     def __init__(self, type):
-        if type.category not in (UNSIGNED, SIGNED):
+        if _checked("iinfo", type).category not in (UNSIGNED, SIGNED):
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         info = np.iinfo(type.numpy)
         self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), type.name

@@ -6,7 +6,7 @@ import os
 
 from . import processors
 from .device import CPU, check_device
-from .errors import hinted
+from .errors import hinted, kind_name
 
 _values = {
     "threads": None,  # asked of the machine when first wanted
@@ -66,7 +66,7 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
         if not isinstance(value, bool):
             raise TypeError(
                 hinted(
-                    f"_set_deterministic_algorithms(): argument {name} must be bool, not {type(value).__name__}",
+                    f"_set_deterministic_algorithms(): argument {name} must be bool, not {kind_name(value)}",
                     "True or False",
                 )
             )

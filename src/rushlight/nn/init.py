@@ -163,7 +163,7 @@ def eye_(tensor):
     tensor([[1., 0.],
             [0., 1.]])
     """
-    if tensor.dim() != 2:
+    if tensor.ndimension() != 2:
         raise ValueError(hinted("Only tensors with 2 dimensions are supported", f"its shape is {tuple(tensor.shape)}"))
     with no_grad():
         return tensor.copy_(functions.eye(*tensor.shape))
@@ -176,7 +176,7 @@ def dirac_(tensor, groups=1):
     >>> torch.nn.init.dirac_(torch.empty(1, 1, 3))
     tensor([[[0., 1., 0.]]])
     """
-    if tensor.dim() not in (3, 4, 5):
+    if tensor.ndimension() not in (3, 4, 5):
         message = "Only tensors with 3, 4, or 5 dimensions are supported"
         raise ValueError(hinted(message, f"its shape is {tuple(tensor.shape)}"))
     if tensor.shape[0] % groups != 0:
@@ -194,7 +194,7 @@ def dirac_(tensor, groups=1):
 
 def _calculate_fan_in_and_fan_out(tensor):
     """How many inputs one output sums over, and how many outputs one input reaches: for (out, in, *kernel)."""
-    if tensor.dim() < 2:
+    if tensor.ndimension() < 2:
         message = "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
         raise ValueError(hinted(message, f"its shape is {tuple(tensor.shape)}; biases are set with zeros_ or uniform_"))
     outputs, inputs, *kernel = tensor.shape
@@ -279,7 +279,7 @@ def orthogonal_(tensor, gain=1, generator=None):
     >>> torch.allclose(w @ w.T, torch.eye(2), atol=1e-6)
     True
     """
-    if tensor.dim() < 2:
+    if tensor.ndimension() < 2:
         message = "Only tensors with 2 or more dimensions are supported"
         raise ValueError(hinted(message, f"its shape is {tuple(tensor.shape)}"))
     if tensor.numel() == 0:
@@ -305,7 +305,7 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     >>> int((torch.nn.init.sparse_(torch.empty(10, 3), 0.2) == 0).sum())
     6
     """
-    if tensor.dim() != 2:
+    if tensor.ndimension() != 2:
         raise ValueError(hinted("Only tensors with 2 dimensions are supported", f"its shape is {tuple(tensor.shape)}"))
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)

@@ -9,6 +9,7 @@ from ..base.errors import hinted
 from ..base.limits import too_many_elements
 from ..base.shapes import broadcast_shapes
 from ..base.size import Size
+from ..base.user_code import to_user
 from .moving import ramps
 from .table import composite, functions
 
@@ -124,7 +125,8 @@ def meshgrid(*tensors, indexing=None):
     tensors = _tensors(tensors)
     if indexing is None:
         warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            stacklevel=to_user(),
         )
         indexing = "ij"
     if indexing not in ("ij", "xy"):

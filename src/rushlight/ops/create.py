@@ -7,7 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.arrays import aligned_bytes, bounds, window_on
 from ..base.device import channels_last, check_device, contiguous_format, preserve_format
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.limits import LARGEST_WORD, too_much_memory
 from ..base.scalars import check_number
 from ..base.shapes import sizes_argument
@@ -147,7 +147,7 @@ def _like(name, input, value, dtype, device, requires_grad, memory_format):
     if not hasattr(input, "_edge"):
         raise TypeError(
             hinted(
-                f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}",
+                f"{name}(): argument 'input' (position 1) must be Tensor, not {kind_name(input)}",
                 "torch.as_tensor() makes one",
             )
         )

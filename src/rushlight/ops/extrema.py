@@ -112,15 +112,20 @@ def _overloaded(name, result, elementwise, doc):
     whole, along = f"{name}_all", f"{name}_dim"
 
     def call(input, dim=None, keepdim=False, *, other=None):
-        if dim is None and other is None:
-            return getattr(functions, whole)(input)
-        if other is not None or hasattr(dim, "_edge"):
-            return getattr(functions, elementwise)(input, dim if other is None else other)
-        return result(*getattr(functions, along)(input, dim, keepdim))
+        try:
+            if dim is None and other is None:
+                return getattr(functions, whole)(input)
+            if other is not None or hasattr(dim, "_edge"):
+                return getattr(functions, elementwise)(input, dim if other is None else other)
+            return result(*getattr(functions, along)(input, dim, keepdim))
+        except Exception:
+            given = (input,) if dim is None else (input, dim) if keepdim is False else (input, dim, keepdim)
+            functions.refuse(name, given, {} if other is None else {"other": other})
+            raise
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc
-    return composite(call, out=True)
+    return composite(call, out=True, explains=True)
 
 
 max = _overloaded(

@@ -8,6 +8,7 @@ from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from ..base.limits import LARGEST_WORD
 from ..base.scalars import no_place
+from ..base.user_code import to_user
 from .resampling import interpolation_taps, resample
 from .table import composite, functions, op
 
@@ -185,7 +186,9 @@ def _check_lengths(shape, out):
 @composite(names=("nn.functional",))
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """Deprecated in PyTorch: `interpolate`."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=to_user()
+    )
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -193,7 +196,7 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
 def upsample_nearest(input, size=None, scale_factor=None):
     """Deprecated in PyTorch: `interpolate` by the nearest element."""
     warnings.warn(
-        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=to_user()
     )
     return interpolate(input, size, scale_factor, "nearest")
 
@@ -202,6 +205,7 @@ def upsample_nearest(input, size=None, scale_factor=None):
 def upsample_bilinear(input, size=None, scale_factor=None):
     """Deprecated in PyTorch: bilinear `interpolate` with aligned corners."""
     warnings.warn(
-        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=to_user(),
     )
     return interpolate(input, size, scale_factor, "bilinear", True)

@@ -8,6 +8,7 @@ import numpy as np
 from ..base.dtypes import FLOATS
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
+from ..base.user_code import to_user
 from .loss import REDUCTIONS, numbered, reduce_array, reduced, reduction_of, share
 from .numpy_math import numpy_math
 from .table import FUSED, TABLE, composite, functions, op, widened
@@ -186,7 +187,7 @@ _MEAN_OF_DIVERGENCES = (
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """The Kullback-Leibler divergence ``target * (log target - input)``; ``input`` holds log-probabilities."""
     if reduction == "mean" and size_average is None and reduce is None:
-        warnings.warn(_MEAN_OF_DIVERGENCES, stacklevel=3)
+        warnings.warn(_MEAN_OF_DIVERGENCES, stacklevel=to_user())
     kind = "sum" if reduction == "batchmean" else reduction_of(reduction, size_average, reduce)
     loss = target.exp() * (target - input) if log_target else functions.xlogy(target, target) - target * input
     found = reduced(loss, kind)

@@ -220,7 +220,7 @@ class bmm:
         return conj(self.transpose(1, 2)).bmm(grad)
 
 
-@composite(names=("torch", "Tensor", "Tensor:__matmul__", "linalg"))
+@composite(names=("torch", "Tensor", "linalg"), explains=True)
 def matmul(input, other, *, out=None):
     """The product of matrices, vectors, or batches of matrices, with broadcasting of the batch dimensions.
 
@@ -229,10 +229,14 @@ def matmul(input, other, *, out=None):
     torch.Size([2])
     """
     if out is not None:
+        if not hasattr(out, "_edge"):
+            functions.refuse("matmul", (input, other), {"out": out})
         return functions.written_into(out, "matmul", matmul, input, other)
-    if not hasattr(other, "_edge"):
-        return NotImplemented
-    n, m = input._array.ndim, other._array.ndim
+    try:
+        n, m = input._array.ndim, other._array.ndim
+    except AttributeError:
+        functions.refuse("matmul", (input, other), {})
+        raise
     if n == 2 and m == 2:
         return functions.mm(input, other)
     if n == 0 or m == 0:

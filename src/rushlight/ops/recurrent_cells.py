@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from .matmul import NATIVE_FLOATS
 from .recording import is_recorded
 from .recurrent import TENSORS, on_arrays, parts
@@ -261,7 +261,7 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     if not isinstance(hx, (tuple, list)):
         raise TypeError(
             hinted(
-                f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type(hx).__name__}",
+                f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {kind_name(hx)}",
                 "an LSTM has two states: give (hidden, cell)",
             )
         )

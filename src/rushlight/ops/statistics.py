@@ -7,6 +7,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.user_code import to_user
 from .reduce import add_up, axes_of, count_along, count_of, lined_up, spread, zero_where_zero
 from .table import composite, conj, functions, is_half, op
 
@@ -34,7 +35,7 @@ def _variance(name, array, dim, correction, keepdim):
         warnings.warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
             "numel divided by output numel).",
-            stacklevel=6,
+            stacklevel=to_user(),
         )
     found = np.asarray(add_up(squares, axes, keepdim) / np.float64(max(divisor, 0)))
     return found, np.asarray(mean if keepdim else mean.reshape(found.shape))
@@ -224,10 +225,10 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         divisor = total - correction
     if hasattr(divisor, "_edge"):
         if divisor <= 0 and count:
-            warnings.warn(_FEW_OBSERVATIONS, stacklevel=2)
+            warnings.warn(_FEW_OBSERVATIONS, stacklevel=to_user())
         divisor = divisor.clamp(min=0)
     elif divisor <= 0:
-        warnings.warn(_FEW_OBSERVATIONS, stacklevel=2)
+        warnings.warn(_FEW_OBSERVATIONS, stacklevel=to_user())
         divisor = 0
     centred = rows - mean
     if count:  # again, for the mean was rounded, which matters where it is large

@@ -215,8 +215,8 @@ class InplaceForm(Described):
 class Composite(Described):
     """An operation written with other operations: a Python function of Tensors."""
 
-    def __init__(self, function, names, inplace, out):
-        self.function, self.names, self.inplace, self.out = function, names, inplace, out
+    def __init__(self, function, names, inplace, out, explains):
+        self.function, self.names, self.inplace, self.out, self.explains = function, names, inplace, out, explains
         self.__wrapped__ = function
         self.name = function.__name__
 
@@ -257,7 +257,7 @@ def op(schema, *, kind=FUNCTION, dtype=PROMOTE, inplace=False, names=BOTH, node=
     return register
 
 
-def composite(function=None, *, names=BOTH, inplace=False, out=False):
+def composite(function=None, *, names=BOTH, inplace=False, out=False, explains=False):
     """Write a function of Tensors into the table.
 
     Args:
@@ -265,10 +265,12 @@ def composite(function=None, *, names=BOTH, inplace=False, out=False):
         inplace: whether ``name_`` exists too, which copies the result into self.
         out: whether the public function takes ``out=``: tensors that the result is written into. The Tensor method
             and ``functions.NAME`` stay as they are. Where 100 ns count, a function has an argument ``out`` of its own.
+        explains: whether wrong arguments lead to PyTorch's errors in the function itself, by ``functions.refuse`` or by those of
+            the one operation that it calls. Others are public with a guard around them, which costs 60 ns a call.
     """
 
     def register(function):
-        entry = Composite(function, names, inplace, out)
+        entry = Composite(function, names, inplace, out, explains)
         if entry.name in TABLE or entry.name in COMPOSITES:
             raise ValueError(f"the table already has an operation {entry.name}")
         COMPOSITES[entry.name] = entry

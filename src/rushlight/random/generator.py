@@ -9,7 +9,7 @@ from _thread import RLock
 import numpy as np
 
 from ..base.device import CPU, device
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from .mersenne import BLOCK, MersenneTwister
 
 STATE_BYTES = 5056
@@ -228,7 +228,7 @@ def resolve(generator):
     if not isinstance(generator, Generator):
         raise TypeError(
             hinted(
-                f"argument 'generator' must be torch.Generator, not {type(generator).__name__}",
+                f"argument 'generator' must be torch.Generator, not {kind_name(generator)}",
                 "make one with torch.Generator().manual_seed(0)",
             )
         )

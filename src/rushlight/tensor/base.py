@@ -18,7 +18,7 @@ from ..autograd.views import View, known_edge
 from ..base import dtypes
 from ..base.arrays import address_of, deep_copy, element_strides, storage_bytes
 from ..base.device import CPU, strided
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.size import Size
 from ..ops.table import functions
 from .interposers import INTERPOSERS
@@ -94,7 +94,7 @@ class Tensor:
     def requires_grad_(self, requires_grad=True):
         """Set ``requires_grad`` in place and return the tensor."""
         if not isinstance(requires_grad, bool):
-            kind = type(requires_grad).__name__
+            kind = kind_name(requires_grad)
             raise TypeError(
                 hinted(
                     f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}",
@@ -468,7 +468,7 @@ class Tensor:
 
 
 def _rebuild(cls, array, requires_grad):
-    made = wrap(array)
+    made = wrap(dtypes.interned(array))
     made.__class__ = cls
     if requires_grad:
         made._edge = LEAF

@@ -19,6 +19,7 @@ from .base import Tensor, method, wrap
 from .creation import as_dtype, on_foreign_memory, type_name
 from .internals import internal
 from .legacy import TYPED
+from .refusals import refuse_method
 from .writes import bump
 
 # ---------------------------------------------------------------- dtype and device
@@ -94,7 +95,11 @@ def _read_to(args, kwargs):
 
 def _cast(name, dtype):
     def cast(self, memory_format=None):
-        return to(self, dtype) if memory_format is None else to(self, dtype, memory_format=memory_format)
+        if memory_format is None:
+            return to(self, dtype)
+        if not isinstance(memory_format, MemoryFormat):
+            refuse_method(name, memory_format)
+        return to(self, dtype, memory_format=memory_format)
 
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"The tensor as {dtype!r}; itself where it already is."
@@ -403,4 +408,5 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
             )
         )
     # NumPy marks imported memory read-only where the exporter did not promise that it may be written.
+    array = dtypes.interned(array)
     return wrap(array.copy()) if copy or not array.flags.writeable else on_foreign_memory(array)

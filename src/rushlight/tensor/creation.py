@@ -10,7 +10,7 @@ from ..autograd.leaves import require_grad
 from ..base import dtypes
 from ..base.arrays import narrowed
 from ..base.device import check_device
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.scalars import check_word, holds, no_place, range_of, unpackable
 from ..ops.copy import dense_copy
 from ..ops.table import functions
@@ -36,7 +36,7 @@ def as_dtype(value, function):
     if found is None:
         raise TypeError(
             hinted(
-                f"{function}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}",
+                f"{function}(): argument 'dtype' must be torch.dtype, not {kind_name(value)}",
                 "dtypes are torch.float32, torch.int64, ...",
             )
         )
@@ -212,7 +212,7 @@ def array_from(data, dtype):
         return data._array.astype((dtype or data.dtype).numpy, order="C", copy=True)
     if isinstance(data, np.ndarray):
         _check_numpy(data)
-        array = np.asarray(data)
+        array = dtypes.interned(np.asarray(data))
         if dtype is None or dtype.numpy == array.dtype:
             return dense_copy(array)
         order, goal = "C" if 0 in array.strides else "K", dtype.numpy
@@ -337,7 +337,7 @@ def from_numpy(ndarray):
 def on_foreign_memory(array):
     """A tensor on memory that is not its own: it may not grow."""
     made = new_tensor()
-    made._array, made._edge, made._resizable = array, None, False
+    made._array, made._edge, made._resizable = dtypes.interned(array), None, False
     return made
 
 

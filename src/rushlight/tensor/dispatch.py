@@ -25,6 +25,7 @@ from .classes import INERT_CLASSES, LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, hol
 from .compute import compute, schema_of
 from .interposers import INTERPOSERS, innermost
 from .overrides import torch_function
+from .refusals import refuse
 from .writes import write_out
 
 ndarray = np.ndarray
@@ -42,11 +43,16 @@ def general(op):
                 if overridden is not NotImplemented:
                     return overridden
                 break
-        out = kwargs.pop("out", None) if kwargs else None
-        values = schema.bind(args, kwargs)
-        if out is not None:
-            return write_out(op, schema, values, out)
-        return run(op, schema, values)
+        options = kwargs.copy() if kwargs else kwargs
+        try:
+            out = options.pop("out", None) if options else None
+            values = schema.bind(args, options)
+            if out is not None:
+                return write_out(op, schema, values, out)
+            return run(op, schema, values)
+        except Exception:
+            refuse(op.name, args, kwargs)
+            raise
 
     return named(call, op)
 

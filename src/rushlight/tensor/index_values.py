@@ -34,7 +34,8 @@ def index_array(part):
             )
         )
     array = part if isinstance(part, np.ndarray) else array_from(list(part), None)
-    return array if array.dtype.kind == "b" or array.dtype == np.uint8 else array.astype(np.int64)
+    is_mask = array.dtype.kind == "b" or array.dtype == np.uint8
+    return dtypes.interned(array) if is_mask else array.astype(np.int64)
 
 
 def is_batched(index):

@@ -7,7 +7,7 @@ import numpy as np
 from ..autograd.modes import PLAIN, state
 from ..autograd.views import View, check_inplace
 from ..base import dtypes
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.scalars import fitted, is_signed_word, number_in, relaxed, unpackable
 from ..kernels.routing import elements_of
 from ..ops.copy import refuse_overlap, refuse_shared
@@ -305,7 +305,7 @@ def _index_put(self, indices, values, accumulate, name):
     if not isinstance(indices, (tuple, list)):
         raise TypeError(
             hinted(
-                f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}",
+                f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {kind_name(indices)}",
                 "give a tuple, also for a single index: (index,)",
             )
         )

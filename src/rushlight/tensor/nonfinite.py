@@ -13,7 +13,7 @@ from ..autograd.holdings import saved_arrays, saved_values
 from ..autograd.modes import state
 from ..autograd.names import is_module, is_tensor, modules_in_scope
 from ..base import dtypes
-from ..base.user_code import PACKAGE, user_location, written
+from ..base.user_code import PACKAGE, to_user, user_location, written
 from .interposers import INTERPOSERS, Interposer, below
 
 ACTIONS = ("raise", "warn", "collect")
@@ -159,7 +159,7 @@ class find_nonfinite:
         state.anomaly, state.check_nan, state.run_node = self._before
         state.update()
         if kind is None and self.given is not None and not self.reports and self.action != "collect":
-            warnings.warn(str(self.given), RuntimeWarning, stacklevel=_to_user())
+            warnings.warn(str(self.given), RuntimeWarning, stacklevel=to_user())
 
     def look(self, operation, phase, inputs, results, location, scalars=()):
         """Report the operation if ``results`` hold what ``inputs``, pairs of a name and an array, do not."""
@@ -183,7 +183,7 @@ class find_nonfinite:
         if self.action == "raise":
             raise NonFiniteError(self.reports[-1])
         if self.action == "warn":
-            warnings.warn(str(self.reports[-1]), RuntimeWarning, stacklevel=_to_user())
+            warnings.warn(str(self.reports[-1]), RuntimeWarning, stacklevel=to_user())
 
 
 class _Watcher(Interposer):
@@ -254,14 +254,6 @@ def _arrays_among(schema, values):
             inputs += [(name, each._array)] if is_tensor(each) and type(each._array) is np.ndarray else []
             scalars += [each] if isinstance(each, (float, complex)) else []
     return inputs, scalars
-
-
-def _to_user():
-    """The ``stacklevel`` that makes a warning of the caller's one of the user's line."""
-    level, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _function_around(operation):

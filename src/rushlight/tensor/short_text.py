@@ -97,7 +97,7 @@ def text_of(op, schema, elements):
 # What creations are told beside their own arguments.
 _ASKED_OF_NEW_ONES = """\
 tracked = False
-if left and 'device' in options:
+if left and 'device' in options and options['device'].__class__ in DEVICE_CLASSES:
     check_device(options['device'])
     left -= 1
 if left and 'requires_grad' in options:

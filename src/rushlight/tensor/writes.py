@@ -13,9 +13,9 @@ from ..autograd.op_node import node_class_of, op_node_class, plan_of, record
 from ..autograd.views import View, check_inplace, rebase
 from ..base import dtypes
 from ..base.arrays import resized
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.shapes import broadcast_shapes
-from ..base.user_code import user_place
+from ..base.user_code import to_user, user_place
 from ..ops import table
 from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared
 from ..ops.moving import write
@@ -148,8 +148,10 @@ def write_array(target, found, name):
 
 def write_out(op, schema, values, out):
     """The ``out=`` form: results go into given tensors, resized where they do not fit."""
-    refuse_tracked_out(op.name, out, values)
     targets = (out,) if hasattr(out, "_edge") else tuple(out)
+    if not all(hasattr(target, "_edge") for target in targets):
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {kind_name(out)}")
+    refuse_tracked_out(op.name, out, values)
     if schema.name in DTYPE_FROM_OUT and values[-1] is None:
         values[-1] = out.dtype
     casting = op.kind in ELEMENTWISE_KINDS
@@ -210,7 +212,7 @@ def _resize(target, shape):
             f"match the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
             "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
             "inplace, to zero elements with t.resize_(0).",
-            stacklevel=5,
+            stacklevel=to_user(),
         )
     target._array = resized(target._array, shape, is_resizable(target))
 

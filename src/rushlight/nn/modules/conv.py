@@ -120,7 +120,7 @@ def _check_sizes(in_channels, out_channels, stride, padding, groups, padding_mod
             )
     if padding_mode not in _PADDING_MODES:
         modes = "{" + ", ".join(map(repr, _PADDING_MODES)) + "}"
-        raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode={padding_mode!r}")
+        raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode='{padding_mode}'")
 
 
 class _Convolution(_ConvNd):

@@ -53,7 +53,7 @@ class RNNCellBase(Module):
         return text
 
     def _check_rank(self, tensor, what):
-        if tensor._array.ndim not in (1, 2):
+        if tensor.dim() not in (1, 2):
             raise ValueError(f"{type(self).__name__}: Expected {what} to be 1D or 2D, got {tensor.dim()}D instead")
 
     def _weights(self):
@@ -72,7 +72,7 @@ class RNNCellBase(Module):
         self._check_rank(input, "input")
         if hx is not None:
             self._check_rank(hx, "hidden")
-        batched = input._array.ndim == 2
+        batched = input.dim() == 2
         if not batched:
             input = input.unsqueeze(0)
             hx = None if hx is None else hx.unsqueeze(0)
@@ -141,9 +141,9 @@ class LSTMCell(RNNCellBase):
         self._check_rank(input, "input")
         if isinstance(hx, (tuple, list)):
             for number, state in enumerate(hx):
-                if state._array.ndim not in (1, 2):
+                if state.dim() not in (1, 2):
                     self._check_rank(state, f"hx[{number}]")
-        batched = input._array.ndim == 2
+        batched = input.dim() == 2
         if not batched:
             input = input.unsqueeze(0)
             hx = None if hx is None else tuple(state.unsqueeze(0) for state in hx)

@@ -4,7 +4,7 @@ Vandermonde."""
 import numpy as np
 
 from ...base import dtypes
-from ...base.errors import hinted
+from ...base.errors import hinted, kind_name
 from ...base.shapes import broadcast_shapes, wrap_dim
 from ..elementwise.complex_parts import times_conjugate
 from ..table import composite, conj, functions, op
@@ -219,7 +219,7 @@ def linalg_matrix_power(A, n):
             [0, 1]])
     """
     if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {n.__class__.__name__}")
+        raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {kind_name(n)}")
     check_square(A, "linalg.matrix_power")
     n = n.__index__()
     if n == 0:
