@@ -50,6 +50,7 @@ What a record may hold:
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +108,7 @@ class _Functions:
         raise AttributeError(f"the op table has no function '{name}'")
 
 
-functions = _Functions()
+functions: Any = _Functions()
 
 
 class Described:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from ..autograd import enable_grad, no_grad
 from ..base.dtypes import finfo
 from ..base.errors import hinted
 from ..ops.table import functions
+from ..tensor import Tensor
 from .checks import check_learning_rate
 from .elementwise import scalar_state
 from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class Adafactor(Optimizer):
@@ -37,16 +44,16 @@ class Adafactor(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        beta2_decay=-0.8,
-        eps=(None, 1e-3),
-        d=1.0,
-        weight_decay=0.0,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
         *,
-        foreach=None,
-        maximize=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None:
         check_learning_rate(lr, "Learning rate should be >= 0 but is: {}")
         if not beta2_decay <= 0.0:
             raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
@@ -70,7 +77,7 @@ class Adafactor(Optimizer):
         super().__init__(params, defaults)
 
     @no_grad()
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. ``closure``, where given, evaluates the model and returns the loss."""
         loss = None
         if closure is not None:
@@ -82,7 +89,7 @@ class Adafactor(Optimizer):
                     self.apply_single(group, param, -param.grad if group["maximize"] else param.grad)
         return loss
 
-    def init_single(self, grad):
+    def init_single(self, grad: Tensor) -> Any:
         """The second moments of one parameter before its first step."""
         if grad.is_complex():
             raise RuntimeError(hinted("Adafactor does not support complex parameters", "optimize view_as_real of it"))
@@ -95,7 +102,7 @@ class Adafactor(Optimizer):
             "col_var": grad.new_zeros((*outer, 1, columns)),
         }
 
-    def apply_single(self, group, param, grad):
+    def apply_single(self, group: dict[str, Any], param: Tensor, grad: Tensor) -> None:
         state = self.state[param]
         if not state:
             state.update(self.init_single(grad))

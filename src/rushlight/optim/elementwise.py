@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from ..autograd import enable_grad, set_grad_enabled
 from ..base.dtypes import float32, float64, get_default_dtype
 from ..base.errors import hinted
 from ..ops.table import functions
+from ..tensor import Tensor
 from .bundle import PATIENCE, Bundle
 from .optimizer import Optimizer
 
 
-def scalar_state(value):
+def scalar_state(value: Any) -> Any:
     """A number of the state (a step count, ...) as PyTorch keeps it: a 0-dim tensor of its own, float32.
 
     With float64 as the default dtype it is float64.
@@ -20,7 +23,7 @@ def scalar_state(value):
     return functions.full((), float(value), dtype=float64 if get_default_dtype() is float64 else float32)
 
 
-def direction(constants, param, grad):
+def direction(constants: Any, param: Tensor, grad: Tensor) -> Any:
     """What a formula takes for the gradient: turned round to maximize, with the weight decay's part.
 
     Constants ``decay`` and ``shrink`` are None without it; decoupled decay shrinks the parameter here.
@@ -49,24 +52,24 @@ class ElementwiseOptimizer(Optimizer):
     - ``advance_scalars(group, *scalars)``: the scalars after the step, unless it is a step count alone (static).
     """
 
-    scalar_names = ("step",)
+    scalar_names: tuple[str, ...] = ("step",)
     capturable_parts = "params and state_steps"
 
     @staticmethod
     def advance_scalars(group, step):
         return (step + 1,)
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         raise NotImplementedError
 
-    def init_single(self, param, grad, group):
+    def init_single(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
         """The state of one parameter before its first step: zeros."""
         state = {name: scalar_state(0) for name in self.scalar_names}
         for name in self.state_names(group):
             state[name] = functions.zeros_like(param)
         return state
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once.
 
         Args:
@@ -162,6 +165,6 @@ class ElementwiseOptimizer(Optimizer):
             state.update(self.init_single(param, grad, group))
         return state
 
-    def with_numbers(self, group):
+    def with_numbers(self, group: dict[str, Any]) -> Any:
         """The group with a Python number in the place of a learning rate that is a one-element tensor."""
         return group if group["lr"].__class__ is float else {**group, "lr": float(group["lr"])}

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from ..autograd import enable_grad, no_grad
 from ..base.dtypes import bfloat16
 from ..base.errors import hinted
 from ..ops.table import functions
+from ..tensor import Tensor
 from .checks import check_learning_rate
 from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class Muon(Optimizer):
@@ -38,16 +45,16 @@ class Muon(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        weight_decay=0.1,
-        momentum=0.95,
-        nesterov=True,
-        ns_coefficients=(3.4445, -4.775, 2.0315),
-        eps=1e-7,
-        ns_steps=5,
-        adjust_lr_fn=None,
-    ):
+        params: ParamsT,
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
         check_learning_rate(lr, "Learning rate should be >= 0 but is: {}")
         if not momentum >= 0.0:
             raise ValueError(f"momentum should be >= 0 but is: {momentum}")
@@ -77,7 +84,7 @@ class Muon(Optimizer):
                     )
 
     @no_grad()
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. ``closure``, where given, evaluates the model and returns the loss."""
         loss = None
         if closure is not None:
@@ -89,7 +96,7 @@ class Muon(Optimizer):
                     self.apply_single(group, param, param.grad)
         return loss
 
-    def apply_single(self, group, param, grad):
+    def apply_single(self, group: dict[str, Any], param: Tensor, grad: Tensor) -> None:
         if grad.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
         state = self.state[param]
