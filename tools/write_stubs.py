@@ -136,7 +136,8 @@ def forms(function, method=False):
                 form.args.kwarg,
             ]
             types = {a.arg: ast.unparse(a.annotation) for a in arguments if a is not None}
-            yield list(signatures.parameters_of(form)), types, ast.unparse(form.returns)
+            parameters = [p for p in signatures.parameters_of(form) if not (method and p.name == "out")]
+            yield parameters, types, ast.unparse(form.returns)
         return
     parameters = list(inspect.signature(function).parameters.values())
     if isinstance(base, Op):

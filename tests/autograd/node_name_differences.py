@@ -15,7 +15,7 @@ _GROUPS = {
         linalg_householder_product ormqr native_group_norm renorm dist""",
     # The same steps in another order, shape or number.
     "other steps": """combinations gradient fractional_max_pool2d fractional_max_pool3d trapezoid cumulative_trapezoid logdet
-        linalg_tensorinv linalg_tensorsolve linalg_cross cross vander linalg_matrix_power linalg_cond quantile nanquantile stft
+        linalg_tensorinv linalg_tensorsolve linalg_cross cross vander linalg_matrix_power matrix_power linalg_cond quantile nanquantile stft
         istft cov corrcoef local_response_norm fft_ihfft2 fft_ihfftn""",
     # PyTorch's C++ calls overloads for numbers (AddBackward1, MulBackward1, NormBackward1), or rsub as a difference.
     "overloads called from C++": """hinge_embedding_loss margin_ranking_loss cosine_embedding_loss pairwise_distance

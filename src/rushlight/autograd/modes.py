@@ -7,7 +7,7 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from ..base.errors import hinted
 from ..ops import table
@@ -57,7 +57,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-ModeT = TypeVar("ModeT", bound="_Mode")
+ModeT = TypeVar("ModeT")
 
 
 class _Mode:
@@ -141,7 +141,7 @@ class _BareDecorator(type):
     """Lets ``@no_grad`` without parentheses work as PyTorch allows."""
 
     @overload
-    def __call__(cls: type[ModeT]) -> ModeT: ...  # type: ignore[misc]  # its classes are modes
+    def __call__(cls: type[ModeT]) -> ModeT: ...
     @overload
     def __call__(cls, function: F) -> F: ...
     def __call__(cls, function: Any = None) -> Any:
@@ -214,10 +214,10 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """``no_grad`` for code that never meets autograd again: ``inference_mode(mode=True)``, context and decorator."""
 
-    def __new__(cls, mode: bool = True) -> Any:
+    def __new__(cls, mode: bool = True) -> Self:
         if isinstance(mode, bool):
             return super().__new__(cls)
-        return cls()(mode)
+        return cls()(mode)  # a function, as of the decorator without parentheses
 
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode

@@ -160,6 +160,7 @@ def _publish_with_out(entry):
 
     call.__wrapped__ = entry
     _tell_place(call, name, entry.names)
+    _tell_place(function, name, [place for place in entry.names if place.startswith("Tensor")])
     for place in entry.names:
         where, _, alias = place.partition(":")
         if where != "Tensor":
