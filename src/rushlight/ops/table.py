@@ -114,6 +114,8 @@ functions: Any = _Functions()
 class Described:
     """What a public function is made from, and its ``__wrapped__``: `inspect.signature` asks it, `inspect.getsource` what it wraps."""
 
+    __slots__ = ()
+
     @property
     def __signature__(self):
         """The documented signature of the function, made when somebody asks."""
@@ -172,9 +174,19 @@ class Op(Described):
 class InplaceForm(Described):
     """What the in-place form of an entry of the table is made from."""
 
+    __slots__ = ("entry",)
+
     def __init__(self, entry):
-        self.entry, self.name = entry, entry.name + "_"
-        self.__wrapped__ = entry.__wrapped__
+        self.entry = entry
+
+    @property
+    def name(self):
+        """The name of the form."""
+        return self.entry.name + "_"
+
+    @property
+    def __wrapped__(self):
+        return self.entry.__wrapped__
 
 
 class Composite(Described):
