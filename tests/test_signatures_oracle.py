@@ -14,13 +14,14 @@ SPACES = ["", "nn.functional", "linalg", "fft", "special"]
 # Shown beside what is documented, or in another place of the row of options.
 BESIDE = {"out", "generator", "pin_memory", "memory_format", "_stacklevel"}
 # PyTorch's docstring names an argument otherwise than its function does, or leaves one out.
-DOCUMENTED_OTHERWISE = set(
-    """bernoulli broadcast_to cholesky_inverse cholesky_solve concatenate eig hamming_window lu_solve matrix_exp orgqr searchsorted
-    set_default_dtype trapz triangular_solve tril_indices triu_indices true_divide unsafe_split linalg.matrix_rank linalg.pinv
-    special.round load""".split()
-)
+DOCUMENTED_OTHERWISE = """
+    bernoulli broadcast_to cholesky_inverse cholesky_solve concatenate eig hamming_window lu_solve matrix_exp orgqr searchsorted
+    set_default_dtype trapz triangular_solve tril_indices triu_indices true_divide unsafe_split load linalg.matrix_rank
+    linalg.pinv special.round
+"""
 # Several forms at once: all of their arguments are shown; or a name that the function takes beside its own.
 ONE_FOR_ALL = {"max", "min", "scatter", "tensor_split", "swapaxes"}
+APART = {*DOCUMENTED_OTHERWISE.split(), *ONE_FOR_ALL}
 
 
 def place(module, space):
@@ -66,7 +67,7 @@ def test_names_are_those_that_pytorch_documents():
     compared, wrong = 0, []
     for name, ours, theirs in public_functions():
         forms = list(documented(name.rpartition(".")[2], theirs))
-        if not forms or name in DOCUMENTED_OTHERWISE | ONE_FOR_ALL:
+        if not forms or name in APART:
             continue
         shown = [p for p in inspect.signature(ours).parameters if p not in BESIDE]
         compared += 1
@@ -77,13 +78,14 @@ def test_names_are_those_that_pytorch_documents():
 
 
 # Documented defaults that are others in fact, or that stand for "not given".
-DEFAULTS_OTHERWISE = {"dtype", "layout", "out", "memory_format", "device", "dim", "p", "start", "generator"}
+DEFAULTS_OTHERWISE = {"dtype", "layout", "out", "memory_format", "device", "dim", "dims", "p", "start", "generator"}
+ALIKE = {("asarray", "requires_grad"), ("nan_to_num", "nan")}  # None there, or here
 
 
 def test_defaults_are_those_that_pytorch_documents():
     wrong = []
     for name, ours, theirs in public_functions():
-        if name in DOCUMENTED_OTHERWISE | ONE_FOR_ALL:
+        if name in APART:
             continue
         parameters = inspect.signature(ours).parameters
         for names, defaults in documented(name.rpartition(".")[2], theirs):
@@ -97,6 +99,6 @@ def test_defaults_are_those_that_pytorch_documents():
                     expected = ast.literal_eval(text)
                 except (ValueError, SyntaxError):
                     continue
-                if shown != expected:
+                if shown != expected and (name, key) not in ALIKE and "_with_indices" not in name:
                     wrong.append((name, key, shown, expected))
     assert wrong == []

@@ -101,7 +101,7 @@ class autocast:
         autocast_increment_nesting()
         return self
 
-    def __exit__(self, kind: str, value: Any, trace: Any) -> Any:
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> Any:
         if autocast_decrement_nesting() == 0:
             clear_autocast_cache()
         enabled, dtype, cache_enabled = self._before.pop()

@@ -32,7 +32,7 @@ class detect_anomaly:
         self._before = (state.anomaly, state.check_nan)
         _set(*self._new)
 
-    def __exit__(self, kind: str, value: Any, trace: Any) -> None:
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         _set(*self._before)
 
 
@@ -46,7 +46,7 @@ class set_detect_anomaly:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: str, value: Any, trace: Any) -> None:
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         _set(*self._before)
 
 

@@ -62,7 +62,7 @@ class dual_level(_Mode):
     def __enter__(self) -> Any:
         return enter_dual_level()
 
-    def __exit__(self, kind: str, value: Any, trace: Any) -> None:
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         exit_dual_level()
 
 
@@ -117,7 +117,7 @@ class _set_fwd_grad_enabled(_Mode):
     def __enter__(self) -> None:
         state.forward_grad = self._forward
 
-    def __exit__(self, kind: str, value: Any, trace: Any) -> None:
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         state.forward_grad = self._before
 
     def _fresh(self):

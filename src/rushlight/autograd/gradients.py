@@ -140,12 +140,12 @@ def _roots(outputs, gradients):
 
 
 def backward(
-    tensors: Any,
+    tensors: Tensor | Sequence[Tensor],
     grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     grad_variables: Tensor | Sequence[Tensor | None] | None = None,
-    inputs: Any = None,
+    inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Compute the gradients of ``tensors`` with respect to the leaves of their graph and add them to ``grad``.
 
@@ -265,8 +265,8 @@ def _input_edge(tensor, position):
     return edge
 
 
-def grad(outputs: Any, inputs: Any, grad_outputs: Any=None, retain_graph: bool | None=None, create_graph: bool=False, only_inputs: bool=True, allow_unused: bool | None=None,
-         is_grads_batched: bool=False, materialize_grads: bool=False) -> Any:  # fmt: skip
+def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Any=None, retain_graph: bool | None=None, create_graph: bool=False, only_inputs: bool=True, allow_unused: bool | None=None,
+         is_grads_batched: bool=False, materialize_grads: bool=False) -> tuple[Tensor, ...]:  # fmt: skip
     """The gradients of ``outputs`` with respect to ``inputs``, returned as a tuple; no ``grad`` is touched.
 
     Args:

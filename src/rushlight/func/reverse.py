@@ -180,7 +180,9 @@ def vjp_by(func: Callable[..., Any], primals: Any, argnums: int | tuple[int, ...
     return (result, multiply, aux) if has_aux else (result, multiply)
 
 
-def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Any:
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """Like `grad`; the function returned gives ``(gradient, value)``, with ``has_aux`` ``(gradient, (value, aux))``."""
 
     @functools.wraps(func)
@@ -218,7 +220,7 @@ def _check_scalar(output):
         )
 
 
-def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Any:
+def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives the gradient of ``func``, which returns one 0-dim tensor. Follows ``torch.func.grad``.
 
     Args:

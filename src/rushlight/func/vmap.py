@@ -20,7 +20,7 @@ def vmap(
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-) -> Any:
+) -> Callable[..., Any]:
     """A function that calls ``func`` on every entry of a batch at once.
 
     Args:

@@ -180,7 +180,7 @@ class SyncBatchNorm(_BatchNorm):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        process_group: Any | None = None,
+        process_group: Any = None,
         device: DeviceLike = None,
         dtype: DType | None = None,
         *,

@@ -153,7 +153,7 @@ class ParameterDict(Module):
         """A new dictionary that holds the same parameters."""
         return ParameterDict(OrderedDict(self.items()))
 
-    def setdefault(self, key: str, default: Any | None = None) -> Any:
+    def setdefault(self, key: str, default: Any = None) -> Any:
         """The value under ``key``, which becomes ``default`` if there is none."""
         if key not in self:
             self[key] = default
@@ -176,13 +176,13 @@ class ParameterDict(Module):
         self._keys[key] = None  # pop() takes it out together with the value
         return key, self.pop(key)
 
-    def get(self, key: str, default: Any | None = None) -> Any:
+    def get(self, key: str, default: Any = None) -> Any:
         """The value under ``key``, or ``default``."""
         if key not in self:
             return default
         return self[key]
 
-    def fromkeys(self, keys: Iterable[str], default: Any | None = None) -> ParameterDict:
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A new dictionary with ``default`` under every one of ``keys``."""
         return ParameterDict((key, default) for key in keys)
 
