@@ -176,7 +176,7 @@ RECORDS = frozenset(
         "std_mean_corrected",
         "sub",
         "sum",
-        "svd_parts",
+        "svd_values",
         "t",
         "t_copy",
         "take",

@@ -205,7 +205,7 @@ CALLS = {
     "complex_of_parts": lambda: (t(3), t(3)),
     "to_copy": lambda: (t(3), rl.complex128),
     "linalg_eigh": lambda: (positive(), "L", True),
-    "linalg_svd": lambda: (regular(), False, False),
+    "linalg_svd": lambda: (regular(), False),
     "var": lambda: (t(2, 3), (1,), 1, False),
     "var_mean": lambda: (t(2, 3), (1,), 1, False),
     "std": lambda: (t(2, 3), (1,), 1, False),

@@ -57,8 +57,9 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
     Returns:
         The gradients at ``wanted`` (None where nothing arrived), or None when accumulating.
     """
-    if freed is None and not keep_graph:
-        freed = state.last_backward = Freed(user_place(2) or ())
+    if freed is None:
+        state.last_backward = Freed(user_place(2) or ())
+        freed = None if keep_graph else state.last_backward
     before, saved_hooks = (state.grad, state.recording, state.task), state.saved_hooks
     outer = before[2]
     if outer is not None and outer.depth == DEEPEST:
@@ -293,6 +294,7 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
                 variable._grad = present + grad
             else:
                 present.add_(grad)
+            variable._grad_call = state.last_backward
         finally:
             if crowded:
                 accumulating.release()

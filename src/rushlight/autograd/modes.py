@@ -34,7 +34,7 @@ class _State(threading.local):
     forward_grad = True  # whether operations on dual tensors compute tangents: forward_ad
     task = None  # the engine's Task while backward runs
     observers = ()  # functions that are called with each node when it is made: draw.trace
-    last_backward = None  # the `Freed` of the last backward call that freed its graph: says where that was
+    last_backward = None  # the `Freed` of the last backward call: says where that was
 
     def update(self) -> None:
         if not self.grad or self.inference:

@@ -104,6 +104,8 @@ def _wide(*arrays):
 class convolution:
     """A convolution of (samples, channels, ...) with (out channels, channels per group, kernel ...)."""
 
+    beside = ("input", "weight")
+
     def forward(input, weight, bias, stride, padding, dilation, groups):
         kind = input.dtype
         x, w = _wide(input, weight)
@@ -147,6 +149,8 @@ def _depthwise(source, weight, geometry, found):
     names=(), node="ConvolutionBackward0")  # fmt: skip
 class convolution_input_gradient:
     """What flows from a convolution's output back to its input; also the transposed convolution."""
+
+    beside = ("grad", "weight")
 
     def forward(grad, weight, input_size, stride, padding, dilation, groups):
         kind = grad.dtype
@@ -273,7 +277,7 @@ def _check(name, input, weight, bias, groups, count, transposed):
             else "weight should have at least three dimensions"
         )
     given = f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(kernel)}"
-    if not transposed and (kernel[0] % groups or not kernel[0]):
+    if (not transposed and kernel[0] % groups) or not kernel[0]:
         what, size = ("divisible by", f"[{list(kernel)}]") if kernel[0] else ("at least", list(kernel))
         least = groups if kernel[0] else 1
         raise RuntimeError(
@@ -332,6 +336,18 @@ def _check_lengths(lengths, kernel, padding, dilation):
         )
 
 
+def _check_filled(shape, count):
+    """PyTorch's refusal of images that have channels and no elements."""
+    shape = shape if len(shape) == count + 2 else (1, *shape)
+    if shape[0] and shape[1] and 0 in shape:
+        raise RuntimeError(
+            hinted(
+                f"Only zero batch or zero channel inputs are supported, but got input shape: {list(shape)}",
+                "a length of the images is 0",
+            )
+        )
+
+
 def _convolve(name, count, input, weight, bias, stride, padding, dilation, groups):
     options = fixed(stride), fixed(padding), fixed(dilation), groups
     extra, *options = _arguments(name, count, _form(input), _form(weight), _form(bias), *options)
@@ -341,6 +357,8 @@ def _convolve(name, count, input, weight, bias, stride, padding, dilation, group
     if extra:
         input = functions.constant_pad_nd(input, extra, 0)
     found = functions.convolution(input, weight, bias, *options, groups)
+    if not input._array.shape[1]:  # of no channels PyTorch makes none
+        found = found.narrow(1, 0, 0)
     return found.squeeze(0) if unbatched else found
 
 
@@ -362,6 +380,7 @@ def _arguments(name, count, input, weight, bias, stride, padding, dilation, grou
     if any(d <= 0 for d in dilation):
         raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
     _check_lengths(lengths, kernel, padding, dilation)
+    _check_filled(input[0], count)
     return extra, stride, padding, dilation
 
 

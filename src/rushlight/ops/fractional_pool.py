@@ -33,6 +33,8 @@ class fractional_max_pool:
     ``samples`` (images, dims) holds a number in [0, 1) for each dimension; there are ``count`` windows along each.
     """
 
+    beside = ("self",)
+
     def forward(self, samples, window, count):
         images, lengths = self.shape[0], self.shape[1:]
         flat = np.zeros((images, *[1] * (2 * len(window))), np.int64)

@@ -137,6 +137,8 @@ _OPTIONS = "str mode, str padding_mode, bool align_corners"
 class grid_samples:
     """`grid_sample` by the nearest elements, or by lines or cubics between neighbours."""
 
+    beside = ("input", "grid")
+
     def forward(input, grid, mode, padding_mode, align_corners):
         found = 0
         for at, weights, _ in _neighbours(np, widened(grid), input.shape[2:], mode, padding_mode, align_corners):

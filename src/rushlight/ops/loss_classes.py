@@ -56,10 +56,17 @@ def _node_name(self, *options):
     return "NllLossBackward0" if self.ndim <= 2 else "NllLoss2DBackward0"
 
 
+def _function_name(self, *options):
+    return "nll_loss_forward" if self.ndim <= 2 else "nll_loss2d_forward"
+
+
 @op("nll_loss(Tensor self, Tensor target, Tensor? weight, str reduction, int ignore_index) -> Tensor[]",
     names=(), node=_node_name)  # fmt: skip
 class nll_loss_parts:
     """Minus the log-probability of each target class, from (classes) or (samples, classes, ...); and the total weight."""
+
+    beside = ("self",)
+    constants = {"weight": _function_name}
 
     tracked = 1
 
@@ -114,6 +121,8 @@ class cross_entropy_parts:
 
     ``label_smoothing`` takes no ``weight``.
     """
+
+    constants = {"weight": _function_name}
 
     tracked = 1
 

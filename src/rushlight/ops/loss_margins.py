@@ -58,6 +58,9 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
 class multi_margin_loss_parts:
     """The hinge loss of each row's class against the others, and its slope with respect to the scores."""
 
+    beside = ("self",)
+    constants = {"weight": "multi_margin_loss"}
+
     def forward(self, target, p, margin, weight, reduction):
         x = widened(self)
         rows, labels = x.reshape(-1, x.shape[-1] if x.ndim else 1), target.reshape(-1)
@@ -108,6 +111,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     names=(), node="MultilabelMarginLossBackward0")  # fmt: skip
 class multilabel_margin_loss_parts:
     """Hinge losses of each row's labels against the other classes, and their slope with respect to the scores."""
+
+    beside = ("self",)
 
     def forward(self, target, reduction):
         x = widened(self)

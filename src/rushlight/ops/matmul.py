@@ -178,10 +178,10 @@ class outer_product:
         return self[:, None] * vec2
 
     def d_self(grad, vec2):
-        return grad.mv(conj(vec2))
+        return grad.mv(conj(vec2).to(grad.dtype))
 
     def d_vec2(grad, self):
-        return grad.t().mv(conj(self))
+        return grad.t().mv(conj(self).to(grad.dtype))
 
 
 @composite(names=("torch", "Tensor", "torch:ger", "Tensor:ger"), out=True)

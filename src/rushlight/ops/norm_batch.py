@@ -18,6 +18,8 @@ from .table import composite, functions, op, widened
 class batch_norm_parts:
     """`batch_norm` with the mean and reciprocal deviation that it used; updates the running statistics in place."""
 
+    constants = {"running_mean": "native_batch_norm", "running_var": "native_batch_norm"}
+
     tracked = 1
 
     def forward(input, weight, bias, running_mean, running_var, training, momentum, eps):
@@ -25,7 +27,7 @@ class batch_norm_parts:
         axes = (0, *range(2, x.ndim))
         shape = channel_shape(x)
         if training:
-            count = x.size // x.shape[1]
+            count = x.size // max(x.shape[1], 1)
             mean = add_up(x, axes) / x.dtype.type(max(count, 1))
             found = x - mean.reshape(shape)
             variance = add_up(np.multiply(found, found), axes) / x.dtype.type(max(count, 1))
@@ -76,7 +78,7 @@ class batch_norm_gradients:
         d_weight = add_up(np.multiply(g, normal), axes)
         factor = scale if weight is None else scale * widened(weight)
         if training:
-            count = x.dtype.type(max(x.size // x.shape[1], 1))
+            count = x.dtype.type(max(x.size // max(x.shape[1], 1), 1))
             normal *= (d_weight / count).reshape(shape)
             np.subtract(g, normal, out=normal)
             normal -= (d_bias / count).reshape(shape)

@@ -97,7 +97,7 @@ def _window_arguments(name, count, shape, kernel_size, stride, padding, dilation
     out = tuple(
         output_length(n, k, s, p, d, ceil_mode) for n, k, s, p, d in zip(lengths, kernel, stride, padding, dilation)
     )
-    if name == "avg_pool3d" and any(n + 2 * p < k for n, p, k in zip(lengths, padding, kernel)):
+    if name == "avg_pool3d" and any(n < k for n, k in zip(lengths, kernel)):
         raise RuntimeError(
             hinted(
                 f"input image ({_named('', lengths, ': ')}) smaller than kernel size ({_named('k', kernel, ': ')})",

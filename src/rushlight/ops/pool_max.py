@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ..base.arrays import is_channels_last
 from ..base.errors import hinted
 from .pool import dimension_name, numbers, room_behind, surrounded, window_arguments, windows_along
 from .table import composite, functions, is_half, op
@@ -26,6 +27,8 @@ def _surrounded(array, kernel, stride, padding, dilation, out):
     names=(), node=dimension_name("MaxPool", "WithIndicesBackward0", 1))  # fmt: skip
 class max_pool_values:
     """The largest element of each window of the last dimensions: the maximum along one dimension after the other."""
+
+    beside = ("self",)
 
     def forward(self, kernel, stride, padding, dilation, out):
         found = _surrounded(self, kernel, stride, padding, dilation, out)
@@ -115,6 +118,8 @@ def _put(grad, places, lengths, apart):
 class max_pool_places:
     """The largest element of each window of the last dimensions, and its flat place among them."""
 
+    beside = ("self",)
+
     def forward(self, kernel, stride, padding, dilation, out):
         lengths = self.shape[-len(kernel) :]
         source = _surrounded(self, kernel, stride, padding, dilation, out)
@@ -163,7 +168,15 @@ def _pool(name, count, kernel_op, input, options):
     """The result of one of the two operations above; one dimension is pooled as two, as PyTorch does."""
     if count == 1:
         return _pool_line(name, kernel_op, input, *options)
-    return kernel_op(input, *window_arguments(name, count, input, *options))
+    arguments = window_arguments(name, count, input, *options)
+    if count == 3 and input._array.ndim == 4 and is_channels_last(input._array):
+        raise RuntimeError(
+            hinted(
+                "Unsupported memory format. Supports only ChannelsLast3d, Contiguous",
+                "one volume (channels, depth, height, width) lies as channels_last images do: call contiguous() first",
+            )
+        )
+    return kernel_op(input, *arguments)
 
 
 def _pool_line(name, kernel_op, input, kernel_size, stride, padding, dilation, ceil_mode):

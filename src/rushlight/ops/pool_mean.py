@@ -14,6 +14,8 @@ _OPTIONS = "bool count_include_pad, int? divisor_override"
 class avg_pool:
     """The mean of each window of the last dimensions: sums along one dimension after the other, then one division."""
 
+    beside = ("self",)
+
     def forward(self, kernel, stride, padding, out, count_include_pad, divisor_override):
         wide = widened(self)
         count, ones = len(kernel), (1,) * len(kernel)

@@ -56,7 +56,7 @@ class cumprod:
         return _scan(self, np.multiply, dim, dtype)
 
     def d_self(grad, self, dim, result):
-        if not self.ndim:
+        if self.numel() <= 1:
             return grad
         if functions.elements_of(self).all():
             return _from_the_end(grad * conj(result), dim) / conj(self)
@@ -144,7 +144,8 @@ def _complex_log_sums(array, axis):
     """The same for complex numbers, one place after the other: NumPy's logaddexp knows real ones only."""
     found = np.array(array, order="C")
     places = np.moveaxis(found, axis, 0)
-    for before, here in zip(places, places[1:]):
+    for place in range(1, len(places)):
+        before, here = places[place - 1], places[place : place + 1]
         larger = np.where(here.real >= before.real, here, before)
         smaller = np.where(here.real >= before.real, before, here)
         here[...] = np.where(np.isneginf(larger.real), larger, larger + np.log1p(np.exp(smaller - larger)))
@@ -166,7 +167,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
                 f"the dimensions are {', '.join(str(part.ndim) for part in parts)}",
             )
         )
-    value = functions.cat(parts, dim) if len(parts) > 1 else input
+    value = functions.cat(parts, dim) if len(parts) > 1 and n else input
     for _ in range(min(n, value.shape[dim])):
         length = value.shape[dim]
         after, before = value.narrow(dim, 1, length - 1), value.narrow(dim, 0, length - 1)
@@ -184,6 +185,7 @@ def _triangle(name):
             if self.ndim < 2:
                 raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
             rows, columns = self.shape[-2:]
+            diagonal = max(-rows - 1, min(diagonal, columns + 1))
             make = _triangle_kept if rows * columns <= _FEW else np.tri
             mask = make(rows, columns, diagonal if name == "tril" else diagonal - 1, bool)
             return (

@@ -129,6 +129,12 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 class unique_parts:
     """The different elements (or slices along ``dim``); if asked which of them each element is, and how often each occurs."""
 
+    def no_derivative(self, dim, consecutive, *options):
+        name = "_unique2" if dim is None else "unique_dim"
+        if consecutive:
+            name = "unique_consecutive"
+        return NotImplementedError, f"the derivative for '{name}' is not implemented."
+
     def forward(self, dim, consecutive, inverse, counts):
         if self.dtype.kind == "c":
             name = "unique" if dim is None else "unique_dim"
@@ -190,8 +196,7 @@ def _run_numbers(counts):
 
 
 def _unique(input, consecutive, return_inverse, return_counts, dim):
-    plain = input if input._edge is None else input.detach()
-    found = tuple(functions.unique_parts(plain, dim, consecutive, return_inverse, return_counts))
+    found = tuple(functions.unique_parts(input, dim, consecutive, return_inverse, return_counts))
     return found if return_inverse or return_counts else found[0]
 
 

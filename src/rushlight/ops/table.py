@@ -41,6 +41,12 @@ What a record may hold:
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
 - ``frees_values``: True where plain values that a call keeps count as saved tensors (index arrays): backward frees them;
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
+- ``beside``: tensor arguments that PyTorch's backward function takes without the gradient depending on them: under
+  ``create_graph`` the gradients require grad where one of these does (`op_node.BesideNode`);
+- ``constants``: tensor arguments that may not require grad: name -> the function that PyTorch's message names, or a function
+  of the bound values that gives it;
+- ``no_derivative``: the error, an exception class and PyTorch's sentence, of a backward call that comes to an operation
+  without derivatives (its own name is in it by default), or a function of the bound values that gives them;
 - ``tracked``: how many of its results require grad, unless all do; the others are constants, also for derivative rules;
 - ``whole(array)`` and ``whole_gradient(grad, shape)``: (reductions) the result over all elements of a float32 or float64
   array, as a 0-dim array, and its gradient: the short path of a call without arguments;
@@ -146,6 +152,11 @@ class Op(Described):
         self.with_number = body.get("with_number")
         self.gate = body.get("gate", False)
         self.untracked = body.get("untracked", False)
+        self.beside = body.get("beside", ())
+        self.constants = body.get("constants", {})
+        self.no_derivative = body.get(
+            "no_derivative", (NotImplementedError, f"the derivative for '{self.name}' is not implemented.")
+        )
         self.tracked = body.get("tracked", ALL)
         self.frees_values = body.get("frees_values", False)
         self.samples = body.get("samples")

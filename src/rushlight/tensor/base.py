@@ -55,6 +55,7 @@ class Tensor:
     _array = None  # the elements
     _edge = None  # where its gradient flows: None, LEAF, (node, output number) or a View
     _grad = None
+    _grad_call = None  # a leaf's: the `Freed` of the backward call that wrote into `_grad` last
     _base = None  # the tensor that it is a view of
     _version_counter = UNTOUCHED
     _accumulator = None  # weak reference to a leaf's AccumulateGrad node
@@ -62,6 +63,7 @@ class Tensor:
     _post_accumulate_hooks = None
     _grad_dtype = leaves.OWN_DTYPE
     _names = None
+    _resizable = True  # False: its memory is NumPy's too, or some buffer's
     _tangent = None  # forward mode: the tangent, while a dual level is open
     _tangent_base = None  # forward mode: the tensor whose tangent a view has a part of, where that is not `_base`
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
@@ -146,7 +148,7 @@ class Tensor:
     def grad(self, value):
         if value is not None:
             leaves.check_grad(self, value)
-        self._grad = value
+        self._grad, self._grad_call = value, None
 
     @grad.deleter
     def grad(self):
@@ -244,6 +246,8 @@ class Tensor:
         """A new untracked Tensor on the same memory and version counter."""
         alias = functions.wrap(self._array)
         alias._version_counter = self._version_counter
+        if not self._resizable:
+            alias._resizable = False
         return alias
 
     def _become(self, view):

@@ -16,7 +16,7 @@ from ..base.errors import hinted
 from ..base.scalars import no_place
 from ..ops.table import functions
 from .base import Tensor, method, wrap
-from .creation import as_dtype, type_name
+from .creation import as_dtype, on_foreign_memory, type_name
 from .internals import internal
 from .legacy import TYPED
 from .writes import bump
@@ -323,6 +323,7 @@ def numpy(self, *, force=False):
     array = self._array
     if array.dtype.kind == "V":
         raise TypeError("Got unsupported ScalarType BFloat16")
+    self._resizable = False
     return array[...]
 
 
@@ -402,4 +403,4 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
             )
         )
     # NumPy marks imported memory read-only where the exporter did not promise that it may be written.
-    return wrap(array.copy() if copy or not array.flags.writeable else array)
+    return wrap(array.copy()) if copy or not array.flags.writeable else on_foreign_memory(array)

@@ -126,7 +126,7 @@ def record_results(op, schema, values, results):
     """`record_result` for a tuple of results."""
     node = record(op, schema, node_class_of(op, values), values, results)
     if node is not None:
-        _attach(node, results)
+        _attach(op, node, results)
 
 
 def _any_edge(schema, values):
@@ -141,9 +141,9 @@ def _any_edge(schema, values):
     return False
 
 
-def _attach(node, results):
+def _attach(op, node, results):
     """Give outputs that can carry gradients their edges."""
-    results = results[: node.plan.op.tracked]
+    results = results[: op.tracked]
     if len(results) > 1:
         node.set_outputs(len(results))
     for number, result in enumerate(results):

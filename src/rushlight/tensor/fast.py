@@ -50,7 +50,7 @@ READY = {
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
 # What NumPy raises where the general path has to say what is wrong, or has to compute without warnings.
-NUMPY_REFUSES = (ValueError, OverflowError, RuntimeWarning, FloatingPointError)
+NUMPY_REFUSES = (ValueError, OverflowError, MemoryError, RuntimeWarning, FloatingPointError)
 
 # Operations that hardly ever make NumPy warn: they call it directly, the others with its warnings off.
 CALM = frozenset(

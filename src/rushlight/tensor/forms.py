@@ -14,6 +14,7 @@ from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..base import dtypes
 from ..base.device import check_device, check_layout
 from ..base.errors import hinted
+from ..base.limits import refusal_of
 from ..base.scalars import SAFE, number_array
 from ..base.size import Size
 from ..base.user_code import user_place
@@ -248,7 +249,10 @@ def _created(op, schema, values):
     """The new tensor that an operation makes for bound values."""
     interposer = innermost() if INTERPOSERS else None
     if interposer is None:
-        return wrap(quiet().run(op.forward, *[v._array if hasattr(v, "_edge") else v for v in values]))
+        try:
+            return wrap(quiet().run(op.forward, *[v._array if hasattr(v, "_edge") else v for v in values]))
+        except (MemoryError, ValueError, OverflowError) as error:
+            raise refusal_of(error) from None
     return interposer.call(op, schema, values, partial(_created, op, schema), _unrecorded)
 
 

@@ -55,7 +55,8 @@ class NonFiniteError(FloatingPointError):
 
 
 class ValueRange:
-    """The values of one tensor: ``name``, ``shape``, ``dtype``, ``low`` and ``high`` (finite ones), ``nans``, ``infs``."""
+    """The values of one tensor: ``name``, ``shape``, ``dtype``, ``low`` and ``high`` (finite ones), ``nans``, ``infs`` (of
+    either sign) and, among these, ``minus_infs``."""
 
     def __init__(self, name, array):
         self.name, self.shape = name, array.shape
@@ -64,12 +65,14 @@ class ValueRange:
         self.nans = int(np.isnan(plain).sum())
         finite = plain[np.isfinite(plain)]
         self.infs = plain.size - finite.size - self.nans
+        self.minus_infs = 0 if plain.dtype.kind == "c" else int((plain == -np.inf).sum())
         finite = np.abs(finite) if finite.dtype.kind == "c" else finite
         self.low, self.high = (float(finite.min()), float(finite.max())) if finite.size else (None, None)
 
     def __str__(self):
         span = "no finite element" if self.low is None else f"{self.low:.6g} to {self.high:.6g}"
-        bad = "".join(f", {count} {word}" for count, word in ((self.nans, "NaN"), (self.infs, "inf")) if count)
+        counts = ((self.nans, "NaN"), (self.infs - self.minus_infs, "inf"), (self.minus_infs, "-inf"))
+        bad = "".join(f", {count} {word}" for count, word in counts if count)
         name = f"{self.name}: " if self.name else ""
         return f"{name}shape {list(self.shape)}, {self.dtype}, {span}{bad}"
 
@@ -78,7 +81,7 @@ class Report:
     """One operation that made a NaN or infinity.
 
     ``operation`` is its name, or that of the node whose derivative it was; ``phase`` "forward" or "backward"; ``kind``
-    "NaN", "inf" or "NaN given"; ``inputs`` and ``results`` are `ValueRange`s; ``file`` and ``line`` the user's (of the forward call);
+    "NaN", "inf" ("-inf" where no infinity is positive) or "NaN given"; ``inputs`` and ``results`` are `ValueRange`s; ``file`` and ``line`` the user's (of the forward call);
     ``module`` names the module that it ran in, ``function`` the one of ours that the user called; or they are None.
     """
 
@@ -134,7 +137,7 @@ class find_nonfinite:
     ...     x.sqrt().sum().backward()
     >>> for report in found.reports:
     ...     print(report.phase, report.operation, report.kind, report.inputs[-1])
-    forward log inf self: shape [2], float32, 0 to 1
+    forward log -inf self: shape [2], float32, 0 to 1
     backward SqrtBackward0 inf kept result: shape [2], float32, 0 to 1
     """
 
@@ -169,7 +172,7 @@ class find_nonfinite:
         if any(each.nans for each in found) and not given_nan:
             kind = "NaN"
         elif self.inf and any(each.infs for each in found) and not given_inf:
-            kind = "inf"
+            kind = "-inf" if all(each.infs == each.minus_infs for each in found) else "inf"
         else:
             if given_nan and self.given is None:
                 self.given = Report(operation, phase, GIVEN, given, found, location)

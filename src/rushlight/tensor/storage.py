@@ -10,12 +10,14 @@ from typing import Any, Self
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import address_of, deep_copy, storage_bytes
+from ..base.arrays import address_of, aligned_bytes, deep_copy, storage_bytes, window_on
 from ..base.device import CPU, DeviceLike, check_device
 from ..base.dtypes import DType
 from ..base.errors import hinted
+from ..base.limits import LARGEST_WORD, not_resizable
 from .base import method
 from .buffers import is_shared_memory, map_file, read_buffer, shared_copy
+from .writes import is_resizable
 
 
 def _no_device(name):
@@ -34,10 +36,11 @@ class _Storage:
     dtype: Any
     is_cuda = is_hpu = is_sparse = is_sparse_csr = False
     filename: str | None = None
+    _resizable = True  # False: the memory is NumPy's too, or some buffer's
 
     @property
     def _elements(self):
-        return self._bytes.view(self._numpy)
+        return window_on(self._bytes, (self.size(),), self._numpy, 0, (self.element_size(),))
 
     @property
     def device(self) -> Any:
@@ -117,14 +120,17 @@ class _Storage:
         return self
 
     def _resize(self, nbytes):
-        if nbytes < 0:
-            raise RuntimeError(hinted(f"Storage size {nbytes} is negative", "a storage has 0 or more bytes"))
-        memory = np.empty(nbytes, np.uint8) if nbytes > self._bytes.size else self._bytes[:nbytes]
-        memory[: self._bytes.size] = self._bytes[:nbytes]
+        if not self._resizable:
+            raise not_resizable()
+        if 0 <= nbytes <= self._bytes.size:
+            self._bytes = self._bytes[:nbytes]
+            return
+        memory = aligned_bytes(nbytes)
+        memory[: self._bytes.size] = self._bytes
         self._bytes = memory
 
-    def resizable(self) -> Any:
-        return True
+    def resizable(self) -> bool:
+        return self._resizable
 
     def is_shared(self) -> Any:
         """Whether forked processes share the memory."""
@@ -212,7 +218,7 @@ class UntypedStorage(_Storage):
                 kind = type(size).__name__
                 message = f"torch.UntypedStorage(): Expected a sequence type, but got {kind}"
                 raise RuntimeError(hinted(message, "give a number of bytes, or a list of them"))
-            size = np.empty(size, np.uint8)
+            size = aligned_bytes(_word(size.__index__()))
         self._bytes = size
 
     def _bad_index(self, index):
@@ -284,6 +290,13 @@ class UntypedStorage(_Storage):
         return self._text("UntypedStorage(device=cpu)")
 
 
+def _word(nbytes):
+    """The number, refused where 64 bits with a sign cannot hold it."""
+    if abs(nbytes) > LARGEST_WORD:
+        raise ValueError(hinted("Overflow when unpacking long long", f"{nbytes} bytes are more than there can be"))
+    return nbytes
+
+
 def _byte(item, sequence):
     if not isinstance(item, int):
         raise RuntimeError(
@@ -340,7 +353,7 @@ class TypedStorage(_Storage):
         elif args and not isinstance(args[0], int):
             self._bytes = np.asarray(args[0], self._numpy).view(np.uint8)
         else:
-            self._bytes = np.empty((args[0] if args else 0) * self.dtype.itemsize, np.uint8)
+            self._bytes = aligned_bytes(_word((args[0] if args else 0) * self.dtype.itemsize))
 
     @classmethod
     def _of(cls, raw, dtype):
@@ -469,7 +482,10 @@ def is_storage(obj: Any, /) -> Any:
 @method
 def untyped_storage(self: Any) -> Any:
     """The memory that the tensor looks into, as bytes."""
-    return UntypedStorage(storage_bytes(self._array)[0])
+    made = UntypedStorage(storage_bytes(self._array)[0])
+    if not is_resizable(self):
+        made._resizable = False
+    return made
 
 
 @method

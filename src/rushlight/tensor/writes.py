@@ -63,9 +63,10 @@ def _around_write(op, schema, name, values, write):
         write(values)
         bump(self, name, _FRAMES_OF_A_WRITE)
         return self
-    check_inplace(self, name, values)
+    if op.dtype_rule != table.LOGICAL:  # PyTorch writes these on leaves too
+        check_inplace(self, name, values)
     original, needs = None, _needs(schema, values)
-    if needs and op.differentiable and plan_of(op, schema, needs).keeps_first:
+    if needs and op.differentiable and plan_of(op, schema, needs, values).keeps_first:
         original = wrap(dense_copy(self._array)) if self.__class__ in PLAIN_CLASSES else self.clone()
         original._edge = edge_of(self)
     write(values)
@@ -211,7 +212,12 @@ def _resize(target, shape):
             "inplace, to zero elements with t.resize_(0).",
             stacklevel=5,
         )
-    target._array = resized(target._array, shape)
+    target._array = resized(target._array, shape, is_resizable(target))
+
+
+def is_resizable(tensor):
+    """Whether a tensor's memory may be exchanged for more: not where NumPy or a buffer's owner looks at it too."""
+    return tensor._resizable and (tensor._base is None or tensor._base._resizable)
 
 
 def write_result(target, array, name, casting):

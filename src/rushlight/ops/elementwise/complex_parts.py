@@ -254,6 +254,8 @@ def complex(real, imag, *, out=None):
 class polar_of_parts:
     """Complex numbers with the given absolute values and angles."""
 
+    beside = ("self", "angle")
+
     def forward(self, angle):
         found = np.empty(np.broadcast_shapes(self.shape, angle.shape), dtypes.from_numpy(self.dtype).to_complex().numpy)
         np.multiply(self, np.cos(angle), out=found.real)

@@ -71,7 +71,8 @@ class erfinv:
     def element(m, self):
         return m.erfinv(self)
 
-    def d_self(grad, result):
+    def d_self(grad, self):
+        result = self.erfinv()
         return grad * ((result * result).exp() * (_ROOT_PI / 2))
 
 

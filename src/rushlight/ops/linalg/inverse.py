@@ -108,7 +108,7 @@ def det(input):
 
 def _cofactors(A):
     """The conjugated derivative of the determinant, also of singular matrices, from their singular values."""
-    U, S, Vh = functions.svd_parts(A, False, True)
+    U, S, Vh = functions.svd_parts(A, False)
     size = S.shape[-1]
     others = [functions.cat([S[..., :k], S[..., k + 1 :]], -1).prod(-1) for k in range(size)]
     phase = functions.linalg_det(U @ Vh)

@@ -101,6 +101,8 @@ def qr(input, some=True):
 class geqrf_parts:
     """R above and the reflectors below the diagonal, and their factors tau."""
 
+    no_derivative = NotImplementedError, "the derivative for 'geqrf' is not implemented."
+
     def forward(A):
         check_matrix(A, "torch.geqrf", "input")
         check_kernel(A, "geqrf_cpu")
