@@ -23,7 +23,15 @@ def imports_of(path):
     inside = {
         id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) for n in ast.walk(f)
     }
+    for_types = {
+        id(n)
+        for f in ast.walk(tree)
+        if isinstance(f, ast.If) and ast.unparse(f.test) == "TYPE_CHECKING"
+        for n in ast.walk(f)
+    }  # names in annotations: nothing is imported when the program runs
     for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
         if isinstance(node, ast.ImportFrom):
             if node.level:
                 head = package[: len(package) - node.level + 1]

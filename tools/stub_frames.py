@@ -1,6 +1,6 @@
 """What stands in the stubs beside what is written from the table: imports, properties, operators, the names of the face."""
 
-FUNCTIONS_HEAD = '''\
+FUNCTIONS_HEAD = """\
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str, type as _type
 from collections.abc import Callable as _Callable, Sequence as _Sequence
 from typing import Any as _Any, Literal as _Literal, NoReturn as _NoReturn, TypeAlias as _TypeAlias, TypeVar as _TypeVar, overload as _overload
@@ -23,7 +23,7 @@ _Operand: _TypeAlias = Tensor | _Number
 _Device: _TypeAlias = _device | _str | _int | None
 _T = _TypeVar("_T", bound=Tensor)
 _F = _TypeVar("_F", bound=_Callable[..., _Any])
-'''
+"""
 
 TENSOR_HEAD = '''
 from collections.abc import Iterator as _Iterator
@@ -112,7 +112,16 @@ _UNARY = "abs neg pos invert"
 _BINARY = "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or ror xor rxor lshift rlshift rshift rrshift"
 _INPLACE = "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift"
 _COMPARED = "eq ne lt le gt ge"
-_PYTHON = {"bool": "bool", "int": "int", "float": "float", "complex": "complex", "index": "int", "len": "int", "hash": "int", "repr": "str"}
+_PYTHON = {
+    "bool": "bool",
+    "int": "int",
+    "float": "float",
+    "complex": "complex",
+    "index": "int",
+    "len": "int",
+    "hash": "int",
+    "repr": "str",
+}
 
 
 def _operators():
@@ -131,7 +140,7 @@ def _operators():
 
 METHODS_OF_ITS_OWN = (
     "\n".join(_operators()).replace("    def __imatmul__(self, other: Tensor) -> Tensor: ...\n", "")
-    + '''
+    + """
     def __getitem__(self, index: _Index) -> Tensor: ...
     def __setitem__(self, index: _Index, value: _Operand) -> None: ...
     def __iter__(self) -> _Iterator[Tensor]: ...
@@ -172,16 +181,19 @@ METHODS_OF_ITS_OWN = (
     def map_(self, tensor: Tensor, callable: _Callable[[_Any, _Any], _Any]) -> Tensor: ...
     def map2_(self, x: Tensor, y: Tensor, callable: _Callable[[_Any, _Any, _Any], _Any]) -> Tensor: ...
     def apply_(self, callable: _Callable[[_Any], _Any]) -> Tensor: ...
+    def atleast_1d(self) -> Tensor: ...
+    def atleast_2d(self) -> Tensor: ...
+    def atleast_3d(self) -> Tensor: ...
     def storage(self) -> _TypedStorage: ...
     def untyped_storage(self) -> _UntypedStorage: ...
     def _alias(self) -> Tensor: ...
     def _become(self, view: Tensor) -> None: ...
     def _is_tracked(self) -> _bool: ...
     def _is_view(self) -> _bool: ...
-'''
+"""
 )
 
-TENSOR_TAIL = '''\
+TENSOR_TAIL = """\
 quiet: _Any
 
 def quietly(function: _Function) -> _Function: ...
@@ -191,7 +203,7 @@ def wrap(array: _Any) -> Tensor: ...
 def method(function: _Function) -> _Function: ...
 @_overload
 def method(function: None = None, *, name: _str | None = None) -> _Callable[[_Function], _Function]: ...
-'''
+"""
 
 _ROOMS = """\
 accelerator amp autograd backends cli compat compiler cpu cuda distributed draw fft func jit kernels linalg masked mps multiprocessing nn
@@ -217,11 +229,10 @@ FACE = "\n".join(
         "    layout as layout, memory_format as memory_format, preserve_format as preserve_format, sparse_coo as sparse_coo,",
         "    sparse_csr as sparse_csr, strided as strided,",
         ")",
-        "from rushlight.base.dtypes import DType as dtype, finfo as finfo, iinfo as iinfo",
+        "from rushlight.base.dtypes import finfo as finfo, iinfo as iinfo",
         "from rushlight.base.size import Size as Size",
         "from rushlight.random import Generator as Generator, default_generator as default_generator",
         "from rushlight.storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage",
-        "from rushlight.tensor.base import Tensor as Tensor",
         "from rushlight.tensor.nonfinite import find_nonfinite as find_nonfinite",
         "",
         "__version__: _str",
@@ -230,6 +241,7 @@ FACE = "\n".join(
         "nan: _float",
         "pi: _float",
         "newaxis: None",
+        "dtype = _dtype",
         "bool: _dtype",
         *(f"{name}: _dtype" for name in (_DTYPES + " " + _OTHER_DTYPES).split()),
         *(f"class {kind}Tensor(Tensor): ..." for kind in _TYPED.split()),

@@ -58,7 +58,15 @@ _BY_TYPE = {
 TYPES = {name: kind for kind, names in _BY_TYPE.items() for name in names.split()}
 
 # Arguments of any number.
-ROWS = {"size": "int", "sizes": "int", "shape": "int", "dims": "int", "tensors": "Tensor", "matrices": "Tensor", "args": "Any"}
+ROWS = {
+    "size": "int",
+    "sizes": "int",
+    "shape": "int",
+    "dims": "int",
+    "tensors": "Tensor",
+    "matrices": "Tensor",
+    "args": "Any",
+}
 
 _DIMS = "int | ints"
 # Arguments of one function, under the name of its entry in the table or of the function itself.
@@ -119,7 +127,7 @@ PARTICULAR = {
 for _name in ("avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d"):
     PARTICULAR[f"{_name}.padding"] = _DIMS
 _OUTPUT_SIZES = "int | Sequence[int | None]"
-GENERIC = {"output_size": _OUTPUT_SIZES, "scale_factor": "float | Sequence[float]", "s": "ints", "d": "float", "input_lengths": "Tensor | ints",
+GENERIC = {"output_size": _OUTPUT_SIZES + " | None", "scale_factor": "float | Sequence[float]", "s": "ints", "d": "float", "input_lengths": "Tensor | ints",
            "target_lengths": "Tensor | ints", "bins": "int", "repeats": "int | Tensor", "dtype_": "dtype", "indices_or_sections": _DIMS,
            "split_size_or_sections": _DIMS, "sections": "int", "randomness": "str", "in_dims": "Any", "out_dims": "Any", "cls": "type"}  # fmt: skip
 TYPES |= GENERIC

@@ -23,12 +23,22 @@ from rushlight.ops.table import COMPOSITES, Composite, Described, InplaceForm, O
 from rushlight.return_types import _FIELDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "rushlight"
-NAMESPACES = {"nn/functional/__init__": "nn.functional", "special": "special", "linalg": "linalg", "fft": "fft", "masked": "masked"}
+NAMESPACES = {
+    "nn/functional/__init__": "nn.functional",
+    "special": "special",
+    "linalg": "linalg",
+    "fft": "fft",
+    "masked": "masked",
+}
 SCHEMA_TYPES = {
     "Tensor": "Tensor", "Operand": "Operand", "Tensor[]": "Tensors", "int": "int", "int[]": "int | ints", "float": "float", "bool": "bool",
     "str": "str", "Scalar": "Number", "dtype": "dtype", "Generator": "Generator", "any": "Any", "positions": "Any",
 }  # fmt: skip
-COMPOSITE_OF = {entry.function: entry for entry in COMPOSITES.values()}
+COMPOSITE_OF = {
+    each: entry
+    for entry in COMPOSITES.values()
+    for each in (entry.function, *entry.function.__dict__.get("copies", ()))  # those known by other names
+}
 # Names of types that functions, methods and dtypes hide: stubs write them with an underscore.
 HIDDEN = """
     bool complex float int str type dtype layout memory_format device Device Generator Size Number Operand Tensors ints Any Callable
@@ -45,7 +55,9 @@ def hidden(kind):
 def entry_of(function):
     """The entry of the op table behind a function; None where it is a plain one."""
     found = function.__dict__.get("__wrapped__")
-    return found if isinstance(found, Described) else COMPOSITE_OF.get(function)
+    if found is None or isinstance(found, Described):
+        return found or COMPOSITE_OF.get(function)
+    return entry_of(found)  # what a guard stands around
 
 
 def names_of(function):
@@ -83,13 +95,23 @@ def shown(value):
     """A default as a stub shows it."""
     if isinstance(value, (layout, memory_format, DType)):
         return repr(value).removeprefix("torch.")
-    return repr(value) if isinstance(value, (int, float, str, type(None), tuple)) and "object" not in repr(value) else "..."
+    return (
+        repr(value)
+        if isinstance(value, (int, float, str, type(None), tuple)) and "object" not in repr(value)
+        else "..."
+    )
 
 
 def of_schema(entry):
     """The types of an operation's arguments by name, and its result."""
     schema = entry.__dict__.get("parsed") or Schema(entry.schema)
-    types = {"out": "Tensor | None", "layout": "layout | None", "device": "Device", "requires_grad": "bool", "pin_memory": "bool"}
+    types = {
+        "out": "Tensor | None",
+        "layout": "layout | None",
+        "device": "Device",
+        "requires_grad": "bool",
+        "pin_memory": "bool",
+    }
     for argument in schema.arguments:
         kind = re.sub(r"\d+", "", argument.type)
         name = signatures.NAMES.get(argument.name, argument.name)
@@ -112,9 +134,16 @@ def forms(function, method=False):
     base = entry.entry if isinstance(entry, InplaceForm) else entry
     if isinstance(base, Composite) and base.name in signatures.OVERLOADS:
         for form in signatures.overloads(base.name):
-            arguments = [*form.args.posonlyargs, *form.args.args, *form.args.kwonlyargs, form.args.vararg, form.args.kwarg]
+            arguments = [
+                *form.args.posonlyargs,
+                *form.args.args,
+                *form.args.kwonlyargs,
+                form.args.vararg,
+                form.args.kwarg,
+            ]
             types = {a.arg: ast.unparse(a.annotation) for a in arguments if a is not None}
-            yield list(signatures.parameters_of(form)), types, ast.unparse(form.returns)
+            parameters = [p for p in signatures.parameters_of(form) if not (method and p.name == "out")]
+            yield parameters, types, ast.unparse(form.returns)
         return
     parameters = list(inspect.signature(function).parameters.values())
     if isinstance(base, Op):
@@ -216,7 +245,9 @@ def functions_stub(title, namespace, extra=()):
 
 
 def tensor_stub():
-    own = {line.split("(")[0].split()[-1] for line in METHODS_OF_ITS_OWN.splitlines() if line.strip().startswith("def ")}
+    own = {
+        line.split("(")[0].split()[-1] for line in METHODS_OF_ITS_OWN.splitlines() if line.strip().startswith("def ")
+    }
     lines = ['"""The Tensor with all its methods. Written by tools/write_stubs.py."""', "", FUNCTIONS_HEAD.replace("from rushlight.tensor.base import Tensor\n", ""),
              TENSOR_HEAD.rstrip(), METHODS_OF_ITS_OWN.rstrip()]  # fmt: skip
     for name, value in sorted(vars(rushlight.Tensor).items()):
@@ -228,7 +259,12 @@ def tensor_stub():
 def face_stub():
     functions = {name: getattr(rushlight, name) for name in dir(rushlight)}
     found = public_functions(functions)
-    lines = ['"""The face of the package. Written by tools/write_stubs.py."""', "", FUNCTIONS_HEAD, FACE]
+    lines = [
+        '"""The face of the package. Written by tools/write_stubs.py."""',
+        "",
+        FUNCTIONS_HEAD.replace("import Tensor\n", "import Tensor as Tensor\n"),
+        FACE,
+    ]
     for name, function in found.items():
         if re.search(rf"\b{name} as {name}\b", FACE):
             continue

@@ -9,7 +9,16 @@ from libraries import attempt, carried, difference
 
 import rushlight as rl
 
-DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.uint8, torch.bool, torch.complex64)
+DTYPES = (
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+)
 SIZES = ((), (5,), (3, 4), (2, 3, 4), (2, 1, 3, 2), (0, 3), (60, 70), (4, 300, 9))
 
 
@@ -94,4 +103,7 @@ def compared(seed):
     theirs = attempt(_used, torch, tensor, key, value, way, tracked)
     ours = attempt(_used, rl, carried(tensor), carried(key), carried(value), way, tracked)
     told = difference(ours, theirs)
-    return told and f"{way} {tensor.dtype} {list(tensor.shape)} {tensor.stride()} key {key!r:.200} value {value!r:.80}: {told}"
+    return (
+        told
+        and f"{way} {tensor.dtype} {list(tensor.shape)} {tensor.stride()} key {key!r:.200} value {value!r:.80}: {told}"
+    )

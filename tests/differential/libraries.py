@@ -130,4 +130,6 @@ def _tensors_difference(ours, theirs, loose):
     if same.all():
         return None
     first = tuple(int(place) for place in np.unravel_index(int(np.argmin(same)), same.shape))
-    return f"at {list(first)} {found[first]!r}, not {expected[first]!r} ({same.size - same.sum()} of {same.size} elements)"
+    return (
+        f"at {list(first)} {found[first]!r}, not {expected[first]!r} ({same.size - same.sum()} of {same.size} elements)"
+    )

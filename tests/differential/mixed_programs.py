@@ -70,21 +70,15 @@ NUMBERS = ("add", "sub", "mul", "true_divide", "eq", "lt", "pow", "maximum", "re
 STEPS = {
     **{
         name: _binary(name)
-        for name in (
-            "add sub mul true_divide eq ne lt ge maximum minimum fmax pow remainder fmod floor_divide logical_and "
-            "logical_xor bitwise_and bitwise_or atan2 hypot xlogy copysign nextafter ldexp gcd cat2 heaviside where3"
-        ).split()
+        for name in ["add", "sub", "mul", "true_divide", "eq", "ne", "lt", "ge", "maximum", "minimum", "fmax", "pow", "remainder", "fmod", "floor_divide", "logical_and", "logical_xor", "bitwise_and", "bitwise_or", "atan2", "hypot", "xlogy", "copysign", "nextafter", "ldexp", "gcd", "cat2", "heaviside", "where3"]
         if hasattr(torch, name)
     },
     **{
         name: _unary(name)
-        for name in (
-            "neg abs sqrt exp sin tanh sigmoid square floor round trunc sign isnan isfinite logical_not relu log1p rsqrt erf "
-            "sum mean prod amax argmax any all cumsum softplus real conj expm1 reciprocal frac angle std nansum"
-        ).split()
+        for name in ["neg", "abs", "sqrt", "exp", "sin", "tanh", "sigmoid", "square", "floor", "round", "trunc", "sign", "isnan", "isfinite", "logical_not", "relu", "log1p", "rsqrt", "erf", "sum", "mean", "prod", "amax", "argmax", "any", "all", "cumsum", "softplus", "real", "conj", "expm1", "reciprocal", "frac", "angle", "std", "nansum"]
         if hasattr(torch, name)
     },
-    **{name: _written(name) for name in "add_ sub_ mul_ div_ copy_ eq_ pow_ maximum_ logical_or_ atan2_ fmod_".split()},
+    **{name: _written(name) for name in ["add_", "sub_", "mul_", "div_", "copy_", "eq_", "pow_", "maximum_", "logical_or_", "atan2_", "fmod_"]},
     "number": lambda t, r, a, b: getattr(t, r.choice(NUMBERS))(a, _number(r)),
     "number_first": lambda t, r, a, b: r.choice((lambda n: n - a, lambda n: n / a, lambda n: n**a, lambda n: n * a))(
         _number(r)
@@ -142,13 +136,68 @@ STEPS = {
 }  # fmt: skip
 # On operands that the libraries agree on to some digits alone, these jump.
 _JUMPS = frozenset(
-    "eq ne lt ge floor round trunc sign isnan isfinite remainder fmod floor_divide argmax argsort sort max_dim relu frac "
-    "where masked_fill masked_fill_ write_mask to type_as view_dtype copysign nextafter heaviside logical_not any all "
-    "logical_and logical_xor logical_or_ eq_ fmod_ fmax maximum minimum maximum_ amax clamp clamp_ number number_ pow pow_ "
-    "where_number item tolist angle write_part write_rows copy_".split()
+    [
+        "eq",
+        "ne",
+        "lt",
+        "ge",
+        "floor",
+        "round",
+        "trunc",
+        "sign",
+        "isnan",
+        "isfinite",
+        "remainder",
+        "fmod",
+        "floor_divide",
+        "argmax",
+        "argsort",
+        "sort",
+        "max_dim",
+        "relu",
+        "frac",
+        "where",
+        "masked_fill",
+        "masked_fill_",
+        "write_mask",
+        "to",
+        "type_as",
+        "view_dtype",
+        "copysign",
+        "nextafter",
+        "heaviside",
+        "logical_not",
+        "any",
+        "all",
+        "logical_and",
+        "logical_xor",
+        "logical_or_",
+        "eq_",
+        "fmod_",
+        "fmax",
+        "maximum",
+        "minimum",
+        "maximum_",
+        "amax",
+        "clamp",
+        "clamp_",
+        "number",
+        "number_",
+        "pow",
+        "pow_",
+        "where_number",
+        "item",
+        "tolist",
+        "angle",
+        "write_part",
+        "write_rows",
+        "copy_",
+    ]
 )
 # NaN, infinities and numbers out of range as integers: C leaves them open.
-_TO_WHOLE = frozenset("to type_as copy_ write_part write_rows write_mask write_number index_add_ scatter_add_".split())
+_TO_WHOLE = frozenset(
+    ["to", "type_as", "copy_", "write_part", "write_rows", "write_mask", "write_number", "index_add_", "scatter_add_"]
+)
 _WRITES = frozenset(name for name in STEPS if name.endswith("_") or name.startswith("write"))
 
 

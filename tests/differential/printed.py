@@ -9,7 +9,19 @@ from libraries import attempt, carried
 
 import rushlight as rl
 
-DTYPES = "float32 float32 float64 float16 bfloat16 int64 int32 uint8 bool complex64 complex128".split()
+DTYPES = [
+    "float32",
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "int64",
+    "int32",
+    "uint8",
+    "bool",
+    "complex64",
+    "complex128",
+]
 SPECIAL = (float("nan"), float("inf"), -float("inf"), -0.0, 0.0, 1e-8, 1e8, 123456.789, 1e30, 1e-30, 0.1, 1 / 3, 2.5)
 
 

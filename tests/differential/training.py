@@ -11,10 +11,36 @@ import rushlight as rl
 
 STEPS = 4
 _SCRATCH = ("al",)  # numbers of an L-BFGS step that the next one does not read
-ACTIVATIONS = (
-    "ReLU LeakyReLU ELU SELU CELU GELU SiLU Mish Softplus Softsign Tanh Sigmoid Hardswish Hardsigmoid Hardtanh ReLU6 "
-    "LogSigmoid Softshrink Hardshrink Tanhshrink PReLU RReLU Threshold Softmax LogSoftmax Softmin GLU Identity"
-).split()
+ACTIVATIONS = [
+    "ReLU",
+    "LeakyReLU",
+    "ELU",
+    "SELU",
+    "CELU",
+    "GELU",
+    "SiLU",
+    "Mish",
+    "Softplus",
+    "Softsign",
+    "Tanh",
+    "Sigmoid",
+    "Hardswish",
+    "Hardsigmoid",
+    "Hardtanh",
+    "ReLU6",
+    "LogSigmoid",
+    "Softshrink",
+    "Hardshrink",
+    "Tanhshrink",
+    "PReLU",
+    "RReLU",
+    "Threshold",
+    "Softmax",
+    "LogSoftmax",
+    "Softmin",
+    "GLU",
+    "Identity",
+]
 
 
 def _activation(r):
@@ -25,7 +51,7 @@ def _activation(r):
         "GELU": {"approximate": r.choice(("none", "tanh"))},
         "Softplus": {"beta": r.choice((1, 2.5)), "threshold": r.choice((20, 1))},
         "Threshold": {"threshold": 0.1, "value": r.choice((0.0, -1.0))},
-        **dict.fromkeys(("Softmax", "LogSoftmax", "Softmin"), {"dim": -1}),
+        **{each: {"dim": -1} for each in ("Softmax", "LogSoftmax", "Softmin")},
     }
     return name, options.get(name, {})
 
@@ -35,16 +61,21 @@ def _vectors(r):
     width, layers = r.choice((1, 3, 7, 16, 33, 100)), []
     shape = (r.choice((2, 5, 32)), width)
     for _ in range(r.randint(1, 4)):
-        kind = r.choice(("Linear", "Linear", "activation", "BatchNorm1d", "LayerNorm", "GroupNorm", "Dropout", "RMSNorm"))
+        kind = r.choice(
+            ("Linear", "Linear", "activation", "BatchNorm1d", "LayerNorm", "GroupNorm", "Dropout", "RMSNorm")
+        )
         if kind == "Linear":
             new = r.choice((1, 4, 10, 64, 130))
             layers.append((kind, {"in_features": width, "out_features": new, "bias": r.random() < 0.8}))
             width = new
         elif kind == "activation":
-            layers.append(_activation(r) if width % 2 else _activation(r))
-            width = width // 2 if layers[-1][0] == "GLU" else width
+            layers.append(_activation(r))
+            if layers[-1][0] == "GLU":
+                layers[-1] = ("Linear", {"in_features": width, "out_features": width})
         elif kind == "BatchNorm1d":
-            layers.append((kind, {"num_features": width, "momentum": r.choice((0.1, None)), "affine": r.random() < 0.8}))
+            layers.append(
+                (kind, {"num_features": width, "momentum": r.choice((0.1, None)), "affine": r.random() < 0.8})
+            )
         elif kind in ("LayerNorm", "RMSNorm"):
             layers.append((kind, {"normalized_shape": width, "elementwise_affine": r.random() < 0.8}))
         elif kind == "GroupNorm":
@@ -61,7 +92,9 @@ def _images(r):
     channels, size = r.choice((1, 3, 8)), r.choice((5, 8, 12)) if dims == 3 else r.choice((7, 12, 28))
     shape, layers = (r.choice((1, 2, 8)), channels, *[size] * dims), []
     for _ in range(r.randint(1, 4)):
-        kind = r.choice(("Conv", "Conv", "ConvTranspose", "MaxPool", "AvgPool", "BatchNorm", "activation", "Adaptive", "other"))
+        kind = r.choice(
+            ("Conv", "Conv", "ConvTranspose", "MaxPool", "AvgPool", "BatchNorm", "activation", "Adaptive", "other")
+        )
         if kind in ("Conv", "ConvTranspose"):
             new, groups = r.choice((2, 8, 16)), r.choice((1, 1, 2))
             groups = groups if channels % groups == 0 else 1
@@ -80,12 +113,33 @@ def _images(r):
             layers.append((f"{kind}{dims}d", options))
             channels = new
         elif kind == "MaxPool":
-            layers.append((f"MaxPool{dims}d", {"kernel_size": r.choice((2, 3)), "stride": r.choice((1, 2)), "padding": r.choice((0, 1)), "ceil_mode": r.random() < 0.3}))
+            layers.append(
+                (
+                    f"MaxPool{dims}d",
+                    {
+                        "kernel_size": r.choice((2, 3)),
+                        "stride": r.choice((1, 2)),
+                        "padding": r.choice((0, 1)),
+                        "ceil_mode": r.random() < 0.3,
+                    },
+                )
+            )
         elif kind == "AvgPool":
-            layers.append((f"AvgPool{dims}d", {"kernel_size": r.choice((2, 3)), "stride": r.choice((1, 2)), "count_include_pad": r.random() < 0.5}))
+            layers.append(
+                (
+                    f"AvgPool{dims}d",
+                    {
+                        "kernel_size": r.choice((2, 3)),
+                        "stride": r.choice((1, 2)),
+                        "count_include_pad": r.random() < 0.5,
+                    },
+                )
+            )
         elif kind == "BatchNorm":
             name = r.choice((f"BatchNorm{dims}d", f"InstanceNorm{dims}d"))
-            layers.append((name, {"num_features": channels, "affine": r.random() < 0.7, "track_running_stats": r.random() < 0.6}))
+            layers.append(
+                (name, {"num_features": channels, "affine": r.random() < 0.7, "track_running_stats": r.random() < 0.6})
+            )
         elif kind == "Adaptive":
             layers.append((f"Adaptive{r.choice(('Avg', 'Max'))}Pool{dims}d", {"output_size": r.choice((1, 3, 4))}))
         elif kind == "activation":
@@ -146,7 +200,23 @@ def _sequences(r):
 
 def _optimizer(r):
     """(name, options) of an optimizer."""
-    name = r.choice("SGD Adam AdamW RMSprop Adagrad Adadelta Adamax NAdam RAdam ASGD Rprop LBFGS Adafactor".split())
+    name = r.choice(
+        [
+            "SGD",
+            "Adam",
+            "AdamW",
+            "RMSprop",
+            "Adagrad",
+            "Adadelta",
+            "Adamax",
+            "NAdam",
+            "RAdam",
+            "ASGD",
+            "Rprop",
+            "LBFGS",
+            "Adafactor",
+        ]
+    )
     options = {"lr": r.choice((0.1, 0.01, 1e-3))}
     if r.random() < 0.3 and name not in ("Rprop", "LBFGS"):
         options["weight_decay"] = r.choice((0.1, 0.01))
@@ -229,7 +299,9 @@ def train(t, recipe):
     name, options = recipe["optimizer"]
     parameters = list(network.parameters()) or [t.nn.Parameter(t.ones(1, dtype=dtype))]
     optimizer = getattr(t.optim, name)(parameters, **options)
-    scheduler = recipe["scheduler"] and getattr(t.optim.lr_scheduler, recipe["scheduler"][0])(optimizer, **recipe["scheduler"][1])
+    scheduler = recipe["scheduler"] and getattr(t.optim.lr_scheduler, recipe["scheduler"][0])(
+        optimizer, **recipe["scheduler"][1]
+    )
     lookup = recipe["layers"][0][0] == "Embedding"
     x = t.randint(0, 11, recipe["shape"]) if lookup else t.randn(recipe["shape"], dtype=dtype)
     if recipe["channels_last"]:

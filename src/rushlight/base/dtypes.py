@@ -37,6 +37,12 @@ class DType:
         "legacy_name",
         "name",
     )
+    name: str
+    legacy_name: str
+    itemsize: int
+    is_floating_point: bool
+    is_complex: bool
+    is_signed: bool
 
     def __init__(self, name, category, itemsize, legacy_name):
         self.name, self.category, self.itemsize, self.legacy_name = name, category, itemsize, legacy_name

@@ -55,7 +55,7 @@ def not_resizable():
 def refusal_of(error):
     """What an error of NumPy's that speaks of too large an array is in PyTorch's words; other errors as they are."""
     if isinstance(error, MemoryError):
-        shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+        shape, dtype = getattr(error, "shape", ()), getattr(error, "dtype", None)
         return error if dtype is None else no_memory(math.prod(shape) * np.dtype(dtype).itemsize)
     if str(error).startswith(("array is too big", "Maximum allowed dimension exceeded", "maximum supported dimension")):
         return RuntimeError(

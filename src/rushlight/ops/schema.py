@@ -16,8 +16,8 @@ from ..base.size import Size
 _ARGUMENT = re.compile(r"(?P<type>[A-Za-z]+(?:\[\d*\])?\*?\??)\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
 _REQUIRED = object()
 # Tensor and the classes that behave exactly as it: the tensor room adds them.
-TENSOR_CLASSES = set()
-OPTIONAL_TENSOR_CLASSES = {type(None)}
+TENSOR_CLASSES: set[type] = set()
+OPTIONAL_TENSOR_CLASSES: set[type] = {type(None)}
 _NOTHING, _NUMBERS = frozenset(), frozenset((int, float, bool, complex))
 _EXACT = {"Tensor": TENSOR_CLASSES, "Operand": TENSOR_CLASSES, "int": {int}, "bool": {bool}, "float": {float}, "str": {str},
           "Scalar": {float}, "dtype": {dtypes.DType}, "positions": {tuple}}  # fmt: skip

@@ -61,8 +61,7 @@ OVERLOADS = {
     (start: Number, end: Number, step: Number = 1, *, {_OUT}, {_NEW}) -> Tensor
     (end: Number, *, {_OUT}, {_NEW}) -> Tensor""",
     "atleast_1d": """
-    (input: Tensor) -> Tensor
-    (*tensors: Tensor) -> tuple[Tensor, ...]
+    (*tensors: Tensor) -> Tensor | tuple[Tensor, ...]
     (tensors: Tensors) -> tuple[Tensor, ...]""",
     "broadcast_tensors": "(*tensors: Tensor) -> tuple[Tensor, ...]\n(tensors: Tensors) -> tuple[Tensor, ...]",
     "common_shape": "(*shapes: int | ints) -> Size",

@@ -59,6 +59,7 @@ What a record may hold:
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -116,11 +117,13 @@ class _Functions:
         raise AttributeError(f"the op table has no function '{name}'")
 
 
-functions = _Functions()
+functions: Any = _Functions()
 
 
 class Described:
     """What a public function is made from, and its ``__wrapped__``: `inspect.signature` asks it, `inspect.getsource` what it wraps."""
+
+    __slots__ = ()
 
     @property
     def __signature__(self):
@@ -207,9 +210,19 @@ def _columns(matrices):
 class InplaceForm(Described):
     """What the in-place form of an entry of the table is made from."""
 
+    __slots__ = ("entry",)
+
     def __init__(self, entry):
-        self.entry, self.name = entry, entry.name + "_"
-        self.__wrapped__ = entry.__wrapped__
+        self.entry = entry
+
+    @property
+    def name(self):
+        """The name of the form."""
+        return self.entry.name + "_"
+
+    @property
+    def __wrapped__(self):
+        return self.entry.__wrapped__
 
 
 class Composite(Described):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from itertools import chain
+from typing import Any
 
 from ..autograd import enable_grad, set_grad_enabled
 from ..base.errors import hinted
@@ -14,7 +16,7 @@ from .fitting import belong_together, make_scalars, missing_state, scalar_state,
 from .optimizer import Optimizer
 
 
-def direction(constants, param, grad):
+def direction(constants: Any, param: Tensor, grad: Tensor) -> Any:
     """What a formula takes for the gradient: turned round to maximize, with the weight decay's part.
 
     Constants ``decay`` and ``shrink`` are None without it; decoupled decay shrinks the parameter here.
@@ -59,24 +61,24 @@ class ElementwiseOptimizer(Optimizer):
     - ``advance_scalars(group, *scalars)``: the scalars after the step, unless it is a step count alone (static).
     """
 
-    scalar_names = ("step",)
+    scalar_names: tuple[str, ...] = ("step",)
     capturable_parts = "params and state_steps"
 
     @staticmethod
     def advance_scalars(group, step):
         return (step + 1,)
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         raise NotImplementedError
 
-    def init_single(self, param, grad, group):
+    def init_single(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
         """The state of one parameter before its first step: zeros."""
         state = {name: scalar_state(0) for name in self.scalar_names}
         for name in self.state_names(group):
             state[name] = functions.zeros_like(param)
         return state
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once.
 
         Args:
@@ -200,6 +202,6 @@ class ElementwiseOptimizer(Optimizer):
             state.update(self.init_single(param, grad, group))
         return state
 
-    def with_numbers(self, group):
+    def with_numbers(self, group: dict[str, Any]) -> Any:
         """The group with a Python number in the place of a learning rate that is a one-element tensor."""
         return group if group["lr"].__class__ is float else {**group, "lr": float(group["lr"])}

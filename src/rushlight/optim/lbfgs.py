@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from ..autograd import enable_grad, no_grad
 from ..base.errors import hinted
 from ..ops.table import functions
@@ -10,6 +13,9 @@ from .checks import check_learning_rate
 from .fitting import missing_state, wrong_state
 from .line_search import Point, strong_wolfe
 from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class LBFGS(Optimizer):
@@ -44,15 +50,15 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1,
-        max_iter=20,
-        max_eval=None,
-        tolerance_grad=1e-7,
-        tolerance_change=1e-9,
-        history_size=100,
-        line_search_fn=None,
-    ):
+        params: ParamsT,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
         check_learning_rate(lr)
         defaults = {
             "lr": lr,
@@ -73,12 +79,12 @@ class LBFGS(Optimizer):
             )
         self._params = self.param_groups[0]["params"]
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._params = self.param_groups[0]["params"]
 
     @no_grad()
-    def step(self, closure):
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]  # it evaluates again and again
         """Do up to ``max_iter`` iterations; the result is the loss that ``closure`` returned first."""
         group = self.param_groups[0]
         state = self.state[self._params[0]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import repeat
 from operator import attrgetter, is_
+from typing import TYPE_CHECKING, Any
 
 from ..autograd import no_grad
 from ..base.errors import hinted
@@ -11,6 +12,9 @@ from ..ops.table import functions
 from ..tensor import Tensor
 from .checks import check_fused, check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, direction
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 grad_of = attrgetter("_grad")
 
@@ -42,18 +46,18 @@ class SGD(ElementwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        momentum=0,
-        dampening=0,
-        weight_decay=0,
-        nesterov=False,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
         *,
-        maximize=False,
-        foreach=None,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_learning_rate(lr)
         check_not_negative(momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
@@ -77,22 +81,22 @@ class SGD(ElementwiseOptimizer):
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for values in self.state.values():
             if values.get("momentum_buffer", 0) is None:  # so older checkpoints say that there was no step yet
                 del values["momentum_buffer"]
 
-    def with_numbers(self, group):
+    def with_numbers(self, group: dict[str, Any]) -> Any:
         group = super().with_numbers(group)
         if isinstance(group["weight_decay"], Tensor):
             group = {**group, "weight_decay": float(group["weight_decay"])}
         return group
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         return ("momentum_buffer",) if group["momentum"] else ()
 
-    def init_single(self, param, grad, group):
+    def init_single(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
         buffer = functions.zeros_like(param)
         if group["dampening"] or group["differentiable"]:
             # What makes the first buffer the gradient itself: not dampened, and apart from the graph.

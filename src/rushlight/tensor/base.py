@@ -348,18 +348,22 @@ class Tensor:
         return strided
 
     def is_floating_point(self):
+        """Whether the elements are floating-point numbers."""
         return self.dtype.is_floating_point
 
     def is_complex(self):
+        """Whether the elements are complex."""
         return self._array.dtype.kind == "c"
 
     def is_signed(self):
+        """Whether the dtype has negative numbers."""
         return self.dtype.is_signed
 
     is_sparse = is_sparse_csr = is_quantized = is_meta = is_mkldnn = is_nested = is_cuda = is_mps = is_xpu = False
     is_cpu = True
 
     def get_device(self):
+        """The number of the device: -1 for the CPU."""
         return -1
 
     def is_inference(self):
@@ -367,18 +371,22 @@ class Tensor:
         return self._version_counter is INFERENCE
 
     def is_pinned(self):
+        """Whether the memory is pinned for a device: never."""
         return False
 
     def is_shared(self):
         return False
 
     def is_conj(self):
+        """Whether the elements are shown conjugated: never, they are stored as they are."""
         return False
 
     def is_neg(self):
+        """Whether the elements are shown negated: never, they are stored as they are."""
         return False
 
     def has_names(self):
+        """Whether a dimension has a name."""
         return False
 
     # ------------------------------------------------------------ Python's protocols
@@ -491,7 +499,9 @@ def method(function=None, *, name=None):
     """Make a function a method of Tensor, under its own name or ``name``."""
 
     def attach(function):
-        setattr(Tensor, name or function.__name__, function)
+        own = name or function.__name__
+        setattr(Tensor, own, function)
+        function.__module__, function.__qualname__ = "rushlight", f"Tensor.{own}"  # where users and pickle find it
         return function
 
     return attach if function is None else attach(function)
