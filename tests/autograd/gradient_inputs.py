@@ -137,7 +137,7 @@ CALLS = {
     "linalg_solve_ex": lambda: (regular(), t(3, 2)),
     "linalg_cross": lambda: (t(2, 3), t(2, 3), 1),
     "transposed_mm": lambda: (t(2, 3), t(2, 4)),
-    "cross_entropy_parts": lambda: (t(2, 3), index(0, 2), None, "mean", -100, 0.1),
+    "cross_entropy_parts": lambda: (t(2, 3), index(0, 2), None, "mean", -100, 0.1, True),
     "nll_loss": lambda: (t(2, 3), index(0, 2), fixed(3), "mean", -100),
     "nll_loss_gradient": lambda: (t(2), index(0, 2), None, "none", -100, fixed(), (2, 3)),
     "multi_margin_loss": lambda: (t(2, 3), index(0, 2), 1, 1.0, None, "mean"),

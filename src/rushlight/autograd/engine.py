@@ -28,11 +28,11 @@ object_new = object.__new__
 class Task:
     """One run of the engine, as hooks see it.
 
-    ``nodes`` and ``leaves`` are those it reaches, ``whole`` says that these are all, ``notes`` is what hooks keep for
-    this run. ``depth`` counts the runs of this thread that it happens within.
+    ``nodes`` and ``leaves`` are those it reaches, ``whole`` says that these are all, ``frees`` that nodes lose what they
+    keep as soon as they ran, ``notes`` is what hooks keep for this run. ``depth`` counts the runs of this thread that it happens within.
     """
 
-    __slots__ = ("depth", "leaves", "nodes", "notes", "whole")
+    __slots__ = ("depth", "frees", "leaves", "nodes", "notes", "whole")
 
     def reaches(self, node):
         """Whether a gradient may arrive at ``node`` in this run."""
@@ -75,7 +75,7 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
             for edge in wanted:
                 captures.setdefault(edge[0], {})[edge[1]] = None
     task = state.task = object_new(Task)
-    task.nodes, task.leaves, task.notes, task.whole = nodes, leaves, {}, way is None
+    task.nodes, task.leaves, task.notes, task.whole, task.frees = nodes, leaves, {}, way is None, freed is not None
     task.depth = 0 if outer is None else outer.depth + 1
     if create_graph != before[0]:
         state.grad = create_graph

@@ -145,10 +145,10 @@ def _picker(slots):
     return itemgetter(*slots) if slots else itemgetter(slice(0))
 
 
-def _unpack(entry, node):
+def unpacked(entry, node):
     """What a rule gets for an entry that `Plan.save` made."""
     if entry.__class__ is list:
-        return [_unpack(each, node) for each in entry]
+        return [unpacked(each, node) for each in entry]
     return entry.unpack(node) if entry.__class__ in _PACKED else entry
 
 
@@ -189,11 +189,9 @@ class OpNode(Node):
         plan = self.plan
         values = [*(self.saved if plan.keeps_tensors else self.constants)]
         if self.versions is None:
-            values = [_unpack(entry, self) for entry in values]
+            values = [unpacked(entry, self) for entry in values]
         elif (*map(version_of, plan.pick_inputs(values)),) != self.versions:
-            for value, version in zip(plan.pick_inputs(values), self.versions):
-                if version_of(value) != version:
-                    raise modified_in_place(value, version, describe_producer(value), self)
+            self.refuse_versions(values)
         grad = grads[0]
         if grad is None and not plan.sees_all:
             return (None,) * len(self.next_edges)
@@ -224,6 +222,12 @@ class OpNode(Node):
             found.append(gradient)
         return self._fitted(found) if plan.has_lists else found
 
+    def refuse_versions(self, values):
+        """Raise for the tensor among kept ``values`` that was written since."""
+        for value, version in zip(self.plan.pick_inputs(values), self.versions):
+            if version_of(value) != version:
+                raise modified_in_place(value, version, describe_producer(value), self)
+
     def _fitted(self, found):
         """Gradients with the shape and dtype of the inputs they belong to, one for each edge."""
         fitted = []
@@ -245,7 +249,7 @@ class OpNode(Node):
             if slot is None:
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
             entry = (self.saved if self.plan.keeps_tensors else self.constants)[slot]
-            return _unpack(entry, self)
+            return unpacked(entry, self)
 
         def raw(self):
             slot = self.plan.slots.get(name)

@@ -11,6 +11,7 @@ from ..ops.order import PROPERTIES
 from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, InplaceForm, functions
 from . import fast, forms
 from .base import Tensor
+from .cross_entropy import CrossEntropyNode
 from .linear import linear
 from .refusals import as_public, guarded, known_as, refuse, refuse_call
 from .short_elementwise import elementwise
@@ -56,6 +57,8 @@ def _factory(op):
     """What makes the function of an operation."""
     if op.name == "linear_rows":
         return linear
+    if op.name == "cross_entropy_parts":
+        op.node_base = CrossEntropyNode
     if op.whole is not None:
         return fast.reduction
     return forms.joined if op.joins else _FACTORIES[op.kind]
