@@ -1,6 +1,8 @@
 """The rooms import downwards only, without cycles: the list in this file is the order of the design."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -112,9 +114,6 @@ def test_every_file_says_what_lives_there():
 
 
 def test_import_is_light():
-    import subprocess
-    import sys
-
     code = "import sys, rushlight; print(*sorted(m for m in sys.modules if not m.startswith(('numpy', '_'))))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     for heavy in (
@@ -129,3 +128,10 @@ def test_import_is_light():
         "rushlight.nn",
     ):
         assert heavy not in loaded, f"import rushlight loads {heavy}"
+
+
+@pytest.mark.parametrize("before", ["", "gc.disable(); "])
+def test_import_leaves_the_collector_as_it_was(before):
+    code = f"import gc; {before}was = gc.isenabled(); import rushlight; print(gc.isenabled() is was, gc.get_freeze_count() > 50000)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]

@@ -2,6 +2,11 @@
 
 import importlib as _importlib
 
+from .base.collecting import uncollected as _uncollected
+
+with _uncollected():
+    from . import tensor as _tensor
+
 from .base.device import (
     channels_last,
     channels_last_3d,

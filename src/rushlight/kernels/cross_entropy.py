@@ -201,7 +201,16 @@ def _prepared(name, build, x, target, weight, reduction, smoothed, *further):
 
 
 def _call_for(name, build, x, target, weight, reduction, smoothing, *further):
-    key = (name, x.shape, x.dtype, target.dtype, weight is not None and weight.dtype, reduction, smoothing > 0, *further)
+    key = (
+        name,
+        x.shape,
+        x.dtype,
+        target.dtype,
+        weight is not None and weight.dtype,
+        reduction,
+        smoothing > 0,
+        *further,
+    )
     found = _calls.get(key)
     if found is None:
         found = _calls[key] = _prepared(name, build, x, target, weight, reduction, smoothing > 0, *further)

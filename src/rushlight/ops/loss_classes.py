@@ -272,7 +272,9 @@ def cross_entropy(
     ):
         if weight is not None or classes.shape != shape[:1] or classes.dtype is not dtypes.INT64_ARRAY:
             target = _matching(input, target, weight)
-        keep = (input._edge is not None and functions.is_grad_enabled()) or bool(label_smoothing) or scores.itemsize == 2
+        keep = (
+            (input._edge is not None and functions.is_grad_enabled()) or bool(label_smoothing) or scores.itemsize == 2
+        )
         return functions.cross_entropy_parts(input, target, weight, reduction, ignore_index, label_smoothing, keep)[0]
     logs = functions.log_softmax(input, class_dim)
     if label_smoothing == 0.0:
