@@ -16,7 +16,6 @@ from .base import new_tensor, wrap
 from .compute import schema_of
 from .interposers import INTERPOSERS
 
-
 _ALONE = 3  # references to what a node keeps: in `saved`, the name, the call
 
 
