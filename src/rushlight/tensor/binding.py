@@ -123,8 +123,8 @@ def _publish_composite(entry):
 
 
 def _tell_place(function, name, places):
-    """Note on a function where users and pickle find it: under its name in the first module, or in Tensor."""
-    for place in places:
+    """Note on a function where users and pickle find it: in ``torch``, else under its name in the first module, or in Tensor."""
+    for place in sorted(places, key=lambda place: place != "torch"):
         where, _, alias = place.partition(":")
         function.__qualname__ = alias or name
         if where != "Tensor":

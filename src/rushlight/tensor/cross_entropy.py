@@ -12,7 +12,7 @@ from ..autograd.node import Freed
 from ..autograd.op_node import OpNode, node_class_of, record, unpacked, version_of
 from ..ops.loss_classes import loss_of_logs
 from ..ops.table import TABLE, functions
-from .base import new_tensor, wrap
+from .base import wrap
 from .compute import schema_of
 from .interposers import INTERPOSERS
 
@@ -87,8 +87,8 @@ class CrossEntropyNode(OpNode):
 
 def _log_softmax_node(node, logs):
     """The node behind ``node``, as a call of log_softmax would have made it; it runs next after that."""
-    scores, op = new_tensor(), TABLE["log_softmax"]
-    scores._array, scores._edge = logs._array, node.next_edges[0]
+    scores, op = wrap(logs._array), TABLE["log_softmax"]
+    scores._edge = node.next_edges[0]
     values = scores, 1, None
     made = record(op, schema_of(op), node_class_of(op, values), values, (logs,))
     made.sequence = node.sequence + 0.5
