@@ -260,9 +260,14 @@ def result_order(arrays, shape):
 
     Of each two dimensions, the first array that has different steps along them decides, as in PyTorch.
     """
+    return _order_of(shape, tuple([(array.shape, array.strides) for array in arrays]))
+
+
+@functools.lru_cache(maxsize=4096)
+def _order_of(shape, forms):
     if len(shape) < 2:
         return None
-    steps = [_steps_along(array, shape) for array in arrays if array.ndim > 1]
+    steps = [_steps_along(*form, shape) for form in forms if len(form[0]) > 1]
     order = list(range(len(shape)))[::-1]  # innermost first
     for place in range(1, len(order)):
         here = place
@@ -274,15 +279,14 @@ def result_order(arrays, shape):
             elif ahead < 0:
                 break
     order.reverse()
-    return None if order == list(range(len(shape))) else order
+    return None if order == list(range(len(shape))) else tuple(order)
 
 
-def _steps_along(array, shape):
+def _steps_along(lengths, strides, shape):
     """The size of an array's step along each dimension of ``shape``; 0 where it is broadcast."""
-    missing = len(shape) - array.ndim
+    missing = len(shape) - len(lengths)
     steps = [
-        0 if length == 1 != wanted else abs(step)
-        for length, step, wanted in zip(array.shape, array.strides, shape[missing:])
+        0 if length == 1 != wanted else abs(step) for length, step, wanted in zip(lengths, strides, shape[missing:])
     ]
     return [0] * missing + steps
 
@@ -301,20 +305,13 @@ def _is_ahead(steps, shape, inner, outer):
 
 def in_result_order(found, arrays):
     """``found``, computed from ``arrays`` element by element, laid out in their `result_order`."""
-    if found.ndim < 2 or not found.size or _all_alike(found, arrays):
+    if found.ndim < 2 or not found.size:
         return found
     order = result_order(arrays, found.shape)
     if order is None:
-        return np.ascontiguousarray(found)
+        return found if found.flags.c_contiguous else np.ascontiguousarray(found)
     laid = found.transpose(order)
     if laid.flags.c_contiguous:
         return found
     return np.ascontiguousarray(laid).transpose([order.index(axis) for axis in range(found.ndim)])
 
-
-def _all_alike(found, arrays):
-    """Whether all arrays that have the shape of ``found`` lie in memory as it does, and the others have no dimensions."""
-    shape, strides = found.shape, [step // found.itemsize for step in found.strides]
-    return all(
-        not a.ndim or (a.shape == shape and [step // a.itemsize for step in a.strides] == strides) for a in arrays
-    )

@@ -253,7 +253,7 @@ def _operate(op, slow, compute, ready, may_track):
                 if size < elements and size * y.size >= elements and x.shape != y.shape:
                     size = broadcast_size(x, y)
                 found = compute(x, y) if size < elements else large(x, y)
-                if x.ndim > 1 and not x.flags.c_contiguous:
+                if x.ndim > 1 and not x.flags.c_contiguous and any(x.strides):  # else the other one decides
                     found = in_result_order(found, (x, y))
             except NUMPY_REFUSES:
                 return slow(input, other)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from types import CellType, FunctionType
 
+import numpy as np
+
 from ..autograd.leaves import require_grad
 from ..autograd.modes import PLAIN, state
 from ..base import dtypes
@@ -26,6 +28,8 @@ MISSING = object()  # an argument that a call leaves out
 _GENERAL_CALLS = 32  # before the text is written, which takes 0.4 ms: as long as 100 calls of the general path
 UNREAD_CLASSES = frozenset((int, tuple, memory_format))  # of arguments that only forward understands
 DEVICE_CLASSES = frozenset((str, device, type(None)))
+# NumPy's letters of dtypes, by their names.
+LETTERS = {kind.name: kind.char for kind in map(np.dtype, "?bBhHiIlLefdFD")} | {"bfloat16": "E"}
 _ROWS, _NUMBERS = frozenset((tuple, list, Size)), frozenset((int, float, bool, complex))
 
 
@@ -64,8 +68,9 @@ def short(op, slow=None):
     ``slow`` is the general path where that is another one than for most operations.
     """
     slow = slow or general(op)
-    if op.refuse or "Tensor[]" in op.schema.partition("->")[0]:
+    if "Tensor[]" in op.schema.partition("->")[0]:
         return slow
+    op.refused_letters = frozenset([LETTERS[name] for name in op.refuse if name in LETTERS])
     return Path(op, op.name, op.forward, slow, globals(), partial(_code, op)).function
 
 
