@@ -109,7 +109,7 @@ def test_the_directory_is_held_not_its_path(kept, tmp_path):
 
 def test_a_descriptor_closed_by_others_is_opened_anew(kept, tmp_path):
     kept.store("a", b"code")
-    number = kept._descriptor
+    number = kept._held[0]
     os.close(number)
     other = tmp_path / "other"
     other.mkdir()

@@ -17,6 +17,7 @@ import hashlib
 import os
 import stat
 import sys
+import threading
 import warnings
 
 _MAGIC = b"rushlight kernel 2\n"
@@ -68,6 +69,13 @@ def _identity(descriptor):
     return status.st_dev, status.st_ino
 
 
+def _is_same(descriptor, identity):
+    try:
+        return _identity(descriptor) == identity
+    except OSError:
+        return False
+
+
 def _name_of(key):
     return hashlib.sha256(key.encode()).hexdigest() + _SUFFIX
 
@@ -80,18 +88,21 @@ class Cache:
         self._usable = None
         self._writable = True
         self._stored = 0
-        self._descriptor = self._identity = None
+        self._held = None  # the directory's descriptor, and what tells that it is still that
+        self._opening = threading.Lock()
 
     @property
     def usable(self):
         """Whether the directory is there (it is made if need be) and only its owner, this user, can write to it."""
-        if self._usable is None:
+        usable = self._usable
+        if usable is None:
             try:
                 _make(self.path)
-                self._usable = self._is_private()
+                usable = self._is_private()
             except OSError:
-                self._usable = False
-        return self._usable
+                usable = False
+            self._usable = usable
+        return usable
 
     def _is_private(self):
         if _is_mine(os.fstat(self._folder()) if _BY_DESCRIPTOR else os.lstat(self.path), stat.S_ISDIR):
@@ -106,14 +117,18 @@ class Cache:
 
     def _folder(self):
         """The directory's descriptor, opened at first use: a path may lead elsewhere the next time."""
-        if self._descriptor is None:
-            self._descriptor = os.open(self.path, _DIRECTORY)
-            self._identity = _identity(self._descriptor)
-        elif _identity(self._descriptor) != self._identity:
-            # A program that became a daemon closed all, and something else has the number now.
-            self._descriptor = self._usable = None
+        held = self._held
+        if held is None:
+            with self._opening:  # by one thread; the others take what it has opened
+                held = self._held
+                if held is None:
+                    descriptor = os.open(self.path, _DIRECTORY)
+                    held = self._held = descriptor, _identity(descriptor)
+        elif not _is_same(*held):
+            # A program that became a daemon closed all, and something else may have the number now.
+            self._held = self._usable = None
             raise FileNotFoundError(self.path)
-        return self._descriptor
+        return held[0]
 
     def _place(self, name):
         """A file of the directory, as the functions of ``os`` take it: its path, and ``dir_fd``."""
