@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import rushlight
+from rushlight.kernels import kernel
 
 ROOT = Path(rushlight.__file__).parent
 ORDER = [
@@ -135,3 +136,14 @@ def test_import_leaves_the_collector_as_it_was(before):
     code = f"import gc; {before}was = gc.isenabled(); import rushlight; print(gc.isenabled() is was, gc.get_freeze_count() > 50000)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True"]
+
+
+def test_the_fingerprint_covers_all_that_kernels_are_made_of():
+    """Whatever a file of this room imports of Rushlight lies in a room whose sources are in the keys."""
+    rooms = [ROOT / room for room in kernel.ROOMS]
+    covered = {Path(path) for room in rooms for path, _ in kernel._sources(room)}
+    assert covered == {path for room in rooms for path in room.rglob("*.py")}
+    files = [path for path in covered if path.is_relative_to(ROOT / "kernels")]
+    imported = {name for path in files for name, _ in imports_of(path)}
+    found = {name.split(".")[1] for name in imported if name.count(".")}
+    assert len(files) > 100 and "ops" in found and found <= set(kernel.ROOMS)

@@ -1,6 +1,7 @@
 """Machine code on disk: private, checked, atomic, and never in the way."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -50,7 +51,7 @@ def test_directory_that_others_may_write_to_is_refused(tmp_path):
     path.mkdir()
     path.chmod(0o777)
     kept = Cache(path)
-    with pytest.warns(UserWarning, match="others may write to it"):
+    with pytest.warns(UserWarning, match="others may write to it.*rm -r"):
         kept.store("a", b"code")
     assert kept.load("a") is None and not list(path.iterdir())
 
@@ -75,8 +76,12 @@ def test_what_is_there_is_read_where_nothing_can_be_written(kept, monkeypatch):
     kept.store("a", b"code")
     later = Cache(kept.path)
 
-    def refused(*args, **kwargs):
-        raise OSError(30, "Read-only file system")
+    open_ = os.open
+
+    def refused(path, flags, *args, **kwargs):
+        if flags & os.O_CREAT:
+            raise OSError(30, "Read-only file system")
+        return open_(path, flags, *args, **kwargs)
 
     monkeypatch.setattr(cache.os, "open", refused)
     later.store("b", b"code")
@@ -85,11 +90,101 @@ def test_what_is_there_is_read_where_nothing_can_be_written(kept, monkeypatch):
 
 def test_clearing_beside_a_writer(kept):
     kept.store("a", b"code")
-    os.rename(kept.path, f"{kept.path} away")
+    shutil.rmtree(kept.path)
     kept.store("b", b"code")
-    os.rename(f"{kept.path} away", kept.path)
-    kept.store("c", b"code")
-    assert [kept.load(key) for key in "abc"] == [b"code", None, b"code"]
+    assert kept.load("a") is kept.load("b") is None and not kept.path.exists()
+    Cache(kept.path).store("c", b"code")
+    assert Cache(kept.path).load("c") == b"code"
+
+
+def test_the_directory_is_held_not_its_path(kept, tmp_path):
+    """Who may rename a folder above cannot put another in its place."""
+    kept.store("a", b"code")
+    os.rename(kept.path, tmp_path / "away")
+    planted = Cache(kept.path)
+    planted.store("a", b"planted")
+    kept.store("b", b"code")
+    assert kept.load("a") == kept.load("b") == b"code" and planted.load("b") is None
+
+
+def test_a_descriptor_closed_by_others_is_opened_anew(kept, tmp_path):
+    kept.store("a", b"code")
+    number = kept._held[0]
+    os.close(number)
+    other = tmp_path / "other"
+    other.mkdir()
+    try:
+        while os.open(other, os.O_RDONLY) != number:
+            pass
+        kept.store("b", b"code")  # notices
+        assert not list(other.iterdir())
+        assert kept.load("a") == b"code"
+    finally:
+        os.close(number)
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_folders_above_are_private_too(tmp_path, umask):
+    former = os.umask(umask)
+    try:
+        Cache(tmp_path / "a" / "b" / "c").store("key", b"code")
+    finally:
+        os.umask(former)
+    for path in (tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "c"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    (file,) = path.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_files_that_changed_places_are_missing(kept):
+    kept.store("a", b"code of a")
+    (first,) = kept.path.iterdir()
+    kept.store("b", b"code of b")
+    (second,) = set(kept.path.iterdir()) - {first}
+    a, b = first.read_bytes(), second.read_bytes()
+    first.write_bytes(b)
+    second.write_bytes(a)
+    assert kept.load("a") is kept.load("b") is None
+
+
+def _by_another_user(status):
+    return os.stat_result((*status[:4], status.st_uid + 1, *status[5:]))
+
+
+@pytest.mark.parametrize("plant", ["mode", "owner", "link", "pipe", "folder"])
+def test_planted_files_are_not_run(kept, tmp_path, monkeypatch, plant):
+    """What another user left in a folder that was open to all stays out after ``chmod 700``."""
+    kept.store("a", b"planted")
+    (path,) = kept.path.iterdir()
+    if plant == "mode":
+        path.chmod(0o666)
+    elif plant == "owner":
+        fstat = os.fstat
+
+        def of_file(descriptor):
+            status = fstat(descriptor)
+            return _by_another_user(status) if stat.S_ISREG(status.st_mode) else status
+
+        monkeypatch.setattr(cache.os, "fstat", of_file)
+    else:
+        path.rename(tmp_path / "elsewhere")
+        if plant == "link":
+            path.symlink_to(tmp_path / "elsewhere")
+        elif plant == "pipe":
+            os.mkfifo(path)
+        else:
+            path.mkdir()
+    assert Cache(kept.path).load("a") is None
+    monkeypatch.undo()
+    if plant != "folder":
+        kept.store("a", b"code")
+        assert kept.load("a") == b"code"
+
+
+def test_a_link_in_the_place_of_the_directory_is_refused(tmp_path):
+    Cache(tmp_path / "real").store("a", b"code")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert not Cache(tmp_path / "link").usable
 
 
 def test_what_a_killed_process_left_goes_too(kept):

@@ -17,6 +17,8 @@ from .host import host
 from .runtime import runtime_code
 
 _LOG = os.environ.get("RUSHLIGHT_LOG_KERNELS", "") not in ("", "0")
+# All that machine code can be made of: this room, and those it may import. Formulas from elsewhere are traced into the keys.
+ROOMS = ("base", "random", "ops", "kernels")
 _lock = threading.RLock()  # one thread compiles at a time
 _known = {}  # key -> Kernel
 
@@ -82,14 +84,23 @@ def stored_code(key, source):
 
 @functools.cache
 def _fingerprint():
-    """A hash of what kernels are made by: this room's source files, the CPU, the versions."""
+    """A hash of what kernels are made by: the source files of ROOMS, the CPU, the versions."""
     found = hashlib.sha256(f"{host().description} {sys.version}".encode())
-    for folder, _, names in sorted(os.walk(os.path.dirname(__file__))):
-        for name in sorted(names):
-            if name.endswith(".py"):
-                status = os.stat(os.path.join(folder, name))
-                found.update(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode())
+    package = os.path.dirname(os.path.dirname(__file__))
+    for room in ROOMS:
+        for path, status in _sources(os.path.join(package, room)):
+            found.update(f"{path[len(package) :]} {status.st_size} {status.st_mtime_ns}\n".encode())
     return found.hexdigest()
+
+
+def _sources(folder):
+    """(path, status) of each source file below a folder, in the order of their names."""
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name.endswith(".py"):
+                yield entry.path, entry.stat()
+            elif entry.name != "__pycache__" and entry.is_dir():
+                yield from _sources(entry.path)
 
 
 @functools.cache

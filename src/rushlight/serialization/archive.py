@@ -6,6 +6,8 @@ import io
 import struct
 from typing import NamedTuple
 
+import numpy as np
+
 from .messages import broken_archive
 
 LOCAL_HEADER, CENTRAL_HEADER, END = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
@@ -21,8 +23,9 @@ end_64_layout = struct.Struct("<4sQ2H2I4Q")
 locator_64_layout = struct.Struct("<4sIQI")
 
 _CHUNK = 1 << 20
-# A deflated record may unpack to this much, or to this many times its stored size, whichever is more.
-_UNPACKED_LIMIT, _RATIO_LIMIT = 1 << 28, 100
+# A deflated record may unpack to this much, or to this many times its stored size, whichever is more; and never to more
+# than deflating gains on the best of data.
+_UNPACKED_LIMIT, _RATIO_LIMIT, _BEST_RATIO = 1 << 28, 100, 1040
 
 
 class Entry(NamedTuple):
@@ -62,6 +65,10 @@ class Archive:
         """The record's length in bytes once unpacked."""
         return self._entry(record).size
 
+    def stored_size(self, record):
+        """The record's length in bytes as it stands in the file."""
+        return self._entry(record).stored_size
+
     def read(self, record, limit=None):
         """The bytes of a record; ``limit`` bounds the length that a small record may claim."""
         entry = self._entry(record)
@@ -69,27 +76,33 @@ class Archive:
             raise broken_archive(
                 f"record {record} is too large", f"{entry.size} bytes where at most {limit} make sense"
             )
-        buffer = bytearray(entry.size)
-        self.read_into(record, buffer)
-        return bytes(buffer)
+        return bytes(self.unpacked(record))
 
-    def read_into(self, record, buffer):
-        """Fill ``buffer``, which has exactly the record's size, and verify the checksum (unless told not to)."""
+    def unpacked(self, record):
+        """A writable buffer with the bytes of a record, whose checksum is verified (unless told not to).
+
+        It takes memory for bytes that are there: those of a deflated record are counted as they come.
+        """
         import zlib
 
         entry = self._entry(record)
-        view = memoryview(buffer).cast("B") if entry.size else memoryview(bytearray())
         self.file.seek(self._data_start(entry))
         if entry.method == STORED:
-            self._fill(view, f"record {record}")
+            # Bytes that are filled at once need not be zeroed before.
+            buffer = np.empty(entry.size, np.uint8)
+            view = memoryview(buffer)
+            if entry.size:
+                self._fill(view, f"record {record}")
         else:
-            self._inflate(view, entry)
+            buffer = self._inflated(entry)
+            view = memoryview(buffer)
         # PyTorch leaves 0 where it was told not to compute checksums.
         if self.verify and entry.crc32 and zlib.crc32(view) != entry.crc32:
             raise broken_archive(
                 f"record {record} fails its CRC-32 check",
                 "its bytes have changed; torch.serialization.set_crc32_options(False) loads it all the same",
             )
+        return buffer
 
     def position(self, record):
         """Where a stored record's bytes begin in the file, or None for a deflated one."""
@@ -120,28 +133,28 @@ class Archive:
                 raise broken_archive(f"{what} is cut short", f"it ends after {done} of {len(view)} bytes")
             done += count
 
-    def _inflate(self, view, entry):
+    def _inflated(self, entry):
         import zlib
 
         unpack = zlib.decompressobj(-15)
-        left, done = entry.stored_size, 0
+        left, found = entry.stored_size, bytearray()
         try:
             while not unpack.eof:
                 pending = unpack.unconsumed_tail
                 if not pending and left:
                     pending = self.file.read(min(left, _CHUNK))
                     left -= len(pending)
-                block = unpack.decompress(pending, min(len(view) - done + 1, _CHUNK))
-                if (not block and not pending) or len(block) > len(view) - done:
+                block = unpack.decompress(pending, min(entry.size - len(found) + 1, _CHUNK))
+                if (not block and not pending) or len(block) > entry.size - len(found):
                     break
-                view[done : done + len(block)] = block
-                done += len(block)
+                found += block
         except zlib.error as error:
             raise broken_archive(f"decompression failed ({error})", f"record {entry.name} is damaged") from None
-        if done != len(view) or not unpack.eof:
+        if len(found) != entry.size or not unpack.eof:
             raise broken_archive(
                 f"record {entry.name} unpacks to another size than it declares", f"it declares {entry.size} bytes"
             )
+        return found
 
     # ------------------------------------------------------------ the directory
 
@@ -283,7 +296,8 @@ def _check_entry(entry, flags):
         if entry.size != entry.stored_size:
             raise broken_archive(f"record {entry.name} has contradictory sizes", "its declared sizes differ")
     elif entry.method == DEFLATED:
-        if entry.size > max(_UNPACKED_LIMIT, _RATIO_LIMIT * entry.stored_size):
+        likely = max(_UNPACKED_LIMIT, _RATIO_LIMIT * entry.stored_size)
+        if entry.size > min(likely, _BEST_RATIO * entry.stored_size):
             raise broken_archive(
                 f"record {entry.name} claims to unpack from {entry.stored_size} to {entry.size} bytes",
                 "that looks like a zip bomb; if you trust the file, unpack it and store it with `zip -0 -r`",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 
-import numpy as np
-
 from ..base import device as devices
 from ..base.dtypes import NAMES
 from ..base.size import Size
@@ -147,22 +145,21 @@ def _tensor(storage, dtype, offset, sizes, strides, requires_grad=False, metadat
         raise malformed("a tensor whose requires_grad is neither True nor False")
     if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
         raise malformed(f"a tensor of {dtype!r} that requires a gradient")
-    array = view_storage(storage, dtype, Layout(offset, sizes, strides))
-    if metadata is not None:
-        array = _apply_bits(array, metadata)
-    return make_tensor(array, requires_grad)
+    conj, neg = (False, False) if metadata is None else _bits(dtype, metadata)
+    return make_tensor(view_storage(storage, dtype, Layout(offset, sizes, strides), conj, neg), requires_grad)
 
 
-def _apply_bits(array, metadata):
-    """PyTorch's lazy conjugation and negation, done: such a tensor no longer shares its storage."""
+def _bits(dtype, metadata):
+    """(conj, neg): whether PyTorch's lazy conjugation and negation are to be done."""
     if type(metadata) is not dict or not all(type(flag) is bool for flag in metadata.values()):
         raise malformed("a tensor with unknown properties")
     unknown = [name for name in metadata if name not in ("conj", "neg")]
     if unknown:
         raise refused(f"a tensor with the property {shorten(unknown[0])}", "this version does not know it")
-    if metadata.get("conj"):
-        array = np.asarray(array.conj())
-    return np.asarray(-array) if metadata.get("neg") else array
+    conj, neg = metadata.get("conj", False), metadata.get("neg", False)
+    if neg and dtype.name == "bool":
+        raise malformed("a tensor of torch.bool that is to be negated")
+    return conj and dtype.is_complex, neg
 
 
 def _parameter(arguments):

@@ -37,7 +37,11 @@ KEY_TYPES.update(np.dtype(code).type for code in ("b1", *"bhilqBHILQefdFD"))
 
 
 def _slice(arguments):
-    return slice(*take(arguments, (None, None, None), "a slice"))
+    # The kinds of numbers that a slice may have are many; what is no number is not among its parts.
+    parts = take(arguments, (None, None, None), "a slice")
+    if not all(part is None or (type(part) in KEY_TYPES and type(part) is not str) for part in parts):
+        raise malformed("a slice with parts that are no numbers")
+    return slice(*parts)
 
 
 def _range(arguments):
@@ -58,7 +62,9 @@ def _deque(arguments):
     if not arguments:
         return deque()
     members, limit = arguments if len(arguments) == 2 else (*take(arguments, (None,), "a deque"), None)
-    if type(members) not in (list, tuple) or not (limit is None or (type(limit) is int and 0 <= limit < 1 << 62)):
+    if not (type(members) is list or members == ()) or not (
+        limit is None or (type(limit) is int and 0 <= limit < 1 << 62)
+    ):
         raise malformed("a deque with impossible parts")
     return deque(members, limit)
 

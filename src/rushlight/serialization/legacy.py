@@ -33,10 +33,13 @@ def load_legacy(file, locations, weights_only, encoding):
     # The objects come before the bytes of their storages: a first reading finds where those are, a second uses them.
     objects_at = file.tell()
     claims = {}
+    claimed = 0
 
     def claim_only(nbytes, dtype, key, location):
-        if nbytes > size:
-            raise truncated(f"the storage {key!r} claims {nbytes} bytes, more than the file has")
+        nonlocal claimed
+        claimed += nbytes
+        if claimed > size:
+            raise truncated(f"the storage {key!r} claims {nbytes} bytes, more than the file has left")
         claims[key] = nbytes, dtype
         return Storage(nbytes, dtype, location, lambda count: np.zeros(count, np.uint8))
 

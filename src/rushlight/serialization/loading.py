@@ -26,6 +26,8 @@ from .storages import Locations, Storage, is_foreign
 
 _NEWEST_VERSION = 10
 _SMALL_RECORD = 1 << 10
+# Objects take many times the bytes that tell of them: where those are deflated, so much and no more is believed.
+_SMALL_PICKLE, _PACKED = 1 << 16, 16
 _ALIGNED = 16
 
 
@@ -151,7 +153,7 @@ def _load_archive(archive, locations, weights_only, encoding, mapped):
 
 
 def _pickle_of(archive):
-    data = archive.read("data.pkl")
+    data = archive.read("data.pkl", max(_SMALL_PICKLE, _PACKED * archive.stored_size("data.pkl")))
     return BytesIO(data), len(data)
 
 
@@ -162,9 +164,7 @@ def _read_storage(archive, record, mapping):
         # Compiled kernels rely on aligned memory, which every file of PyTorch's gives.
         if position is not None and position % _ALIGNED == 0:
             return np.frombuffer(mapping, np.uint8, size, position)
-    array = np.empty(size, np.uint8)
-    archive.read_into(record, array)
-    return array
+    return np.frombuffer(archive.unpacked(record), np.uint8)
 
 
 def _byteorder(archive):

@@ -78,6 +78,8 @@ def load_safetensors(filename: str, device: DeviceLike = "cpu") -> Any:
         if dtype is None:
             raise ValueError(hinted(f"tensor {name!r} has the dtype {entry['dtype']}", "Rushlight has no such dtype"))
         # A copy: the library may hand out memory that cannot be written to.
-        array = np.frombuffer(bytearray(entry["data"]), np.uint8).view(dtype.numpy).reshape(entry["shape"])
-        tensors[name] = make_tensor(array)
+        data = np.frombuffer(bytearray(entry["data"]), np.uint8)
+        if dtype is dtypes.bool_:
+            np.minimum(data, 1, out=data)  # any other byte than 0 and 1 is undefined behaviour in a NumPy bool
+        tensors[name] = make_tensor(data.view(dtype.numpy).reshape(entry["shape"]))
     return tensors

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import struct
 from collections import Counter, OrderedDict, defaultdict, deque
+from pickle import UnpicklingError
 
 from ..base.device import device
 from ..base.dtypes import DType
 from ..base.size import Size
 from .messages import malformed, refused, shorten, truncated
-from .storages import Storage
+from .storages import Storage, StorageType
 
 _MAX_NAME = 1024
 _MAX_KEY_PARTS, _MAX_KEY_DEPTH = 10_000, 100
+# Remembered items can be used many times, so what is made of them could be far more than the file: copies of short ones
+# are free, of long ones about as much as the file may hold comes to.
+_SHORT, _LEAST_COPIED = 64, 1 << 16
+_SIZED = frozenset((str, bytes, bytearray, list, tuple, dict, set, frozenset, Size))
 # Types whose objects may be hashed, as that runs Python's, NumPy's or our code. Other files add to it.
 KEY_TYPES = {str, int, float, bool, bytes, complex, type(None), DType, device}
 _MAPPINGS = frozenset((dict, OrderedDict, Counter, defaultdict))
@@ -51,6 +56,8 @@ class Unpickler:
         self.file, self.size, self.encoding = file, size, encoding
         self.find, self.storage, self.set_state = find, storage, set_state
         self.stack, self.outer, self.memo = [], [], {}
+        self.inert = {}  # id of a tuple with names or storages in it -> the tuple, and what it is once it is data
+        self.copies = size + _LEAST_COPIED  # elements that may still be copied from one item to another
 
     def load(self):
         """The object. Errors: ``UnpicklingError`` for what is refused or malformed, ``EOFError`` for a cut stream."""
@@ -71,7 +78,7 @@ class Unpickler:
                 operation(self)
             if self.outer or len(self.stack) != 1:
                 raise malformed("objects that nothing holds")
-            return settle(self.stack.pop())
+            return self.settle(self.stack.pop())
         except IndexError:
             raise malformed("an operation that lacks its operands") from None
 
@@ -99,15 +106,49 @@ class Unpickler:
         self.stack = self.outer.pop()
         return items
 
+    def push_tuple(self, items):
+        """Push a tuple, which is data or the parts of an object: names and storages in it mean themselves until then."""
+        made = tuple(items)
+        if any(type(item) in _INERT or (type(item) is tuple and id(item) in self.inert) for item in made):
+            try:
+                data = tuple(map(self.settle, made))
+            except UnpicklingError as error:
+                data = error
+            self.inert[id(made)] = made, data
+        self.stack.append(made)
 
-def settle(item):
-    """What the stream's item is once it is data: a class name stands for its class, and others are refused."""
+    def settle(self, item):
+        """What the stream's item is once it is data: a class name stands for its class, and others are refused."""
+        if type(item) is tuple and id(item) in self.inert:
+            data = self.inert[id(item)][1]
+            if isinstance(data, UnpicklingError):
+                raise data
+            return data
+        return _settled(item)
+
+    def copied(self, parts):
+        """Account for the parts of an object, which may hold copies of them."""
+        for part in parts:
+            if type(part) in _SIZED and len(part) > _SHORT:
+                self.copies -= len(part)
+                if self.copies < 0:
+                    raise malformed(
+                        "objects made of the same parts over and over, which take far more memory than the file"
+                    )
+
+
+_INERT = frozenset((Token, Storage, StorageType))
+
+
+def _settled(item):
     if type(item) is Token:
         if item.value is None:
             raise refused(f"the name {item.name} stored as a value", "it is known only as a way to rebuild an object")
         return item.value
     if type(item) is Storage:
         raise refused("a storage stored as a value", "save tensors, not their storages")
+    if type(item) is StorageType:
+        raise refused(f"the type of storages {item.name} stored as a value", "save the dtype of its elements")
     return item
 
 
@@ -172,7 +213,9 @@ def _tuple_of(count):
         stack = machine.stack
         if len(stack) < count:
             raise IndexError
-        stack[-count:] = [tuple(stack[-count:])]
+        items = stack[-count:]
+        del stack[-count:]
+        machine.push_tuple(items)
 
     return operation
 
@@ -222,18 +265,18 @@ def _duplicate(machine):
 
 def _tuple(machine):
     items = machine.items()
-    machine.stack.append(tuple(items))
+    machine.push_tuple(items)
 
 
 def _list(machine):
     items = machine.items()
-    machine.stack.append([settle(item) for item in items])
+    machine.stack.append([machine.settle(item) for item in items])
 
 
 def _dict(machine):
     items = machine.items()
     target = {}
-    _fill(target, items)
+    _fill(machine, target, items)
     machine.stack.append(target)
 
 
@@ -246,12 +289,12 @@ def _frozenset(machine):
 
 def _append(machine):
     item = machine.stack.pop()
-    _list_on_top(machine).append(settle(item))
+    _list_on_top(machine).append(machine.settle(item))
 
 
 def _appends(machine):
     items = machine.items()
-    _list_on_top(machine).extend(map(settle, items))
+    _list_on_top(machine).extend(map(machine.settle, items))
 
 
 def _list_on_top(machine):
@@ -263,21 +306,21 @@ def _list_on_top(machine):
 
 def _set_item(machine):
     value, key = machine.stack.pop(), machine.stack.pop()
-    _fill(machine.stack[-1], (key, value))
+    _fill(machine, machine.stack[-1], (key, value))
 
 
 def _set_items(machine):
     items = machine.items()
-    _fill(machine.stack[-1], items)
+    _fill(machine, machine.stack[-1], items)
 
 
-def _fill(target, items):
+def _fill(machine, target, items):
     if type(target) not in _MAPPINGS or len(items) % 2:
         raise malformed(f"keys and values put into a {type(target).__name__}")
     for index in range(0, len(items), 2):
         key = items[index]
         check_key(key)
-        target[key] = settle(items[index + 1])
+        target[key] = machine.settle(items[index + 1])
 
 
 def _add_items(machine):
@@ -325,12 +368,12 @@ def _stack_global(machine):
 
 def _reduce(machine):
     arguments, token = machine.stack.pop(), machine.stack.pop()
-    machine.stack.append(_construct(token, arguments, "build", "reduce"))
+    machine.stack.append(_construct(machine, token, arguments, "build", "reduce"))
 
 
 def _new_object(machine):
     arguments, token = machine.stack.pop(), machine.stack.pop()
-    machine.stack.append(_construct(token, arguments, "new", "newobj"))
+    machine.stack.append(_construct(machine, token, arguments, "new", "newobj"))
 
 
 def _new_object_with_keywords(machine):
@@ -340,7 +383,7 @@ def _new_object_with_keywords(machine):
     _new_object(machine)
 
 
-def _construct(token, arguments, way, operation):
+def _construct(machine, token, arguments, way, operation):
     if type(token) is not Token or getattr(token, way) is None:
         what = token.name if type(token) is Token else shorten(token)
         raise refused(
@@ -349,11 +392,13 @@ def _construct(token, arguments, way, operation):
         )
     if type(arguments) is not tuple:
         raise malformed(f"the parts of {token.name} are not a tuple")
-    return getattr(token, way)(arguments)
+    machine.copied(arguments)
+    return getattr(token, way)(arguments if way == "build" else tuple(map(machine.settle, arguments)))
 
 
 def _build(machine):
     state = machine.stack.pop()
+    machine.copied(state if type(state) is tuple else (state,))
     machine.set_state(machine.stack[-1], state)
 
 

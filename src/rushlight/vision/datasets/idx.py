@@ -11,6 +11,7 @@ from rushlight.base.errors import hinted
 from rushlight.ops.table import functions
 
 TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
+_MOST_DIMENSIONS, _MOST_BYTES = 64, 1 << 62  # NumPy's
 
 
 def read_idx(path):
@@ -27,6 +28,8 @@ def read_idx(path):
         if len(lengths) < 4 * rank:
             raise damaged(path, f"ends within its header of {4 + 4 * rank} bytes: {os.path.getsize(path)} bytes")
         shape = tuple(np.frombuffer(lengths, ">u4").tolist())
+        if rank > _MOST_DIMENSIONS:
+            raise damaged(path, f"promises {rank} dimensions, where {_MOST_DIMENSIONS} are possible")
         expected, actual = 4 + 4 * rank + prod(shape) * dtype.itemsize, os.path.getsize(path)
         if actual != expected:
             state = "truncated" if actual < expected else "too long"
@@ -34,6 +37,8 @@ def read_idx(path):
             raise damaged(
                 path, f"is {state}: its header promises {shape_text} items, {expected} bytes in all; it has {actual}"
             )
+        if prod(length for length in shape if length) * dtype.itemsize >= _MOST_BYTES:  # with a 0 among them
+            raise damaged(path, "promises lengths that no array can have")
         data = np.fromfile(file, dtype, prod(shape))
     return data.astype(dtype.newbyteorder("="), copy=False).reshape(shape)
 

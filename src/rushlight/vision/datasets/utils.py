@@ -89,6 +89,7 @@ def extract_archive(from_path, to_path=None, remove_finished=False):
     name = os.path.basename(from_path).lower()
     stem, ending = os.path.splitext(name)
     import lzma
+    import struct
     import zlib
 
     try:
@@ -104,7 +105,16 @@ def extract_archive(from_path, to_path=None, remove_finished=False):
             raise RuntimeError(
                 hinted(f"Unknown compression or archive type: '{ending}'.", f"it is the ending of {from_path}")
             )
-    except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
+    except (
+        EOFError,
+        OSError,
+        ValueError,
+        OverflowError,
+        NotImplementedError,
+        struct.error,
+        zlib.error,
+        lzma.LZMAError,
+    ) as error:
         raise _damaged(from_path, error) from error
     if remove_finished:
         os.remove(from_path)
@@ -189,6 +199,10 @@ def _unzip(from_path, to_path):
     try:
         with zipfile.ZipFile(from_path) as archive:
             for member in archive.infolist():
+                if member.flag_bits & 1:
+                    raise ValueError(f"its member '{member.filename}' is encrypted")
+                if not member.filename:
+                    raise ValueError("it has a member without a name")
                 path = _inside(to_path, member.filename)
                 if member.is_dir():
                     os.makedirs(path, exist_ok=True)
