@@ -26,6 +26,7 @@ import numpy as np
 from ..autograd.modes import state
 from ..base import dtypes
 from ..base.arrays import in_result_order
+from ..base.limits import refusal_of
 from ..base.scalars import NUMBER_ARRAYS, SAFE, number_array
 from ..kernels.routing import route_elementwise, run_elementwise
 from ..kernels.thresholds import elementwise_elements
