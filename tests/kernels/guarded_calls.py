@@ -15,7 +15,7 @@ from importlib.machinery import PathFinder
 _SMALLEST = 4  # elements from which on kernels are asked here, so that small operands reach them
 
 
-class _LowThresholds:
+class LowThresholds:
     """An importer of the module with the thresholds, which lowers them."""
 
     NAME = "rushlight.kernels.thresholds"
@@ -37,7 +37,7 @@ class _LowThresholds:
 
 
 def main(seed, count, side, family=None):
-    sys.meta_path.insert(0, _LowThresholds())
+    sys.meta_path.insert(0, LowThresholds())
     warnings.simplefilter("ignore")
     faulthandler.enable()
     from guarded_families import FAMILIES

@@ -24,6 +24,7 @@ def family(function):
 
 def backward(d, *results):
     """Send a gradient of any layout back from each result that has a history."""
+    d.results += results
     for result in results:
         if result.requires_grad and (result.is_floating_point() or result.is_complex()):
             dtype = str(result.dtype).split(".")[-1]
@@ -556,7 +557,7 @@ def rearranged(d):
 
 @family
 def recurrent(d):
-    features, units, layers = d.length(40), d.of(1, 2, 3, 5, 8, 16, 17, 32, 48, 64), d.of(1, 1, 2)
+    features, units, layers = d.length(40), d.of(1, 2, 3, 5, 8, 16, 17, 32, 48, 64, 96, 128), d.of(1, 1, 2)
     kind = d.of(rl.nn.LSTM, rl.nn.GRU, rl.nn.RNN)
     options = {"bidirectional": d.chance(0.3), "batch_first": d.chance(0.3), "bias": d.chance(0.8)}
     dtype = d.of("float32", "float32", "float64", "bfloat16")

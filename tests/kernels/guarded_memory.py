@@ -157,6 +157,12 @@ class _Handler(ctypes.Structure):
 _kept = []  # handlers live as long as the arrays that they made
 
 
+def refill(fill):
+    """From now on each byte of fresh memory is this one, where `guard` has been called."""
+    for _, state, *_ in _kept:
+        state[1] = fill
+
+
 def guard(side=AFTER, fill=0xFF):
     """From now on NumPy's new arrays, of this thread, lie between forbidden pages.
 

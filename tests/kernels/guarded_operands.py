@@ -20,6 +20,7 @@ class Draw:
     def __init__(self, random, side):
         self.random, self.side = random, side
         self.buffers = []  # (bytes of an operand's memory, a copy of them, a mask of what may be written or None)
+        self.results = []  # of the call
 
     # ------------------------------------------------------------ numbers and shapes
 

@@ -8,6 +8,7 @@ from rushlight.kernels import host, linear, matmul, matmul_plan
 from rushlight.kernels.interpret import interpret
 from rushlight.kernels.matmul import product
 from rushlight.kernels.matmul_tiny import tiny_program
+from rushlight.kernels.tiles import product_plan as tile_products
 from rushlight.ops import matmul as matmul_operations
 
 pytestmark = pytest.mark.skipif(host.host() is None, reason="needs llvmlite")
@@ -162,7 +163,11 @@ def test_sums_of_rows_beside_a_product(rng, dtype):
     for m, k, n in ((30, 20, 70), (512, 64, 160), (64, 1, 100), (5, 1, 3), (70, matmul.SUMMED_COLUMNS, 9), (517, 2, 3)):
         a, b = matrix(rng, m, k, dtype=dtype, turned=True), matrix(rng, k, n, dtype=dtype)
         out, sums = np.empty((m, n), dtype), np.full(m + 2, 7, dtype)
-        matmul.summing_rows(a, b).run(a, b, out, row_sums=sums[1:-1])
+        found = matmul.summing_rows(a, b)
+        if found is NotImplemented and dtype == "float32" and host.host().has_tiles:
+            assert tile_products.pays(m, n, k, 1, False, False)  # which adds up nothing beside it
+            continue
+        found.run(a, b, out, row_sums=sums[1:-1])
         check(out, a, b)
         check(sums[1:-1, None], a, np.ones((k, 1), dtype))
         assert sums[0] == sums[-1] == 7

@@ -1,6 +1,9 @@
 """Float32 products on the tile unit: against float64, in every layout and way, and the loop program by itself."""
 
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -189,13 +192,36 @@ def test_what_a_worker_holds_is_packed_again_in_every_run():
         check(product_plan.product(a, b, out), a, b)
 
 
+FIRST_PRODUCTS = """
+import numpy as np
+from rushlight.kernels.tiles import product_plan
+normal = np.random.default_rng(0).standard_normal
+for depth, columns in {sizes}:
+    a, b = (normal(shape).astype(np.float32) for shape in ((2048, depth), (depth, columns)))
+    found = product_plan.product(a, b, np.empty((2048, columns), np.float32))
+    wrong = np.abs(found - a.astype(np.float64) @ b).max()
+    assert wrong < 1e-4, (depth, columns, wrong)
+"""
+
+
+@needs_tiles
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_the_first_products_of_a_process(count):
+    """Nothing that a run left in scratch memory is taken for what a later one, of another size, has put there."""
+    sizes = [(32, 64), (32, 32), (64, 96), (64, 64), (96, 64), (32, 128), (96, 32), (64, 32), (32, 96)]
+    environment = {**os.environ, "RUSHLIGHT_NUM_THREADS": count}
+    words = [sys.executable, "-c", FIRST_PRODUCTS.format(sizes=sizes)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
 def interpreted(way, a, b, bias, out, **options):
     """The product by the interpreter, with scratch memory of exactly the size that is asked for."""
     prepared = product_plan.prepare(a, b, out, bias, way)
-    scratch = np.zeros(prepared.scratch_words * 2, np.int32)
+    scratch, held = np.full(prepared.scratch_words * 2, 1, np.int32), np.zeros(product.HELD_STEP * 2, np.int64)
     streamed, other = (a, b) if prepared.streams_a else (b, a)
     flat = [array.ravel("K") for array in (streamed, other)]
-    interpret(product.build(), *flat, out, bias, scratch, 1, prepared.sizes, workers=2, **options)
+    interpret(product.build(), *flat, out, bias, scratch, held, prepared.sizes, workers=2, **options)
     return out
 
 

@@ -27,12 +27,13 @@ from .product_parts import (
     split_rows,
 )
 
-HEAD = 64  # words of a worker's scratch memory: which panels it holds, and 16 numbers to find NaNs with
+HELD_STEP = 8  # numbers from worker to worker in ``held``: a cache line
+HEAD = LANES  # words of a worker's scratch memory: numbers to find NaNs with
 BLOCKS = 8  # of 32 x 32 numbers that follow: four of sums, two for packing, two for plain products
 
 POINTERS = (
     ("streamed", "f32*"), ("shared", "f32*"), ("c", "f32*"), ("bias", "f32*"),
-    ("scratch", "i32*"), ("run", "i64"), ("sizes", "i64*"),
+    ("scratch", "i32*"), ("held", "i64*"), ("sizes", "i64*"),
 )  # fmt: skip
 SIZES = (
     "streamed_extent shared_extent depth batch streamed_stride shared_stride streamed_batch shared_batch "
@@ -141,10 +142,14 @@ class _Product:
         )  # fmt: skip
 
     def _hold(self, batch, stage):
-        """Pack the stage's panels of the shared operand, unless this worker did so for an earlier chunk of this run."""
-        b, (head, blocks, _, panels) = self.b, self._scratch()
-        held, place = b.reinterpret(head, "i64"), (batch * self.shared_panels + stage.across) * self.steps + stage.begin
-        wanted = self.run * (self.batch * self.shared_panels * self.steps) + place
+        """Pack the stage's panels of the shared operand, unless this worker did so for an earlier chunk of this run.
+
+        ``held`` says of every worker which stage's panels it has, and is 0 where a run begins: scratch memory is no place
+        for it, since that holds anything then, even what an earlier run would have written there.
+        """
+        b, (_, blocks, _, panels) = self.b, self._scratch()
+        held = b.offset(self.held, b.worker() * HELD_STEP)
+        wanted = (batch * self.shared_panels + stage.across) * self.steps + stage.begin + 1
         with b.when(b.load(held).differs(wanted)):
             first = stage.across * PANEL
             extent = b.minimum(self.shared_extent - first, stage.panels * PANEL)
@@ -158,7 +163,7 @@ class _Product:
         while the one after the next is.
         """
         b, (head, _, _, panels) = self.b, self._scratch()
-        check = b.offset(b.reinterpret(head, "f32"), LANES)
+        check = b.reinterpret(head, "f32")
         b.store(b.constant(0.0, "f32x16"), check)
         extent = b.minimum(self.streamed_extent - first, self.group * PANEL)
         count = (extent + (PANEL - 1)) // PANEL * stage.panels

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..kernel import compiled, pool
 from ..plans import Plans
 from ..scratch import scratch
 from .panels import BLOCK, PANEL, STEP_WORDS
-from .product import BLOCKS, HEAD, SIZES, build
+from .product import BLOCKS, HEAD, HELD_STEP, SIZES, build
 
 # Cycles, measured on an Intel Xeon (Emerald Rapids) at 3 GHz, for what a product is made of.
 _STEP = 500  # a step of two panels: 32 x 32 x 32 multiplications
@@ -32,7 +31,6 @@ _FEWEST_CYCLES = 30_000  # of work; less goes to the other kernels
 _THREADED_CYCLES = 50_000
 
 _prepared = Plans()  # layouts -> _Product
-_runs = itertools.count(1)
 
 
 class Way(NamedTuple):
@@ -160,10 +158,11 @@ def product(a, b, out, bias=None):
 def run(prepared, a, b, out, bias):
     """Compute a product of arrays for which it was prepared."""
     memory = scratch("tiles.own", prepared.scratch_words * pool().scratch_areas, np.int32)
+    held = np.zeros(HELD_STEP * pool().scratch_areas, np.int64)
     streamed, other = (a, b) if prepared.streams_a else (b, a)
     kernel = _kernel()
     call = kernel.threaded if prepared.threaded else kernel.alone
-    call(streamed, other, out, bias, memory, next(_runs), prepared.sizes)
+    call(streamed, other, out, bias, memory, held, prepared.sizes)
 
 
 @functools.cache
