@@ -1,6 +1,8 @@
 """The rooms import downwards only, without cycles: the list in this file is the order of the design."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,15 @@ def imports_of(path):
     inside = {
         id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) for n in ast.walk(f)
     }
+    for_types = {
+        id(n)
+        for f in ast.walk(tree)
+        if isinstance(f, ast.If) and ast.unparse(f.test) == "TYPE_CHECKING"
+        for n in ast.walk(f)
+    }  # names in annotations: nothing is imported when the program runs
     for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
         if isinstance(node, ast.ImportFrom):
             if node.level:
                 head = package[: len(package) - node.level + 1]
@@ -105,9 +115,6 @@ def test_every_file_says_what_lives_there():
 
 
 def test_import_is_light():
-    import subprocess
-    import sys
-
     code = "import sys, rushlight; print(*sorted(m for m in sys.modules if not m.startswith(('numpy', '_'))))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     for heavy in (
@@ -133,3 +140,10 @@ def test_the_fingerprint_covers_all_that_kernels_are_made_of():
     imported = {name for path in files for name, _ in imports_of(path)}
     found = {name.split(".")[1] for name in imported if name.count(".")}
     assert len(files) > 100 and "ops" in found and found <= set(kernel.ROOMS)
+
+
+@pytest.mark.parametrize("before", ["", "gc.disable(); "])
+def test_import_leaves_the_collector_as_it_was(before):
+    code = f"import gc; {before}was = gc.isenabled(); import rushlight; print(gc.isenabled() is was, gc.get_freeze_count() > 50000)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]

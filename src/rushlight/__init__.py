@@ -2,6 +2,11 @@
 
 import importlib as _importlib
 
+from .base.collecting import uncollected as _uncollected
+
+with _uncollected():
+    from . import tensor as _tensor
+
 from .base.device import (
     channels_last,
     channels_last_3d,
@@ -106,6 +111,11 @@ def __getattr__(name):
         found = getattr(_importlib.import_module("." + _LAZY_NAMES[name], __name__), name)
         globals()[name] = found
         return found
+    if name.startswith("_foreach_"):
+        found = _importlib.import_module(".tensor.foreach", __name__).foreach_function(name)
+        if found is not None:
+            globals()[name] = found
+            return found
     raise AttributeError(
         f"module '{__name__}' has no attribute '{name}'\nhint: Rushlight {__version__} does not have torch.{name}"
     )

@@ -12,10 +12,10 @@ _GROUPS = {
         pad kron real imag dropout functional_dropout fft_hfft2 fft_hfftn cosine_similarity gaussian_nll_loss""",
     # A node of its own there, written with other operations here.
     "a composite here": """bilinear conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc triangular_solve
-        linalg_householder_product ormqr native_group_norm renorm dist""",
+        linalg_householder_product orgqr ormqr native_group_norm renorm dist""",
     # The same steps in another order, shape or number.
     "other steps": """combinations gradient fractional_max_pool2d fractional_max_pool3d trapezoid cumulative_trapezoid logdet
-        linalg_tensorinv linalg_tensorsolve linalg_cross cross vander linalg_matrix_power linalg_cond quantile nanquantile stft
+        linalg_tensorsolve linalg_cross cross vander linalg_matrix_power matrix_power linalg_cond quantile nanquantile stft
         istft cov corrcoef local_response_norm fft_ihfft2 fft_ihfftn""",
     # PyTorch's C++ calls overloads for numbers (AddBackward1, MulBackward1, NormBackward1), or rsub as a difference.
     "overloads called from C++": """hinge_embedding_loss margin_ranking_loss cosine_embedding_loss pairwise_distance

@@ -285,3 +285,21 @@ def test_looking_at_the_callers_variables_keeps_none_of_them_alive():
     rl.explain(rl.ones(1))
     del x
     assert reference() is None
+
+
+def test_a_module_with_stale_gradients():
+    heads = nn.ModuleList([nn.Linear(2, 1), nn.Linear(2, 1), nn.Linear(2, 1, bias=False)])
+    x = rl.ones(1, 2)
+    heads[0](x).backward()
+    line = line_above()
+    assert not rl.explain(heads).stale
+    heads[1](x).backward(retain_graph=True)
+    found = rl.explain(heads)
+    assert list(found.stale) == ["0.weight", "0.bias"] and f"{__file__}:{line}" in str(found)
+    heads.zero_grad(set_to_none=False)
+    heads[2](x).backward()
+    assert not rl.explain(heads).stale  # zeros do no harm
+    sum(head(x) for head in heads).backward()
+    assert not rl.explain(heads).stale
+    heads[0].weight.grad = rl.ones(1, 2)  # the user's own
+    assert not rl.explain(heads).stale

@@ -30,7 +30,9 @@ def reports(action, **options):
 @pytest.mark.parametrize(
     ("operation", "name", "kind"),
     [
-        (lambda: rl.zeros(2).log(), "log", "inf"),
+        (lambda: rl.zeros(2).log(), "log", "-inf"),
+        (lambda: rl.tensor([1.0, -1.0]) / 0, "div", "inf"),
+        (lambda: rl.tensor([-1e5]).half(), "to_copy", "-inf"),
         (lambda: rl.tensor([-1.0]).log(), "log", "NaN"),
         (lambda: rl.zeros(2) / rl.zeros(2), "div", "NaN"),
         (lambda: rl.ones(2) / 0, "div", "inf"),
@@ -80,7 +82,7 @@ def test_the_report_has_ranges_and_the_line():
     assert (given.low, given.high, given.nans, given.infs) == (0, 4, 0, 0)
     assert (made.nans, made.infs) == (0, 1)
     text = str(report)
-    assert "log made inf in the forward pass: 1 of 4 elements\n" in text
+    assert "log made -inf in the forward pass: 1 of 4 elements\n" in text
     assert f"{__file__}:{line}: (report,) = reports(lambda: x.log())" in text
     assert "hint: log(0) is -inf" in text
 
@@ -129,10 +131,10 @@ def test_sums_of_gradients_are_looked_at_too():
 
 
 def test_raising_and_warning():
-    with pytest.raises(FloatingPointError, match="log made inf in the forward pass") as caught, rl.find_nonfinite():
+    with pytest.raises(FloatingPointError, match="log made -inf in the forward pass") as caught, rl.find_nonfinite():
         rl.zeros(2).log()
     assert caught.value.report.operation == "log"
-    with pytest.warns(RuntimeWarning, match="log made inf") as seen, rl.find_nonfinite(action="warn"):
+    with pytest.warns(RuntimeWarning, match="log made -inf") as seen, rl.find_nonfinite(action="warn"):
         rl.zeros(2).log()
         line = line_above()
     assert (seen[0].filename, seen[0].lineno) == (__file__, line)

@@ -59,3 +59,8 @@ def test_importing_the_program_imports_no_command():
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": source_path()}, capture_output=True, text=True
     )
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_version():
+    done = rushlight("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"rushlight {rl.__version__}\n", "")

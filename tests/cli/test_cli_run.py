@@ -157,5 +157,5 @@ def test_find_nonfinite_stops_at_the_first_one(tmp_path):
     script = write(tmp_path, "script.py", "import torch\nx = torch.zeros(2)\ny = x.log()\nprint('never')\n")
     done = rushlight("run", "--find-nonfinite", script)
     assert done.returncode == 1 and done.stdout == ""
-    assert "NonFiniteError: log made inf in the forward pass: 2 of 2 elements" in done.stderr
+    assert "NonFiniteError: log made -inf in the forward pass: 2 of 2 elements" in done.stderr
     assert f"at {script}:3: y = x.log()" in done.stderr and "hint:" in done.stderr

@@ -204,6 +204,15 @@ def test_summary_of_odd_tensors():
     found = Summary(rl.tensor([3 + 4j]))
     assert found.norm == pytest.approx(5) and json.loads(json.dumps(found.data()))["values"] == ["(3+4j)"]
     assert math.isinf(Summary(rl.tensor([math.inf, 1])).norm) and str(Summary(rl.tensor([math.inf]))) == "∞"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(-2.5, "-2.5"), ([[-3.0]], "-3"), ([-math.inf], "-∞"), ([-3.0, 4.0], "5")]
+)
+def test_a_single_number_is_shown_with_its_sign(value, shown):
+    summary = Summary(rl.tensor(value))
+    assert str(summary) == summary.data()["text"] == shown
+    assert summary.described == (shown if summary.single else f"norm {shown}")
     assert Summary(rl.tensor([1.5], dtype=rl.bfloat16)).values == [1.5]
 
 

@@ -108,6 +108,17 @@ class MappedCall:
         }
         return tuple(tensors_in(self.function(*arguments, **options)))
 
+    def places(self):
+        """Which of the tensors a gradient may be taken for."""
+        names = [
+            argument.name for argument, value in zip(self.schema.arguments, self.arguments) for _ in tensors_in([value])
+        ]
+        return [
+            place
+            for place, (name, tensor) in enumerate(zip(names, self.tensors))
+            if (tensor.is_floating_point() or tensor.is_complex()) and name not in self.op.constants
+        ]
+
     def subsets(self):
         """Which tensors are mapped: every choice that makes sense."""
         count = len(self.tensors)

@@ -18,8 +18,10 @@ from rushlight.tensor.compute import schema_of
 
 # Their gradients cannot be transposed: PyTorch has no second derivatives, or no forward mode, either.
 WITHOUT_FORWARD = frozenset(("ctc_loss_parts", "ctc_loss", "numbered_ctc_loss"))
+# Transforms see log_softmax and nll_loss in its place.
+IN_PARTS = frozenset(("cross_entropy_parts",))
 BOOLEAN = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
-NAMES = [name for name in records.CHECKED if name not in WITHOUT_FORWARD | BOOLEAN]
+NAMES = [name for name in records.CHECKED if name not in WITHOUT_FORWARD | BOOLEAN | IN_PARTS]
 pytestmark = pytest.mark.filterwarnings("ignore:`nn.functional.upsample")
 
 

@@ -123,3 +123,21 @@ def test_one_channel_has_no_partner(monkeypatch):
     monkeypatch.setattr(convolution_pairs.host, "has_dots", lambda: True)
     assert convolution_pairs.pays("bf16", 2) and not convolution_pairs.pays("bf16", 1)
     assert not convolution_pairs.pays("f16", 2)
+
+
+@pytest.mark.parametrize("lengths", [(1, 3), (2, 3), (4, 5)])
+def test_one_pair_in_each_group(lengths):
+    """Two channels make one pair: as many as a depthwise convolution has, whose kernel is not for pairs."""
+    rushlight.manual_seed(0)
+    grad = rushlight.rand(3, 66, *lengths).to(rushlight.bfloat16)
+    weight = rushlight.rand(66, 1, 3, 3).to(rushlight.bfloat16)
+    found = rushlight.nn.grad.conv2d_input((3, 33, *lengths), weight, grad, padding=1, groups=33)
+    expected = rushlight.nn.grad.conv2d_input((3, 33, *lengths), weight.float(), grad.float(), padding=1, groups=33)
+    assert (found.float() - expected).abs().max() <= 0.01 * expected.abs().max()
+    image, weight = (
+        rushlight.rand(3, 66, *lengths).to(rushlight.bfloat16),
+        rushlight.rand(33, 2, 3, 3).to(rushlight.bfloat16),
+    )
+    found = rushlight.nn.functional.conv2d(image, weight, padding=1, groups=33)
+    expected = rushlight.nn.functional.conv2d(image.float(), weight.float(), padding=1, groups=33)
+    assert (found.float() - expected).abs().max() <= 0.01 * expected.abs().max()

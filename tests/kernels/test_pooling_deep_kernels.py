@@ -7,7 +7,7 @@ import pytest
 
 import rushlight as rl
 from rushlight.base.arrays import is_channels_last
-from rushlight.kernels import pooling, pooling_deep, pooling_mean, reduce
+from rushlight.kernels import pooling, pooling_deep, pooling_mean, reduce, resampling
 from rushlight.kernels.host import host
 from rushlight.kernels.interpret import interpret
 from rushlight.ops import pool_max, pool_mean
@@ -132,3 +132,29 @@ def test_pooling_in_a_graph():
     y.sum().backward()
     assert x.grad.is_contiguous(memory_format=rl.channels_last)
     assert x.grad.sum().item() == math.prod(y.shape)
+
+
+VOLUMES = {
+    "max_pool": lambda x: pooling.max_pool(x, (3,) * 3, (2,) * 3, (0,) * 3, (1,) * 3, (1, 4, 4)),
+    "max_pool_with_indices": lambda x: pooling.max_pool_with_indices(
+        x, (3,) * 3, (2,) * 3, (0,) * 3, (1,) * 3, (1, 4, 4)
+    ),
+    "max_pool_gradient": lambda x: pooling.max_pool_gradient(x, x, (1,) * 3, (1,) * 3, (0,) * 3, (1,) * 3, x.shape[1:]),
+    "adaptive_max_pool": lambda x: pooling.adaptive_max_pool(x, (4, 3, 3)),
+    "avg_pool": lambda x: pooling_mean.avg_pool(x, (3,) * 3, (2,) * 3, (0,) * 3, (1, 4, 4), True, None),
+    "avg_pool_gradient": lambda x: pooling_mean.avg_pool_gradient(
+        x, (9, 19, 19), (3,) * 3, (2,) * 3, (0,) * 3, True, None
+    ),
+    "adaptive_avg_pool": lambda x: resampling.adaptive_avg_pool(x, (3, 5, 2)),
+    "adaptive_avg_pool, equal": lambda x: resampling.adaptive_avg_pool(x, (2, 3, 3)),
+    "adaptive_avg_pool_gradient": lambda x: resampling.adaptive_avg_pool_gradient(x, (5, 11, 12)),
+}
+
+
+@pytest.mark.parametrize("name", VOLUMES)
+def test_one_volume_without_samples(name):
+    """Volumes (C, D, H, W) have as many dimensions as images (N, C, H, W), and may lie in memory as those in channels_last do."""
+    x = np.random.default_rng(0).random((3, 4, 9, 9), np.float32)
+    found, expected = VOLUMES[name](deep(x)), VOLUMES[name](x)
+    for one, other in zip(*([v] if isinstance(v, np.ndarray) else v for v in (found, expected))):
+        np.testing.assert_array_equal(one, other)

@@ -19,7 +19,7 @@ def history(size, count, dtype):
     changes = [(draw(size) / size**0.5).astype(dtype) for _ in range(count)]
     steps = [(0.7 * change + 0.1 * draw(size) / size**0.5).astype(dtype) for change in changes]
     inverses = [np.array(1 / change.dot(step), dtype) for change, step in zip(changes, steps)]
-    shares = [np.empty((), dtype) for _ in range(count)]
+    shares = [np.zeros((), dtype) for _ in range(count)]
     return [draw(size).astype(dtype)], changes, steps, inverses, shares, [np.array(0.7, dtype)]
 
 

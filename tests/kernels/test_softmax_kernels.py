@@ -75,7 +75,7 @@ def test_what_is_declined():
     assert softmax.softmax(array[:0], 1, None) is NotImplemented
     assert softmax.softmax(array.astype(np.int32), 1, None) is NotImplemented
     assert softmax.softmax_gradient(array, array.astype(np.float64), 1) is NotImplemented
-    assert cross_entropy.cross_entropy(array, np.zeros(40, np.uint8), None, "mean", -100, 0.0) is NotImplemented
+    assert cross_entropy.cross_entropy(array, np.zeros(40, np.uint8), None, "mean", -100, 0.0, True) is NotImplemented
 
 
 def test_threads_change_nothing():
@@ -86,7 +86,7 @@ def test_threads_change_nothing():
         for threads in (1, 2, 5):
             rushlight.set_num_threads(threads)
             results = [softmax.softmax(array, 1, None), softmax.log_softmax(columns, 1, None)]
-            results += cross_entropy.cross_entropy(scores, classes, None, "mean", -100, 0.0)
+            results += cross_entropy.cross_entropy(scores, classes, None, "mean", -100, 0.0, True)
             found.append(b"".join(r.tobytes() for r in results))
     finally:
         rushlight.set_num_threads(before)
@@ -132,15 +132,15 @@ def test_cross_entropy(shape, reduction, dtype):
         options = (weight, reduction, ignored, smoothing)
         wide = (None if weight is None else weight.astype(float), *options[1:])
         with np.errstate(all="ignore"):
-            found = cross_entropy.cross_entropy(x, usable, *options)
-            expected = TABLE["cross_entropy_parts"].forward(x.astype(float), usable, *wide)
-            kinds = TABLE["cross_entropy_parts"].forward(x, usable, *options)
+            found = cross_entropy.cross_entropy(x, usable, *options, True)
+            expected = TABLE["cross_entropy_parts"].forward(x.astype(float), usable, *wide, True)
+            kinds = TABLE["cross_entropy_parts"].forward(x, usable, *options, True)
             for a, b, c in zip(found, expected, kinds):
                 assert (a.shape, a.dtype) == (c.shape, c.dtype)
                 np.testing.assert_allclose(a.astype(float), b, rtol=tolerance, atol=tolerance)
-            found = cross_entropy.cross_entropy_gradient(x, grad, usable, *options, found[1], found[2])
+            found = cross_entropy.cross_entropy_gradient(found[2], grad, usable, *options, found[1], False)
             expected = TABLE["cross_entropy_gradient"].forward(
-                x.astype(float), grad.astype(float), usable, *wide, *expected[1:]
+                expected[2], grad.astype(float), usable, *wide, expected[1], False
             )
         assert (found.shape, found.dtype) == (x.shape, x.dtype)
         np.testing.assert_allclose(found.astype(float), expected, rtol=3 * tolerance, atol=tolerance)
@@ -150,17 +150,15 @@ def test_classes_out_of_range_are_refused():
     scores = numbers((4, 3), np.float32)
     for wrong in (3, -1, 1 << 40):
         with pytest.raises(IndexError, match=f"^Target {wrong} is out of bounds"):
-            cross_entropy.cross_entropy(scores, np.array([0, 1, wrong, 0]), None, "mean", -100, 0.0)
+            cross_entropy.cross_entropy(scores, np.array([0, 1, wrong, 0]), None, "mean", -100, 0.0, True)
 
 
 def test_ignored_rows_may_hold_anything():
     scores = np.array([[NAN, 1], [0, 0]], np.float32)
-    loss, total, statistics = cross_entropy.cross_entropy(scores, np.array([-100, 1]), None, "mean", -100, 0.0)
+    loss, total, logs = cross_entropy.cross_entropy(scores, np.array([-100, 1]), None, "mean", -100, 0.0, True)
     assert float(loss) == pytest.approx(math.log(2))
     grad = np.ones((), np.float32)
-    found = cross_entropy.cross_entropy_gradient(
-        scores, grad, np.array([-100, 1]), None, "mean", -100, 0.0, total, statistics
-    )
+    found = cross_entropy.cross_entropy_gradient(logs, grad, np.array([-100, 1]), None, "mean", -100, 0.0, total, False)
     np.testing.assert_allclose(found, [[0, 0], [0.5, -0.5]])
 
 

@@ -34,7 +34,20 @@ def test_the_text_of_every_operation_is_a_function_of_the_same_closure_and_of_kn
     code = function.__code__
     assert code.co_freevars == ("forward", "op", "slow")
     attributes = {"size", "run", "parsed", "track", "name", "recording", "_array", "_edge", "__class__", "DType"}
-    attributes |= {"ready", "ready_for_writes", "large", "check", "base", "dtype", "shape", "ndim"}
+    attributes |= {
+        "ready",
+        "ready_for_writes",
+        "large",
+        "check",
+        "base",
+        "dtype",
+        "shape",
+        "ndim",
+        "flags",
+        "c_contiguous",
+        "char",
+        "refused_letters",
+    }
     builtins = {"len", "getattr", "map", "int", "bool", "float", "str", "tuple", "NotImplemented", "ValueError"}
     assert set(code.co_names) <= function.__globals__.keys() | attributes | builtins
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
 
 import numpy as np
 
 from ..base import dtypes
+from ..base.dtypes import DType
 from ..base.errors import hinted
 from ..tensor.base import Tensor
 from .state import (
@@ -63,7 +65,9 @@ class autocast:
     torch.float32
     """
 
-    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+    def __init__(
+        self, device_type: str, dtype: DType | None = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
         _check_device_type(device_type)
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         self.device = device_type
@@ -86,7 +90,7 @@ class autocast:
         self._enabled = enabled
         self._before = []  # what was, for each time that this context is entered and not left
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         device_type = self.device
         self._before.append(
             (is_autocast_enabled(device_type), get_autocast_dtype(device_type), is_autocast_cache_enabled())
@@ -97,7 +101,7 @@ class autocast:
         autocast_increment_nesting()
         return self
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> Any:
         if autocast_decrement_nesting() == 0:
             clear_autocast_cache()
         enabled, dtype, cache_enabled = self._before.pop()
@@ -106,7 +110,7 @@ class autocast:
         set_autocast_cache_enabled(cache_enabled)
         return False
 
-    def __call__(self, function):
+    def __call__(self, function: Any) -> Any:
         if not callable(function):
             raise TypeError(
                 hinted(
@@ -118,7 +122,7 @@ class autocast:
         return autocast_decorator(self, function)
 
 
-def autocast_decorator(autocast_instance, func):
+def autocast_decorator(autocast_instance: Any, func: Callable[..., Any]) -> Any:
     """``func`` with its calls inside ``autocast_instance``."""
 
     @functools.wraps(func)
@@ -147,7 +151,7 @@ def _cast(value, device_type, dtype):
     return value
 
 
-def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: DType | None = None) -> Any:
     """Decorate the ``forward`` of a ``torch.autograd.Function`` for autocast.
 
     Args:
@@ -189,7 +193,7 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
     return forward
 
 
-def custom_bwd(bwd=None, *, device_type):
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     """Decorate the ``backward`` of a ``torch.autograd.Function``: it runs with autocast as `custom_fwd` left it."""
     _check_device_type(device_type)
     if bwd is None:

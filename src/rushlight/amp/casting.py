@@ -170,7 +170,8 @@ def _begin():
         for name in names:
             function = getattr(functions, name)
             settle(function)
-            graft(function, casting(rule))
+            for each in (function, *getattr(function, "copies", ())):
+                graft(each, casting(rule))
     graft(recurrent_stacks.recurrent, recurrent)
 
 

@@ -8,12 +8,16 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
+from typing import TYPE_CHECKING, Any, overload
 
 from ..autograd.modes import no_grad
 from ..base import dtypes
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor.base import Tensor
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import Optimizer
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -79,13 +83,13 @@ class GradScaler:
 
     def __init__(
         self,
-        device="cuda",
-        init_scale=2.0**16,
-        growth_factor=2.0,
-        backoff_factor=0.5,
-        growth_interval=2000,
-        enabled=True,
-    ):
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
         self._device, self._enabled = device, enabled
         if enabled and device == "cuda":
             warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
@@ -97,7 +101,8 @@ class GradScaler:
         if backoff_factor >= 1.0:
             raise AssertionError(hinted("The backoff factor must be < 1.0.", f"it is {backoff_factor}"))
         self._init_scale, self._init_growth_tracker = init_scale, 0
-        self._scale = self._growth_tracker = None  # tensors, made when something is first scaled
+        self._scale: Any = None
+        self._growth_tracker: Any = None  # tensors, made when something is first scaled
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
         self._per_optimizer_states = defaultdict(_fresh)  # id of an optimizer -> what was done, whether it overflowed
@@ -114,7 +119,11 @@ class GradScaler:
             )
         return self._scale
 
-    def scale(self, outputs):
+    @overload
+    def scale(self, outputs: Tensor) -> Tensor: ...
+    @overload
+    def scale(self, outputs: Iterable[Tensor]) -> Iterable[Tensor]: ...
+    def scale(self, outputs: Any) -> Any:
         """A tensor, or those in an iterable, times the scale; as they are where scaling is disabled."""
         if not self._enabled:
             return outputs
@@ -155,7 +164,7 @@ class GradScaler:
                 return {}
             return {gradients[0].device: _number(float(_multiply_finite(gradients, factor)))}
 
-    def unscale_(self, optimizer):
+    def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the optimizer's gradients by the scale, to look at or clip them before `step`; once before each `update`."""
         if not self._enabled:
             return
@@ -186,7 +195,7 @@ class GradScaler:
     def _found_inf_per_device(self, optimizer):
         return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
 
-    def step(self, optimizer, *args, **kwargs):
+    def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> float | None:
         """``optimizer.step(*args, **kwargs)`` with unscaled gradients; None, without a step, if one is infinite or NaN."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -250,7 +259,7 @@ class GradScaler:
 
     # ------------------------------------------------------------ the scale
 
-    def update(self, new_scale=None):
+    def update(self, new_scale: float | Tensor | None = None) -> None:
         """Adapt the scale to what happened since the last call, or set it; at the end of each iteration."""
         if not self._enabled:
             return
@@ -288,33 +297,33 @@ class GradScaler:
             steps = 0
         self._growth_tracker.fill_(steps)
 
-    def get_scale(self):
+    def get_scale(self) -> float:
         """The scale, a float; 1.0 where scaling is disabled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
 
-    def get_growth_factor(self):
+    def get_growth_factor(self) -> float:
         """What the scale is multiplied by to grow."""
         return self._growth_factor
 
-    def set_growth_factor(self, new_factor):
+    def set_growth_factor(self, new_factor: float) -> None:
         """Set what `get_growth_factor` gives."""
         self._growth_factor = new_factor
 
-    def get_backoff_factor(self):
+    def get_backoff_factor(self) -> float:
         """What the scale is multiplied by after a skipped step."""
         return self._backoff_factor
 
-    def set_backoff_factor(self, new_factor):
+    def set_backoff_factor(self, new_factor: float) -> None:
         """Set what `get_backoff_factor` gives."""
         self._backoff_factor = new_factor
 
-    def get_growth_interval(self):
+    def get_growth_interval(self) -> int:
         """After how many steps without overflow the scale grows."""
         return self._growth_interval
 
-    def set_growth_interval(self, new_interval):
+    def set_growth_interval(self, new_interval: int) -> None:
         """Set what `get_growth_interval` gives."""
         self._growth_interval = new_interval
 
@@ -323,13 +332,13 @@ class GradScaler:
             return 0
         return self._init_growth_tracker if self._growth_tracker is None else self._growth_tracker.item()
 
-    def is_enabled(self):
+    def is_enabled(self) -> bool:
         """Whether this scaler does anything."""
         return self._enabled
 
     # ------------------------------------------------------------ its state
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The scale, how it changes, and the steps since it did: plain numbers; {} where scaling is disabled."""
         if not self._enabled:
             return {}
@@ -341,7 +350,7 @@ class GradScaler:
             "_growth_tracker": self._get_growth_tracker(),
         }
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` gave; ignored where scaling is disabled."""
         if not self._enabled:
             return
@@ -359,7 +368,7 @@ class GradScaler:
             self._scale.fill_(self._init_scale)
             self._growth_tracker.fill_(self._init_growth_tracker)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         found = self.__dict__.copy()
         if self._enabled:
             if self._per_optimizer_states:

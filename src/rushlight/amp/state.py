@@ -7,7 +7,7 @@ import warnings
 
 from ..base import dtypes
 from ..base.device import device
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 
 # The kinds of devices that autocast knows, and the dtypes that it starts with; only the CPU computes in this version.
 DEFAULTS = {
@@ -50,7 +50,7 @@ def _update():
 def _refuse_type(name, argument, position, expected, value):
     raise TypeError(
         hinted(
-            f"{name}(): argument '{argument}' (position {position}) must be {expected}, not {type(value).__name__}",
+            f"{name}(): argument '{argument}' (position {position}) must be {expected}, not {kind_name(value)}",
             f"such as {name}('cpu'" + {"bool": ", True)", "torch.dtype": ", torch.bfloat16)"}.get(expected, ")"),
         )
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 import warnings
+from typing import Any
 
 from ..base.errors import hinted
 from ..base.user_code import PACKAGE, user_place, written
@@ -17,7 +18,7 @@ class detect_anomaly:
     Follows ``torch.autograd.detect_anomaly(check_nan=True)``; slow, for debugging only.
     """
 
-    def __init__(self, check_nan=True):
+    def __init__(self, check_nan: bool = True) -> None:
         self._new = (True, check_nan)
         warnings.warn(
             hinted(
@@ -27,25 +28,25 @@ class detect_anomaly:
             stacklevel=2,
         )
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._before = (state.anomaly, state.check_nan)
         _set(*self._new)
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         _set(*self._before)
 
 
 class set_detect_anomaly:
     """Anomaly mode on or off by a bool; acts at once as a function, and restores what was as a context."""
 
-    def __init__(self, mode, check_nan=True):
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = (state.anomaly, state.check_nan)
         _set(bool(mode), check_nan)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         _set(*self._before)
 
 
@@ -54,17 +55,17 @@ def _set(mode, check_nan):
     state.update()
 
 
-def is_anomaly_enabled():
+def is_anomaly_enabled() -> Any:
     """Whether anomaly mode is on in this thread."""
     return state.anomaly
 
 
-def is_anomaly_check_nan_enabled():
+def is_anomaly_check_nan_enabled() -> Any:
     """Whether anomaly mode also looks for NaN."""
     return state.check_nan
 
 
-def note_forward(node):
+def note_forward(node: Any) -> None:
     """Let ``node`` remember the call that made it."""
     frames = traceback.extract_stack()
     while len(frames) > 1 and frames[-1].filename.startswith(PACKAGE):
@@ -73,7 +74,7 @@ def note_forward(node):
     node.made_at = user_place()
 
 
-def watched_apply(node, grads):
+def watched_apply(node: Any, grads: Any) -> Any:
     """Apply ``node``; an error or a NaN among its results is reported with the forward call that made it."""
     if state.run_node is not None:
         return state.run_node(node, grads)

@@ -28,11 +28,11 @@ object_new = object.__new__
 class Task:
     """One run of the engine, as hooks see it.
 
-    ``nodes`` and ``leaves`` are those it reaches, ``whole`` says that these are all, ``notes`` is what hooks keep for
-    this run. ``depth`` counts the runs of this thread that it happens within.
+    ``nodes`` and ``leaves`` are those it reaches, ``whole`` says that these are all, ``frees`` that nodes lose what they
+    keep as soon as they ran, ``notes`` is what hooks keep for this run. ``depth`` counts the runs of this thread that it happens within.
     """
 
-    __slots__ = ("depth", "leaves", "nodes", "notes", "whole")
+    __slots__ = ("depth", "frees", "leaves", "nodes", "notes", "whole")
 
     def reaches(self, node):
         """Whether a gradient may arrive at ``node`` in this run."""
@@ -57,8 +57,9 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
     Returns:
         The gradients at ``wanted`` (None where nothing arrived), or None when accumulating.
     """
-    if freed is None and not keep_graph:
-        freed = state.last_backward = Freed(user_place(2) or ())
+    if freed is None:
+        state.last_backward = Freed(user_place(2) or ())
+        freed = None if keep_graph else state.last_backward
     before, saved_hooks = (state.grad, state.recording, state.task), state.saved_hooks
     outer = before[2]
     if outer is not None and outer.depth == DEEPEST:
@@ -74,7 +75,7 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
             for edge in wanted:
                 captures.setdefault(edge[0], {})[edge[1]] = None
     task = state.task = object_new(Task)
-    task.nodes, task.leaves, task.notes, task.whole = nodes, leaves, {}, way is None
+    task.nodes, task.leaves, task.notes, task.whole, task.frees = nodes, leaves, {}, way is None, freed is not None
     task.depth = 0 if outer is None else outer.depth + 1
     if create_graph != before[0]:
         state.grad = create_graph
@@ -293,6 +294,7 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
                 variable._grad = present + grad
             else:
                 present.add_(grad)
+            variable._grad_call = state.last_backward
         finally:
             if crowded:
                 accumulating.release()

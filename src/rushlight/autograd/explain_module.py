@@ -23,6 +23,7 @@ def explain_module(module):
         "with_nan": [name for name, grad in given.items() if not grad.isfinite().all()],
         "with_zero": [name for name, grad in given.items() if grad.numel() and not grad.any()],
     }
+    facts["stale"] = _stale(trained, [name for name in given if name not in facts["with_zero"]])
     facts["unreached_modules"] = _whole_modules(module, facts["without_gradient"]) if given else []
     title = f"{facts['name'] or 'a module'}: {type(module).__name__} with {len(parameters)} parameters"
     sections = [("sizes", [_sizes(facts, given, module)]), ("gradients", _gradients(facts, given))]
@@ -71,6 +72,12 @@ def _gradients(facts, given):
             f"None got: {_named(without)}. The last backward call{place} did not reach them: what they compute does not lead to "
             "the loss, is detached on the way, or their module was not called."
         )
+    if facts["stale"]:
+        calls = dict.fromkeys(written(call.location) for call in facts["stale"].values())
+        sentences.append(
+            f"Stale: {_named(facts['stale'])}. The last backward call{place} did not reach them: their gradients are from "
+            f"{' and '.join(calls)}, and the next optimizer step uses them again. Call zero_grad() before each backward pass."
+        )
     if facts["unreached_modules"]:
         sentences.append(f"Modules none of whose parameters got one: {_named(facts['unreached_modules'])}.")
     if facts["with_nan"]:
@@ -82,6 +89,14 @@ def _gradients(facts, given):
             f"All zeros: {_named(facts['with_zero'])}. A saturated or dead unit, or a mask, stops the gradient."
         )
     return sentences
+
+
+def _stale(parameters, names):
+    """``{name: call}`` of those whose gradients an earlier backward call wrote, where the last one reached others."""
+    last, calls = modes.state.last_backward, {name: parameters[name]._grad_call for name in names}
+    if last is None or all(call is not last for call in calls.values()):
+        return {}
+    return {name: call for name, call in calls.items() if call is not None and call is not last}
 
 
 def _norms(given):

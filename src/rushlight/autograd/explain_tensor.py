@@ -155,7 +155,7 @@ def _last_backward():
     """A sentence about the last backward of this thread that freed its graph."""
     last = modes.state.last_backward
     if last is None:
-        return "No backward call of this thread has freed a graph yet."
+        return "There was no backward call in this thread yet."
     return f"The last backward call of this thread was at {written(last.location)}."
 
 

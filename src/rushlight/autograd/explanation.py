@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 from ..base.errors import hinted
 from .explain_module import explain_module
@@ -34,7 +35,7 @@ class Explanation:
     __repr__ = __str__
 
 
-def explain(subject):
+def explain(subject: Any) -> Explanation:
     """Say in words what autograd knows about a tensor or a module; nothing is computed, freed or changed.
 
     For a tensor: why it does or does not require grad, why its ``grad`` is None, what ``backward()`` here would reach,

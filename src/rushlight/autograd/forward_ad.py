@@ -13,11 +13,14 @@ UnpackedDualTensor(primal=tensor(9.), tangent=tensor(6.))
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import hinted
 from ..ops.table import functions
 from .modes import _Mode, state
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 __all__ = ["UnpackedDualTensor", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual", "dual_level"]
 
@@ -35,12 +38,12 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Any
 
 
-def enter_dual_level():
+def enter_dual_level() -> Any:
     """Open the level of forward mode; returns its number, which is 0. Levels do not nest."""
     return functions.enter_dual_level()
 
 
-def exit_dual_level(*, level=None):
+def exit_dual_level(*, level: int | None = None) -> None:
     """Close the level that is open (``level`` may name it): all tangents are gone then."""
     current = functions.current_dual_level()
     if level is not None and level != current:
@@ -56,14 +59,14 @@ def exit_dual_level(*, level=None):
 class dual_level(_Mode):
     """A context, or decorator, in which forward mode is on: ``with dual_level(): ...``."""
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return enter_dual_level()
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         exit_dual_level()
 
 
-def make_dual(tensor, tangent, *, level=None):
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Any:
     """A view of ``tensor`` whose tangent is ``tangent``.
 
     Args:
@@ -87,7 +90,7 @@ def make_dual(tensor, tangent, *, level=None):
     return functions.make_dual(tensor, tangent, level)
 
 
-def unpack_dual(tensor, *, level=None):
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> Any:
     """``(primal, tangent)`` of a tensor: a view of its value without tangent, and its tangent or None.
 
     ``level`` is the number of the open level and may be left away. Where none is open, ``tensor`` is returned itself.
@@ -107,14 +110,14 @@ def _is_fwd_grad_enabled():
 class _set_fwd_grad_enabled(_Mode):
     """Switch the computing of tangents on or off in this thread, at once; as a context it restores what was before."""
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool) -> None:
         self._forward, self._before = bool(mode), state.forward_grad
         state.forward_grad = self._forward
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         state.forward_grad = self._forward
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         state.forward_grad = self._before
 
     def _fresh(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from typing import Any
 
 from ..base.errors import hinted
 from ..ops.table import functions
@@ -31,7 +32,7 @@ _ContextMethodMixin = FunctionCtx  # the name that old pickles hold
 class FunctionMeta(type):
     """Gives every Function class its node class: ``Exp`` gets ``ExpBackward``."""
 
-    def __init__(cls, name, bases, members):
+    def __init__(cls, name: str, bases: Any, members: Any) -> None:
         super().__init__(name, bases, members)
         cls._backward_cls = type(
             name + "Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": "torch.autograd.function"}
@@ -67,7 +68,7 @@ class Function(metaclass=FunctionMeta):
     clear_saved_tensors_on_access = False
     boxed_grads_call = False
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
             hinted(
                 f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on "
@@ -78,7 +79,7 @@ class Function(metaclass=FunctionMeta):
             stacklevel=2,
         )
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
             hinted(
                 "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
@@ -88,32 +89,32 @@ class Function(metaclass=FunctionMeta):
         )
 
     @staticmethod
-    def forward(*args, **kwargs):
+    def forward(*args: Any, **kwargs: Any) -> Any:
         raise unwritten("You must implement the forward function for custom autograd.Function.", "forward(ctx, *args)")
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         raise unwritten("setup_context is not implemented.", "setup_context(ctx, inputs, output)")
 
     backward = staticmethod(unwritten_backward)
     vjp = staticmethod(unwritten_backward)
 
     @staticmethod
-    def jvp(ctx, *grad_inputs):
+    def jvp(ctx: Any, *grad_inputs: Any) -> None:
         raise unwritten(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD.",
             "jvp(ctx, *grad_inputs)",
         )
 
     @staticmethod
-    def vmap(info, in_dims, *args):
+    def vmap(info: Any, in_dims: Any, *args: Any) -> None:
         raise unwritten(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True.",
             "vmap(info, in_dims, *args)",
         )
 
     @classmethod
-    def apply(cls, *args, **kwargs):
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward on ``args`` and record the call where an input requires grad."""
         if functions.interposers:
             return functions.apply_through_levels(cls, args, kwargs)
@@ -123,12 +124,12 @@ class Function(metaclass=FunctionMeta):
         return apply_once(cls, args, kwargs)
 
 
-def has_setup_context(function):
+def has_setup_context(function: Any) -> Any:
     """Whether a Function class has ``forward(*args)`` and ``setup_context`` apart."""
     return function.setup_context is not Function.setup_context
 
 
-def bound_arguments(function, args, kwargs):
+def bound_arguments(function: Any, args: Any, kwargs: Any) -> Any:
     """All arguments of ``forward`` by position, with its defaults: what ``setup_context`` and ``backward`` count."""
     forward = function.forward
     code = getattr(forward, "__code__", None)
@@ -147,7 +148,7 @@ def bound_arguments(function, args, kwargs):
     return bound.args
 
 
-def run_forward(function, ctx, args, kwargs):
+def run_forward(function: Any, ctx: Any, args: Any, kwargs: Any) -> Any:
     """What ``forward`` returns, with ``ctx`` set up; nothing is recorded inside."""
     with no_grad():
         if not has_setup_context(function):
@@ -157,7 +158,7 @@ def run_forward(function, ctx, args, kwargs):
         return output
 
 
-def apply_once(function, args, kwargs, run=run_forward, node_class=None):
+def apply_once(function: Any, args: Any, kwargs: Any, run: Any = run_forward, node_class: Any = None) -> Any:
     """What a Function gives in the innermost graph: forward, and its node if an input requires grad.
 
     ``run(function, ctx, args, kwargs)`` calls forward; ``node_class`` is the class of the node if not the Function's own.
@@ -167,12 +168,12 @@ def apply_once(function, args, kwargs, run=run_forward, node_class=None):
     return output
 
 
-def forget(ctx):
+def forget(ctx: Any) -> None:
     """Let go of what only the call itself needs."""
     ctx.to_save = ctx.saved_for_forward = ctx.dirty_tensors = ctx.non_differentiable = None
 
 
-def call_once(function, args, kwargs, run=run_forward, node_class=None):
+def call_once(function: Any, args: Any, kwargs: Any, run: Any = run_forward, node_class: Any = None) -> Any:
     """``(ctx, output)`` of `apply_once`, before the ``ctx`` forgets what forward marked."""
     ctx = (node_class or function._backward_cls)()
     edges = [edge_of(a) if hasattr(a, "_edge") else None for a in args]
@@ -208,7 +209,7 @@ def _among(tensor, others):
     return any(tensor is other for other in others)
 
 
-def check_marks(ctx, outputs, args):
+def check_marks(ctx: Any, outputs: Any, args: Any) -> None:
     """Refuse marks that make no sense, and count the writes into the tensors marked as dirty."""
     for name, marked, refusal in (
         ("mark_dirty", ctx.dirty_tensors, "mark_dirty can only accept variables, but argument "),
@@ -367,7 +368,7 @@ def _save(ctx, outputs):
 class InplaceFunction(Function):
     """Deprecated in PyTorch: a `Function` with a flag ``inplace``; use `Function`."""
 
-    def __init__(self, inplace=False):
+    def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
 
@@ -376,11 +377,11 @@ class NestedIOFunction(Function):
     """Deprecated in PyTorch, where it cannot be applied any more: use `Function` with tensors as arguments."""
 
     @staticmethod
-    def forward(*args, **kwargs):
+    def forward(*args: Any, **kwargs: Any) -> Any:
         raise unwritten("You must implement the forward function for custom autograd.Function.", "forward(ctx, *args)")
 
-    def forward_extended(self, *input):
+    def forward_extended(self, *input: Any) -> None:
         raise unwritten("forward_extended is not implemented.", "forward(ctx, *args)")
 
-    def backward_extended(self, *grad_output):
+    def backward_extended(self, *grad_output: Any) -> None:
         raise unwritten("backward_extended is not implemented.", "backward(ctx, *grad_outputs)")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ..base.errors import hinted
 from ..ops.table import functions
 from . import forward_ad
@@ -11,7 +14,9 @@ from .modes import enable_grad
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def vjp(func, inputs, v=None, create_graph=False, strict=False):
+def vjp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Callable[..., Any]] | tuple[Any, Callable[..., Any], Any]:
     """``(func(*inputs), v . J)``: the outputs and the product of ``v`` with the Jacobian.
 
     Args:
@@ -32,7 +37,9 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
         return call.finish(call.outputs), call.finish(call.filled(found, "back"), call.one_input)
 
 
-def jvp(func, inputs, v=None, create_graph=False, strict=False):
+def jvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any] | tuple[Any, Any, Any]:
     """``(func(*inputs), J . v)``: the outputs and the product of the Jacobian with ``v``, by differentiating twice backwards.
 
     ``v`` is a tensor for each input; it may be left away for a single input of one element. Otherwise as `vjp`.
@@ -57,7 +64,14 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
         return call.finish(call.outputs), call.finish(found)
 
 
-def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
+def jacobian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
     """The Jacobian of ``func``: for output shape S and input shape T a tensor of shape ``S + T``.
 
     Several inputs or outputs give (nested) tuples: first by output, then by input.
@@ -90,7 +104,14 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         return rows[0] if call.one_output else rows
 
 
-def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
+def hessian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Callable[..., Any]:
     """The second derivatives of a function with one output of one element: for input shape T a tensor of shape ``T + T``.
 
     Several inputs give nested tuples. Arguments as for `jacobian`.
@@ -122,7 +143,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
     return found[0] if one_input else found
 
 
-def vhp(func, inputs, v=None, create_graph=False, strict=False):
+def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """``(func(*inputs), v . H)`` for a function with one output of one element; ``v`` is a tensor for each input.
 
     >>> import rushlight as torch
@@ -132,7 +153,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
     return _hessian_product(func, inputs, v, create_graph, strict, "vhp")
 
 
-def hvp(func, inputs, v=None, create_graph=False, strict=False):
+def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """``(func(*inputs), H . v)``: as `vhp`, of which it is the transpose; the Hessian of a smooth function is symmetric.
 
     >>> import rushlight as torch

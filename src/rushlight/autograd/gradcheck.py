@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import hinted
 from ..ops.table import functions
@@ -12,12 +14,15 @@ from .function import Function
 from .gradients import grad
 from .jacobian_checks import Comparison, GradcheckError, floating, is_tensor
 
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
-def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
-              check_grad_dtypes=False, check_batched_grad=False, check_batched_forward_grad=False, check_forward_ad=False,
-              check_backward_ad=True, fast_mode=False, masked=None):  # fmt: skip
+def gradcheck(func: Callable[..., Tensor | Sequence[Tensor]], inputs: Tensor | Sequence[Tensor], *, eps: float=1e-6, atol: float=1e-5, rtol: float=1e-3, raise_exception: bool=True, nondet_tol: float=0.0, check_undefined_grad: bool=True,
+              check_grad_dtypes: bool=False, check_batched_grad: bool=False, check_batched_forward_grad: bool=False, check_forward_ad: bool=False,
+              check_backward_ad: bool=True, fast_mode: bool=False, masked: bool | None=None) -> bool:  # fmt: skip
     """Whether the gradients of ``func`` agree with finite differences at ``inputs``.
 
     Args:
@@ -70,9 +75,9 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     return True
 
 
-def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False,
-                  raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False,
-                  check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False, masked=False):  # fmt: skip
+def gradgradcheck(func: Callable[..., Tensor | Sequence[Tensor]], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None=None, *, eps: float=1e-6, atol: float=1e-5, rtol: float=1e-3, gen_non_contig_grad_outputs: bool=False,
+                  raise_exception: bool=True, nondet_tol: float=0.0, check_undefined_grad: bool=True, check_grad_dtypes: bool=False,
+                  check_batched_grad: bool=False, check_fwd_over_rev: bool=False, check_rev_over_rev: bool=True, fast_mode: bool=False, masked: bool=False) -> bool:  # fmt: skip
     """Whether second derivatives of ``func`` agree with finite differences of the first ones.
 
     Arguments as for `gradcheck`; ``grad_outputs`` defaults to random tensors of the outputs' shapes, with
@@ -261,11 +266,11 @@ class _Absent(Function):
     """The identity, through which no gradient flows back: not even zeros."""
 
     @staticmethod
-    def forward(ctx, tensor):
+    def forward(ctx: Any, tensor: Tensor) -> Any:
         return tensor.view_as(tensor)
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: Any) -> None:
         return None
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import hinted
 from ..ops.table import functions
@@ -15,10 +16,13 @@ from .names import described, names_in_scope
 from .node import edge_of, leads_nowhere
 from .views import known_edge
 
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
 MISSING = object()
 
 
-def retain_grad(tensor):
+def retain_grad(tensor: Tensor) -> None:
     """Let ``backward`` store the gradient of a non-leaf ``tensor`` in its ``grad``."""
     if not tensor.requires_grad:
         raise RuntimeError(
@@ -40,7 +44,7 @@ def _as_tuple(value):
     return (value,) if hasattr(value, "_edge") or isinstance(value, GradientEdge) else tuple(value)
 
 
-def root_edge(output, position):
+def root_edge(output: Tensor, position: Any) -> Any:
     """Where the gradient of ``output``, number ``position`` of those given, flows."""
     edge = getattr(output, "_edge", MISSING)
     if edge.__class__ is tuple:
@@ -99,7 +103,7 @@ def _root_gradient(output, gradient, position):
     return gradient if gradient._array.dtype == output._array.dtype else gradient.to(output.dtype)
 
 
-def implicit_gradient(output):
+def implicit_gradient(output: Tensor) -> Any:
     """The gradient, one, that backward starts from at an output of one element."""
     if output._array.size != 1:
         shape = list(output.shape)
@@ -135,7 +139,14 @@ def _roots(outputs, gradients):
     return edges, starts
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Tensor | Sequence[Tensor | None] | None = None,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
     """Compute the gradients of ``tensors`` with respect to the leaves of their graph and add them to ``grad``.
 
     Args:
@@ -254,8 +265,8 @@ def _input_edge(tensor, position):
     return edge
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
-         is_grads_batched=False, materialize_grads=False):  # fmt: skip
+def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Any=None, retain_graph: bool | None=None, create_graph: bool=False, only_inputs: bool=True, allow_unused: bool | None=None,
+         is_grads_batched: bool=False, materialize_grads: bool=False) -> tuple[Tensor, ...]:  # fmt: skip
     """The gradients of ``outputs`` with respect to ``inputs``, returned as a tuple; no ``grad`` is touched.
 
     Args:

@@ -7,14 +7,20 @@ import contextlib
 import functools
 import weakref
 from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..base.errors import hinted
 from ..ops.table import functions
+from ..random import Generator
 from .hooks import RemovableHandle
 from .modes import state
 from .names import described
 from .node import UNTOUCHED, VersionCounter, edge_of
 from .node import Node as _Node
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 __all__ = [
     "GradientEdge",
@@ -33,24 +39,24 @@ class Node(abc.ABC):
     """What every ``grad_fn`` is, for ``isinstance``; nodes are made by operations alone."""
 
     @abc.abstractmethod
-    def name(self):
+    def name(self) -> None:
         """The operation's name, such as ``MulBackward0``."""
 
     @property
     @abc.abstractmethod
-    def next_functions(self):
+    def next_functions(self) -> Any:
         """``((node, output number), ...)`` of the inputs."""
 
     @abc.abstractmethod
-    def metadata(self):
+    def metadata(self) -> None:
         """A dictionary for the user's own notes about this node."""
 
     @abc.abstractmethod
-    def register_hook(self, fn):
+    def register_hook(self, fn: Callable[..., Any]) -> None:
         """Call ``fn(grad_inputs, grad_outputs)`` after the node has run."""
 
     @abc.abstractmethod
-    def register_prehook(self, fn):
+    def register_prehook(self, fn: Callable[..., Any]) -> None:
         """Call ``fn(grad_outputs)`` before the node runs."""
 
 
@@ -69,10 +75,10 @@ class saved_tensors_hooks:
     tensor([2., 2.])
     """
 
-    def __init__(self, pack_hook, unpack_hook):
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         if not (callable(self.pack_hook) and callable(self.unpack_hook)):
             raise TypeError(
                 hinted(
@@ -86,7 +92,7 @@ class saved_tensors_hooks:
         state.saved_hooks = (*state.saved_hooks, (self.pack_hook, self.unpack_hook))
         state.update()
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         state.saved_hooks = state.saved_hooks[:-1]
         state.update()
 
@@ -97,7 +103,7 @@ class save_on_cpu(saved_tensors_hooks):
     ``pin_memory=True`` copies them. ``device_type`` is accepted: there is one device.
     """
 
-    def __init__(self, pin_memory=False, device_type="cuda"):
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor):
             return tensor.device, tensor.clone() if pin_memory else tensor.cpu()
 
@@ -109,7 +115,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 @contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message):
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """A context, and decorator, in which using saved-tensor hooks raises RuntimeError with ``error_message``."""
     if state.saved_hooks:
         raise RuntimeError(hinted(error_message, "saved-tensor hooks are active: leave their context before"))
@@ -120,12 +126,12 @@ def disable_saved_tensors_hooks(error_message):
         state.saved_hooks_disabled = before
 
 
-def increment_version(tensor):
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Count a write to ``tensor`` (or each of several) that autograd could not see."""
     if not hasattr(tensor, "_edge") and not hasattr(tensor, "__iter__"):
         kind = type(tensor).__name__
         raise RuntimeError(hinted("increment_version expect a Iterable[Tensor] as input", f"it was given {kind}"))
-    tensors = (tensor,) if hasattr(tensor, "_edge") else tuple(tensor)
+    tensors: Any = (tensor,) if hasattr(tensor, "_edge") else tuple(tensor)
     for position, each in enumerate(tensors):
         if not hasattr(each, "_edge"):
             raise RuntimeError(
@@ -145,7 +151,7 @@ class GradientEdge(namedtuple("GradientEdge", "node output_nr ownership_token", 
     like = None  # an empty tensor with the shape (expanded) and dtype of the one that the edge was taken from
 
 
-def get_gradient_edge(tensor):
+def get_gradient_edge(tensor: Tensor) -> Any:
     """The edge along which the gradient of ``tensor`` flows."""
     edge = edge_of(tensor)
     if edge is None:
@@ -160,7 +166,12 @@ def get_gradient_edge(tensor):
     return found
 
 
-def register_multi_grad_hook(tensors, fn, *, mode="all"):
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor],
+    fn: Callable[[Sequence[Tensor | None]], None] | Callable[[Tensor], None],
+    *,
+    mode: Literal["all", "any"] = "all",
+) -> RemovableHandle:
     """Call ``fn`` once in each backward: with the gradients of all ``tensors`` when the last is known, or with the first.
 
     Args:
@@ -216,17 +227,17 @@ def _node_towards(tensor):
 class _Handles(RemovableHandle):
     """Several hooks, removed together."""
 
-    def __init__(self, handles):
+    def __init__(self, handles: Any) -> None:
         self.handles = tuple(handles)
 
-    def remove(self):
+    def remove(self) -> None:
         for handle in self.handles:
             handle.remove()
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return self.handles
 
-    def __setstate__(self, handles):
+    def __setstate__(self, handles: Any) -> None:
         self.handles = handles
 
 
@@ -238,24 +249,24 @@ class _Kept:
 
     __slots__ = ("__weakref__", "copy", "counter", "version")
 
-    def __init__(self, tensor):
+    def __init__(self, tensor: Tensor) -> None:
         self.copy, self.counter, self.version = tensor.clone(), tensor._version_counter, tensor._version
 
 
 class _SavedCopies:
     """The copies of one `allow_mutation_on_saved_tensors` context, each as long as a node needs it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.tid_to_weakhandle = weakref.WeakValueDictionary()  # by identity and version of the tensor
         self.open = True
 
     @property
-    def cloned(self):
+    def cloned(self) -> Any:
         """The copies that differ from their tensors by now, because those were written."""
         kept = self.tid_to_weakhandle.values()
         return {each: each.copy for each in kept if each.counter.value != each.version}
 
-    def pack(self, tensor):
+    def pack(self, tensor: Tensor) -> Any:
         if tensor._version_counter is UNTOUCHED:
             tensor._version_counter = VersionCounter()  # one that a later write will move
         key = id(tensor), tensor.data_ptr(), tensor._version
@@ -264,7 +275,7 @@ class _SavedCopies:
             kept = self.tid_to_weakhandle[key] = _Kept(tensor)
         return kept, self
 
-    def unpack(self, packed):
+    def unpack(self, packed: Any) -> Any:
         kept, owner = packed
         if not owner.open:
             raise AssertionError(
@@ -276,13 +287,13 @@ class _SavedCopies:
             )
         return kept.copy
 
-    def clear(self):
+    def clear(self) -> None:
         self.tid_to_weakhandle.clear()
         self.open = False
 
 
 @contextlib.contextmanager
-def allow_mutation_on_saved_tensors():
+def allow_mutation_on_saved_tensors() -> Iterator[Any]:
     """A context in which tensors saved for backward may be written in place: backward gets copies of what they were.
 
     Every saved tensor is copied, so forward needs more memory; backward must run inside the context too.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections import OrderedDict
+from typing import Any
 
 from ..base.errors import hinted
 
@@ -19,24 +20,24 @@ class RemovableHandle:
 
     next_id = 0
 
-    def __init__(self, hooks_dict, *, extra_dict=None):
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
         extras = extra_dict if isinstance(extra_dict, (list, tuple)) else () if extra_dict is None else (extra_dict,)
         self.hooks_dict_ref = weakref.ref(hooks_dict)
         self.extra_dict_ref = tuple(weakref.ref(extra) for extra in extras)
         self.id = RemovableHandle.next_id
         RemovableHandle.next_id += 1
 
-    def remove(self):
+    def remove(self) -> None:
         """Take the hook away; where that is done already, nothing happens."""
         for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = reference()
             if hooks is not None:
                 hooks.pop(self.id, None)
 
-    def __enter__(self):
+    def __enter__(self) -> RemovableHandle:
         return self
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         self.remove()
 
     def __getstate__(self):

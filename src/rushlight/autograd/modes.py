@@ -6,8 +6,10 @@ import functools
 import inspect
 import threading
 import warnings
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, overload
 
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..ops import table
 
 OFF, PLAIN, SPECIAL = 0, 1, 2
@@ -23,8 +25,8 @@ class _State(threading.local):
     recording = PLAIN
     grad = True
     inference = False
-    saved_hooks = ()
-    saved_hooks_disabled = None
+    saved_hooks: tuple[Any, ...] = ()
+    saved_hooks_disabled: str | None = None
     anomaly = False
     check_nan = True
     run_node = None  # in anomaly mode, runs a node in place of its `apply`: tensor/nonfinite.py
@@ -32,9 +34,9 @@ class _State(threading.local):
     forward_grad = True  # whether operations on dual tensors compute tangents: forward_ad
     task = None  # the engine's Task while backward runs
     observers = ()  # functions that are called with each node when it is made: draw.trace
-    last_backward = None  # the `Freed` of the last backward call that freed its graph: says where that was
+    last_backward = None  # the `Freed` of the last backward call: says where that was
 
-    def update(self):
+    def update(self) -> None:
         if not self.grad or self.inference:
             self.recording = OFF
         else:
@@ -44,14 +46,18 @@ class _State(threading.local):
 state = _State()
 
 
-def is_grad_enabled():
+def is_grad_enabled() -> bool:
     """Whether operations of this thread record a graph now."""
     return state.grad
 
 
-def is_inference_mode_enabled():
+def is_inference_mode_enabled() -> bool:
     """Whether this thread is inside ``inference_mode``."""
     return state.inference
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+ModeT = TypeVar("ModeT")
 
 
 class _Mode:
@@ -61,12 +67,12 @@ class _Mode:
     runs, for a mode that a suspended coroutine held would leak into whatever runs meanwhile. Write ``with`` inside it.
     """
 
-    def __enter__(self):
-        self._entered = getattr(self, "_entered", ())
+    def __enter__(self) -> None:
+        self._entered: tuple[Any, ...] = getattr(self, "_entered", ())
         self._entered = (*self._entered, (state.grad, state.inference))
         self._apply()
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         *rest, (state.grad, state.inference) = self._entered
         self._entered = tuple(rest)
         state.update()
@@ -78,11 +84,11 @@ class _Mode:
     def _fresh(self):
         return type(self)()
 
-    def clone(self):
+    def clone(self) -> Any:
         """Another context of the same kind."""
         return self._fresh()
 
-    def __call__(self, function):
+    def __call__(self, function: F) -> F:
         if isinstance(function, type):
             warnings.warn(
                 hinted(
@@ -103,7 +109,7 @@ class _Mode:
             with self._fresh():
                 return function(*args, **kwargs)
 
-        return wrapped
+        return wrapped  # type: ignore[return-value]  # it takes what the function takes
 
     def _around_generator(self, function):
         @functools.wraps(function)
@@ -134,7 +140,11 @@ class _Mode:
 class _BareDecorator(type):
     """Lets ``@no_grad`` without parentheses work as PyTorch allows."""
 
-    def __call__(cls, function=None):
+    @overload
+    def __call__(cls: type[ModeT]) -> ModeT: ...
+    @overload
+    def __call__(cls, function: F) -> F: ...
+    def __call__(cls, function: Any = None) -> Any:
         made = super().__call__()
         return made if function is None else made(function)
 
@@ -168,11 +178,11 @@ class set_grad_enabled(_Mode):
     False
     """
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError(
                 hinted(
-                    f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}",
+                    f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {kind_name(mode)}",
                     "True records operations, False does not",
                 )
             )
@@ -181,11 +191,11 @@ class set_grad_enabled(_Mode):
         state.grad = self._grad
         state.update()
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         state.grad = self._before
         super().__enter__()
 
-    def __call__(self, function):
+    def __call__(self, function: F) -> F:
         state.grad = self._before
         state.update()
         return super().__call__(function)
@@ -193,30 +203,30 @@ class set_grad_enabled(_Mode):
     def _fresh(self):
         return set_grad_enabled(self._grad)
 
-    def clone(self):
+    def clone(self) -> Any:
         """Another context of the same kind, which acts at once."""
         return self._fresh()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
 
 
 class inference_mode(_Mode):
     """``no_grad`` for code that never meets autograd again: ``inference_mode(mode=True)``, context and decorator."""
 
-    def __new__(cls, mode=True):
+    def __new__(cls, mode: bool = True) -> Self:
         if isinstance(mode, bool):
             return super().__new__(cls)
-        return cls()(mode)
+        return cls()(mode)  # a function, as of the decorator without parentheses
 
-    def __init__(self, mode=True):
+    def __init__(self, mode: bool = True) -> None:
         self.mode = mode
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         super().__enter__()
         table.functions.count_inference(1)
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         super().__exit__(kind, value, trace)
         table.functions.count_inference(-1)
 
@@ -231,20 +241,20 @@ class inference_mode(_Mode):
 class set_multithreading_enabled(_Mode):
     """Accepted for PyTorch's sake, as function, context and decorator: backward runs in the thread that calls it anyway."""
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool) -> None:
         self._multithreading, self._former = bool(mode), state.multithreading
         state.multithreading = self._multithreading
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         state.multithreading = self._multithreading
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         state.multithreading = self._former
 
     def _fresh(self):
         return set_multithreading_enabled(self._multithreading)
 
 
-def is_multithreading_enabled():
+def is_multithreading_enabled() -> bool:
     """What `set_multithreading_enabled` was last given in this thread."""
     return state.multithreading and not state.inference

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 
+from ..base.dtypes import is_differentiable
 from ..base.errors import hinted
 from ..base.user_code import location_of, written
 from . import modes
@@ -265,7 +266,7 @@ class SavedResult:
         tensor = alias._alias()
         if alias._tangent is not None:
             tensor._tangent_base = alias
-        if node is not None and modes.state.grad:
+        if node is not None and modes.state.grad and is_differentiable(alias._array.dtype):
             tensor._edge = node.result_edge(self.number)
         return tensor
 

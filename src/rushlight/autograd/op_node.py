@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from operator import attrgetter, itemgetter
 
+from ..base import dtypes
 from ..base.errors import hinted
 from ..ops.table import functions
 from . import anomaly, modes
+from .beside import beside
 from .node import (
     Node,
     SavedInput,
@@ -143,10 +145,10 @@ def _picker(slots):
     return itemgetter(*slots) if slots else itemgetter(slice(0))
 
 
-def _unpack(entry, node):
+def unpacked(entry, node):
     """What a rule gets for an entry that `Plan.save` made."""
     if entry.__class__ is list:
-        return [_unpack(each, node) for each in entry]
+        return [unpacked(each, node) for each in entry]
     return entry.unpack(node) if entry.__class__ in _PACKED else entry
 
 
@@ -187,11 +189,9 @@ class OpNode(Node):
         plan = self.plan
         values = [*(self.saved if plan.keeps_tensors else self.constants)]
         if self.versions is None:
-            values = [_unpack(entry, self) for entry in values]
+            values = [unpacked(entry, self) for entry in values]
         elif (*map(version_of, plan.pick_inputs(values)),) != self.versions:
-            for value, version in zip(plan.pick_inputs(values), self.versions):
-                if version_of(value) != version:
-                    raise modified_in_place(value, version, describe_producer(value), self)
+            self.refuse_versions(values)
         grad = grads[0]
         if grad is None and not plan.sees_all:
             return (None,) * len(self.next_edges)
@@ -222,6 +222,12 @@ class OpNode(Node):
             found.append(gradient)
         return self._fitted(found) if plan.has_lists else found
 
+    def refuse_versions(self, values):
+        """Raise for the tensor among kept ``values`` that was written since."""
+        for value, version in zip(self.plan.pick_inputs(values), self.versions):
+            if version_of(value) != version:
+                raise modified_in_place(value, version, describe_producer(value), self)
+
     def _fitted(self, found):
         """Gradients with the shape and dtype of the inputs they belong to, one for each edge."""
         fitted = []
@@ -243,7 +249,7 @@ class OpNode(Node):
             if slot is None:
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
             entry = (self.saved if self.plan.keeps_tensors else self.constants)[slot]
-            return _unpack(entry, self)
+            return unpacked(entry, self)
 
         def raw(self):
             slot = self.plan.slots.get(name)
@@ -312,9 +318,9 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     if not needs:
         return None
     number |= needs
-    plan = op.plans.get(number) or plan_of(op, schema, number)
+    plan = op.plans.get(number) or plan_of(op, schema, number, values)
     if plan is None:
-        return _refuse(op, results)
+        return _without_derivatives(op, edges, values, results)
     node = node_type()
     node.next_edges = tuple(edges)
     node.sequence = next_sequence()
@@ -340,12 +346,28 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     return node
 
 
-def plan_of(op, schema, number):
+def plan_of(op, schema, number, values):
     """The `Plan` of that number, whose lower bits say which tensor arguments need gradients; None without derivatives."""
     plan = op.plans.get(number)
     if plan is None and op.differentiable:
+        for place, position in enumerate(schema.tensor_positions):
+            name = schema.arguments[position].name
+            if number >> place & 1 and name in op.constants:
+                raise _constant(name, op.constants[name], values)
         plan = op.plans[number] = Plan(op, schema, number)
     return plan
+
+
+def _constant(name, function, values):
+    """The error for an argument that requires grad and may not."""
+    function = function if function.__class__ is str else function(*values)
+    return RuntimeError(
+        hinted(
+            f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot have "
+            "requires_grad True.",
+            f"give {name}.detach()",
+        )
+    )
 
 
 def node_class_of(op, values):
@@ -353,20 +375,57 @@ def node_class_of(op, values):
     found = op.__dict__.get("node_class")
     if found is None:
         if op.node_name.__class__ is not str:
-            return op_node_class(op.node_name(*values), op.node_base)
-        found = op.node_class = op_node_class(op.node_name, op.node_base)
+            return op_node_class(op.node_name(*values), _base_of(op))
+        found = op.node_class = op_node_class(op.node_name, _base_of(op))
     return found
 
 
-def _refuse(op, results):
-    """An operation without derivatives: fine where its results cannot carry any, else an error."""
-    if op.untracked or not any(r._array.dtype.kind in "fc" for r in results):
+def _base_of(op):
+    """The base class of the nodes of an operation."""
+    return op.node_base or (BesideNode if op.beside else OpNode)
+
+
+class Unfinished(Node):
+    """The node of a recorded call that has no derivative: ``error`` is what backward raises when it comes here."""
+
+    __slots__ = ("error",)
+    saved = None
+
+    def apply(self, *grads):
+        kind, sentence = self.error
+        raise kind(hinted(sentence, "detach() the inputs if no gradient is wanted here"))
+
+
+UnfinishedNode = node_class("NotImplemented", Unfinished)
+
+
+def _without_derivatives(op, edges, values, results):
+    """The node of an operation without derivatives; None where its results cannot carry any."""
+    if op.untracked or not any(dtypes.is_differentiable(r._array.dtype) for r in results):
         return None
-    raise RuntimeError(
-        hinted(
-            f"the derivative for '{op.name}' is not implemented.", "detach() the inputs if no gradient is wanted here"
-        )
-    )
+    node = UnfinishedNode()
+    node.next_edges, node.sequence = tuple(edges), next_sequence()
+    error = op.no_derivative
+    node.error = error if error.__class__ is tuple else error(*values)
+    return node
+
+
+class BesideNode(OpNode):
+    """A node whose gradients, computed under ``create_graph``, hang on all of the operation's arguments that PyTorch's
+    backward function takes, also on those that their values do not depend on."""
+
+    __slots__ = ()
+
+    def apply(self, *grads):
+        found = super().apply(*grads)
+        if not modes.state.grad:
+            return found
+        op = self.plan.op
+        inputs = zip(op.parsed.tensor_positions, self.next_edges, self.inputs)
+        taken = [
+            (edge, meta) for at, edge, meta in inputs if edge is not None and op.parsed.arguments[at].name in op.beside
+        ]
+        return beside(found, *zip(*taken)) if taken else found
 
 
 _classes = {}

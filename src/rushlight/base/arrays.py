@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from .errors import hinted
+from .limits import LARGEST_WORD, no_memory, not_resizable, too_many_elements, too_much_memory
 from .shapes import contiguous_strides
 
 _new_array = np.ndarray.__new__
@@ -33,9 +34,19 @@ def storage_bytes(array):
     elif owner.flags.f_contiguous:
         flat = owner.T.reshape(-1)
     else:
-        flat = owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d])).reshape(-1)
+        flat = _all_between(owner)
     raw = flat.view(np.uint8)
     return raw, array.__array_interface__["data"][0] - raw.__array_interface__["data"][0]
+
+
+def _all_between(owner):
+    """The memory from the first to the last element of an array, flat; the array may leave gaps, on a foreign buffer."""
+    moved = owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))
+    if moved.flags.c_contiguous:
+        return moved.reshape(-1)
+    first = owner[tuple([-1 if step < 0 else 0 for step in owner.strides])][..., None]
+    length = sum((n - 1) * abs(step) for n, step in zip(owner.shape, owner.strides)) // owner.itemsize + 1
+    return np.lib.stride_tricks.as_strided(first, (length,), (owner.itemsize,))
 
 
 def narrowed(array, goal):
@@ -72,37 +83,69 @@ def strided_view(array, shape, byte_strides, byte_offset=0):
     if byte_offset == 0 and _stays_inside(array, shape, byte_strides):
         return _new_array(ndarray, shape, array.dtype, array, 0, byte_strides)
     raw, start = storage_bytes(array)
-    try:
-        return _window(raw, shape, array.dtype, start + byte_offset, byte_strides)
-    except (ValueError, TypeError):
-        size = array.itemsize
-        needed = sum((n - 1) * s for n, s in zip(shape, byte_strides)) + start + byte_offset + size
-        raise RuntimeError(
-            hinted(
-                f"setStorage: sizes {list(shape)}, strides {[s // size for s in byte_strides]}, storage offset "
-                f"{(start + byte_offset) // size}, and itemsize {size} requiring a storage size of {needed} are out of bounds "
-                f"for storage of size {raw.size}",
-                "the last element of such a view would lie outside the memory of the tensor",
-            )
-        ) from None
+    return window_on(raw, shape, array.dtype, start + byte_offset, byte_strides)
 
 
-def _window(raw, shape, dtype, offset, byte_strides):
+def window_on(raw, shape, dtype, offset, byte_strides):
+    """The window of ``shape`` and ``byte_strides``, ``offset`` bytes from the start of the flat uint8 array ``raw``; outside it
+    is an error."""
+    # NumPy's own check does not do: it takes an empty buffer for one that is large enough, and huge strides overflow.
     if 0 in shape:
-        offset = min(max(offset, 0), raw.size)
-    if dtype.isbuiltin == 1:
-        return _new_array(ndarray, shape, dtype, raw, offset, byte_strides)
-    words = _new_array(ndarray, shape, f"u{dtype.itemsize}", raw, offset, byte_strides)
+        offset, byte_strides = min(max(offset, 0), raw.size), [_narrow(step) for step in byte_strides]
+    else:
+        lowest, needed = bounds(shape, byte_strides, dtype.itemsize, offset)
+        if needed > raw.size or lowest < 0:
+            raise _outside(raw, shape, dtype.itemsize, offset, byte_strides, needed)
+        byte_strides = [_narrow(step) for step in byte_strides]
+    try:
+        if dtype.isbuiltin == 1:
+            return _new_array(ndarray, shape, dtype, raw, offset, byte_strides)
+        words = _new_array(ndarray, shape, f"u{dtype.itemsize}", raw, offset, byte_strides)
+    except ValueError:
+        raise too_many_elements(shape) from None
     return words.view(dtype)  # extension types such as bfloat16 have no buffer format of their own
+
+
+def bounds(shape, byte_strides, itemsize, offset=0):
+    """Where the memory of such a window with elements begins and ends, in bytes."""
+    lowest = highest = offset
+    for length, step in zip(shape, byte_strides):
+        if step < 0:
+            lowest += (length - 1) * step
+        else:
+            highest += (length - 1) * step
+    return lowest, highest + itemsize
+
+
+def _narrow(step):
+    """The step as it is where NumPy can hold it; nobody takes one of a length of 1 or 0."""
+    return step if abs(step) <= LARGEST_WORD else 0
+
+
+def _outside(raw, shape, itemsize, offset, byte_strides, needed):
+    """PyTorch's error for a window that does not fit."""
+    steps = [s // itemsize for s in byte_strides]
+    if needed > LARGEST_WORD or min(steps, default=0) < 0:
+        return too_much_memory(shape, steps)
+    return RuntimeError(
+        hinted(
+            f"setStorage: sizes {list(shape)}, strides {steps}, storage offset {offset // itemsize}, and itemsize {itemsize} "
+            f"requiring a storage size of {needed} are out of bounds for storage of size {raw.size}",
+            "the last element of such a view would lie outside the memory of the tensor",
+        )
+    )
 
 
 def _stays_inside(array, shape, byte_strides):
     if not array.flags.c_contiguous or 0 in shape or array.dtype.isbuiltin != 1:
         return False
-    last = 0
+    last = elements = array.itemsize
     for length, stride in zip(shape, byte_strides):
+        if not 0 <= stride <= LARGEST_WORD:
+            return False
         last += (length - 1) * stride
-    return last + array.itemsize <= array.nbytes
+        elements *= length
+    return last <= array.nbytes and elements <= LARGEST_WORD
 
 
 def expand_view(array, shape):
@@ -111,7 +154,10 @@ def expand_view(array, shape):
         return array[...]
     strides = _expanded_strides(array.shape, array.strides, array.itemsize, shape)
     if array.flags.c_contiguous and 0 not in shape and array.dtype.isbuiltin == 1:
-        return _new_array(ndarray, shape, array.dtype, array, 0, strides)
+        try:
+            return _new_array(ndarray, shape, array.dtype, array, 0, strides)
+        except ValueError:
+            raise too_many_elements(shape) from None
     return strided_view(array, shape, strides)
 
 
@@ -131,17 +177,44 @@ def _expanded_strides(own_shape, own_strides, itemsize, shape):
     return tuple(strides)
 
 
-def resized(array, shape):
+def resized(array, shape, resizable=True):
     """A window of ``shape``, row by row, on the memory of ``array``; on new memory, which starts as a copy, if that is short."""
     raw, start = storage_bytes(array)
     size = array.itemsize
     strides = tuple(s * size for s in contiguous_strides(shape))
-    needed = start + math.prod(shape) * size
-    if needed <= raw.size:
-        return strided_view(array, shape, strides)
-    memory = np.empty(needed // size, array.dtype)
-    memory.view(np.uint8)[: raw.size] = raw
-    return strided_view(memory, shape, strides, start)
+    needed = start + math.prod(shape) * size if math.prod(shape) else 0
+    if needed > raw.size:
+        if not resizable:
+            raise not_resizable()
+        if math.prod(shape) > LARGEST_WORD:
+            raise too_many_elements(shape)
+        raw = grown(raw, needed, shape)
+    return window_on(raw, shape, array.dtype, start, strides)
+
+
+def grown(raw, nbytes, shape, strides=None):
+    """New memory of so many bytes, which starts as a copy of ``raw``, for an array of ``shape``."""
+    if nbytes > LARGEST_WORD:
+        raise too_much_memory(shape, strides)
+    memory = aligned_bytes(nbytes)
+    memory[: raw.size] = raw
+    return memory
+
+
+def aligned_bytes(nbytes):
+    """Memory of so many bytes for elements of any dtype: a flat uint8 array."""
+    if nbytes < 0:
+        raise RuntimeError(
+            hinted(
+                "[enforce fail at alloc_cpu.cpp:98] ((ptrdiff_t)nbytes) >= 0. alloc_cpu() seems to have been called with negative "
+                f"number: {nbytes + (1 << 64)}",
+                "a storage has 0 or more bytes",
+            )
+        )
+    try:
+        return np.empty(nbytes, np.uint8)
+    except (MemoryError, ValueError):
+        raise no_memory(nbytes) from None
 
 
 def element_strides(array):
@@ -179,3 +252,65 @@ def laid_out_as(array, pattern):
     if pattern.flags.c_contiguous or not is_channels_last(pattern):
         return array
     return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)
+
+
+def result_order(arrays, shape):
+    """The order of dimensions in memory, outermost first, of what an elementwise operation makes of ``arrays``, broadcast to
+    ``shape``; None for 0, 1, 2, ...
+
+    Of each two dimensions, the first array that has different steps along them decides, as in PyTorch.
+    """
+    return _order_of(shape, tuple([(array.shape, array.strides) for array in arrays]))
+
+
+@functools.lru_cache(maxsize=4096)
+def _order_of(shape, forms):
+    if len(shape) < 2:
+        return None
+    steps = [_steps_along(*form, shape) for form in forms if len(form[0]) > 1]
+    order = list(range(len(shape)))[::-1]  # innermost first
+    for place in range(1, len(order)):
+        here = place
+        for before in range(place - 1, -1, -1):
+            ahead = _is_ahead(steps, shape, order[before], order[here])
+            if ahead > 0:
+                order[before], order[here] = order[here], order[before]
+                here = before
+            elif ahead < 0:
+                break
+    order.reverse()
+    return None if order == list(range(len(shape))) else tuple(order)
+
+
+def _steps_along(lengths, strides, shape):
+    """The size of an array's step along each dimension of ``shape``; 0 where it is broadcast."""
+    missing = len(shape) - len(lengths)
+    steps = [
+        0 if length == 1 != wanted else abs(step) for length, step, wanted in zip(lengths, strides, shape[missing:])
+    ]
+    return [0] * missing + steps
+
+
+def _is_ahead(steps, shape, inner, outer):
+    """1 where the inner one of two dimensions takes larger steps than the outer one, -1 where smaller ones, 0 for neither."""
+    for each in steps:
+        step, other = each[inner], each[outer]
+        if step and other:
+            if step != other:
+                return 1 if step > other else -1
+            if shape[inner] > shape[outer]:
+                return 1
+    return 0
+
+
+def in_result_order(found, arrays):
+    """``found``, computed from ``arrays`` element by element, laid out in their `result_order`."""
+    if found.ndim < 2 or not found.size:
+        return found
+    order = result_order(arrays, found.shape)
+    if order is None:
+        return found if found.flags.c_contiguous else np.ascontiguousarray(found)
+    laid = found.transpose(order)
+    if laid.flags.c_contiguous:
+        return found
+    return np.ascontiguousarray(laid).transpose([order.index(axis) for axis in range(found.ndim)])

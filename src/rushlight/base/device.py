@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from .errors import hinted
+from .errors import hinted, kind_name
 
 _TYPES = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan",
@@ -23,8 +24,10 @@ class device:
     """
 
     __slots__ = ("index", "type")
+    type: str
+    index: int | None
 
-    def __init__(self, type="cpu", index=None):
+    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
         if isinstance(type, device):
             type, index = type.type, type.index
         elif isinstance(type, int) and not isinstance(type, bool):
@@ -45,8 +48,8 @@ class device:
             if type not in _TYPES:
                 raise RuntimeError(f"Expected one of {', '.join(_TYPES)} device type at start of device string: {type}")
         else:
-            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
-        if index is not None and index < 0:
+            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {kind_name(type)}")
+        if index is not None and index < 0:  # type: ignore[operator]  # not the method of str
             raise RuntimeError(hinted("Device index must not be negative", f"it is {index}; devices count from 0"))
         object.__setattr__(self, "type", type)
         object.__setattr__(self, "index", index)
@@ -152,3 +155,6 @@ _CONSTANTS = {
 
 def _constant(name):
     return _CONSTANTS[name]
+
+
+DeviceLike = device | str | int | None  # what functions take as a device

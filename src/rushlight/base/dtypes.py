@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .errors import hinted
+from .errors import hinted, kind_name
 
 BOOL, UNSIGNED, SIGNED, FLOATING, COMPLEX = range(5)
 
@@ -37,6 +37,12 @@ class DType:
         "legacy_name",
         "name",
     )
+    name: str
+    legacy_name: str
+    itemsize: int
+    is_floating_point: bool
+    is_complex: bool
+    is_signed: bool
 
     def __init__(self, name, category, itemsize, legacy_name):
         self.name, self.category, self.itemsize, self.legacy_name = name, category, itemsize, legacy_name
@@ -83,6 +89,9 @@ class DType:
     def __deepcopy__(self, memo):
         return self
 
+
+# What Python's own messages, and the class's text, call it.
+DType.__name__, DType.__qualname__, DType.__module__ = "torch.dtype", "dtype", "torch"
 
 bool_ = DType("bool", BOOL, 1, "Bool")
 uint8 = DType("uint8", UNSIGNED, 1, "Byte")
@@ -136,6 +145,16 @@ def from_numpy(dtype):
                 "uint8, and bool."
             )
     return found
+
+
+def interned(array):
+    """``array`` with the one object that its dtype is here, on the same memory.
+
+    NumPy makes more objects of a dtype: for unpickled arrays, for ``longlong`` beside ``int64``, where there is metadata. What
+    becomes a tensor passes here, so that operations may ask ``array.dtype is dtype``.
+    """
+    known = from_numpy(array.dtype).numpy
+    return array if array.dtype is known else array.view(known)
 
 
 def is_differentiable(array_dtype):
@@ -216,7 +235,11 @@ def promote_types(type1, type2):
     """
     try:
         return _PROMOTED[type1, type2]
-    except KeyError:
+    except (KeyError, TypeError):
+        for place, value in enumerate((type1, type2), 1):
+            if not isinstance(value, DType):
+                words = f"promote_types(): argument 'type{place}' (position {place}) must be torch.dtype, not {kind_name(value)}"
+                raise TypeError(hinted(words, "dtypes are torch.float32, torch.int64, ...")) from None
         result = _PROMOTED[type1, type2] = _promote(type1, type2)
         return result
 
@@ -297,6 +320,13 @@ def can_cast(from_, to):
 # ---------------------------------------------------------------- limits
 
 
+def _checked(function, value):
+    if not isinstance(value, DType):
+        words = f"{function}(): argument 'type' (position 1) must be torch.dtype, not {kind_name(value)}"
+        raise TypeError(hinted(words, "dtypes are torch.float32, torch.int64, ..."))
+    return value
+
+
 class finfo:
     """The numerical limits of a floating type: ``bits, eps, max, min, tiny, smallest_normal, resolution, dtype``.
 
@@ -306,7 +336,7 @@ class finfo:
     """
 
     def __init__(self, type=None):
-        dtype = _default if type is None else type
+        dtype = _default if type is None else _checked("finfo", type)
         if not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype!r}'"
@@ -339,7 +369,7 @@ class iinfo:
     """
 
     def __init__(self, type):
-        if type.category not in (UNSIGNED, SIGNED):
+        if _checked("iinfo", type).category not in (UNSIGNED, SIGNED):
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         info = np.iinfo(type.numpy)
         self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), type.name

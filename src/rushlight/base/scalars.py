@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -180,9 +181,9 @@ def number_in(dtype, value):
     return value
 
 
-def fitted(dtype, value):
+def fitted(dtype: Any, value: Any) -> Any:
     """A Python number as a 0-dim array of a NumPy dtype, refused where it has no place there. The array is not to be written."""
-    if value.__class__ in _REAL and -_SMALL <= value <= _SMALL and dtype.kind in _FRACTIONAL:
+    if value.__class__ in _REAL and -_SMALL <= value <= _SMALL and dtype.kind in _FRACTIONAL:  # type: ignore[operator]
         return number_array(dtype, value)
     check_fits(dtype, value)
     return _cast(dtype, value)

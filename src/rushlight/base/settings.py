@@ -6,7 +6,7 @@ import os
 
 from . import processors
 from .device import CPU, check_device
-from .errors import hinted
+from .errors import hinted, kind_name
 
 _values = {
     "threads": None,  # asked of the machine when first wanted
@@ -66,7 +66,7 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
         if not isinstance(value, bool):
             raise TypeError(
                 hinted(
-                    f"_set_deterministic_algorithms(): argument {name} must be bool, not {type(value).__name__}",
+                    f"_set_deterministic_algorithms(): argument {name} must be bool, not {kind_name(value)}",
                     "True or False",
                 )
             )
@@ -92,7 +92,7 @@ def set_deterministic_debug_mode(debug_mode):
     """Set `use_deterministic_algorithms` by number or name: "default", "warn" or "error"."""
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(hinted(f"debug_mode must be str or int, but got {type(debug_mode)}", 'such as "warn"'))
-    mode = _DETERMINISTIC_MODES.get(debug_mode, debug_mode)
+    mode = _DETERMINISTIC_MODES.get(debug_mode, debug_mode) if isinstance(debug_mode, str) else debug_mode
     if mode not in (0, 1, 2):
         known = "one of `default`, `warn`, `error`," if isinstance(debug_mode, str) else "0, 1, or 2,"
         raise RuntimeError(

@@ -34,7 +34,7 @@ class Structure:
             and self.children == other.children
         )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # as Python itself does for what is equal by value
 
     def is_leaf(self):
         """Whether this is a leaf itself."""

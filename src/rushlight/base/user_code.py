@@ -60,3 +60,11 @@ def written(location):
     """``file:line``, the way that editors and terminals open."""
     file, line = location
     return f"{file}:{line}" if line else file
+
+
+def to_user():
+    """The ``stacklevel`` that makes a warning of the caller's one of the user's line."""
+    level, frame = 1, getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level

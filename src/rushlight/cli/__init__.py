@@ -6,6 +6,8 @@ import argparse
 import importlib
 import sys
 
+import rushlight
+
 from .errors import CommandError
 
 DATA = ("digits", "fashion-mnist")
@@ -54,6 +56,7 @@ def run(arguments):
 def parser():
     """The command line, as argparse sees it."""
     whole = argparse.ArgumentParser(prog="rushlight", description="PyTorch's interface in pure Python.")
+    whole.add_argument("--version", action="version", version=f"rushlight {rushlight.__version__}")
     commands = whole.add_subparsers(dest="command", required=True, metavar="command")
     demo = commands.add_parser(
         "demo",

@@ -229,7 +229,7 @@ def tooltip(operation):
         lines.append("what it kept was freed by backward")
     if operation.place:
         lines.append(f"{operation.place.file}:{operation.place.line}  {operation.place.code}".rstrip())
-    lines += [f"gradient: norm {gradient}" for gradient in operation.gradients.values()]
+    lines += [f"gradient: {gradient.described}" for gradient in operation.gradients.values()]
     return "\n".join(lines)
 
 
@@ -237,7 +237,7 @@ def leaf_tooltip(leaf):
     """All that is known of a leaf, line by line."""
     lines = [f"{leaf.label}: {list(leaf.shape)} {leaf.dtype}"]
     if leaf.gradient is not None:
-        lines.append(f"gradient: norm {leaf.gradient.norm:.6g}")
+        lines.append(f"gradient: {leaf.gradient.described}")
         if leaf.gradient.bad:
             lines.append(f"{leaf.gradient.nan} NaN, {leaf.gradient.infinite} infinite")
     return "\n".join(lines)

@@ -29,6 +29,11 @@ class Summary:
         self.values = shown.tolist() if array.dtype.kind != "c" else np.vectorize(str, otypes=[object])(shown).tolist()
 
     @property
+    def single(self):
+        """Whether it is one real number, which stands for itself, sign included: others are shown by their norm."""
+        return self.dtype[:7] != "complex" and numel(self.shape) == 1
+
+    @property
     def bad(self):
         """Whether there is a NaN or an infinity."""
         return bool(self.nan or self.infinite)
@@ -39,6 +44,8 @@ class Summary:
             "shape": list(self.shape),
             "dtype": self.dtype,
             "norm": plain(self.norm),
+            "text": str(self),
+            "single": self.single,
             "lowest": self.lowest,
             "highest": self.highest,
             "nan": self.nan,
@@ -50,7 +57,21 @@ class Summary:
     def __str__(self):
         if self.nan:
             return "NaN"
-        return "∞" if self.infinite else short(self.norm)
+        if self.infinite:
+            return "-∞" if self.single and self._first < 0 else "∞"
+        return short(self._first if self.single else self.norm)
+
+    @property
+    def _first(self):
+        values = self.values
+        while isinstance(values, list):
+            values = values[0]
+        return values
+
+    @property
+    def described(self):
+        """What it is, in a few words: ``-3`` for a number, ``norm 2.51`` for others."""
+        return str(self) if self.single else f"norm {self}"
 
 
 def plain(value):

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from threading import get_ident
+from typing import Any
 
 from ..autograd.function import apply_once, bound_arguments, call_once, check_marks, forget, has_setup_context
 from ..autograd.function_node import BackwardCFunction
@@ -204,4 +205,4 @@ def _set_tangent(level, ctx, args, tangents, result):
 
 
 # How each kind of level applies a Function; custom_mapped.py adds that of vmap.
-RULES = {GradLevel: _through_grad, DualLevel: _through_jvp}
+RULES: dict[type, Any] = {GradLevel: _through_grad, DualLevel: _through_jvp}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ..autograd.modes import state
 from ..base import trees
 from ..base.errors import hinted
@@ -13,7 +16,9 @@ from .dual import DualLevel, check_dual, dual_levels, refuse_nesting
 _CALL = "jvp(f, primals, tangents)"
 
 
-def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+def jvp(
+    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
+) -> tuple[Any, Any] | tuple[Any, Any, Any]:
     """``(output, tangent)`` of ``func`` at ``primals`` in the direction ``tangents``. Follows ``torch.func.jvp``.
 
     Args:
@@ -36,7 +41,14 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     return jvp_by(func, primals, tangents, None, strict, has_aux)
 
 
-def jvp_by(func, primals, tangents, argnums, strict, has_aux):
+def jvp_by(
+    func: Callable[..., Any],
+    primals: Any,
+    tangents: Any,
+    argnums: int | tuple[int, ...] | None,
+    strict: bool,
+    has_aux: bool,
+) -> Any:
     """`jvp` by the arguments that ``argnums`` chooses (None: all), for which ``tangents`` are a tuple."""
     given = primals if argnums is None else chosen(primals, argnums)
     given = given if argnums is None or isinstance(argnums, tuple) else (given,)

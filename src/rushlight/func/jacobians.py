@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from ..base import trees
 from ..base.errors import hinted
@@ -16,7 +18,14 @@ from .reverse import saving_plainly, vjp_by
 from .vmap import vmap
 
 
-def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
+def jacrev(
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable[..., Any]:
     """A function that gives the Jacobian of ``func`` by reverse mode, row by row. Follows ``torch.func.jacrev``.
 
     The Jacobian is a container like the output of ``func``, which in place of each tensor holds a container like the
@@ -91,7 +100,9 @@ def _by_output(columns, outputs, output_structure, primals, structure):
     return trees.unflatten(blocks, output_structure)
 
 
-def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
+def jacfwd(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Callable[..., Any]:
     """A function that gives the Jacobian of ``func`` by forward mode, column by column. Follows ``torch.func.jacfwd``.
 
     Arguments and result are those of `jacrev`; ``randomness`` is that of `vmap`.
@@ -130,7 +141,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     return wrapper
 
 
-def hessian(func, argnums=0):
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """A function that gives the second derivatives of ``func``: `jacfwd` of `jacrev`. Follows ``torch.func.hessian``.
 
     >>> import rushlight as torch
@@ -141,7 +152,7 @@ def hessian(func, argnums=0):
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-def linearize(func, *primals):
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """``(output, jvp_function)``: the value of ``func`` and the function that multiplies with its Jacobian there.
 
     Follows ``torch.func.linearize``. ``jvp_function`` takes a tangent for each of ``primals`` and may be called many times:
@@ -206,7 +217,7 @@ def _check_directions(directions, leaves):
                 )
 
 
-def debug_unwrap(tensor, *, recurse=True):
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """The tensor inside that of a transform, for looking at it in a debugger; any other tensor as it is.
 
     ``recurse=False`` takes off one level instead of all.

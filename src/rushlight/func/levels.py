@@ -11,6 +11,7 @@ from __future__ import annotations
 import textwrap
 from contextlib import contextmanager
 from threading import get_ident
+from typing import Any
 
 from ..base.errors import hinted
 from ..ops import table
@@ -26,7 +27,9 @@ class LevelTensor(Tensor):
     Shape, dtype and strides are those of the value; ``_array`` answers questions about them.
     """
 
-    __torch_function__ = None  # the level itself handles every operation
+    level: Any
+    value: Any
+    __torch_function__ = None  # type: ignore[assignment]  # the level itself handles every operation
     is_batch = False  # whether the elements are those of several entries
 
     def __init_subclass__(cls, **options):

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor.base import Tensor
 
+if TYPE_CHECKING:
+    from ..nn.modules.container import ModuleList
+    from ..nn.modules.module import Module
+
 _ABSENT = object()
 
 
-def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
+def functional_call(
+    module: Module,
+    parameter_and_buffer_dicts: Any,
+    args: Any | tuple[Any, ...] | None = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """Call ``module`` with the given tensors in place of its parameters and buffers. Follows ``torch.func.functional_call``.
 
     Args:
@@ -69,7 +83,7 @@ def _one_dictionary(given):
 
 
 @contextmanager
-def replaced(module, tensors, tie_weights=False, strict=False):
+def replaced(module: Module, tensors: Any, tie_weights: bool = False, strict: bool = False) -> Iterator[Any]:
     """A context in which ``module`` holds ``tensors`` (by name) in place of its own; what it holds at the end goes into them."""
     given = _tied(module, tensors) if tie_weights else tensors
     if strict:
@@ -169,7 +183,7 @@ def _swap(owner, name, value):
     return held
 
 
-def stack_module_state(models):
+def stack_module_state(models: Sequence[Module] | ModuleList) -> tuple[dict[str, Any], dict[str, Any]]:
     """``(parameters, buffers)`` of several models of one class, stacked by name, for a ``vmap`` over the models.
 
     Follows ``torch.func.stack_module_state``: the stacked parameters are new leaves. RuntimeError where there is no model,
@@ -220,7 +234,7 @@ def _stacked_leaf(name, tensors):
     return found.detach().requires_grad_() if all(tracked) else found
 
 
-def replace_all_batch_norm_modules_(root):
+def replace_all_batch_norm_modules_(root: Module) -> Module:
     """Let every batch norm in ``root`` use the statistics of each batch alone; returns ``root``.
 
     Running statistics are written in place, which ``vmap`` refuses: see ``torch.func.replace_all_batch_norm_modules_``.
@@ -232,7 +246,7 @@ def replace_all_batch_norm_modules_(root):
     return root
 
 
-def functionalize(func, *, remove="mutations"):
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
     """``func`` with its writes in place as seen from outside. Follows ``torch.func.functionalize``.
 
     In PyTorch this rewrites operations for tracers. Nothing here needs that: the function computes the same, inputs

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ..autograd.gradients import grad as gradients_of
 from ..autograd.graph import disable_saved_tensors_hooks
@@ -22,7 +24,7 @@ _CALL = "grad_and_value(f)(*args)"
 class GradTensor(LevelTensor):
     """A tensor inside ``grad`` or ``vjp``: its graph is that of the transform's level."""
 
-    def __repr__(self, *, tensor_contents=None):
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return self._nested_text("GradTrackingTensor", f"lvl={self.level.depth}")
 
 
@@ -34,13 +36,13 @@ class GradLevel(Level):
     """
 
     tensor_class = GradTensor
-    records_below = None
+    records_below: bool | None = None
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.outer_grad = state.grad
 
-    def call(self, op, schema, values, again, around, writes=False):
+    def call(self, op: Any, schema: Any, values: Any, again: Any, around: Any, writes: bool = False) -> Any:
         if writes and not self.owns(values[0]):
             refuse_captured(op)
 
@@ -51,7 +53,7 @@ class GradLevel(Level):
         return around([self._own(value) for value in values], calculate)
 
     @contextmanager
-    def recording_below(self):
+    def recording_below(self) -> Iterator[Any]:
         """A context in which operations of the levels below are recorded, if they are to be."""
         before = state.grad
         state.grad = self.outer_grad and (before if self.records_below is None else self.records_below)
@@ -68,12 +70,12 @@ class GradLevel(Level):
             return [self._own(each) for each in value]
         return value if getattr(value, "_edge", None) is None or self.owns(value) else self.wrap(value)
 
-    def variable(self, tensor, connected):
+    def variable(self, tensor: Tensor, connected: Any) -> Any:
         if connected and self.owns(tensor) and tensor.requires_grad:
             return functions.alias(tensor)
         return self.lift(self.unwrap(tensor))
 
-    def lift(self, leaf):
+    def lift(self, leaf: Any) -> Any:
         """A tensor of this level that gradients can be asked for."""
         if not isinstance(leaf, Tensor):
             raise ValueError(
@@ -86,7 +88,9 @@ class GradLevel(Level):
         Tensor.requires_grad_(made, True)
         return made
 
-    def differentiate(self, outputs, inputs, directions, retain_graph=False, create_graph=True):
+    def differentiate(
+        self, outputs: Any, inputs: Any, directions: Any, retain_graph: bool = False, create_graph: bool = True
+    ) -> Any:
         """The gradients of ``outputs`` by ``inputs``, zeros where an output does not depend on one.
 
         ``create_graph`` says whether the levels below record how they are computed.
@@ -103,13 +107,13 @@ class GradLevel(Level):
         return [functions.zeros_like(self.unwrap(t)) if g is None else self.unwrap(g) for t, g in zip(inputs, found)]
 
 
-def recording():
+def recording() -> Any:
     """A context in which the level records, whatever mode is on outside."""
     return inference_mode(False) if state.inference else enable_grad()
 
 
 @contextmanager
-def saving_plainly():
+def saving_plainly() -> Iterator[Any]:
     """A context in which saved-tensor hooks are refused, as PyTorch's transforms do."""
     with disable_saved_tensors_hooks(
         "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
@@ -117,7 +121,9 @@ def saving_plainly():
         yield
 
 
-def vjp(func, *primals, has_aux=False):
+def vjp(
+    func: Callable[..., Any], *primals: Any, has_aux: bool = False
+) -> tuple[Any, Callable[..., Any]] | tuple[Any, Callable[..., Any], Any]:
     """``(output, vjp_function)``: the value of ``func`` and the function that multiplies with its transposed Jacobian.
 
     Follows ``torch.func.vjp``. ``vjp_function`` takes gradients in the structure of the output and returns a tuple with
@@ -132,7 +138,7 @@ def vjp(func, *primals, has_aux=False):
         return vjp_by(func, primals, None, has_aux)
 
 
-def vjp_by(func, primals, argnums, has_aux):
+def vjp_by(func: Callable[..., Any], primals: Any, argnums: int | tuple[int, ...] | None, has_aux: bool) -> Any:
     """`vjp` by the arguments that ``argnums`` chooses; by all where it is None."""
     level = GradLevel()
     with level.entered(), recording():
@@ -174,7 +180,9 @@ def vjp_by(func, primals, argnums, has_aux):
     return (result, multiply, aux) if has_aux else (result, multiply)
 
 
-def grad_and_value(func, argnums=0, has_aux=False):
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """Like `grad`; the function returned gives ``(gradient, value)``, with ``has_aux`` ``(gradient, (value, aux))``."""
 
     @functools.wraps(func)
@@ -212,7 +220,7 @@ def _check_scalar(output):
         )
 
 
-def grad(func, argnums=0, has_aux=False):
+def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives the gradient of ``func``, which returns one 0-dim tensor. Follows ``torch.func.grad``.
 
     Args:

@@ -200,7 +200,7 @@ def _is_view_of(part, tensor):
 def _by_gradients(op, schema, values, tangents, results, differentiable):
     if not op.differentiable:
         raise _unsupported(f"{op.name} that does not support it because it has not been implemented yet.")
-    plan = _plan(op, schema, [has_tangent(tangents[position]) for position in schema.tensor_positions])
+    plan = _plan(op, schema, [has_tangent(tangents[position]) for position in schema.tensor_positions], values)
     for step in plan.steps:
         if step is not None and hasattr(step[0], "unknown"):
             raise _unsupported(step[0].unknown)
@@ -223,8 +223,8 @@ def _all_real(values, results):
     return not any(hasattr(t, "_edge") and t.is_complex() for t in (*values, *results))
 
 
-def _plan(op, schema, needs):
-    return plan_of(op, schema, sum(1 << place for place, needed in enumerate(needs) if needed))
+def _plan(op, schema, needs, values):
+    return plan_of(op, schema, sum(1 << place for place, needed in enumerate(needs) if needed), values)
 
 
 def _saved(plan, values, results):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from ..base import trees
 from ..base.errors import hinted
@@ -11,7 +13,14 @@ from ..tensor.base import Tensor
 from .batched import VmapLevel
 
 
-def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
     """A function that calls ``func`` on every entry of a batch at once.
 
     Args:
@@ -46,7 +55,9 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     return functools.wraps(func)(mapped) if hasattr(func, "__name__") else mapped
 
 
-def chunk_vmap(func, in_dims=0, out_dims=0, randomness="error", chunks=2):
+def chunk_vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+) -> Any:
     """`vmap` in a number of ``chunks`` of the batch, one after the other. Follows ``functorch.experimental.chunk_vmap``.
 
     >>> import rushlight as torch
@@ -110,7 +121,7 @@ def _check_out_dims(func, out_dims):
 class _Batch:
     """The arguments of one call: their leaves, the batch dimension of each (None: shared), and the size of the batch."""
 
-    def __init__(self, func, in_dims, args):
+    def __init__(self, func: Callable[..., Any], in_dims: Any, args: Any) -> None:
         called = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
         if not isinstance(in_dims, (int, tuple)):
             raise ValueError(
@@ -221,7 +232,7 @@ def _dims_of_results(func, out_dims, structure):
     return dims
 
 
-def entering(level, tensor, dim):
+def entering(level: Any, tensor: Tensor, dim: int) -> Any:
     """A tensor whose dimension ``dim`` is the batch, as the function inside ``level`` sees it."""
     with level.lowered():
         made = level.wrap(tensor if dim == 0 else tensor.movedim(dim, 0))
@@ -230,7 +241,7 @@ def entering(level, tensor, dim):
     return made
 
 
-def leaving(level, result, dim):
+def leaving(level: Any, result: Any, dim: int) -> Any:
     """A result of the function as a tensor outside of ``level``, with the batch at ``dim``."""
     with level.lowered():
         value = level.batch(result)
@@ -258,7 +269,7 @@ def _finished(level, func, result, dim):
     return leaving(level, result, dim)
 
 
-def restore_vmap(func, in_dims, batch_size, randomness):
+def restore_vmap(func: Callable[..., Any], in_dims: Any, batch_size: Any, randomness: str) -> Any:
     """``func`` on batches, which also says where the batches of its results are: returns ``(results, out_dims)``.
 
     ``in_dims`` has the structure of the arguments; results without a batch have None for a dimension.

@@ -1,4 +1,4 @@
-"""A built-in function, made at run time, that looks whether the arrays of a list are alike: 10 ns each, not 200."""
+"""Built-in functions, made at run time, that look whether the arrays of lists are alike: 10 ns each, not 200."""
 
 from __future__ import annotations
 
@@ -130,14 +130,115 @@ done:
   ret ptr %verdict"""
 
 
+def pair_code():
+    """LLVM IR of ``alike``, a built-in function of two lists of arrays and the bytes of an element.
+
+    It returns whether the lists are equally long and each array of the first and the one at its place in the second are NumPy
+    arrays that lie row by row, of one dtype object and equal shapes, and share no memory.
+    """
+    return f"""
+define ptr @alike(ptr %self, ptr %arguments, i64 %given) nounwind {{
+start:
+  %first_list = load ptr, ptr %arguments
+  %second_at = getelementptr ptr, ptr %arguments, i64 1
+  %second_list = load ptr, ptr %second_at
+  %size_at = getelementptr ptr, ptr %arguments, i64 2
+  %size_object = load ptr, ptr %size_at
+  %size = call i64 @PyLong_AsSsize_t(ptr %size_object)
+  {_field("count", "%first_list", launch.LIST_SIZE - launch.HEADER, "i64")}
+  {_field("other_count", "%second_list", launch.LIST_SIZE - launch.HEADER, "i64")}
+  {_field("items", "%first_list", launch.LIST_ITEMS - launch.HEADER, "ptr")}
+  {_field("other_items", "%second_list", launch.LIST_ITEMS - launch.HEADER, "ptr")}
+  %equally_long = icmp eq i64 %count, %other_count
+  br i1 %equally_long, label %more, label %different
+more:
+  %k = phi i64 [0, %start], [%next_k, %apart]
+  %left = icmp slt i64 %k, %count
+  br i1 %left, label %look, label %same
+look:
+  %next_k = add i64 %k, 1
+  %x_at = getelementptr ptr, ptr %items, i64 %k
+  %x = load ptr, ptr %x_at
+  %y_at = getelementptr ptr, ptr %other_items, i64 %k
+  %y = load ptr, ptr %y_at
+  {_field("x_class", "%x", launch.CLASS - launch.HEADER, "ptr")}
+  {_field("y_class", "%y", launch.CLASS - launch.HEADER, "ptr")}
+  %x_is = icmp eq ptr %x_class, @ndarray_type
+  %y_is = icmp eq ptr %y_class, @ndarray_type
+  %arrays = and i1 %x_is, %y_is
+  br i1 %arrays, label %compare, label %different
+compare:
+{_fields_of("x")}
+{_fields_of("y")}
+  %one_rank = icmp eq i32 %x_rank, %y_rank
+  %one_dtype = icmp eq ptr %x_dtype, %y_dtype
+  %flags = and i32 %x_flags, %y_flags
+  %row_by_row = and i32 %flags, {_CONTIGUOUS}
+  %flat = icmp ne i32 %row_by_row, 0
+  %comparable = and i1 %one_rank, %one_dtype
+  %fits = and i1 %comparable, %flat
+  %rank = sext i32 %x_rank to i64
+  br i1 %fits, label %axes, label %different
+axes:
+  %d = phi i64 [0, %compare], [%next_d, %following]
+  %bytes = phi i64 [%size, %compare], [%next_bytes, %following]
+  %another = icmp slt i64 %d, %rank
+  br i1 %another, label %axis, label %ends
+axis:
+  %x_length_at = getelementptr i64, ptr %x_lengths, i64 %d
+  %x_length = load i64, ptr %x_length_at
+  %y_length_at = getelementptr i64, ptr %y_lengths, i64 %d
+  %y_length = load i64, ptr %y_length_at
+  %equal = icmp eq i64 %x_length, %y_length
+  br i1 %equal, label %following, label %different
+following:
+  %next_d = add i64 %d, 1
+  %next_bytes = mul i64 %bytes, %x_length
+  br label %axes
+ends:
+  %x_end = getelementptr i8, ptr %x_data, i64 %bytes
+  %y_end = getelementptr i8, ptr %y_data, i64 %bytes
+  %x_before = icmp ule ptr %x_end, %y_data
+  %y_before = icmp ule ptr %y_end, %x_data
+  %ordered = or i1 %x_before, %y_before
+  br i1 %ordered, label %apart, label %different
+apart:
+  br label %more
+same:
+  call void @Py_IncRef(ptr @true)
+  ret ptr @true
+different:
+  call void @Py_IncRef(ptr @false)
+  ret ptr @false
+}}
+@true = external global i8
+@false = external global i8
+@ndarray_type = external global i8
+declare i64 @PyLong_AsSsize_t(ptr)
+declare void @Py_IncRef(ptr)
+"""
+
+
+def _fields_of(name):
+    """Loads of what is looked at of the array ``name``."""
+    fields = ("data", 0, "ptr"), ("rank", _RANK, "i32"), ("lengths", _LENGTHS, "ptr"), ("dtype", _DTYPE, "ptr")
+    each = [_field(f"{name}_{field}", f"%{name}", at, type) for field, at, type in (*fields, ("flags", _FLAGS, "i32"))]
+    return "  " + "\n  ".join(each)
+
+
 @functools.cache
-def _built_in():
+def _built_in(name, code):
     imports = {**launch.python_symbols(), "true": id(True), "false": id(False)}
-    addresses, loaded = host().load(stored_code(("array lists",), list_code), ("begins",), imports)
-    return launch.built_in("begins", addresses["begins"]), loaded
+    addresses, loaded = host().load(stored_code(("array lists", name), code), (name,), imports)
+    return launch.built_in(name, addresses[name]), loaded
+
+
+def alike_function():
+    """``alike(arrays, others, itemsize)``, of two lists: see `pair_code`."""
+    return _built_in("alike", pair_code)[0]
 
 
 def begins(arrays, axis, unit, found):
     """Whether the arrays of a list (not empty) fit together along ``axis``; ``found``, int64 and one longer than the list,
     gets where they begin: see `list_code`."""
-    return _built_in()[0](arrays, axis, unit, found)
+    return _built_in("begins", list_code)[0](arrays, axis, unit, found)

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.arrays import result_order
 from ..base.shapes import contiguous_strides
 from ..ops.moving import copied
 from ..ops.table import MASKED
 from . import complex_functions
 from .complex_formulas import FORMULAS, POWERS
 from .complex_functions import PARTS
-from .elementwise_plan import result_order
 from .plans import Plans
 
 _BY_PARTS = frozenset(("add", "sub", "neg"))

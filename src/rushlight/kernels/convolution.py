@@ -28,7 +28,8 @@ def _plan(operands, dtype, biased, vector_bytes):
     def plain():
         return Correlation(operands, dtype, biased, vector_bytes)
 
-    if depthwise.applies(operands, (vector_bytes or host().vector_bytes) // dtype.itemsize):
+    # Of a pair of channels each group may have one: that is no depthwise convolution of 32-bit floats.
+    if dtype.kind == "f" and depthwise.applies(operands, (vector_bytes or host().vector_bytes) // dtype.itemsize):
         return depthwise.Depthwise(operands, dtype, biased, vector_bytes)
     if winograd.applies(operands, dtype):
         return winograd.Winograd(operands, biased, plain, vector_bytes)
@@ -81,8 +82,10 @@ def _convolution(input, weight, bias, options, key):
     else:
         x, w, result = plain(input, dtype), plain(weight, dtype), dtype
     b = None if bias is None else plain(bias, dtype)
+    found = np.empty(
+        (x.shape[0], w.shape[0], *out), result
+    )  # refused where it is too large, before anything is planned
     plan = _forward_plans.remembered((x.shape, w.shape, out, x.dtype, b is not None, *options), plan_forward)
-    found = np.empty((x.shape[0], w.shape[0], *out), result)
     if (
         x is input
         and w is weight
@@ -154,6 +157,7 @@ def _input_gradient(grad, weight, input_size, options, key):
         g, w, result = in_pairs(grad, groups), in_pairs(weight, groups, 0), grad.dtype
     else:
         g, w, result = plain(grad, dtype), plain(weight, dtype), dtype
+    np.empty(input_size, result)  # refused where it is too large, before anything is planned
     arguments = (g.shape, w.shape, input_size, g.dtype, *options)
     correlations, complete = _gradient_plans.remembered(arguments, plan_input_gradient)
     new = np.empty if complete else np.zeros

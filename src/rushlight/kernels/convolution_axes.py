@@ -51,9 +51,11 @@ def dense_steps(axes):
 def _phases(length, out, taps, stride, padding, dilation):
     """For each residue of the input's positions modulo the stride that any tap meets: (its Axis over the output's
     gradient, the taps that meet it, the residue)."""
-    for residue in range(min(stride, length)):
-        met = [t for t in range(taps) if (residue + padding - t * dilation) % stride == 0]
-        if met:
+    meeting = {}  # residue -> taps
+    for tap in range(taps):
+        meeting.setdefault((tap * dilation - padding) % stride, []).append(tap)
+    for residue, met in sorted(meeting.items()):
+        if residue < length:
             places = [(residue + padding - t * dilation) // stride for t in met]
             start = min(places)
             count = -(-(length - residue) // stride)

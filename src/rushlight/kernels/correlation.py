@@ -35,6 +35,7 @@ from .window_staging import (
 _SPAN_ELEMENTS = 1 << 16  # of what all output channels go through together, where a tile is larger than its cache
 _LINE_BYTES = 64  # that are fetched together
 _WORTH_FETCHING = 64  # terms that take as long as a line of the outputs may
+_LONGEST_SUM = 160  # terms that are added up in a row
 THREADED_PRODUCTS = 60_000  # multiplications that take longer than calling the other threads in
 
 
@@ -53,6 +54,7 @@ class Form(NamedTuple):
         packing: of the weights: "turned" (those of an output row lie in runs in the order of the terms: each is transposed),
             "copied" (those of a term lie side by side) or "picked" (one by one).
         lone: whether a tile's windows are some vectors and one more, whose rows make up a vector (49 = 3 x 16 + 1).
+        stretch: how many terms are added up in a row where there are many: short sums round less; 0 for all.
     """
 
     scalar: str
@@ -70,6 +72,7 @@ class Form(NamedTuple):
     biased: bool
     packing: str
     lone: bool
+    stretch: int
 
 
 def block_shape(out_channels, registers):
@@ -78,6 +81,11 @@ def block_shape(out_channels, registers):
     blocks = -(-out_channels // most)
     rows = -(-out_channels // blocks)
     return rows, out_channels % blocks != 0, min(8, many // rows)
+
+
+def stretch_of(terms):
+    """``Form.stretch`` for so many terms: equal ones, for few forms a multiple of eight long."""
+    return 0 if terms <= _LONGEST_SUM else 8 * -(-terms // (8 * -(-terms // _LONGEST_SUM)))
 
 
 _TABLES = [("terms", "i64*"), ("valid", "bool*"), ("starts", "i64*")]
@@ -119,19 +127,32 @@ def micro_kernel(form, rows, vectors, lone=False):
     out_rows = [builder.offset(out, out_step * r) for r in range(rows)]
     with builder.when(depth >= _WORTH_FETCHING):
         _fetch_outputs(builder, form, out_rows, first, vectors, tables)
-    with builder.loop(0, depth, 1, [weight, *starts]) as term:
-        weights, *sums = term.carry
-        at = builder.offset(source, builder.load(tables[0], term.index))
-        right = [builder.load(at, j * lanes, lanes, reads[j]) for j in range(vectors)]
-        for r in range(rows):
-            left = builder.splat(builder.load(weights, r), lanes)
-            for j in range(vectors):
-                sums[r * vectors + j] = multiply(left, right[j], sums[r * vectors + j])
-        if lone:
-            window = builder.splat(builder.load(at, vectors * lanes), together)
-            sums[-1] = multiply(window, builder.load(weights, 0, together), sums[-1])
-        term.carry = [builder.offset(weights, rows), *sums]
-    sums = term.results[1:]
+
+    def multiplied(begin, end, weight, starts):
+        """The loop over some terms: the weights behind theirs, and the sums."""
+        with builder.loop(begin, end, 1, [weight, *starts]) as term:
+            weights, *sums = term.carry
+            at = builder.offset(source, builder.load(tables[0], term.index))
+            right = [builder.load(at, j * lanes, lanes, reads[j]) for j in range(vectors)]
+            for r in range(rows):
+                left = builder.splat(builder.load(weights, r), lanes)
+                for j in range(vectors):
+                    sums[r * vectors + j] = multiply(left, right[j], sums[r * vectors + j])
+            if lone:
+                window = builder.splat(builder.load(at, vectors * lanes), together)
+                sums[-1] = multiply(window, builder.load(weights, 0, together), sums[-1])
+            term.carry = [builder.offset(weights, rows), *sums]
+        return term.results
+
+    if form.stretch:
+        zeros = [builder.constant(0, start.type) for start in starts]
+        with builder.loop(0, depth, form.stretch, [weight, *starts]) as piece:
+            end = builder.minimum(piece.index + form.stretch, depth)
+            weights, *sums = multiplied(piece.index, end, piece.carry[0], zeros)
+            piece.carry = [weights, *(total + value for total, value in zip(piece.carry[1:], sums))]
+        sums = piece.results[1:]
+    else:
+        sums = multiplied(0, depth, weight, starts)[1:]
     for j in range(vectors):
         values = [sums[r * vectors + j] for r in range(rows)]
         _store(builder, form.dense, values, out_rows, first + j, masks[j], total, tables, lanes)
@@ -455,6 +476,7 @@ class Correlation:
             biased,
             packing,
             lone,
+            stretch_of(len(o.weight_terms)),
         )
         self.kernel = compiled(("correlation", *form), lambda: correlation_program(form))
         self.run = self.kernel.threaded if products > THREADED_PRODUCTS else self.kernel.alone

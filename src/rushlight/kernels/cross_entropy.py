@@ -28,13 +28,11 @@ class _Rows:
     """What forward and gradient share: rows of scores, each with its class, in chunks."""
 
     def __init__(self, name, source, weight, lanes, single, further):
-        scores = pointer(source)
         self.scalar, self.lanes, self.single = computed_in(source), lanes, single
-        parameters = [("x", scores), ("target", "i64*")]
+        parameters = [("logs", pointer(source)), ("target", "i64*")]
         if weight is not None:
             parameters.append(("weight", pointer(weight)))
-        statistics = pointer(self.scalar)
-        parameters += [("statistics", statistics), *further]
+        parameters += further
         parameters += [("rows", "i64"), ("length", "i64"), ("chunk", "i64"), ("ignored", "i64")]
         parameters += [("picked", self.scalar), ("others", self.scalar)]
         self.builder = Builder(name, parameters)
@@ -74,39 +72,51 @@ class _Rows:
             body(number, first, builder.minimum(first + given["chunk"], given["rows"]))
 
 
-def build_forward(source, weight, reduction, smoothed, lanes, single):
+def build_forward(source, weight, reduction, smoothed, lanes, single, keep):
     """The Program of the losses: reduced to one ("mean", "sum") or each on its own ("none"), with the total weight.
 
-    ``statistics`` gets each row's largest score, then each row's logarithm of the sum of exponentials below that;
-    ``wrong`` how many classes are out of range.
+    ``logs`` gets the logarithms of the probabilities of ``x``, the scores, if asked to ``keep`` them, and ``wrong`` how many
+    classes are out of range. The loss is that of the logarithms as they are kept, rounded.
     """
     scalar = computed_in(source)
     works = [] if reduction == "none" else [("work_loss", pointer(scalar)), ("work_weight", pointer(scalar))]
-    results = [("loss", pointer(source)), ("total", pointer(source)), ("wrong", "i64*"), ("work_wrong", "i64*")]
+    results = [
+        ("x", pointer(source)),
+        ("loss", pointer(source)),
+        ("total", pointer(source)),
+        ("wrong", "i64*"),
+        ("work_wrong", "i64*"),
+    ]
     program = _Rows("cross_entropy", source, weight, lanes, single, [*results, *works])
     builder, given = program.builder, program.given
 
     def row_loss(row):
         """(loss, weight, whether the class is wrong) of a row."""
-        span = program.span(row, "x")
-        top = span.largest()
-        middle = span.spread(top)
+        span = program.span(row, "x", *["logs"] * keep)
+        highest = span.largest()
+        top = span.spread(highest)
 
         def terms(pointers, index, mask):
-            below = span.load(pointers[0], index, mask) - middle
-            zero = builder.constant(0, below.type)
-            power = span.only(mask, builder.math("exp", below), zero)
-            return [power, span.only(mask, below, zero)] if smoothed else [power]
+            power = builder.math("exp", span.load(pointers[0], index, mask) - top)
+            return [span.only(mask, power, builder.constant(0, power.type))]
 
-        total, *below = span.sums(terms, 2 if smoothed else 1)
-        logarithm = span.math("log", total)
-        builder.store(top, given["statistics"], row)
-        builder.store(logarithm, given["statistics"], given["rows"] + row)
+        total = span.math("log", span.sums(terms)[0])
+        logarithm = span.spread(total)
+
+        def store_logs(pointers, index, mask):
+            span.store(span.load(pointers[0], index, mask) - top - logarithm, pointers[1], index, mask)
+
         place, counts, wrong = program.target(row)
-        score = builder.convert(builder.load(span.pointers[0], place), scalar) - top
-        loss = logarithm - given["picked"] * score
+        if keep:
+            span.each(store_logs)
+            log = builder.convert(builder.load(span.pointers[1], place), scalar)
+        else:
+            log = builder.convert(builder.load(span.pointers[0], place), scalar) - highest - total
+        loss = -given["picked"] * log
         if smoothed:
-            loss = loss - given["others"] * below[0]
+            kept = program.span(row, "logs")
+            (rest,) = kept.sums(lambda pointers, index, mask: [kept.load(pointers[0], index, mask)])
+            loss = loss - given["others"] * rest
         each, zero = program.weight(place), builder.constant(0, scalar)
         return builder.select(counts, loss * each, zero), builder.select(counts, each, zero), wrong
 
@@ -137,25 +147,24 @@ def build_forward(source, weight, reduction, smoothed, lanes, single):
 
 
 def build_gradient(source, weight, reduction, smoothed, lanes, single):
-    """The Program of the gradient of the scores, from that of the loss."""
+    """The Program of the gradient of the scores, from that of the loss and the logarithms of the probabilities."""
     further = [("grad", pointer(source)), ("total", pointer(source)), ("out", pointer(source))]
     program = _Rows("cross_entropy_gradient", source, weight, lanes, single, further)
     builder, given = program.builder, program.given
 
     def row_gradient(row):
-        span = program.span(row, "x", "out")
+        span = program.span(row, "logs", "out")
         place, counts, _ = program.target(row)
         flow = program.load("grad", row if reduction == "none" else 0)
         if reduction == "mean":
             flow = flow / program.load("total")
         flow = span.spread(flow * program.weight(place))
-        top, logarithm = (span.spread(builder.load(given["statistics"], i)) for i in (row, given["rows"] + row))
         wanted = builder.splat(builder.convert(place, "i32"), lanes)
         counted = builder.splat(builder.convert(counts, "i32"), lanes).differs(0)
         picked, others = (span.spread(given[name]) for name in ("picked", "others"))
 
         def body(pointers, index, mask):
-            share = builder.math("exp", span.load(pointers[0], index, mask) - top - logarithm)
+            share = builder.math("exp", span.load(pointers[0], index, mask))
             hit = span.positions(index).equals(wanted)
             if smoothed:
                 share = share - others
@@ -172,7 +181,7 @@ def build_gradient(source, weight, reduction, smoothed, lanes, single):
     return Program("cross_entropy_gradient", [builder.function])
 
 
-def _prepared(name, build, x, target, weight, reduction, smoothed):
+def _prepared(name, build, x, target, weight, reduction, smoothed, *further):
     """(kernel's call, dtype of statistics, chunks, sizes), or False where there is no program."""
     source = scalar_of(x.dtype)
     kind = None if weight is None else scalar_of(weight.dtype)
@@ -184,52 +193,61 @@ def _prepared(name, build, x, target, weight, reduction, smoothed):
     scalar = computed_in(source)
     machine = host().vector_bytes // NUMPY[scalar].itemsize
     multiple = 1 if length <= machine else 2 if length <= 2 * machine else 4
-    options = (source, kind, reduction, smoothed, machine * multiple, length <= 4 * machine)
+    options = (source, kind, reduction, smoothed, machine * multiple, length <= 4 * machine, *further)
     kernel = compiled((name, *options), lambda: build(*options))
     run = kernel.threaded if x.size >= _THREADED_FROM else kernel.alone
     chunk = max(1, min(64, PART // length))
     return run, NUMPY[scalar], ceiling(rows, chunk), (rows, length, chunk)
 
 
-def _call_for(name, build, x, target, weight, reduction, smoothing):
-    key = (name, x.shape, x.dtype, target.dtype, weight is not None and weight.dtype, reduction, smoothing > 0)
+def _call_for(name, build, x, target, weight, reduction, smoothing, *further):
+    key = (
+        name,
+        x.shape,
+        x.dtype,
+        target.dtype,
+        weight is not None and weight.dtype,
+        reduction,
+        smoothing > 0,
+        *further,
+    )
     found = _calls.get(key)
     if found is None:
-        found = _calls[key] = _prepared(name, build, x, target, weight, reduction, smoothing > 0)
+        found = _calls[key] = _prepared(name, build, x, target, weight, reduction, smoothing > 0, *further)
     if found is False or not (is_plain(x) and is_plain(target) and (weight is None or is_plain(weight))):
         return False
     return found
 
 
 @kernel_for("cross_entropy_parts")
-def cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing):
-    found = _call_for("cross_entropy", build_forward, self, target, weight, reduction, label_smoothing)
+def cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing, keep):
+    found = _call_for("cross_entropy", build_forward, self, target, weight, reduction, label_smoothing, keep)
     if found is False:
         return NotImplemented
     run, kind, chunks, sizes = found
     rows, length, chunk = sizes
-    statistics, wrong = np.empty((2, rows), kind), np.empty(1 + chunks, _INT64)
+    logs, wrong = np.empty(self.shape if keep else (0, 0), self.dtype), np.empty(1 + chunks, _INT64)
     if reduction == "none":
         loss, total, works = np.empty(rows, self.dtype), np.zeros((), self.dtype), ()
     else:
         loss, total = np.empty((), self.dtype), np.empty((), self.dtype)
         works = (np.empty(chunks, kind), np.empty(chunks, kind))
     affine = () if weight is None else (weight,)
-    run(self, target, *affine, statistics, loss, total, wrong, wrong[1:], *works, rows, length, chunk, ignore_index,
+    run(logs, target, *affine, self, loss, total, wrong, wrong[1:], *works, rows, length, chunk, ignore_index,
         1.0 - label_smoothing, label_smoothing / length)  # fmt: skip
     if wrong[0]:
         check_classes(target, length, ignore_index)
-    return loss, total, statistics
+    return loss, total, logs
 
 
 @kernel_for("cross_entropy_gradient")
-def cross_entropy_gradient(self, grad, target, weight, reduction, ignore_index, label_smoothing, total, statistics):
-    found = _call_for("cross_entropy_gradient", build_gradient, self, target, weight, reduction, label_smoothing)
-    if found is False or grad.dtype != self.dtype or not (is_plain(grad) and is_plain(statistics)):
+def cross_entropy_gradient(logs, grad, target, weight, reduction, ignore_index, label_smoothing, total, overwrite):
+    found = _call_for("cross_entropy_gradient", build_gradient, logs, target, weight, reduction, label_smoothing)
+    if found is False or grad.dtype != logs.dtype or not is_plain(grad):
         return NotImplemented
     run, _, _, sizes = found
-    out = np.empty(self.shape, self.dtype)
+    out = logs if overwrite else np.empty(logs.shape, logs.dtype)
     affine = () if weight is None else (weight,)
-    run(self, target, *affine, statistics, grad, total, out, *sizes, ignore_index, 1.0 - label_smoothing,
+    run(logs, target, *affine, grad, total, out, *sizes, ignore_index, 1.0 - label_smoothing,
         label_smoothing / sizes[1])  # fmt: skip
     return out

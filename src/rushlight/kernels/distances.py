@@ -25,6 +25,7 @@ _ROWS, _VECTORS = 4, 2  # of a tile
 _POWERS = 4  # vectors: as many keep the multipliers busy
 # Rows: to transpose so few, not the other operand, is worth more than full vectors (1 and 10,000: 100 us, not 240).
 _FEW = 8
+_STRETCH = 64  # coordinates whose differences are added up in a row: rounding errors of short sums are small
 _COORDINATES = 8  # whose gradients grow side by side
 _WORTHWHILE = 64  # coordinates of pairs: fewer are NumPy's
 _THREADED_FROM = 1 << 16  # of them
@@ -65,6 +66,10 @@ class Norm:
         if self.kind == math.inf:
             return builder.select(size.differs(size), size, builder.maximum(size, total))
         return total + (size if self.kind == 1 else self._power(size))
+
+    def merge(self, total, part):
+        """What `add` made of some differences and of others."""
+        return self.add(total, part) if self.kind == math.inf else total + part
 
     def distance(self, total):
         if self.kind == 2:
@@ -123,13 +128,16 @@ def pairs(scalar, kind, is_triangle, width):
     height = 1 if is_triangle or kind is None else _ROWS
 
     def tile(sources, others, targets, at, vectors, mask):
-        with builder.loop(0, length, 1, [zero] * (len(sources) * vectors)) as loop:
-            place = at + loop.index * columns
-            loaded = [builder.load(others, place + v * width, width, mask) for v in range(vectors)]
-            own = [builder.splat(builder.load(source, loop.index), width) for source in sources]
-            differences = [each - other for each in own for other in loaded]
-            loop.carry = [norm.add(total, difference) for total, difference in zip(loop.carry, differences)]
-        for k, total in enumerate(loop.results):
+        zeros = [zero] * (len(sources) * vectors)
+        with builder.loop(0, length, _STRETCH, zeros) as stretch:
+            with builder.loop(stretch.index, builder.minimum(stretch.index + _STRETCH, length), 1, zeros) as loop:
+                place = at + loop.index * columns
+                loaded = [builder.load(others, place + v * width, width, mask) for v in range(vectors)]
+                own = [builder.splat(builder.load(source, loop.index), width) for source in sources]
+                differences = [each - other for each in own for other in loaded]
+                loop.carry = [norm.add(total, difference) for total, difference in zip(loop.carry, differences)]
+            stretch.carry = [norm.merge(total, part) for total, part in zip(stretch.carry, loop.results)]
+        for k, total in enumerate(stretch.results):
             target = targets[k // vectors]
             builder.store(norm.distance(total), target, at + k % vectors * width, mask)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.arrays import result_order
 from .elementwise_programs import DENSE, FIXED, NEAR, REVERSED, SPACED
 
 _KINDS = {0: FIXED, 1: DENSE, -1: REVERSED, **NEAR}  # of strides along the columns
@@ -11,6 +12,7 @@ _TILE = 16384  # elements of a tile that goes row by row
 _SPACED_ROWS, _SPACED_COLUMNS = 64, 256  # of a tile with gathers: its cache lines stay in the first-level cache
 _SHORT, _LONG = 4, 8  # columns that are no row worth a loop, beside so many times as many rows
 _CHUNK = 16384  # elements of a chunk, if tiles are smaller
+_FARTHEST = 1 << 25  # elements from one to the next in a row: the places that a vector gathers are numbers of 32 bits
 
 
 class Plan:
@@ -29,16 +31,6 @@ class Plan:
         if self.order is None:
             return np.empty(self.shape, dtype)
         return np.empty(self.laid, dtype).transpose(self.back)
-
-
-def result_order(arrays, shape):
-    """The order of the result's dimensions in memory, outermost first: NumPy's choice for these operands."""
-    operands = [*arrays, None]
-    flags = [["readonly"]] * len(arrays) + [["writeonly", "allocate"]]
-    kinds = [None] * len(arrays) + [np.dtype(np.int8)]
-    found = np.nditer(operands, ["zerosize_ok"], flags, kinds, order="K").operands[-1]
-    order = sorted(range(len(shape)), key=lambda axis: -found.strides[axis])
-    return None if order == list(range(len(shape))) else order
 
 
 def _steps(array, shape):
@@ -95,6 +87,9 @@ def make(arrays, out=None):
     """
     plan = Plan()
     plan.shape = np.broadcast_shapes(*(a.shape for a in arrays)) if out is None else out.shape
+    for array in arrays if out is not None else ():
+        if np.broadcast_shapes(array.shape, out.shape) != out.shape:
+            raise ValueError(f"an array of shape {array.shape} cannot be broadcast into one of shape {out.shape}")
     plan.size = int(np.prod(plan.shape))
     if plan.size == 0:
         return None
@@ -106,6 +101,8 @@ def make(arrays, out=None):
     if any(s is None for s in strides):
         return None
     dimensions = _widened(_collapsed(plan.shape, strides)) or [(1, [0] * len(strides))]
+    if any(abs(step) > _FARTHEST for step in dimensions[-1][1]):
+        return None
     kinds = [_KINDS.get(step, SPACED) for step in dimensions[-1][1]]
     if kinds[-1] == FIXED:
         kinds[-1] = DENSE  # one column

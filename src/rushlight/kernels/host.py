@@ -13,8 +13,8 @@ MINIMUM_LLVMLITE = (0, 44)  # the first with LLJIT and opaque pointers
 def host():
     """The `machine.Host`; None where llvmlite is missing or too old, or RUSHLIGHT_KERNELS=off leaves everything to NumPy.
 
-    RUSHLIGHT_KERNELS=256 (or 128) takes vectors of so many bits, and leaves AVX-512 and tiles unused: the code that
-    other CPUs run, for comparison.
+    RUSHLIGHT_KERNELS=512 (256, 128) takes vectors of so many bits at most, and leaves tiles (and AVX-512) unused: the code
+    that other CPUs run, for comparison.
     """
     wish = os.environ.get("RUSHLIGHT_KERNELS", "").lower()
     if wish in ("off", "0"):
@@ -28,7 +28,7 @@ def host():
     # Not imported above: `import rushlight` asks for routes, not for machine code.
     machine = importlib.import_module(".machine", __package__)
     try:
-        return machine.Host(llvmlite.__version__, most_bits=int(wish) if wish in ("128", "256") else None)
+        return machine.Host(llvmlite.__version__, most_bits=int(wish) if wish in ("128", "256", "512") else None)
     except (ImportError, OSError):  # LLVM's library cannot be loaded
         return None
 

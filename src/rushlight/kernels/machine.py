@@ -19,7 +19,7 @@ class Host:
 
     What is known about the CPU is kept beside the kernels, so that LLVM is loaded only where something must be compiled.
     ``description`` is what machine code depends on besides the program: part of its key in the cache. With ``most_bits``
-    (256 or 128) no longer vectors are used, nor the instructions of CPUs that have longer ones.
+    (512, 256 or 128) no longer vectors are used, nor the instructions of CPUs that have longer ones, or tiles.
     """
 
     def __init__(self, version, most_bits=None):
@@ -64,7 +64,8 @@ class Host:
         """LLVM's text of what the CPU can do (+) and cannot (-)."""
         found = self._llvm.get_host_cpu_features()
         if self._most_bits:
-            found.update((name, False) for name in found if name.startswith(("avx512", "avx10", "amx")))
+            beyond = ("amx",) if self._most_bits == 512 else ("avx512", "avx10", "amx")
+            found.update((name, False) for name in found if name.startswith(beyond))
         return found.flatten()
 
     @functools.cached_property

@@ -259,7 +259,7 @@ def mm(self, mat2):
 def mv(self, vec):
     if self.ndim != 2 or vec.ndim != 1 or self.size < SMALL:
         return NotImplemented
-    found = product(self, vec[:, None])
+    found = product(self, np.ascontiguousarray(vec)[:, None])
     return found if found is NotImplemented else found[:, 0]
 
 

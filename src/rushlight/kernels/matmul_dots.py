@@ -35,6 +35,7 @@ FEW = 8  # vectors for which the matrix is read again from a cache
 _ROWS = {32: {1: 8, 2: 8, 4: 4}, 16: {1: 8, 2: 4, 4: 2}}
 _BLOCK = 8  # rows that one chunk has a multiple of
 _LEAST = 1 << 14  # elements of the matrix that are worth a chunk
+_STRETCH = 64  # vectors that are added to one another in a row: rounding errors of short sums are small
 
 
 def dots_plan(rows, step, vectors, vector_step, depth, c_step, batch=1, batch_steps=(0, 0, 0)):
@@ -159,7 +160,10 @@ def _block(storage, compute, packed, lanes, row_count, vector_count):
         return [multiply(x, y, total) for (x, y), total in zip(product(left, right), sums)]
 
     zeros = [builder.constant(0, vector(compute, lanes))] * (row_count * vector_count)
-    sums = builder.for_lanes(0, depth, at_once, add, zeros)
-    for (place, other), total in zip(product(places, others), sums):
+    with builder.loop(0, depth, _STRETCH * at_once, zeros) as stretch:
+        end = builder.minimum(stretch.index + _STRETCH * at_once, depth)
+        sums = builder.for_lanes(stretch.index, end, at_once, add, zeros)
+        stretch.carry = [total + part for total, part in zip(stretch.carry, sums)]
+    for (place, other), total in zip(product(places, others), stretch.results):
         builder.store(builder.reduce(total), out, other * out_step + place)
     return builder.function

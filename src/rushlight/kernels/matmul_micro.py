@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 from .builder import Builder
@@ -64,7 +65,7 @@ def micro_kernel(
         b, ldb: the panel of B and the step between its rows.
         c, ldc: where the block goes and the step between rows.
         depth: how many k; columns: how many of the block's columns there are.
-        resume, final (with ``resumes``): begin with what C holds; apply the epilogue.
+        resume, final (with ``resumes``): add to what C holds; apply the epilogue.
         bias, addend, ld_addend, alpha: for the epilogue, at this block's place.
 
     The first ``whole`` vectors (by default all but the last) must lie within the columns; the others may be cut off.
@@ -82,14 +83,15 @@ def micro_kernel(
     masks = [None if j < whole else builder.first_lanes(columns - j * lanes, lanes) for j in range(vectors)]
     c_rows = [builder.offset(c, ldc * r) for r in range(rows)]
 
-    def zeros():
-        return [builder.constant(0, vector(compute, lanes))] * (rows * vectors)
+    sums = _products(builder, a, lda, b, ldb, depth, rows, lanes, masks, a_form)
 
-    def held():
-        return [builder.load(row, j * lanes, lanes, masks[j]) for row in c_rows for j in range(vectors)]
+    def resumed():
+        """The sums with what C holds. It is added last: short chains of additions round less than one over all of k."""
+        places = itertools.product(c_rows, range(vectors))
+        return [total + builder.load(row, j * lanes, lanes, masks[j]) for total, (row, j) in zip(sums, places)]
 
-    start = builder.choose(resume > 0, held, zeros) if resumes else zeros()
-    sums = _products(builder, a, lda, b, ldb, depth, rows, lanes, masks, a_form, start)
+    if resumes:
+        sums = builder.choose(resume > 0, resumed, lambda: sums)
 
     def narrow(value):
         return builder.round_bfloat16(value) if rounds else builder.convert(value, storage)
@@ -112,9 +114,10 @@ def micro_kernel(
     return builder.function
 
 
-def _products(builder, a, lda, b, ldb, depth, rows, lanes, masks, a_form, start):
+def _products(builder, a, lda, b, ldb, depth, rows, lanes, masks, a_form):
     """The loop over k: each element of A's column against each vector of B's row."""
     vectors, pairs = len(masks), b.type.element.scalar == PAIRS
+    start = [builder.constant(0, vector("f32" if pairs else b.type.element.scalar, lanes))] * (rows * vectors)
     multiply = builder.dot if pairs else builder.fma
     a_rows = [builder.offset(a, lda * r) for r in range(rows)]
     moving = [b] if a_form == "rows" else [b, a]

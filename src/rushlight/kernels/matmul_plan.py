@@ -14,7 +14,7 @@ from typing import NamedTuple
 TILE_ROWS = {32: {1: 10, 2: 8, 3: 8, 4: 6, 8: 3}, 16: {1: 10, 2: 6, 3: 4}}
 PANEL_VECTORS = {32: (4, 8), 16: (2, 3)}  # vectors in a panel at most, and where one low tile has all rows
 
-DEEPEST = 1024  # k at once: a panel of B that deep stays in the second-level cache
+DEEPEST = 384  # k at once: longer sums in a row are less accurate, shorter ones read and write C more often
 PACK_PARTS = 4  # chunks into which the packing of a shared panel is cut
 _TURNED_ROWS = 96  # of transposed sums that wait in the nearest cache
 _PACK_STEP = 2048  # bytes between B's rows from which a panel is copied together

@@ -10,7 +10,7 @@ from .builder import Builder
 from .program import Program
 from .reduce import computed_in
 from .reduce_programs import chunked
-from .reductions import Moments
+from .reductions import CorrectedMoments, Moments
 from .row_programs import RowOperation
 from .spans import ColumnSpan, RowSpan
 from .value_types import pointer
@@ -63,8 +63,9 @@ class Normalise(_Affine):
         super().__init__(source, affine, per)
         self.arrays, self.statistics = (source, source), statistics
         self.updates = statistics and running is not None
-        self.moments = Moments("var", self.scalar)
-        self.states = 3 if statistics else 0
+        # Layer norm's rows are short, and its results as exact as the mean; batch norm keeps what it finds.
+        self.moments = (Moments if per == "element" else CorrectedMoments)("var", self.scalar)
+        self.states = len(self.moments.states) if statistics else 0
         place = pointer(self.scalar)
         self.extras = [*self.parameters(), ("mean", place), ("scale", place), ("eps", self.scalar)]
         if running is not None:
@@ -82,7 +83,7 @@ class Normalise(_Affine):
     def settle(self, span, states):
         builder, given = span.builder, self.given
         if self.statistics:
-            count, mean, squares = states
+            count, mean, *_, squares = states
             variance = squares / count
         else:
             mean, variance = span.own(given["running_mean"]), span.own(given["running_var"])

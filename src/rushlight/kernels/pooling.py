@@ -311,8 +311,9 @@ def _prepared(shape, dtype, kernel, stride, padding, dilation, out, result):
 
 def _is_deep(dilation, array):
     """Whether windows are taken of channels side by side."""
-    rows = math.prod(array.shape[2:])
-    return not array.flags.c_contiguous and rows < 1 << 31 and set(dilation) == {1} and pooling_deep.takes(array)
+    if array.flags.c_contiguous or set(dilation) != {1} or math.prod(array.shape[2:]) >= 1 << 31:
+        return False
+    return pooling_deep.takes(array, len(dilation))
 
 
 @kernel_for("max_pool_values")

@@ -153,10 +153,10 @@ def _run(mode, source, lengths, tables, places=None, divisor=None):
     return found
 
 
-def takes(array, *others):
-    """Whether these are images of one native floating type, single or double, whose channels lie side by side."""
-    arrays = (array, *others)
-    return common_scalar(*arrays) in ("f32", "f64") and all(map(is_deep, arrays))
+def takes(array, count):
+    """Whether these are images of ``count`` dimensions, of a native floating type, single or double, whose channels lie side by
+    side. One volume without samples has as many dimensions as images do, and is none of them."""
+    return array.ndim == count + 2 and common_scalar(array) in ("f32", "f64") and is_deep(array)
 
 
 def largest(array, *window):

@@ -190,7 +190,7 @@ def avg_pool(self, kernel, stride, padding, out, count_include_pad, divisor_over
     """See ``ops.pool_mean.avg_pool``: contiguous or channels_last."""
     if divisor_override == 0:
         return NotImplemented
-    if not self.flags.c_contiguous and pooling_deep.takes(self):
+    if not self.flags.c_contiguous and pooling_deep.takes(self, len(out)):
         window = tuple(kernel), tuple(stride), tuple(padding), tuple(out)
         divisor = _deep_divisor(self.shape[2:], *window, count_include_pad, divisor_override, self.dtype)
         found = pooling_deep.mean(self, divisor, *window)
@@ -375,7 +375,7 @@ def avg_pool_gradient(grad, lengths, kernel, stride, padding, count_include_pad,
     """See ``ops.pool_mean.avg_pool_gradient``: contiguous or channels_last."""
     if divisor_override == 0 or 0 in lengths:
         return NotImplemented
-    if not grad.flags.c_contiguous and pooling_deep.takes(grad):
+    if not grad.flags.c_contiguous and pooling_deep.takes(grad, len(lengths)):
         window = tuple(kernel), tuple(stride), tuple(padding), grad.shape[2:]
         divisor = _deep_divisor(tuple(lengths), *window, count_include_pad, divisor_override, grad.dtype)
         return pooling_deep.mean_gradient(grad, lengths, divisor, *window)

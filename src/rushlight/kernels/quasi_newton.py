@@ -30,6 +30,8 @@ def two_loop_recursion_(direction, changes, steps, inverses, shares, scale):
         return NotImplemented
     if len({*map(_dtype_of, vectors), *map(_dtype_of, numbers)}) > 1 or {*map(_shape_of, vectors)} != {(size,)}:
         return NotImplemented
+    if {*map(_shape_of, numbers)} != {()} or not len(changes) == len(steps) == len(inverses) == len(shares):
+        return NotImplemented
     lanes = host.lanes(dtype.itemsize) * _VECTORS
     kernel = compiled(("two_loop_recursion", scalar, lanes), lambda: program(scalar, lanes))
     sums = scratch("two_loop_recursion", 2 * ceiling(size, PART), dtype)

@@ -123,6 +123,7 @@ _plan = functools.lru_cache(1024)(_Plan)
 def _run(kind, backward, given, steps, rows, size, reverse, inputs=0):
     """Run a layer; ``given`` has its arrays by name (None for absent ones)."""
     weight = given["weight"]
+    _check_sizes(kind, given, rows, size, inputs)
     absent = tuple([name for name, array in given.items() if array is None])
     plan = _plan(kind, backward, scalar_of(weight.dtype), rows, size, inputs, absent, settings.get_num_threads())
     work = scratch("recurrent", plan.packed + plan.scratch_size * pool().scratch_areas, _compute_dtype(weight.dtype))
@@ -133,6 +134,17 @@ def _run(kind, backward, given, steps, rows, size, reverse, inputs=0):
         strides += (of_step // itemsize, of_row // itemsize)
     first, direction = (steps - 1, -1) if reverse else (0, 1)
     plan.run(*plan.pick(given), *strides, steps, rows, size, inputs, first, direction, plan.blocks, plan.scratch_size)
+
+
+def _check_sizes(kind, given, rows, size, inputs):
+    """Refuse arrays of other sizes than the program takes for granted: the last place before it reads and writes them."""
+    width = CELLS[kind].gates * size
+    expected = {"weight": (width, size), "w_ih": (width, inputs), "bias": (width,)}
+    expected |= dict.fromkeys(("hidden", "cell"), (rows, size))
+    for name, shape in expected.items():
+        array = given.get(name)
+        if array is not None and array.shape != shape:
+            raise RuntimeError(f"a recurrent layer's {name} has the shape {array.shape}, not {shape}")
 
 
 def _readable(array):

@@ -271,11 +271,11 @@ def all(self, dim, keepdim):
 
 
 def _variance(name, array, dim, correction, keepdim, with_mean):
-    """The variance or deviation, and the mean; declined where NumPy has something to warn or complain about."""
+    """The variance or deviation, and the mean, computed in float64; declined where NumPy has something to warn about."""
     if scalar_of(array.dtype) not in _FLOATS:
         return NotImplemented
     kind = array.dtype
-    return run(name, array, dim, keepdim, (kind, kind if with_mean else None), correction=correction)
+    return run(name, array, dim, keepdim, (kind, kind if with_mean else None), "f64", correction)
 
 
 @kernel_for("var_corrected")

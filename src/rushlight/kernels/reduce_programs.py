@@ -34,7 +34,7 @@ class Plan(NamedTuple):
     vectors: int
     sizes: tuple
     parts: int
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count
     results: int
 
 

@@ -233,7 +233,7 @@ class Moments(Reduction):
         middle = span.spread(mean)
 
         def deviation(pointers, index, mask):
-            away = span.load(pointers[1], index, mask) - middle
+            away = span.only(mask, span.load(pointers[1], index, mask), middle) - middle  # 0 times infinity is no sum
             return [span.load(pointers[0], index, mask) * (away * away) + span.load(pointers[2], index, mask)]
 
         return [counts, mean, span.sums(deviation)[0]]
@@ -242,6 +242,62 @@ class Moments(Reduction):
         _, mean, squares = states
         variance = squares / builder.value(divisor, mean.type)
         return [builder.unary("sqrt", variance) if self.name.startswith("std") else variance, mean]
+
+
+class CorrectedMoments(Moments):
+    """Moments of numbers that may lie far from 0, with what rounding left of the mean between mean and squares.
+
+    The second pass adds up the deviations from the rounded mean, too: what they come to corrects the mean and the squares, or
+    these were off by the square of half a unit in the mean's last place, which is large where the mean is.
+    """
+
+    def __init__(self, name, scalar):
+        super().__init__(name, scalar)
+        self.states = (scalar,) * 4
+
+    def part(self, span):
+        builder = span.builder
+        count = builder.convert(span.count(), self.scalar)
+        total = span.sums(lambda pointers, index, mask: [span.load(pointers[0], index, mask)])[0]
+        mean = total / count
+        middle = span.spread(mean)
+
+        def deviation(pointers, index, mask):
+            x = span.load(pointers[0], index, mask)
+            away = span.only(mask, x, middle) - middle
+            return [away, squared(away)]
+
+        return self._corrected(builder, builder.value(count, mean.type), mean, *span.sums(deviation, 2))
+
+    def combined(self, span):
+        def weighted(pointers, index, mask):
+            count = span.load(pointers[0], index, mask)
+            return [count, count * span.load(pointers[1], index, mask)]
+
+        counts, total = span.sums(weighted, 2)
+        mean = total / counts
+        middle = span.spread(mean)
+
+        def deviation(pointers, index, mask):
+            count, own, rest, squares = (span.load(pointer, index, mask) for pointer in pointers)
+            away = (own - middle) + rest
+            moved = count * away
+            return [moved, squares + moved * away]
+
+        return self._corrected(span.builder, counts, mean, *span.sums(deviation, 2))
+
+    def _corrected(self, builder, count, mean, moved, squares):
+        """The states, from the sums of deviations from a number near the mean and of their squares.
+
+        The mean stays as it is where it is smaller than the deviations: their rounding says nothing about it then.
+        """
+        shift = moved / count
+        squares = builder.maximum(
+            builder.value(0, squares.type), squares - moved * shift
+        )  # in this order NaN stays NaN
+        shift = builder.select(squared(mean) * count > squares, shift, builder.constant(0, shift.type))
+        nearest = mean + shift
+        return [count, nearest, shift - (nearest - mean), squares]
 
 
 class LogSumExp(Reduction):

@@ -177,15 +177,17 @@ class Resampling:
         return array
 
 
-def _resampled(array, key, make_axes):
-    """``array`` with its last dimensions resampled; ``make_axes()`` gives their Taps, which ``key`` determines."""
-    turned = not array.flags.c_contiguous and is_channels_last(array)
+def _resampled(array, count, key, make_axes):
+    """``array`` with its last ``count`` dimensions resampled; ``make_axes()`` gives their Taps, which ``key`` determines."""
+    turned = array.ndim == count + 2 and not array.flags.c_contiguous and is_channels_last(array)
     key = (array.shape, array.dtype, turned, *key)
     plan = _plans.get(key)
     if plan is None:
         if not array.size:
             return NotImplemented
         axes = make_axes()
+        if any(taps.out == 0 for taps in axes):
+            return NotImplemented
         if _scalars(array.dtype, axes[0].weights is not None) is None or math.prod(array.shape) >= 1 << 31:
             return NotImplemented
         plan = _plans[key] = Resampling(array.shape, array.dtype, turned, axes)
@@ -206,14 +208,14 @@ def _resampled(array, key, make_axes):
 @kernel_for("interpolate_parts")
 def interpolate_parts(self, out, scales, mode, align_corners, antialias):
     options = (tuple(out), tuple(scales), mode, align_corners, antialias)
-    return _resampled(self, ("forward", *options), lambda: taps_of(self.shape[2:], *options))
+    return _resampled(self, len(out), ("forward", *options), lambda: taps_of(self.shape[2:], *options))
 
 
 @kernel_for("interpolate_gradient")
 def interpolate_gradient(self, lengths, scales, mode, align_corners, antialias):
     options = (self.shape[2:], tuple(scales), mode, align_corners, antialias)
     key = ("gradient", tuple(lengths), *options)
-    return _resampled(self, key, lambda: [taps.transposed for taps in taps_of(tuple(lengths), *options)])
+    return _resampled(self, len(lengths), key, lambda: [taps.transposed for taps in taps_of(tuple(lengths), *options)])
 
 
 @kernel_for("adaptive_avg_pool")
@@ -222,7 +224,7 @@ def adaptive_avg_pool(self, out):
     found = equal_adaptive(self, out)
     if found is not NotImplemented:
         return found
-    return _resampled(self, ("means", tuple(out)), lambda: averages_of(self.shape[-len(out) :], out))
+    return _resampled(self, len(out), ("means", tuple(out)), lambda: averages_of(self.shape[-len(out) :], out))
 
 
 @kernel_for("adaptive_avg_pool_gradient")
@@ -232,4 +234,4 @@ def adaptive_avg_pool_gradient(grad, lengths):
     if found is not NotImplemented:
         return found
     axes = averages_of(lengths, grad.shape[-len(lengths) :])
-    return _resampled(grad, ("shares", tuple(lengths)), lambda: [taps.transposed for taps in axes])
+    return _resampled(grad, len(lengths), ("shares", tuple(lengths)), lambda: [taps.transposed for taps in axes])

@@ -56,8 +56,8 @@ def prepared_step(params, parts, formula):
     """A function ``step(grads, constants)`` that takes an optimizer's step on these parameters again and again.
 
     ``parts`` has a list for each state, with its array for each parameter. All are contiguous, of one dtype and apart
-    from each other; where a gradient is not contiguous, the function returns False and has done nothing. None where there
-    is no kernel.
+    from each other; where a gradient is not contiguous, or not like its parameter, the function returns False and has done
+    nothing. None where there is no kernel.
     """
     if host() is None:
         return None

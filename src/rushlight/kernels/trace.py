@@ -61,7 +61,7 @@ class Element:
 
     __slots__ = ("m", "value")
     __array_ufunc__ = None  # NumPy's numbers leave operators to this class
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
     ndim = 1
 
     def __init__(self, m, value):

@@ -13,6 +13,7 @@ _BLOCK_BYTES = 7 << 17  # of a block's transformed tiles and sums: they stay in 
 _FEWEST_TILES = 96  # of a block, however many channels there are: weights are read once for each block
 _GROUP_CHANNELS = 64  # output channels whose sums lie in the cache together
 _ENOUGH_CHUNKS = 8
+_LONGEST_SUM = 96  # channels that are added up in a row
 _LEAST_TILES = 64  # that pay for transforming the weights
 
 
@@ -33,6 +34,11 @@ def _pays(channels, out_channels, tiles):
     """A tile of a channel takes about 6 vector instructions to transform, one of an output channel 8; of the 2.25 that
     each pair of channels takes otherwise, 1.25 are saved."""
     return tiles >= _LEAST_TILES and channels * out_channels > 6 * channels + 8 * out_channels
+
+
+def _equal_parts(count, most):
+    """``count`` in equal parts of at most ``most``: the size of one."""
+    return -(-count // -(-count // most))
 
 
 class Winograd:
@@ -68,7 +74,8 @@ class Winograd:
         block_area, shared = PLACES * tiles_step, parts > 1
         self.area = lines_area + PLACES * sums_step + (0 if shared else block_area)
         values = {
-            "channels": o.channels, "out_channels": o.out_channels, "height": height.length, "width": width.length,
+            "channels": o.channels, "channels_summed": _equal_parts(o.channels, _LONGEST_SUM),
+            "out_channels": o.out_channels, "height": height.length, "width": width.length,
             "row_start": height.start, "left": left, "skipped": skipped, "height_out": height.out,
             "width_out": width.out, "tiles_down": down, "tiles_across": across, "tile_lines": lines,
             "block_lines": block_lines, "blocks": blocks, "parts": parts, "part_channels": part_channels,

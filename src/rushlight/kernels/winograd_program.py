@@ -52,6 +52,7 @@ class Form(NamedTuple):
 
 NUMBERS = (
     "channels",
+    "channels_summed",  # in a row: longer sums are less accurate
     "out_channels",
     "height",
     "width",
@@ -144,9 +145,7 @@ def winograd_program(form):
 
 
 def _micro_kernel(form, vectors):
-    return micro_kernel(
-        form.scalar, form.scalar, form.lanes, form.rows, vectors, "columns", PLAIN, False, whole=vectors
-    )
+    return micro_kernel(form.scalar, form.scalar, form.lanes, form.rows, vectors, "columns", PLAIN, True, whole=vectors)
 
 
 def _transform_weights(builder, n, form, turn, weight, area, transformed, chunk):
@@ -241,12 +240,17 @@ def _multiply(builder, n, form, micros, transformed, tiles, sums, first, end, co
         right = builder.offset(tiles, place.index * n["tiles_step"])
         results = builder.offset(sums, place.index * n["sums_step"])
         for width, start, stop in widths:
-            with builder.loop(start, stop, width) as vector, builder.loop(first, end, form.rows) as row:
-                left = builder.offset(weights, row.index // lanes * lanes * (n["channels"] - 1) + row.index)
-                b = builder.offset(right, vector.index * lanes)
+            with (
+                builder.loop(start, stop, width) as vector,
+                builder.loop(first, end, form.rows) as row,
+                builder.loop(0, n["channels"], n["channels_summed"]) as channel,
+            ):
+                to = row.index // lanes * lanes * (n["channels"] - 1) + row.index + channel.index * lanes
+                b = builder.offset(right, vector.index * lanes + channel.index * pitch)
                 c = builder.offset(results, (row.index - first) * pitch + vector.index * lanes)
-                block = (left, lanes, b, pitch, c, pitch, n["channels"], width * lanes)
-                builder.call(micros[width], *block, 0, 0, b, b, 0, 0.0)
+                depth = builder.minimum(n["channels"] - channel.index, n["channels_summed"])
+                block = (builder.offset(weights, to), lanes, b, pitch, c, pitch, depth, width * lanes)
+                builder.call(micros[width], *block, channel.index, 1, b, b, 0, 0.0)
 
 
 def _finish(builder, n, form, sums, bias, out, channels, first_line, count, checked):

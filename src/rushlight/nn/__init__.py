@@ -1,7 +1,12 @@
 """Neural networks: functional, Parameter, Module and the layers, first values, utilities."""
 
-from . import functional, grad, init, parameter
-from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from . import functional as functional, grad as grad, init as init, parameter as parameter
+from .parameter import (
+    Buffer as Buffer,
+    Parameter as Parameter,
+    UninitializedBuffer as UninitializedBuffer,
+    UninitializedParameter as UninitializedParameter,
+)
 from .modules import *
-from . import modules, parallel, utils
-from .parallel import DataParallel
+from . import modules as modules, parallel as parallel, utils as utils
+from .parallel import DataParallel as DataParallel

@@ -1,25 +1,20 @@
 """``torch.nn.grad``: the gradients of convolutions as functions of their own."""
 
+from ..ops.conv import gradient_options
 from ..ops.table import functions
-
-
-def _repeated(value, count):
-    return [value] * count if isinstance(value, int) else list(value)
-
-
-def _options(count, stride, padding, dilation):
-    return [_repeated(value, count) for value in (stride, padding, dilation)]
 
 
 def _define(count):
     """The pair of functions for ``count`` spatial dimensions."""
 
     def to_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
-        options = _options(count, stride, padding, dilation)
+        shapes, dtype = (tuple(input_size), weight._array.shape, grad_output._array.shape), weight._array.dtype
+        options = gradient_options(count, *shapes, dtype, stride, padding, dilation, groups)
         return functions.convolution_input_gradient(grad_output, weight, list(input_size), *options, groups)
 
     def to_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
-        options = _options(count, stride, padding, dilation)
+        shapes, dtype = (input._array.shape, tuple(weight_size), grad_output._array.shape), input._array.dtype
+        options = gradient_options(count, *shapes, dtype, stride, padding, dilation, groups)
         return functions.convolution_weight_gradient(grad_output, input, list(weight_size), *options, groups)
 
     for function, what, shape in ((to_input, "input", "input_size"), (to_weight, "weight", "weight_size")):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Literal
 
 from ..autograd import no_grad
 from ..base.errors import hinted
 from ..ops.table import functions
+from ..random import Generator
+from ..tensor import Tensor
 
 __all__ = [
     "calculate_gain",
@@ -31,7 +34,23 @@ _LINEAR = {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_tra
 _GAINS = dict.fromkeys(_LINEAR | {"sigmoid"}, 1) | {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 
 
-def calculate_gain(nonlinearity, param=None):
+def calculate_gain(
+    nonlinearity: Literal[
+        "linear",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+        "sigmoid",
+        "tanh",
+        "relu",
+        "leaky_relu",
+        "selu",
+    ],
+    param: int | float | None = None,
+) -> float:
     """The factor that keeps the variance through a layer followed by ``nonlinearity``.
 
     Args:
@@ -54,7 +73,7 @@ def calculate_gain(nonlinearity, param=None):
     return _GAINS[nonlinearity]
 
 
-def uniform_(tensor, a=0.0, b=1.0, generator=None):
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with numbers uniform in [a, b) and return the tensor.
 
     >>> import rushlight as torch
@@ -65,7 +84,7 @@ def uniform_(tensor, a=0.0, b=1.0, generator=None):
         return tensor.uniform_(a, b, generator=generator)
 
 
-def normal_(tensor, mean=0.0, std=1.0, generator=None):
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers of that mean and standard deviation and return the tensor.
 
     >>> import rushlight as torch
@@ -76,7 +95,14 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
         return tensor.normal_(mean, std, generator=generator)
 
 
-def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
     """Fill with normal numbers cut off at ``a`` and ``b`` and return the tensor.
 
     Numbers outside are drawn again; where the bounds hold less than 0.3 of the distribution, candidates are uniform
@@ -123,7 +149,7 @@ def _redraw_uniform(tensor, mean, std, a, b, generator):
         values = functions.where(pending, candidates, values)
 
 
-def constant_(tensor, val):
+def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with the number ``val`` and return the tensor.
 
     >>> import rushlight as torch
@@ -134,7 +160,7 @@ def constant_(tensor, val):
         return tensor.fill_(val)
 
 
-def ones_(tensor):
+def ones_(tensor: Tensor) -> Tensor:
     """Fill with ones and return the tensor.
 
     >>> import rushlight as torch
@@ -144,7 +170,7 @@ def ones_(tensor):
     return constant_(tensor, 1.0)
 
 
-def zeros_(tensor):
+def zeros_(tensor: Tensor) -> Tensor:
     """Fill with zeros and return the tensor.
 
     >>> import rushlight as torch
@@ -155,7 +181,7 @@ def zeros_(tensor):
         return tensor.zero_()
 
 
-def eye_(tensor):
+def eye_(tensor: Tensor) -> Tensor:
     """Make a matrix the identity, so that a Linear layer passes its input on; return it.
 
     >>> import rushlight as torch
@@ -163,20 +189,20 @@ def eye_(tensor):
     tensor([[1., 0.],
             [0., 1.]])
     """
-    if tensor.dim() != 2:
+    if tensor.ndimension() != 2:
         raise ValueError(hinted("Only tensors with 2 dimensions are supported", f"its shape is {tuple(tensor.shape)}"))
     with no_grad():
         return tensor.copy_(functions.eye(*tensor.shape))
 
 
-def dirac_(tensor, groups=1):
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Make a convolution weight pass on its input channels, as many as fit, in each group; return it.
 
     >>> import rushlight as torch
     >>> torch.nn.init.dirac_(torch.empty(1, 1, 3))
     tensor([[[0., 1., 0.]]])
     """
-    if tensor.dim() not in (3, 4, 5):
+    if tensor.ndimension() not in (3, 4, 5):
         message = "Only tensors with 3, 4, or 5 dimensions are supported"
         raise ValueError(hinted(message, f"its shape is {tuple(tensor.shape)}"))
     if tensor.shape[0] % groups != 0:
@@ -194,7 +220,7 @@ def dirac_(tensor, groups=1):
 
 def _calculate_fan_in_and_fan_out(tensor):
     """How many inputs one output sums over, and how many outputs one input reaches: for (out, in, *kernel)."""
-    if tensor.dim() < 2:
+    if tensor.ndimension() < 2:
         message = "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
         raise ValueError(hinted(message, f"its shape is {tuple(tensor.shape)}; biases are set with zeros_ or uniform_"))
     outputs, inputs, *kernel = tensor.shape
@@ -210,7 +236,7 @@ def _calculate_correct_fan(tensor, mode):
     return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode)]
 
 
-def xavier_uniform_(tensor, gain=1.0, generator=None):
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill uniformly within ``gain * sqrt(6 / (fan_in + fan_out))`` and return the tensor. Glorot & Bengio 2010.
 
     >>> import rushlight as torch
@@ -223,7 +249,7 @@ def xavier_uniform_(tensor, gain=1.0, generator=None):
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor, gain=1.0, generator=None):
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers of deviation ``gain * sqrt(2 / (fan_in + fan_out))``; return it. Glorot & Bengio 2010.
 
     >>> import rushlight as torch
@@ -234,7 +260,26 @@ def xavier_normal_(tensor, gain=1.0, generator=None):
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator)
 
 
-def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: Literal["fan_in", "fan_out"] = "fan_in",
+    nonlinearity: Literal[
+        "linear",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+        "sigmoid",
+        "tanh",
+        "relu",
+        "leaky_relu",
+        "selu",
+    ] = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
     """Fill uniformly within ``gain * sqrt(3 / fan)`` and return the tensor. He et al. 2015.
 
     Args:
@@ -253,7 +298,26 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
     return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: Literal["fan_in", "fan_out"] = "fan_in",
+    nonlinearity: Literal[
+        "linear",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+        "sigmoid",
+        "tanh",
+        "relu",
+        "leaky_relu",
+        "selu",
+    ] = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
     """Fill with normal numbers of deviation ``gain / sqrt(fan)``; arguments as for `kaiming_uniform_`. He et al. 2015.
 
     >>> import rushlight as torch
@@ -271,7 +335,7 @@ def _kaiming_deviation(tensor, a, mode, nonlinearity):
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-def orthogonal_(tensor, gain=1, generator=None):
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """Fill with a (semi-)orthogonal matrix times ``gain``, dimensions after the first taken as one. Saxe et al. 2013.
 
     >>> import rushlight as torch
@@ -279,7 +343,7 @@ def orthogonal_(tensor, gain=1, generator=None):
     >>> torch.allclose(w @ w.T, torch.eye(2), atol=1e-6)
     True
     """
-    if tensor.dim() < 2:
+    if tensor.ndimension() < 2:
         message = "Only tensors with 2 or more dimensions are supported"
         raise ValueError(hinted(message, f"its shape is {tuple(tensor.shape)}"))
     if tensor.numel() == 0:
@@ -298,14 +362,14 @@ def orthogonal_(tensor, gain=1, generator=None):
         return tensor.mul_(gain)
 
 
-def sparse_(tensor, sparsity, std=0.01, generator=None):
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Fill a matrix with normal numbers and zero the fraction ``sparsity`` of each column. Martens 2010.
 
     >>> import rushlight as torch
     >>> int((torch.nn.init.sparse_(torch.empty(10, 3), 0.2) == 0).sum())
     6
     """
-    if tensor.dim() != 2:
+    if tensor.ndimension() != 2:
         raise ValueError(hinted("Only tensors with 2 dimensions are supported", f"its shape is {tuple(tensor.shape)}"))
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, Self, SupportsIndex
+
+from ..base.device import DeviceLike
+from ..base.dtypes import DType
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor import Tensor
@@ -32,7 +36,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     tensor([0., 0.], requires_grad=True)
     """
 
-    def __new__(cls, data=None, requires_grad=True):
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
         if data is None:
             data = functions.empty(0)
         parameter = data.detach()
@@ -50,15 +54,15 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             parameter._is_param = True
         return parameter.requires_grad_(requires_grad)
 
-    def __init__(self, data=None, requires_grad=True):
+    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
         pass
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Self:
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return memo[id(self)]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         text = (
             self._text("tensor(") if type(self) is Parameter else f"Parameter({self._text(type(self).__name__ + '(')})"
         )
@@ -89,7 +93,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     OrderedDict([('mean', tensor([0., 0.]))])
     """
 
-    def __new__(cls, data=None, *, persistent=True):
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Self:
         if data is None:
             data = functions.empty(0)
         buffer = data.detach().requires_grad_(data.requires_grad)
@@ -101,7 +105,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 class UninitializedTensorMixin:
     """What a tensor without a size can do: be moved, cast, and, by ``materialize``, be given a size."""
 
-    def materialize(self, shape, device=None, dtype=None):
+    def materialize(self, shape: Any, device: DeviceLike = None, dtype: DType | None = None) -> None:
         """Become an ordinary tensor of ``shape`` with arbitrary values.
 
         >>> import rushlight as torch
@@ -114,43 +118,43 @@ class UninitializedTensorMixin:
         self.__class__ = self.cls_to_become
 
     @property
-    def shape(self):
+    def shape(self) -> Any:
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
             "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
             "to initialize the parameters before accessing their attributes."
         )
 
-    def numel(self):
+    def numel(self) -> None:
         raise _used_too_early("numel", type(self))
 
-    def share_memory_(self):
+    def share_memory_(self) -> None:
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
             "before calling `module.share_memory()`."
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return type(self)._rebuild, (self.requires_grad, self.data.dtype)
 
     @classmethod
     def _rebuild(cls, requires_grad, dtype):
         return cls(requires_grad=requires_grad, dtype=dtype)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Self:
         if id(self) not in memo:
             memo[id(self)] = self._rebuild(self.requires_grad, self.data.dtype)
         return memo[id(self)]
 
-    def copy_(self, other, non_blocking=False):
+    def copy_(self, other: Any, non_blocking: bool = False) -> Any:
         """Nothing to copy as long as neither has a size."""
         return self if is_lazy(other) else super().copy_(other, non_blocking)
 
     @classmethod
-    def __torch_function__(cls, function, types, args=(), kwargs=None):
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> None:
         raise _used_too_early(getattr(function, "__name__", str(function)), cls)
 
 
@@ -188,12 +192,12 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad=True, device=None, dtype=None):
+    def __new__(cls, requires_grad: bool = True, device: DeviceLike = None, dtype: DType | None = None) -> Self:
         parameter = Parameter(functions.empty(0, device=device, dtype=dtype), requires_grad)
         parameter.__class__ = cls
-        return parameter
+        return parameter  # type: ignore[return-value]
 
-    def __init__(self, requires_grad=True, device=None, dtype=None):
+    def __init__(self, requires_grad: bool = True, device: DeviceLike = None, dtype: DType | None = None) -> None:
         pass
 
 
@@ -209,18 +213,26 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     cls_to_become = Tensor
 
-    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+    def __new__(
+        cls, requires_grad: bool = False, device: DeviceLike = None, dtype: DType | None = None, persistent: bool = True
+    ) -> Any:
         buffer = functions.empty(0, device=device, dtype=dtype).requires_grad_(requires_grad)
         buffer.__class__ = cls
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer
 
-    def __init__(self, requires_grad=False, device=None, dtype=None, persistent=True):
+    def __init__(
+        self,
+        requires_grad: bool = False,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+        persistent: bool = True,
+    ) -> None:
         pass
 
 
-def is_lazy(param):
+def is_lazy(param: Any) -> bool:
     """Whether ``param`` is an uninitialised parameter or buffer.
 
     >>> import rushlight as torch

@@ -81,10 +81,11 @@ class split_heads:
 
     def forward(self, batch, count, heads):
         rows, width = self.shape
-        apart = self.reshape(rows // batch, batch, count, heads, width // (count * heads)).transpose(2, 1, 3, 0, 4)
+        steps, size = rows // max(batch, 1), width // (count * heads)
+        apart = self.reshape(steps, batch, count, heads, size).transpose(2, 1, 3, 0, 4)
         found = np.empty(apart.shape, self.dtype)
         write(found, apart)
-        return tuple(found.reshape(count, batch * heads, rows // batch, -1))
+        return tuple(found.reshape(count, batch * heads, steps, size))
 
     def gradients(grads, shape, batch, count, heads):
         present = next(grad for grad in grads if grad is not None)

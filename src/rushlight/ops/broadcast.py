@@ -1,12 +1,15 @@
 """Shapes of several tensors made one: broadcasting, grids of coordinates, combinations."""
 
+import math
 import warnings
 
 import numpy as np
 
 from ..base.errors import hinted
+from ..base.limits import too_many_elements
 from ..base.shapes import broadcast_shapes
 from ..base.size import Size
+from ..base.user_code import to_user
 from .moving import ramps
 from .table import composite, functions
 
@@ -122,7 +125,8 @@ def meshgrid(*tensors, indexing=None):
     tensors = _tensors(tensors)
     if indexing is None:
         warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            stacklevel=to_user(),
         )
         indexing = "ij"
     if indexing not in ("ij", "xy"):
@@ -189,11 +193,15 @@ def combinations(input, r=2, with_replacement=False):
         raise RuntimeError(hinted(f"Expect a non-negative number, but got {r}", "r counts the elements of a choice"))
     if r == 0:
         return functions.empty(0, dtype=input.dtype)
+    if input.shape[0] > 1 and r * math.log2(input.shape[0]) >= 63:
+        raise too_many_elements((input.shape[0],) * min(r, 64))
     places = [np.arange(input.shape[0])]
     for _ in range(r - 1):  # each choice goes on with every element from its last one, or from the next one, on
         first = places[-1] if with_replacement else places[-1] + 1
         lengths = input.shape[0] - first
         places = [np.repeat(column, lengths) for column in places]
         places.append(ramps(np.empty(places[0].size, np.int64), first, lengths, 1))
+        if not places[0].size:
+            return functions.empty(0, r, dtype=input.dtype)
     columns = [functions.wrap(column) for column in places]
     return functions.stack([input.index_select(0, column) for column in columns], 1)

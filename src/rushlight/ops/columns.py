@@ -6,15 +6,33 @@ import numpy as np
 
 from ..base.arrays import laid_out_as, strided_view
 from ..base.errors import hinted
-from .conv import output_lengths, repeated, taps
+from .conv import output_lengths, taps
+from .conv_checks import repeated
 from .moving import copied
 from .pool import surrounded
 from .table import composite, functions, op, widened
 
+# What PyTorch says of numbers that are too small: of kernel size, dilation, padding and stride.
+_LEAST = (
+    "kernel size should be greater than zero",
+    "dilation should be greater than zero",
+    "padding should be non-negative",
+    "stride should be greater than zero",
+)
+
 
 def _unfold_arguments(kernel_size, dilation, padding, stride):
     names = ("kernel_size", "dilation", "padding", "stride")
-    return (repeated(v, 2, n, "unfold") for v, n in zip((kernel_size, dilation, padding, stride), names))
+    values = [repeated(v, 2, n, "unfold") for v, n in zip((kernel_size, dilation, padding, stride), names)]
+    for (first, second), words, named in zip(values, _LEAST, ("kernel", "dilation", "pad", "stride")):
+        if min(first, second) < (named != "pad"):
+            raise RuntimeError(
+                hinted(
+                    f"{words}, but got {named}_height: {first} {named}_width: {second}",
+                    "windows have a size and a step of at least 1; only the padding may be 0",
+                )
+            )
+    return values
 
 
 @op(
@@ -179,6 +197,13 @@ class channel_shuffle:
 
     def forward(self, groups):
         samples, channels, *lengths = self.shape
+        if groups <= 0:
+            raise RuntimeError(
+                hinted(
+                    f"Number of groups to divide channels in must be positive. Value of groups:{groups}",
+                    "the channels are dealt out across so many groups",
+                )
+            )
         if channels % groups:
             raise RuntimeError(
                 f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."

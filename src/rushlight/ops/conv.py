@@ -14,7 +14,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.arrays import strided_view
 from ..base.errors import hinted
-from ..base.scalars import c_name
+from .conv_checks import check_filled, check_lengths, check_operands, check_options, form_of, repeated
 from .pool import fixed
 from .table import composite, conj, functions, is_half, op
 
@@ -104,6 +104,8 @@ def _wide(*arrays):
 class convolution:
     """A convolution of (samples, channels, ...) with (out channels, channels per group, kernel ...)."""
 
+    beside = ("input", "weight")
+
     def forward(input, weight, bias, stride, padding, dilation, groups):
         kind = input.dtype
         x, w = _wide(input, weight)
@@ -147,6 +149,8 @@ def _depthwise(source, weight, geometry, found):
     names=(), node="ConvolutionBackward0")  # fmt: skip
 class convolution_input_gradient:
     """What flows from a convolution's output back to its input; also the transposed convolution."""
+
+    beside = ("grad", "weight")
 
     def forward(grad, weight, input_size, stride, padding, dilation, groups):
         kind = grad.dtype
@@ -232,137 +236,69 @@ class convolution_weight_gradient:
 # ---------------------------------------------------------------- PyTorch's functions
 
 
-def repeated(value, count, name, where):
-    """An int or a sequence as ``count`` ints, for the argument ``name`` of ``where``."""
-    if isinstance(value, (tuple, list)):
-        if len(value) == 1:
-            return (int(value[0]),) * count
-        if len(value) != count:
-            raise RuntimeError(f"expected {name} to be a single integer value or a list of {count} values to match the convolution "
-                               f"dimensions, but got {name}={list(value)}")  # fmt: skip
-        return tuple(int(v) for v in value)
-    return (int(value),) * count
-
-
-def _form(tensor):
-    """(shape, NumPy dtype) of a tensor, None for None."""
-    return None if tensor is None else (tensor._array.shape, tensor._array.dtype)
-
-
-def _check(name, input, weight, bias, groups, count, transposed):
-    """PyTorch's refusals of tensors of such forms."""
-    (shape, dtype), (kernel, of_weight) = input, weight
-    if len(shape) not in (count + 1, count + 2):
-        raise RuntimeError(
-            hinted(
-                f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {name}, but got input of size: "
-                f"{list(shape)}",
-                f"{name} takes (samples, channels, {', '.join(['depth', 'height', 'width'][-count:])})",
-            )
-        )
-    if groups <= 0:
-        raise RuntimeError("non-positive groups is not supported")
-    if len(kernel) != count + 2:
-        raise RuntimeError(
-            hinted(
-                f"expected stride to be a single integer value or a list of {len(kernel) - 2} values to match the convolution "
-                f"dimensions, but got stride={[1] * count}",
-                f"{name} takes a weight of {count + 2} dimensions, not of shape {list(kernel)}",
-            )
-            if len(kernel) > 2
-            else "weight should have at least three dimensions"
-        )
-    given = f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(kernel)}"
-    if not transposed and (kernel[0] % groups or not kernel[0]):
-        what, size = ("divisible by", f"[{list(kernel)}]") if kernel[0] else ("at least", list(kernel))
-        least = groups if kernel[0] else 1
-        raise RuntimeError(
-            f"Given groups={groups}, expected weight to be {what} {least} at dimension 0, but got weight of size {size} "
-            "instead"
-        )
-    channels = shape[-count - 1]
-    wanted = kernel[0] if transposed else kernel[1] * groups
-    if channels != wanted:
-        batched = list(shape) if len(shape) == count + 2 else [1, *shape]
-        raise RuntimeError(
-            hinted(
-                f"{given}, expected input{batched} to have {wanted} channels, but got {channels} channels instead",
-                f"dimension {len(shape) - count - 1} of the input holds its channels; the layer was made for {wanted}",
-            )
-        )
-    given = given if transposed else f"Given weight of size {list(kernel)}"
-    _check_bias(given, dtype, bias, kernel[1] * groups if transposed else kernel[0])
-    if dtype is not of_weight:
-        found, wanted = dtypes.from_numpy(dtype), dtypes.from_numpy(of_weight)
-        raise RuntimeError(
-            hinted(
-                f"expected scalar type {found.legacy_name} but found {wanted.legacy_name}",
-                f"convert the input with .to({wanted!r}), or the layer",
-            )
-        )
-
-
-def _check_bias(given, dtype, bias, out):
-    if bias is None:
-        return
-    shape, of_bias = bias
-    if of_bias is not dtype:
-        raise RuntimeError(
-            hinted(
-                f"Input type ({c_name(dtype)}) and bias type ({c_name(of_bias)}) should be the same",
-                f"convert the input with .to({dtypes.from_numpy(of_bias)!r}), or the layer",
-            )
-        )
-    if shape != (out,):
-        raise RuntimeError(
-            f"{given}, expected bias to be 1-dimensional with {out} elements, but got bias of size {list(shape)} instead"
-        )
-
-
-def _check_lengths(lengths, kernel, padding, dilation):
-    spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel)]
-    whole = [n + 2 * p for n, p in zip(lengths, padding)]
-    if any(w < s for w, s in zip(whole, spans)):
-        raise RuntimeError(
-            hinted(
-                f"Calculated padded input size per channel: ({' x '.join(map(str, whole))}). Kernel size: "
-                f"({' x '.join(map(str, spans))}). Kernel size can't be greater than actual input size",
-                "the image is smaller than the kernel: pad it, or use a smaller kernel",
-            )
-        )
-
-
 def _convolve(name, count, input, weight, bias, stride, padding, dilation, groups):
     options = fixed(stride), fixed(padding), fixed(dilation), groups
-    extra, *options = _arguments(name, count, _form(input), _form(weight), _form(bias), *options)
+    extra, *options = _arguments(name, count, form_of(input), form_of(weight), form_of(bias), *options)
     unbatched = input._array.ndim == count + 1
     if unbatched:
         input = input.unsqueeze(0)
     if extra:
         input = functions.constant_pad_nd(input, extra, 0)
     found = functions.convolution(input, weight, bias, *options, groups)
+    if not input._array.shape[1]:  # of no channels PyTorch makes none
+        found = found.narrow(1, 0, 0)
     return found.squeeze(0) if unbatched else found
 
 
 @lru_cache(maxsize=1024)
 def _arguments(name, count, input, weight, bias, stride, padding, dilation, groups):
     """(elements to pad the input with before, stride, padding, dilation) of a convolution of tensors of such forms."""
-    _check(name, input, weight, bias, groups, count, False)
     stride, dilation = repeated(stride, count, "stride", name), repeated(dilation, count, "dilation", name)
+    named = isinstance(padding, str)
+    padding = padding if named else repeated(padding, count, "padding", name)
+    fits = len(weight[0]) == count + 2 and len(input[0]) in (count + 1, count + 2)
+    if fits and not named:
+        check_options(stride, padding, dilation, groups)
+    check_operands(name, input, weight, bias, groups, count, False)
     lengths, kernel = input[0][-count:], weight[0][2:]
     extra = ()
-    if isinstance(padding, str):
+    if named:
         extra, padding = _named_padding(padding, kernel, stride, dilation)
         lengths = tuple(n + e for n, e in zip(lengths, extra[::-2])) if extra else lengths
-    padding = repeated(padding, count, "padding", name)
-    if any(s <= 0 for s in stride):
-        raise RuntimeError("non-positive stride is not supported")
-    if any(p < 0 for p in padding):
-        raise RuntimeError("negative padding is not supported")
-    if any(d <= 0 for d in dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
-    _check_lengths(lengths, kernel, padding, dilation)
+    check_options(stride, padding, dilation, groups)
+    check_lengths(lengths, kernel, padding, dilation)
+    check_filled(input[0], count)
     return extra, stride, padding, dilation
+
+
+def gradient_options(count, input_size, weight_size, grad, dtype, stride, padding, dilation, groups):
+    """Checked (stride, padding, dilation) for a gradient of a convolution of such sizes, given that of its output."""
+    name, tensors = f"conv{count}d", [(tuple(size), dtype) for size in (input_size, weight_size)]
+    _, *options = _arguments(name, count, *tensors, None, *map(fixed, (stride, padding, dilation)), groups)
+    if len(input_size) != count + 2:
+        raise RuntimeError(
+            hinted(f"expected input_size of {count + 2} dimensions, but got {list(input_size)}", "with its samples")
+        )
+    wanted = (input_size[0], weight_size[0], *output_lengths(input_size[2:], weight_size[2:], *options))
+    if len(grad) != len(wanted):
+        raise RuntimeError(
+            hinted(
+                f"Expected a tensor of dimension {max(len(wanted), 4)} but got: dimension {len(grad)}",
+                f"the gradient has the shape of the convolution's output, {list(wanted)}",
+            )
+        )
+    for dimension, (length, found) in enumerate(zip(wanted, grad)):
+        if length != found:
+            place = dimension + (count == 1 and dimension > 1)  # PyTorch convolves lines as planes of height one
+            named = max(len(wanted), 4)
+            raise RuntimeError(
+                hinted(
+                    f"Expected a tensor of dimension {named} and tensor.size[{place}] == {length} but got: dimension {named} and "
+                    f"tensor.size[{place}] = {found}",
+                    f"the gradient has the shape of the convolution's output, {list(wanted)}",
+                )
+            )
+    return options
 
 
 def _named_padding(padding, kernel, stride, dilation):
@@ -382,7 +318,6 @@ def _named_padding(padding, kernel, stride, dilation):
 
 
 def _transpose(name, count, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    _check(name, _form(input), _form(weight), _form(bias), groups, count, True)
     stride, padding, output_padding, dilation = (
         repeated(v, count, n, name)
         for v, n in (
@@ -392,6 +327,9 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
             (dilation, "dilation"),
         )
     )
+    if weight.ndim == count + 2 and input.ndim in (count + 1, count + 2):
+        check_options(stride, padding, dilation, groups, output_padding)
+    check_operands(name, form_of(input), form_of(weight), form_of(bias), groups, count, True)
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
         # PyTorch convolves lines as planes of height one.
         values = {"output_padding": (0, *output_padding), "stride": (1, *stride), "dilation": (1, *dilation)}
@@ -412,7 +350,7 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
     ]
     size = (input.shape[0], weight.shape[1] * groups, *lengths)
     if any(n < 1 for n in lengths):
-        _check_short(_form(input), weight.shape[2:], size, stride, output_padding, groups)
+        _check_short(form_of(input), weight.shape[2:], size, stride, output_padding, groups)
     found = functions.convolution_input_gradient(input, weight, size, stride, padding, dilation, groups)
     if bias is not None:
         found = found + bias.reshape((-1,) + (1,) * count)

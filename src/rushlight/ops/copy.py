@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from ..base import dtypes
 from ..base.arrays import address_of, narrowed
 from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.scalars import fitted, relaxed
 from ..base.shapes import broadcast_shapes, sizes_argument
 from .moving import copied
@@ -170,13 +171,19 @@ def _check_fits(source, target):
         )
 
 
+# The dtypes that hold Python's numbers as they are.
+_EXACT = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
+
+
 @composite(names=("Tensor",))
 def copy_(input, src, non_blocking=False):
     """Write the elements of ``src``, broadcast and converted, into this tensor."""
+    if isinstance(src, (bool, int, float, complex)):
+        src = functions.full((), src, dtype=_EXACT[type(src)])
     if not hasattr(src, "_edge"):
         raise TypeError(
             hinted(
-                f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}",
+                f"copy_(): argument 'other' (position 1) must be Tensor, not {kind_name(src)}",
                 "fill_() writes a number, torch.as_tensor() makes a tensor of a list",
             )
         )

@@ -5,9 +5,10 @@ import math
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import strided_view
+from ..base.arrays import aligned_bytes, bounds, window_on
 from ..base.device import channels_last, check_device, contiguous_format, preserve_format
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
+from ..base.limits import LARGEST_WORD, too_much_memory
 from ..base.scalars import check_number
 from ..base.shapes import sizes_argument
 from .copy import filler
@@ -41,6 +42,8 @@ def negative_size(size, error, name=None):
                     f"the size is {list(size)}; lengths are 0 or more",
                 )
             )
+    if isinstance(error, ValueError) and math.prod(filter(None, size)) > 1 << 58:
+        return too_much_memory(size)
     return error
 
 
@@ -117,8 +120,11 @@ class empty_strided:
                     "strides are 0 or more",
                 )
             )
-        memory = np.empty(0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride)), kind)
-        return strided_view(memory, tuple(size), tuple(s * kind.itemsize for s in stride))
+        steps = tuple(s * kind.itemsize for s in stride)
+        needed = 0 if 0 in size else bounds(size, steps, kind.itemsize)[1]
+        if needed > LARGEST_WORD:
+            raise too_much_memory(size, stride)
+        return window_on(aligned_bytes(needed), tuple(size), kind, 0, steps)
 
 
 @op("eye(int n, int? m=None, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -141,7 +147,7 @@ def _like(name, input, value, dtype, device, requires_grad, memory_format):
     if not hasattr(input, "_edge"):
         raise TypeError(
             hinted(
-                f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}",
+                f"{name}(): argument 'input' (position 1) must be Tensor, not {kind_name(input)}",
                 "torch.as_tensor() makes one",
             )
         )

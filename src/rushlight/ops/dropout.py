@@ -7,6 +7,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.user_code import to_user
 from ..random import distributions as draw
 from .random import drawn
 from .table import composite, functions, op
@@ -135,7 +136,7 @@ def _warn_of_dropout(count, ndim):
     warnings.warn(
         f"dropout{count}d: Received a {ndim}-D input to dropout{count}d, which is deprecated and will result in an error in a "
         f"future release. To retain the behavior and silence this warning, please use dropout instead. {_purpose(count)}",
-        stacklevel=3,
+        stacklevel=to_user(),
     )
 
 
@@ -160,7 +161,7 @@ def functional_dropout2d(input, p=0.5, training=True, inplace=False):
             "is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
             "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
             "dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=2,
+            stacklevel=to_user(),
         )
     return _channel_dropout(input, p, training, inplace, True)
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from .matmul import product
 from .table import composite, conj, functions, is_half, op
 
@@ -66,7 +66,7 @@ def _read_arguments(args):
                 )
         return first, operands
     if not hasattr(first, "_edge"):
-        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {first.__class__.__name__}")
+        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {kind_name(first)}")
     lists = [_subscripts_of(subscripts) for subscripts in args[1::2]]
     operands = args[0::2]
     output = ""

@@ -112,15 +112,20 @@ def _overloaded(name, result, elementwise, doc):
     whole, along = f"{name}_all", f"{name}_dim"
 
     def call(input, dim=None, keepdim=False, *, other=None):
-        if dim is None and other is None:
-            return getattr(functions, whole)(input)
-        if other is not None or hasattr(dim, "_edge"):
-            return getattr(functions, elementwise)(input, dim if other is None else other)
-        return result(*getattr(functions, along)(input, dim, keepdim))
+        try:
+            if dim is None and other is None:
+                return getattr(functions, whole)(input)
+            if other is not None or hasattr(dim, "_edge"):
+                return getattr(functions, elementwise)(input, dim if other is None else other)
+            return result(*getattr(functions, along)(input, dim, keepdim))
+        except Exception:
+            given = (input,) if dim is None else (input, dim) if keepdim is False else (input, dim, keepdim)
+            functions.refuse(name, given, {} if other is None else {"other": other})
+            raise
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc
-    return composite(call, out=True)
+    return composite(call, out=True, explains=True)
 
 
 max = _overloaded(
@@ -180,13 +185,16 @@ amin = _many(
 class aminmax_pair:
     """The smallest and the largest element in all or along one dimension."""
 
+    by_rows = True
+
     def forward(self, dim, keepdim):
         refuse(self, "aminmax_cpu")
         if dim is None and self.size == 0:
             raise RuntimeError(
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
             )
-        axis = None if dim is None or not self.ndim else wrap_dim(dim, self.ndim)
+        axis = None if dim is None else wrap_dim(dim, self.ndim)
+        axis = axis if self.ndim else None
         if axis is not None and self.shape[axis] == 0:
             raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
         return tuple(np.asarray(ufunc.reduce(self, axis=axis, keepdims=keepdim)) for ufunc in (np.minimum, np.maximum))

@@ -381,6 +381,11 @@ def _rolled(input, dim, amount):
     dims = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     if not dims:
         return input.clone()
+    if not input.ndim:
+        message = f"Dimension specified as {dims[0]} but tensor has no dimensions"
+        raise IndexError(hinted(message, "there is nothing to shift"))
+    for d in dims:
+        wrap_dim(d, input.ndim)
     return functions.roll(input, [amount(input.shape[d]) for d in dims], list(dims))
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ..base.errors import hinted
+from .create import negative_size
 from .pool import dimension_name
 from .table import composite, functions, op, widened
 
@@ -32,6 +33,8 @@ class fractional_max_pool:
 
     ``samples`` (images, dims) holds a number in [0, 1) for each dimension; there are ``count`` windows along each.
     """
+
+    beside = ("self",)
 
     def forward(self, samples, window, count):
         images, lengths = self.shape[0], self.shape[1:]
@@ -105,6 +108,12 @@ def _pool(name, dims, input, kernel_size, output_size, output_ratio, return_indi
         raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.dim()}")
     if samples.shape[2] != dims:
         raise RuntimeError(f"Expect _random_samples.size(2) equals to {dims}; got {samples.shape[2]}.")
+    if min(count) < 0:
+        raise negative_size((*input.shape[:-dims], *count), None)
+    if min(window) < 1:
+        raise RuntimeError(
+            hinted(f"{name}(): kernel sizes must be positive, got {window}", "an empty window has no largest element")
+        )
     _check_sizes(name, input, window, count)
     images = input.reshape(math.prod(channels), *input.shape[-dims:])
     samples = samples.reshape(-1, dims)[: len(images)]

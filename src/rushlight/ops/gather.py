@@ -82,6 +82,8 @@ class gather:
             [4, 3]])
     """
 
+    by_rows = True
+
     def forward(self, dim, index, sparse_grad):
         if index.size == 0:
             wrap_dim(dim, max(self.ndim, 1))
@@ -234,6 +236,8 @@ def padded(grad, shape):
 class scatter_src:
     """`scatter` of a tensor."""
 
+    by_rows = True
+
     def write(self, dim, index, src):
         place = scatter_place(self, dim, index, src, "scatter")
         if place is not None:
@@ -255,6 +259,8 @@ class scatter_src:
 )
 class scatter_value:
     """`scatter` of one number."""
+
+    by_rows = True
 
     def write(self, dim, index, value):
         number = fitted(self.dtype, value)
@@ -317,6 +323,8 @@ def scatter_(input, dim, index, src=None, *, value=None, reduce=None):
 @writes("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
 class scatter_add:
     """A copy of the tensor with ``src`` added at ``index`` along ``dim``; repeated places add up."""
+
+    by_rows = True
 
     def write(self, dim, index, src):
         place = scatter_place(self, dim, index, src, "scatter")

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from ..base.errors import hinted
+from ..base.user_code import to_user
 from .table import composite, functions, op, widened
 
 
@@ -33,7 +34,7 @@ def affine_grid(theta, size, align_corners=None):
         warnings.warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not "
             "an intended use case of affine_grid. See the documentation of affine_grid for details.",
-            stacklevel=2,
+            stacklevel=to_user(),
         )
     return functions.affine_points(theta, tuple(size), align)
 
@@ -71,7 +72,7 @@ def _aligned(align_corners):
         warnings.warn(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
             "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
-            stacklevel=3,
+            stacklevel=to_user(),
         )
     return bool(align_corners)
 
@@ -136,6 +137,8 @@ _OPTIONS = "str mode, str padding_mode, bool align_corners"
     names=(), node=lambda input, *others: f"GridSampler{input.ndim - 2}DBackward0")  # fmt: skip
 class grid_samples:
     """`grid_sample` by the nearest elements, or by lines or cubics between neighbours."""
+
+    beside = ("input", "grid")
 
     def forward(input, grid, mode, padding_mode, align_corners):
         found = 0

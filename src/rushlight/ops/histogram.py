@@ -20,6 +20,8 @@ class bincount:
     tensor([1, 0, 2])
     """
 
+    no_derivative = RuntimeError, "derivative for aten::bincount is not implemented"
+
     def forward(self, weights, minlength):
         if minlength < 0:
             raise RuntimeError("minlength should be >= 0")
@@ -41,6 +43,8 @@ class bincount:
 @op("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor")
 class histc:
     """How many elements fall into each of ``bins`` equal intervals between ``min`` and ``max``; 0, 0 takes the data's own."""
+
+    untracked = True
 
     def forward(self, bins, min, max):
         if bins <= 0:

@@ -6,6 +6,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..base.scalars import fitted
 from ..base.shapes import wrap_dim
+from .index_layout import in_order_of
 from .table import composite, functions, is_half, op, widened
 from .writing import WARN, writes
 
@@ -70,6 +71,8 @@ class index:
         if not found.size:
             return np.empty(found.shape, found.dtype)
         found = np.ascontiguousarray(found)
+        if not self.flags.c_contiguous:
+            return in_order_of(found, self, indices)
         # NumPy leaves odd strides to dimensions of length 1.
         return found.reshape(-1).reshape(found.shape) if 1 in found.shape else found
 
@@ -402,6 +405,8 @@ def check_index_copy(self, axis, index, source):
 @writes("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
 class index_copy:
     """A copy of the tensor with the slices of ``source`` at the positions ``index`` of dimension ``dim``."""
+
+    by_rows = True
 
     def write(self, dim, index, source):
         axis = wrap_dim(dim, self.ndim)

@@ -36,10 +36,10 @@ def _trapezoids(name, y, x, dx, dim):
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         if x.ndim == 1:
             x = x.reshape([-1 if d == dim else 1 for d in range(y.ndim)])
-            along = dim
-        else:
-            along = dim - y.ndim + x.ndim
-        steps = x.narrow(along, 1, pairs) - x.narrow(along, 0, pairs) if pairs and x.ndim else 0
+        elif x.ndim < y.ndim:
+            x = x.reshape((1,) * (y.ndim - x.ndim) + tuple(x.shape))
+        spans = max(x.shape[dim] - 1, 0)
+        steps = x.narrow(dim, 1, spans) - x.narrow(dim, 0, spans) if spans else 0
     start = 1 if length else 0
     return (y.narrow(dim, 0, pairs) + y.narrow(dim, start, pairs)) * steps, dim
 

@@ -6,7 +6,9 @@ import warnings
 from ..base import dtypes
 from ..base.arrays import laid_out_as
 from ..base.errors import hinted
+from ..base.limits import LARGEST_WORD
 from ..base.scalars import no_place
+from ..base.user_code import to_user
 from .resampling import interpolation_taps, resample
 from .table import composite, functions, op
 
@@ -120,7 +122,14 @@ def _target_lengths(input, size, scale_factor, recompute_scale_factor):
             f"of {list(lengths)} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, "
             "...,dK) format and scale_factor in (s1, s2, ...,sK) format."
         )
-    out = tuple(math.floor(float(n) * f) for n, f in zip(lengths, factors))
+    wanted = [float(n) * f for n, f in zip(lengths, factors)]
+    if not all(abs(n) <= LARGEST_WORD for n in wanted):
+        raise RuntimeError(
+            hinted(
+                "value cannot be converted to type int64_t without overflow", f"{wanted} are to be the result's lengths"
+            )
+        )
+    out = tuple(map(math.floor, wanted))
     if any(not -(1 << 63) <= n < 1 << 63 for n in out):
         raise no_place(dtypes.int64, f"the scale factors are {factors}")
     return out, (None,) * count if recompute_scale_factor else tuple(float(f) for f in factors)
@@ -177,7 +186,9 @@ def _check_lengths(shape, out):
 @composite(names=("nn.functional",))
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """Deprecated in PyTorch: `interpolate`."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=to_user()
+    )
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -185,7 +196,7 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
 def upsample_nearest(input, size=None, scale_factor=None):
     """Deprecated in PyTorch: `interpolate` by the nearest element."""
     warnings.warn(
-        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=to_user()
     )
     return interpolate(input, size, scale_factor, "nearest")
 
@@ -194,6 +205,7 @@ def upsample_nearest(input, size=None, scale_factor=None):
 def upsample_bilinear(input, size=None, scale_factor=None):
     """Deprecated in PyTorch: bilinear `interpolate` with aligned corners."""
     warnings.warn(
-        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=to_user(),
     )
     return interpolate(input, size, scale_factor, "bilinear", True)

@@ -162,6 +162,8 @@ def _stacker(name, prepare, dim_of, doc):
                 )
             )
         tensors = [prepare(t) for t in tensors]
+        if not tensors:
+            raise RuntimeError(hinted(f"{name} expects a non-empty TensorList", "nothing was given to join"))
         return functions.cat(tensors, dim_of(tensors))
 
     join.__name__ = join.__qualname__ = name

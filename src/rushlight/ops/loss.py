@@ -6,6 +6,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.scalars import float_argument
+from ..base.user_code import to_user
 from .matmul import NATIVE_FLOATS
 from .numpy_math import numpy_math
 from .reduce import add_up
@@ -23,7 +24,7 @@ def reduction_of(reduction, size_average=None, reduce=None):
         reduction = "mean" if size_average and reduce else "sum" if reduce else "none"
         warnings.warn(
             f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-            stacklevel=4,
+            stacklevel=to_user(),
         )
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -58,7 +59,7 @@ def same_shape(input, target):
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
+            stacklevel=to_user(),
         )
         return functions.broadcast_tensors(input, target)
     return input, target

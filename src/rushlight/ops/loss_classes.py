@@ -56,10 +56,17 @@ def _node_name(self, *options):
     return "NllLossBackward0" if self.ndim <= 2 else "NllLoss2DBackward0"
 
 
+def _function_name(self, *options):
+    return "nll_loss_forward" if self.ndim <= 2 else "nll_loss2d_forward"
+
+
 @op("nll_loss(Tensor self, Tensor target, Tensor? weight, str reduction, int ignore_index) -> Tensor[]",
     names=(), node=_node_name)  # fmt: skip
 class nll_loss_parts:
     """Minus the log-probability of each target class, from (classes) or (samples, classes, ...); and the total weight."""
+
+    beside = ("self",)
+    constants = {"weight": _function_name}
 
     tracked = 1
 
@@ -107,66 +114,62 @@ class nll_loss_gradient:
 
 
 @op("cross_entropy(Tensor self, Tensor target, Tensor? weight, str reduction, int ignore_index, "
-    "float label_smoothing) -> Tensor[]", names=(), node="NllLossBackward0")  # fmt: skip
+    "float label_smoothing, bool keep) -> Tensor[]", names=(), node="NllLossBackward0")  # fmt: skip
 class cross_entropy_parts:
-    """`cross_entropy` of (samples, classes) and class numbers, in one pass; and the total weight; and for each sample
-    its largest score and the logarithm of the sum of exponentials below that.
+    """`cross_entropy` of (samples, classes) and class numbers, in one pass; and the total weight; and, to ``keep``, the
+    logarithms of the probabilities, which are what backward takes.
 
-    ``label_smoothing`` takes no ``weight``.
+    ``label_smoothing`` takes no ``weight``, and is of what is kept, as half precision is. Its nodes (tensor/cross_entropy.py) differentiate again.
     """
+
+    constants = {"weight": _function_name}
 
     tracked = 1
 
-    def forward(self, target, weight, reduction, ignore_index, label_smoothing):
+    def forward(self, target, weight, reduction, ignore_index, label_smoothing, keep):
         places, valid = _picked_places(target, self.shape, ignore_index)
         x = widened(self)
-        top = np.maximum.reduce(x, axis=1, keepdims=True)
-        below = x - top
-        logarithm = np.log(add_up(np.exp(below), 1))
-        loss = logarithm - x.dtype.type(1 - label_smoothing) * below[np.arange(places.size), places]
+        below = x - np.maximum.reduce(x, axis=1, keepdims=True)
+        logs = (below - np.log(add_up(np.exp(below), 1))[:, None]).astype(self.dtype, copy=False)
+        kept = widened(logs)
+        loss = x.dtype.type(label_smoothing - 1) * kept[np.arange(places.size), places]
         if label_smoothing:
-            loss -= x.dtype.type(label_smoothing / x.shape[1]) * add_up(below, 1)
-        found, total = _summed(loss, places, valid, weight, reduction, self.dtype)
-        return found, total, np.stack((top[:, 0], logarithm))
+            loss -= x.dtype.type(label_smoothing / x.shape[1]) * add_up(kept, 1)
+        return *_summed(loss, places, valid, weight, reduction, self.dtype), logs
 
-    def d_self(grad, self, target, weight, reduction, ignore_index, label_smoothing, result1, result2):
+    def d_self(grad, target, weight, reduction, ignore_index, label_smoothing, result1, result2):
         return functions.cross_entropy_gradient(
-            self, grad, target, weight, reduction, ignore_index, label_smoothing, result1, result2
+            result2, grad, target, weight, reduction, ignore_index, label_smoothing, result1, False
         )
 
 
-@op("cross_entropy_gradient(Tensor self, Tensor grad, Tensor target, Tensor? weight, str reduction, int ignore_index, "
-    "float label_smoothing, Tensor total, Tensor statistics) -> Tensor",
-    names=(), node="NllLossBackwardBackward0")  # fmt: skip
+@op("cross_entropy_gradient(Tensor logs, Tensor grad, Tensor target, Tensor? weight, str reduction, int ignore_index, "
+    "float label_smoothing, Tensor total, bool overwrite) -> Tensor", names=())  # fmt: skip
 class cross_entropy_gradient:
-    """The gradient of `cross_entropy_parts`: the softmax less the target's distribution, weighted."""
+    """The gradient of `cross_entropy_parts`: the softmax less the target's distribution, weighted.
 
-    def forward(self, grad, target, weight, reduction, ignore_index, label_smoothing, total, statistics):
-        places, valid = _picked_places(target, self.shape, ignore_index)
-        x = widened(self)
-        top, logarithm = statistics
-        found = np.exp(x - top[:, None] - logarithm[:, None])
+    ``overwrite`` says that nobody needs ``logs`` any more: the result may lie in their memory.
+    """
+
+    untracked = True
+
+    def forward(logs, grad, target, weight, reduction, ignore_index, label_smoothing, total, overwrite):
+        places, valid = _picked_places(target, logs.shape, ignore_index)
+        found = np.exp(widened(logs))
         if label_smoothing:
-            found -= x.dtype.type(label_smoothing / x.shape[1])
-        found[np.arange(places.size), places] -= x.dtype.type(1 - label_smoothing)
+            found -= found.dtype.type(label_smoothing / logs.shape[1])
+        found[np.arange(places.size), places] -= found.dtype.type(1 - label_smoothing)
         each = widened(grad / total if reduction == "mean" else grad)
         if weight is not None:
             each = each * widened(weight)[places]
         found *= each if each.ndim == 0 else each[:, None]
         if valid is not None:
             found[~valid] = 0
-        return found.astype(self.dtype, copy=False)
-
-    def gradients(grads, self, grad, target, weight, reduction, ignore_index, label_smoothing, total, needs):
-        of_grad, of_self = functions.differentiate_gradient(
-            lambda x: _cross_entropy_formula(x, target, weight, reduction, ignore_index, label_smoothing),
-            (self,), grad, grads,
-        )  # fmt: skip
-        return of_self, of_grad, None, None, None, None
+        return found.astype(logs.dtype, copy=False)
 
 
-def _cross_entropy_formula(input, target, weight, reduction, ignore_index, label_smoothing):
-    logs = functions.log_softmax(input, 1)
+def loss_of_logs(logs, target, weight, reduction, ignore_index, label_smoothing):
+    """The loss of `cross_entropy_parts` from the logarithms of the probabilities, by operations that are differentiated."""
     if label_smoothing:
         return _smoothed(logs, target, weight, ignore_index, reduction, label_smoothing, 1)
     return functions.nll_loss_parts(logs, target, weight, reduction, ignore_index)[0]
@@ -265,10 +268,14 @@ def cross_entropy(
         and scores.size
         and scores.dtype in dtypes.FLOATS
         and not (label_smoothing and weight is not None)
+        and not functions.interposers  # which see PyTorch's two operations
     ):
         if weight is not None or classes.shape != shape[:1] or classes.dtype is not dtypes.INT64_ARRAY:
             target = _matching(input, target, weight)
-        return functions.cross_entropy_parts(input, target, weight, reduction, ignore_index, label_smoothing)[0]
+        keep = (
+            (input._edge is not None and functions.is_grad_enabled()) or bool(label_smoothing) or scores.itemsize == 2
+        )
+        return functions.cross_entropy_parts(input, target, weight, reduction, ignore_index, label_smoothing, keep)[0]
     logs = functions.log_softmax(input, class_dim)
     if label_smoothing == 0.0:
         return nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)

@@ -4,8 +4,11 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from .elementwise.checks import NOT_FLOATING
 from .loss import REDUCTIONS, numbered, reduce_array, reduced, reduction_of, share
 from .table import composite, functions, op, widened
+
+_NOT_NATIVE = ("float16", "bfloat16", *NOT_FLOATING)
 
 
 @composite(names=("nn.functional",))
@@ -54,9 +57,14 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
 
 
 @op("multi_margin_loss(Tensor self, Tensor target, int p, float margin, Tensor? weight, str reduction) -> Tensor[]",
-    names=(), node="MultiMarginLossBackward0")  # fmt: skip
+    names=(), node="MultiMarginLossBackward0", refuse=_NOT_NATIVE)  # fmt: skip
 class multi_margin_loss_parts:
     """The hinge loss of each row's class against the others, and its slope with respect to the scores."""
+
+    kernel = "multi_margin_loss_cpu_kernel"
+
+    beside = ("self",)
+    constants = {"weight": "multi_margin_loss"}
 
     def forward(self, target, p, margin, weight, reduction):
         x = widened(self)
@@ -105,9 +113,13 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 
 
 @op("multilabel_margin_loss(Tensor self, Tensor target, str reduction) -> Tensor[]",
-    names=(), node="MultilabelMarginLossBackward0")  # fmt: skip
+    names=(), node="MultilabelMarginLossBackward0", refuse=_NOT_NATIVE)  # fmt: skip
 class multilabel_margin_loss_parts:
     """Hinge losses of each row's labels against the other classes, and their slope with respect to the scores."""
+
+    kernel = "multilabel_margin_loss_forward_out_frame"
+
+    beside = ("self",)
 
     def forward(self, target, reduction):
         x = widened(self)

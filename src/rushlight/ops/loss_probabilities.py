@@ -5,8 +5,10 @@ import warnings
 
 import numpy as np
 
+from ..base.dtypes import FLOATS
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
+from ..base.user_code import to_user
 from .loss import REDUCTIONS, numbered, reduce_array, reduced, reduction_of, share
 from .numpy_math import numpy_math
 from .table import FUSED, TABLE, composite, functions, op, widened
@@ -21,6 +23,8 @@ def _elements(name, *arrays):
     names=(), node="BinaryCrossEntropyBackward0")  # fmt: skip
 class binary_cross_entropy_pair:
     """``-(target log p + (1 - target) log (1 - p))``; logarithms are held above -100."""
+
+    constants = {"weight": "binary_cross_entropy"}
 
     def element(m, self, target, weight):
         logs, others = m.maximum(m.log(self), -100), m.maximum(m.log1p(-self), -100)
@@ -93,6 +97,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 class binary_cross_entropy_with_logits_pair:
     """The cross entropy of sigmoid(self) and targets, without overflow."""
 
+    constants = dict.fromkeys(("weight", "pos_weight"), "binary_cross_entropy_with_logits")
+
     def element(m, self, target, weight, pos_weight):
         # log(1 + exp(-x)) = max(-x, 0) + log(1 + exp(-|x|))
         loss = m.log1p(m.exp(-m.abs(self))) + m.maximum(-self, 0)
@@ -143,7 +149,31 @@ def binary_cross_entropy_with_logits(
                 "targets need the predictions' shape: see unsqueeze() and squeeze()",
             )
         )
+    kind = input._array.dtype
+    if kind not in FLOATS or any(
+        each is not None and each._array.dtype != kind for each in (target, weight, pos_weight)
+    ):
+        return _of_several_dtypes(input, target, weight, pos_weight, reduction)
     return functions.binary_cross_entropy_with_logits_pair(input, target, weight, pos_weight, reduction)
+
+
+def _of_several_dtypes(input, target, weight, pos_weight, reduction):
+    """The same in PyTorch's steps, written into one tensor: the dtype of ``1 - target`` decides, and has to hold the rest."""
+    logs = functions.logsigmoid(input)
+    if not target.is_floating_point() and not target.is_complex():
+        raise RuntimeError(
+            hinted(
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+                if target._array.dtype.kind == "b"
+                else f"result type {input.dtype.legacy_name} can't be cast to the desired output type {target.dtype.legacy_name}",
+                f"targets are probabilities, here of {target.dtype!r}: pass target.to({input.dtype!r})",
+            )
+        )
+    loss = (1 - target).mul_(input)
+    if pos_weight is not None:
+        logs = ((pos_weight - 1) * target).add_(1).mul_(logs)
+    loss.sub_(logs)
+    return reduced(loss if weight is None else loss.mul_(weight), reduction)
 
 
 _MEAN_OF_DIVERGENCES = (
@@ -157,7 +187,7 @@ _MEAN_OF_DIVERGENCES = (
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """The Kullback-Leibler divergence ``target * (log target - input)``; ``input`` holds log-probabilities."""
     if reduction == "mean" and size_average is None and reduce is None:
-        warnings.warn(_MEAN_OF_DIVERGENCES, stacklevel=3)
+        warnings.warn(_MEAN_OF_DIVERGENCES, stacklevel=to_user())
     kind = "sum" if reduction == "batchmean" else reduction_of(reduction, size_average, reduce)
     loss = target.exp() * (target - input) if log_target else functions.xlogy(target, target) - target * input
     found = reduced(loss, kind)
@@ -204,6 +234,8 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 @op("soft_margin_loss(Tensor self, Tensor target, str reduction) -> Tensor", names=(), node="SoftMarginLossBackward0")
 class soft_margin_loss_pair:
     """The logistic loss of targets 1 and -1."""
+
+    constants = {"target": "soft_margin_loss"}
 
     def element(m, self, target):
         return m.log1p(m.exp(-(self * target)))

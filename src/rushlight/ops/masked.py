@@ -7,7 +7,7 @@ import math
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.shapes import broadcast_shapes, wrap_dim
+from ..base.shapes import wrap_dim
 from .table import composite, functions
 
 
@@ -23,12 +23,20 @@ def _lowest(dtype):
     """The number below all others."""
     if dtype.is_floating_point or dtype.is_complex:
         return -math.inf
-    return dtypes.iinfo(dtype).min
+    return _limits(dtype).min
+
+
+def _limits(dtype):
+    """The limits of an integer dtype, or PyTorch's error for a dtype without any."""
+    if dtype.is_complex:
+        message = "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'"
+        raise TypeError(hinted(message, "complex numbers have no order"))
+    return dtypes.iinfo(dtype)
 
 
 def _highest(dtype):
     """The number above all others."""
-    return math.inf if dtype.is_floating_point else dtypes.iinfo(dtype).max
+    return math.inf if dtype.is_floating_point else _limits(dtype).max
 
 
 def _nan(dtype):
@@ -44,14 +52,16 @@ def _spread_mask(input, mask):
                 f"the mask has shape {list(mask.shape)}, the input {list(input.shape)}",
             )
         )
-    broadcast_shapes(tuple(mask.shape), tuple(input.shape))
     return mask.expand(input.shape).bool()
 
 
-def _kept(input, mask, neutral):
-    """``input`` with the neutral number of an operation where the mask is False."""
+def _kept(input, mask, neutral, name=None):
+    """``input`` with the neutral number of the operation ``name`` where the mask is False."""
     if mask is None:
         return input
+    if input.dtype is dtypes.bool_ and neutral in (_lowest, _highest):
+        message = f"identity of {name} on torch.bool input"
+        raise NotImplementedError(hinted(message, "convert the input first: x.int()"))
     filler = functions.full((), neutral(input.dtype), dtype=input.dtype)
     return functions.where(_spread_mask(input, mask), input, filler)
 
@@ -100,7 +110,7 @@ def masked_prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 def _running(name, function, neutral, what):
     def call(input, dim, *, dtype=None, mask=None):
         (axis,) = _dims(dim, input.ndim) or (0,)
-        return function(_kept(input, mask, neutral), axis).to(dtype or input.dtype)
+        return function(_kept(input, mask, neutral, name), axis).to(dtype or input.dtype)
 
     call.__name__ = call.__qualname__ = f"masked_{name}"
     call.__doc__ = f"The running {what} along ``dim`` of the elements where ``mask`` is True."
@@ -113,7 +123,7 @@ masked_cumprod = _running("cumprod", lambda x, d: x.cumprod(d, dtype=x.dtype), _
 
 def _extreme(name, neutral, what):
     def call(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-        kept = _kept(input, mask, neutral)
+        kept = _kept(input, mask, neutral, name)
         return getattr(functions, name)(kept, _dims(dim, kept.ndim), keepdim).to(dtype or input.dtype)
 
     call.__name__ = call.__qualname__ = f"masked_{name}"
@@ -126,7 +136,7 @@ masked_amax, masked_amin = _extreme("amax", _lowest, "largest"), _extreme("amin"
 
 def _place(name, neutral, what):
     def call(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-        found = getattr(functions, name)(_kept(input, mask, neutral), dim, keepdim)
+        found = getattr(functions, name)(_kept(input, mask, neutral, name), dim, keepdim)
         return found.to(dtype or input.dtype)
 
     call.__name__ = call.__qualname__ = f"masked_{name}"
@@ -181,13 +191,15 @@ def masked_median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 @composite(names=("masked:logsumexp",))
 def masked_logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The logarithm of the sum of exponentials over ``dim``, or all, of the elements where ``mask`` is True."""
-    return _kept(input, mask, _lowest).logsumexp(_dims(dim, input.ndim), keepdim).to(dtype or input.dtype)
+    return _kept(input, mask, _lowest, "logsumexp").logsumexp(_dims(dim, input.ndim), keepdim).to(dtype or input.dtype)
 
 
 @composite(names=("masked:logaddexp",))
 def masked_logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     """``log(exp(input) + exp(other))`` of two tensors, each without what its mask leaves out."""
-    found = functions.logaddexp(_kept(input, input_mask, _lowest), _kept(other, other_mask, _lowest))
+    found = functions.logaddexp(
+        _kept(input, input_mask, _lowest, "logaddexp"), _kept(other, other_mask, _lowest, "logaddexp")
+    )
     return found.to(dtype or input.dtype)
 
 
@@ -231,7 +243,7 @@ def masked_std(input, dim=None, unbiased=None, *, correction=None, keepdim=False
 def _normalisation(name, neutral, what):
     def call(input, dim, *, dtype=None, mask=None):
         (axis,) = _dims(dim, input.ndim) or (0,)
-        kept = _kept(input, mask, neutral)
+        kept = _kept(input, mask, neutral, name)
         return getattr(functions, f"functional_{name}")(kept, axis, dtype=dtype or input.dtype)
 
     call.__name__ = call.__qualname__ = f"masked_{name}"

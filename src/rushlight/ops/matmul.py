@@ -178,10 +178,10 @@ class outer_product:
         return self[:, None] * vec2
 
     def d_self(grad, vec2):
-        return grad.mv(conj(vec2))
+        return grad.mv(conj(vec2).to(grad.dtype))
 
     def d_vec2(grad, self):
-        return grad.t().mv(conj(self))
+        return grad.t().mv(conj(self).to(grad.dtype))
 
 
 @composite(names=("torch", "Tensor", "torch:ger", "Tensor:ger"), out=True)
@@ -220,7 +220,7 @@ class bmm:
         return conj(self.transpose(1, 2)).bmm(grad)
 
 
-@composite(names=("torch", "Tensor", "Tensor:__matmul__", "linalg"))
+@composite(names=("torch", "Tensor", "linalg"), explains=True)
 def matmul(input, other, *, out=None):
     """The product of matrices, vectors, or batches of matrices, with broadcasting of the batch dimensions.
 
@@ -229,10 +229,14 @@ def matmul(input, other, *, out=None):
     torch.Size([2])
     """
     if out is not None:
+        if not hasattr(out, "_edge"):
+            functions.refuse("matmul", (input, other), {"out": out})
         return functions.written_into(out, "matmul", matmul, input, other)
-    if not hasattr(other, "_edge"):
-        return NotImplemented
-    n, m = input._array.ndim, other._array.ndim
+    try:
+        n, m = input._array.ndim, other._array.ndim
+    except AttributeError:
+        functions.refuse("matmul", (input, other), {})
+        raise
     if n == 2 and m == 2:
         return functions.mm(input, other)
     if n == 0 or m == 0:
@@ -319,14 +323,8 @@ class linear_rows:
             )
         if bias is None:
             check_same_dtype(input, weight)
-        elif input.dtype is not weight.dtype and input.dtype != weight.dtype:
-            first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (input, weight))
-            raise RuntimeError(
-                hinted(
-                    f"mat1 and mat2 must have the same dtype, but got {first} and {second}",
-                    f"convert the input with .to({dtypes.from_numpy(weight.dtype)!r}), or the layer",
-                )
-            )
+        else:
+            _check_layer_dtypes(input, weight, bias)
         found = product(input, weight.T)
         if bias is not None:
             if bias.shape != found.shape[1:]:
@@ -342,6 +340,20 @@ class linear_rows:
 
     def d_bias(grad, bias_shape):
         return functions.unexpanded(grad, bias_shape)
+
+
+def _check_layer_dtypes(input, weight, bias):
+    """PyTorch's refusal of a layer's input or bias that has not the dtype of the weight."""
+    for name, array in (("self", bias), ("mat1", input)):
+        if array.dtype is not weight.dtype and array.dtype != weight.dtype:
+            first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (array, weight))
+            what = "bias" if array is bias else "input"
+            raise RuntimeError(
+                hinted(
+                    f"{name} and mat2 must have the same dtype, but got {first} and {second}",
+                    f"convert the {what} with .to({dtypes.from_numpy(weight.dtype)!r}), or the layer",
+                )
+            )
 
 
 def linear_gradients(grad, input, weight, needs, gated):
@@ -393,6 +405,10 @@ def linear(input, weight, bias=None):
                 f"both arguments to linear need to be at least 1D, but they are {ndim}D and {weight._array.ndim}D",
                 "the input's last dimension holds the features of one sample, the weight is (out, in)",
             )
+        )
+    if bias is not None and weight._array.ndim == 1:
+        raise RuntimeError(
+            hinted("mat2 must be a matrix, got 1-D tensor", "the weight of a layer with a bias is (out, in)")
         )
     if weight._array.ndim != 2 or (ndim < 2 and bias is None):
         found = functions.matmul(input, weight.t())

@@ -18,13 +18,21 @@ from .table import composite, functions, op, widened
 
 def _normalise(rows, eps, out):
     """Into ``out`` the rows with mean 0 and variance 1; returns (mean, one over the deviation) as columns."""
-    count = rows.dtype.type(max(rows.shape[1], 1))
-    mean = np.add.reduce(rows, 1, keepdims=True) / count
+    mean, rest = rounded_mean(rows, 1)
     np.subtract(rows, mean, out=out)
-    variance = np.einsum("ij,ij->i", out, out)[:, None] / count
+    count = rows.dtype.type(max(rows.shape[1], 1))
+    variance = np.add.reduce(out * out, 1, keepdims=True) / count - rest * rest
     scale = 1 / np.sqrt(variance + rows.dtype.type(eps))
     np.multiply(out, scale, out=out)
     return mean, scale
+
+
+def rounded_mean(array, axes):
+    """The mean over ``axes``, kept as dimensions of length 1, and what rounding left of it: 0 in double precision."""
+    exact = add_up(array, axes, True, np.float64)
+    exact /= max(array.size // max(exact.size, 1), 1)
+    mean = exact.astype(array.dtype)
+    return mean, (exact - mean).astype(array.dtype)
 
 
 def _normalised(rows, eps, weight=None, bias=None):
@@ -119,7 +127,7 @@ class layer_norm_gradients:
 def _through_statistics(flow, normal, scale, out):
     """Into ``out`` the gradient of rows that were normalised by their own mean and deviation; overwrites ``normal``."""
     count = normal.dtype.type(max(normal.shape[1], 1))
-    np.multiply(normal, np.einsum("ij,ij->i", flow, normal)[:, None] / count, out=normal)
+    np.multiply(normal, np.add.reduce(flow * normal, 1, keepdims=True) / count, out=normal)
     np.subtract(flow, normal, out=out)
     out -= np.add.reduce(flow, 1, keepdims=True) / count
     out *= scale
@@ -136,6 +144,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
     tensor([[-1.0000,  1.0000]])
     """
     normalized_shape = _check_normalized(input, normalized_shape, weight, bias)
+    if not _alike(input, weight, bias):
+        check_parameters("LayerNormKernelImpl", input, weight, bias)
     return functions.layer_norm_parts(input, normalized_shape, weight, bias, eps)[0]
 
 
@@ -143,8 +153,37 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """`layer_norm` with the mean and reciprocal deviation of each sample."""
     normalized_shape = _check_normalized(input, normalized_shape, weight, bias)
+    if not _alike(input, weight, bias):
+        check_parameters("LayerNormKernelImpl", input, weight, bias)
     found, mean, scale = functions.layer_norm_parts(input, normalized_shape, weight, bias, eps)
     return found, mean.to(input.dtype), scale.to(input.dtype)
+
+
+def check_parameters(kernel, input, *parameters):
+    """PyTorch's refusals of parameters in another dtype than the input: only float32 goes, beside half precision."""
+    dtype = input.dtype
+    found = [each.dtype for each in parameters if each is not None]
+    if found and found[0] is not dtype:
+        if any(each is not dtypes.float32 for each in found):
+            first = "mixed dtype (CPU): expect parameter to have scalar type of Float"
+        elif dtype not in (dtypes.float16, dtypes.bfloat16):
+            first = "mixed dtype (CPU): all inputs must share same datatype."
+        else:
+            return
+        raise RuntimeError(hinted(first, f"the input has {dtype!r}, the parameters {', '.join(map(repr, found))}"))
+    if not dtype.is_floating_point:
+        message = f"\"{kernel}\" not implemented for '{dtype.legacy_name}'"
+        raise NotImplementedError(hinted(message, "convert the input first: x.float()"))
+    for each in found:
+        if each is not dtype:
+            message = f"expected scalar type {dtype.legacy_name} but found {each.legacy_name}"
+            raise RuntimeError(hinted(message, "input and parameters share one dtype"))
+
+
+def _alike(input, weight, bias):
+    """Whether input and parameters have one dtype, so that there is nothing to refuse."""
+    kind = input._array.dtype
+    return (weight is None or weight._array.dtype is kind) and (bias is None or bias._array.dtype is kind)
 
 
 def _check_normalized(input, normalized_shape, weight, bias, comma=", "):
@@ -207,7 +246,7 @@ class rms_norm_parts:
         count = rows.dtype.type(max(rows.shape[1], 1))
         found, scale = np.empty(rows.shape, rows.dtype), np.empty((rows.shape[0], 1), rows.dtype)
         for part in row_slices(*rows.shape):
-            mean = np.einsum("ij,ij->i", rows[part], rows[part])[:, None] / count
+            mean = np.add.reduce(rows[part] * rows[part], 1, keepdims=True) / count
             scale[part] = 1 / np.sqrt(mean + rows.dtype.type(eps))
             np.multiply(rows[part], scale[part], out=found[part])
         if weight is not None:
@@ -233,7 +272,7 @@ class rms_norm_gradients:
             flow, normal, target = flowing[part], rows[part] * scale[part], found[part]
             d_weight += np.einsum("ij,ij->j", flow, normal)
             flow = flow if factor is None else flow * factor
-            np.multiply(normal, np.einsum("ij,ij->i", flow, normal)[:, None] / count, out=target)
+            np.multiply(normal, np.add.reduce(flow * normal, 1, keepdims=True) / count, out=target)
             np.subtract(flow, target, out=target)
             target *= scale[part]
         kind = input.dtype
@@ -345,6 +384,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
     if len(sizes) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
     channels = sizes[1]
+    if num_groups < 0:
+        raise RuntimeError(
+            hinted(f"Expected num groups to be greater than 0, got {num_groups}", "1 takes all channels together")
+        )
     if channels % num_groups:
         raise RuntimeError(
             hinted(
@@ -357,8 +400,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
         if value is not None and value._array.shape != (channels,):
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
-                f"{list(value.shape)} and input of shape {list(input.shape)}"
+                f"{list(weight.shape if name == 'bias' and weight is not None else value.shape)} and input of shape {list(input.shape)}"
             )
+    if not _alike(input, weight, bias):
+        check_parameters("GroupNormKernelImpl", input, weight, bias)
     return functions.group_norm_parts(input, weight, bias, num_groups, eps)[0]
 
 

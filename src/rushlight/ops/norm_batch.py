@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..base.errors import hinted
-from .norm import channel_shape
+from .norm import channel_shape, check_parameters, rounded_mean
 from .reduce import add_up
 from .table import composite, functions, op, widened
 
@@ -18,6 +18,10 @@ from .table import composite, functions, op, widened
 class batch_norm_parts:
     """`batch_norm` with the mean and reciprocal deviation that it used; updates the running statistics in place."""
 
+    by_rows = True
+
+    constants = {"running_mean": "native_batch_norm", "running_var": "native_batch_norm"}
+
     tracked = 1
 
     def forward(input, weight, bias, running_mean, running_var, training, momentum, eps):
@@ -25,10 +29,10 @@ class batch_norm_parts:
         axes = (0, *range(2, x.ndim))
         shape = channel_shape(x)
         if training:
-            count = x.size // x.shape[1]
-            mean = add_up(x, axes) / x.dtype.type(max(count, 1))
+            count = x.shape[0] * math.prod(x.shape[2:])
+            mean, rest = (value.reshape(-1) for value in rounded_mean(x, axes))
             found = x - mean.reshape(shape)
-            variance = add_up(np.multiply(found, found), axes) / x.dtype.type(max(count, 1))
+            variance = add_up(np.multiply(found, found), axes) / x.dtype.type(max(count, 1)) - rest * rest
             if running_mean is not None:
                 running_mean += (momentum * (mean - running_mean)).astype(running_mean.dtype)
                 unbiased = variance * (count / max(count - 1, 1))
@@ -76,7 +80,7 @@ class batch_norm_gradients:
         d_weight = add_up(np.multiply(g, normal), axes)
         factor = scale if weight is None else scale * widened(weight)
         if training:
-            count = x.dtype.type(max(x.size // x.shape[1], 1))
+            count = x.dtype.type(max(x.shape[0] * math.prod(x.shape[2:]), 1))
             normal *= (d_weight / count).reshape(shape)
             np.subtract(g, normal, out=normal)
             normal -= (d_bias / count).reshape(shape)
@@ -132,6 +136,11 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
         for value in (running_mean, running_var):
             if value is not None:
                 functions.bump_version(value, "batch_norm")
+    kind = input._array.dtype
+    if kind.kind in "iubc" or not (
+        (weight is None or weight._array.dtype is kind) and (bias is None or bias._array.dtype is kind)
+    ):
+        check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
     return functions.batch_norm_parts(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 

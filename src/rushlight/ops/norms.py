@@ -20,6 +20,8 @@ from .table import composite, functions, op, widened
 class vector_norm_parts:
     """The p-norm of the elements over ``dim``."""
 
+    by_rows = True
+
     def forward(self, ord, dim, keepdim, dtype):
         x = self if dtype is None else self.astype(dtype.numpy)
         kind = x.real.dtype
@@ -136,16 +138,16 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 
 
 @composite(names=("linalg:norm",), out=True)
-def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
     """A vector norm, or with two dims (or a matrix and an ``ord``) a matrix norm."""
     dims = (dim,) if isinstance(dim, int) else dim
-    if ord is not None and ((dims is None and A.ndim == 2) or (dims is not None and len(dims) == 2)):
-        return functions.linalg_matrix_norm(A, ord, dims or (-2, -1), keepdim, dtype=dtype)
-    if ord is not None and dims is None and A.ndim != 1:
+    if ord is not None and ((dims is None and input.ndim == 2) or (dims is not None and len(dims) == 2)):
+        return functions.linalg_matrix_norm(input, ord, dims or (-2, -1), keepdim, dtype=dtype)
+    if ord is not None and dims is None and input.ndim != 1:
         raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {input.ndim}D."
         )
-    return linalg_vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
+    return linalg_vector_norm(input, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
 
 
 @composite(names=("linalg:matrix_norm",), out=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+from operator import attrgetter
 
 import numpy as np
 
 from ..base.arrays import address_of
+from .copy import is_expanded
 from .table import inplace_op, is_half
 
 # Elements of one block. A formula makes temporaries; those of 32k float32 elements (128 KB) stay in a core's cache,
@@ -15,6 +17,8 @@ BLOCK = 32768
 
 # The dtypes that formulas compute in.
 COMPUTED = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
+
+kind_of = attrgetter("shape", "dtype")
 
 
 @inplace_op(writes=("params", "scalars", "states"))
@@ -44,17 +48,20 @@ def optimizer_step_(params, grads, scalars, states, *, formula, constants, advan
 
 @inplace_op(writes=("params", "scalars", "states"))
 def bundle_step_(params, grads, scalars, states, *, room, formula, constants, advance, group):
-    """The same for a bundle: parameters whose states lie end to end in flat arrays.
+    """The same for a bundle: parameters whose states lie end to end in flat arrays. False, and nothing is done, where gradients
+    have not the shapes and the dtype of the parameters.
 
     Args:
         params, grads: k arrays each.
         scalars: for each scalar an array of k equal elements.
         states: for each state the flat array of all parameters.
-        room: ``((flat, parts), (flat, parts))`` for parameters and gradients: they are copied into the parts of these
-            flat arrays, and the parameters back after the step.
+        room: ``((flat, parts), (flat, parts), kinds)`` for parameters and gradients: they are copied into the parts of these
+            flat arrays, and the parameters back after the step; ``kinds`` are the shapes and dtypes that gradients have.
         formula, constants, advance, group: as for `optimizer_step_`.
     """
-    (param, param_parts), (grad, grad_parts) = room
+    (param, param_parts), (grad, grad_parts), kinds = room
+    if list(map(kind_of, grads)) != kinds:
+        return False
     for part, array in zip(param_parts, params):
         part[...] = array
     for part, array in zip(grad_parts, grads):
@@ -64,6 +71,7 @@ def bundle_step_(params, grads, scalars, states, *, room, formula, constants, ad
     _count(scalars, advance, group, numbers)
     for part, array in zip(param_parts, params):
         array[...] = part
+    return True
 
 
 def _count(counters, advance, group, numbers):
@@ -111,20 +119,32 @@ AXPY_SIZE = 20_000  # elements from which one pass of BLAS pays for the call thr
 
 @inplace_op(writes=("params",))
 def add_scaled_(params, grads, *, scale):
-    """``param += scale * grad`` for k pairs of arrays: all that gradient descent without momentum is."""
-    for param, grad in zip(params, grads):
+    """``param += scale * grad`` for k pairs of arrays: all that gradient descent without momentum is.
+
+    Returns how many pairs were done before one that does not fit: of different dtypes or shapes, or expanded; None for all.
+    """
+    for done, (param, grad) in enumerate(zip(params, grads)):
+        dtype = param.dtype
+        if (dtype is not grad.dtype and dtype != grad.dtype) or (not param.flags.c_contiguous and is_expanded(param)):
+            return done
         if param.size >= AXPY_SIZE and _axpy(param, grad, scale):
             continue
-        if param.dtype in COMPUTED or not is_half(param.dtype):
-            param += grad * scale
-        else:
-            param[...] = param.astype(np.float32) + grad.astype(np.float32) * scale
+        try:
+            if dtype in COMPUTED or not is_half(dtype):
+                param += grad * scale
+            elif grad.shape == param.shape:
+                param[...] = param.astype(np.float32) + grad.astype(np.float32) * scale
+            else:
+                return done
+        except (TypeError, ValueError):
+            return done
+    return None
 
 
 def _axpy(param, grad, scale):
     """One pass over memory instead of NumPy's two. False where BLAS or a flat layout is missing: nothing was done."""
     function = _blas_axpy().get(param.dtype.char)
-    if function is None or not (param.flags.c_contiguous and grad.flags.c_contiguous):
+    if function is None or not (param.flags.c_contiguous and grad.flags.c_contiguous) or param.shape != grad.shape:
         return False
     function(param.size, scale, address_of(grad), 1, address_of(param), 1)
     return True

@@ -1,5 +1,7 @@
 """Views with the dimensions in another order: permute, transpose, movedim and the properties T, mT, H, mH."""
 
+import warnings
+
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from .table import VIEW, composite, functions, op
@@ -40,7 +42,7 @@ class transpose:
     def forward(self, dim0, dim1):
         try:
             return self.swapaxes(dim0, dim1)
-        except ValueError:  # 0-dim, or refused
+        except (ValueError, OverflowError):  # 0-dim, or refused
             dim0, dim1 = wrap_dim(dim0, self.ndim), wrap_dim(dim1, self.ndim)
             return self[...]
 
@@ -136,16 +138,30 @@ def _check_matrices(x, name):
         )
 
 
+_IDENTITY, _CONJUGATE = "This function is the identity in these cases.", "Consider using x.conj()."
+
+
+def _warn_of_no_dims(x, name, advice):
+    """PyTorch's warning for a tensor that has no dimensions to transpose."""
+    if not x.ndim:
+        warnings.warn(f"{name} is deprecated on 0-D tensors. {advice}", UserWarning, stacklevel=3)
+
+
 def _matrix_transposed(x):
+    _warn_of_no_dims(x, "Tensor.mT", _IDENTITY)
+    if not x.ndim:
+        return functions.alias(x)
     _check_matrices(x, "mT")
     return x.transpose(-2, -1)
 
 
 def _hermitian(x):
+    _warn_of_no_dims(x, "Tensor.H", _CONJUGATE)
     if x.ndim not in (0, 2):
         raise RuntimeError(
             hinted(
-                f"tensor.H is only supported on matrices (2-D tensors). Got {x.ndim}-D tensor.",
+                f"tensor.H is only supported on matrices (2-D tensors). Got {x.ndim}-D tensor."
+                f"{' For batches of matrices, consider using tensor.mH' * (x.ndim > 2)}",
                 "mH takes batches of matrices",
             )
         )
@@ -153,6 +169,7 @@ def _hermitian(x):
 
 
 def _batch_hermitian(x):
+    _warn_of_no_dims(x, "Tensor.mH", _CONJUGATE)
     if x.ndim:
         _check_matrices(x, "mH")
     return x.adjoint()

@@ -80,24 +80,31 @@ def _window_arguments(name, count, shape, kernel_size, stride, padding, dilation
     kernel = numbers(kernel_size, count, "kernel_size", name)
     stride = kernel if stride is None or stride == () else numbers(stride, count, "stride", name)
     padding, dilation = numbers(padding, count, "padding", name), numbers(dilation, count, "dilation", name)
-    if any(s <= 0 for s in stride):
+    if name != "max_pool1d" and max(*kernel, *stride, *padding, *dilation) >= 1 << 31:
+        raise RuntimeError(
+            hinted("value cannot be converted to type int without overflow", f"{name}() takes numbers of 32 bits")
+        )
+    if 0 in stride:
         raise RuntimeError("stride should not be zero")
-    if any(k <= 0 for k in kernel):
-        raise RuntimeError(f"kernel size should be greater than zero, but got {_named('k', kernel)}")
-    if any(d <= 0 for d in dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got {_named('dilation', dilation)}")
     for p, k, d in zip(padding, kernel, dilation):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if p > ((k - 1) * d + 1) // 2:
+        if p > int(((k - 1) * d + 1) / 2):
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
             )
+    for what, prefix, values in (
+        ("kernel size", "k", kernel),
+        ("stride", "d", stride),
+        ("dilation", "dilation", dilation),
+    ):
+        if any(v <= 0 for v in values):
+            raise RuntimeError(f"{what} should be greater than zero, but got {_named(prefix, values)}")
     lengths = shape[-count:]
     out = tuple(
         output_length(n, k, s, p, d, ceil_mode) for n, k, s, p, d in zip(lengths, kernel, stride, padding, dilation)
     )
-    if name == "avg_pool3d" and any(n + 2 * p < k for n, p, k in zip(lengths, padding, kernel)):
+    if name == "avg_pool3d" and any(n < k for n, k in zip(lengths, kernel)):
         raise RuntimeError(
             hinted(
                 f"input image ({_named('', lengths, ': ')}) smaller than kernel size ({_named('k', kernel, ': ')})",

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from ..base.errors import hinted
+from .elementwise.checks import NOT_FLOATING
 from .pool import dimension_name
 from .resampling import averaging_taps, resample
 from .table import composite, functions, op
@@ -22,9 +23,13 @@ def averages_of(lengths, out):
 
 
 @op("adaptive_avg_pool(Tensor self, int[] out) -> Tensor",
-    names=(), node=dimension_name("AdaptiveAvgPool", "Backward0", 1))  # fmt: skip
+    names=(), node=dimension_name("AdaptiveAvgPool", "Backward0", 1), refuse=NOT_FLOATING)  # fmt: skip
 class adaptive_avg_pool:
     """Means of windows that cover the last dimensions with a given number of outputs."""
+
+    kernel = lambda self, out: "adaptive_avg_pool2d" if len(out) == 2 else "adaptive_avg_pool3d_cpu"
+
+    beside = ("self",)
 
     def forward(self, out):
         return resample(self, averages_of(self.shape[-len(out) :], out))
@@ -46,9 +51,13 @@ class adaptive_avg_pool_gradient:
 
 
 @op("adaptive_max_pool(Tensor self, int[] out) -> Tensor[]",
-    names=(), node=dimension_name("AdaptiveMaxPool", "Backward0", 1))  # fmt: skip
+    names=(), node=dimension_name("AdaptiveMaxPool", "Backward0", 1), refuse=NOT_FLOATING)  # fmt: skip
 class adaptive_max_pool:
     """Maxima of windows that cover the last dimensions with a given number of outputs, and their flat places."""
+
+    kernel = lambda self, out: f"adaptive_max_pool{len(out)}d" + "_cpu" * (len(out) == 3)
+
+    beside = ("self",)
 
     def forward(self, out):
         lead, lengths = self.shape[: -len(out)], self.shape[-len(out) :]
@@ -90,7 +99,10 @@ def _sizes(output_size, lengths, name):
 
 
 def _check(name, count, input):
-    if input._array.ndim in (count + 1, count + 2):
+    shape = input._array.shape
+    if len(shape) in (count + 1, count + 2):
+        if input._array.size == 0 and name != "adaptive_avg_pool1d":  # which is one of planes
+            _check_empty(name, shape, 1 if "max" in name or count == 3 else len(shape) - count)
         return
     raise RuntimeError(
         hinted(
@@ -101,6 +113,19 @@ def _check(name, count, input):
             "the last dimensions are pooled; before them stand the channels, and samples if there are several",
         )
     )
+
+
+def _check_empty(name, shape, first):
+    """Refuse dimensions without elements from ``first`` on."""
+    for dim in range(first, len(shape)):
+        if not shape[dim]:
+            raise RuntimeError(
+                hinted(
+                    f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                    f"{list(shape)} with dimension {dim} being empty",
+                    "only the number of samples may be 0",
+                )
+            )
 
 
 def _define(count):

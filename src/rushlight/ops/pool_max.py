@@ -4,9 +4,16 @@ import math
 
 import numpy as np
 
+from ..base.arrays import is_channels_last
 from ..base.errors import hinted
+from .elementwise.checks import BOOL, COMPLEX
 from .pool import dimension_name, numbers, room_behind, surrounded, window_arguments, windows_along
 from .table import composite, functions, is_half, op
+
+
+def _kernel_name(self, kernel, *options):
+    return "max_pool3d" if len(kernel) == 3 else "max_pool2d"
+
 
 _ARGUMENTS = "int[] kernel, int[] stride, int[] padding, int[] dilation, int[] out"
 
@@ -23,9 +30,13 @@ def _surrounded(array, kernel, stride, padding, dilation, out):
 
 
 @op(f"max_pool(Tensor self, {_ARGUMENTS}) -> Tensor",
-    names=(), node=dimension_name("MaxPool", "WithIndicesBackward0", 1))  # fmt: skip
+    names=(), node=dimension_name("MaxPool", "WithIndicesBackward0", 1), refuse=(*BOOL, *COMPLEX))  # fmt: skip
 class max_pool_values:
     """The largest element of each window of the last dimensions: the maximum along one dimension after the other."""
+
+    kernel = _kernel_name
+
+    beside = ("self",)
 
     def forward(self, kernel, stride, padding, dilation, out):
         found = _surrounded(self, kernel, stride, padding, dilation, out)
@@ -111,9 +122,13 @@ def _put(grad, places, lengths, apart):
 
 
 @op(f"max_pool_with_indices(Tensor self, {_ARGUMENTS}) -> Tensor[]",
-    names=(), node=dimension_name("MaxPool", "WithIndicesBackward0", 1))  # fmt: skip
+    names=(), node=dimension_name("MaxPool", "WithIndicesBackward0", 1), refuse=(*BOOL, *COMPLEX))  # fmt: skip
 class max_pool_places:
     """The largest element of each window of the last dimensions, and its flat place among them."""
+
+    kernel = _kernel_name
+
+    beside = ("self",)
 
     def forward(self, kernel, stride, padding, dilation, out):
         lengths = self.shape[-len(kernel) :]
@@ -163,7 +178,15 @@ def _pool(name, count, kernel_op, input, options):
     """The result of one of the two operations above; one dimension is pooled as two, as PyTorch does."""
     if count == 1:
         return _pool_line(name, kernel_op, input, *options)
-    return kernel_op(input, *window_arguments(name, count, input, *options))
+    arguments = window_arguments(name, count, input, *options)
+    if count == 3 and input._array.ndim == 4 and is_channels_last(input._array):
+        raise RuntimeError(
+            hinted(
+                "Unsupported memory format. Supports only ChannelsLast3d, Contiguous",
+                "one volume (channels, depth, height, width) lies as channels_last images do: call contiguous() first",
+            )
+        )
+    return kernel_op(input, *arguments)
 
 
 def _pool_line(name, kernel_op, input, kernel_size, stride, padding, dilation, ceil_mode):
@@ -259,7 +282,7 @@ def _unpooled_lengths(input, kernel, stride, padding, output_size):
     for dim, (length, size, step) in enumerate(zip(usual, given, stride)):
         if not length - step < size < length + step:
             raise ValueError(
-                f'invalid output_size "{given}" (dim {dim} must be between {length - step} and {length + step})'
+                f'invalid output_size "{output_size}" (dim {dim} must be between {length - step} and {length + step})'
             )
     return list(given)
 

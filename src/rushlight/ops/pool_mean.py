@@ -3,16 +3,22 @@
 import numpy as np
 
 from ..base.errors import hinted
+from .elementwise.checks import NOT_FLOATING
 from .pool import dimension_name, numbers, room_behind, surrounded, window_arguments, windows_along
 from .table import composite, functions, op, widened
 
+_REFUSED = tuple(name for name in NOT_FLOATING if name != "int64")
 _OPTIONS = "bool count_include_pad, int? divisor_override"
 
 
 @op(f"avg_pool(Tensor self, int[] kernel, int[] stride, int[] padding, int[] out, {_OPTIONS}) -> Tensor",
-    names=(), node=dimension_name("AvgPool", "Backward0", 1))  # fmt: skip
+    names=(), node=dimension_name("AvgPool", "Backward0", 1), refuse=_REFUSED)  # fmt: skip
 class avg_pool:
     """The mean of each window of the last dimensions: sums along one dimension after the other, then one division."""
+
+    kernel = lambda self, kernel, *options: "avg_pool3d_out_frame" if len(kernel) == 3 else "avg_pool2d"
+
+    beside = ("self",)
 
     def forward(self, kernel, stride, padding, out, count_include_pad, divisor_override):
         wide = widened(self)

@@ -189,7 +189,7 @@ def mode(input, dim=-1, keepdim=False):
 
 def _quantile(name, ignore_nan):
     def call(input, q, dim=None, keepdim=False, *, interpolation="linear"):
-        _check_quantile(name, input, q, interpolation)
+        _check_quantile("quantile", input, q, interpolation)  # PyTorch calls both so
         q = q if hasattr(q, "_edge") else functions.tensor(q, dtype=input.dtype)
         flat = input.reshape(-1) if dim is None else input
         axis = wrap_dim(0 if dim is None else dim, flat.ndim)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from .matmul import NATIVE_FLOATS
 from .recording import is_recorded
 from .recurrent import TENSORS, on_arrays, parts
@@ -181,7 +181,7 @@ def lstm_step(from_input, from_hidden, cell):
     return leave.sigmoid() * cell.tanh(), cell
 
 
-def _gru_step(from_input, from_hidden, hidden):
+def gru_step(from_input, from_hidden, hidden):
     """Hidden state after a step; the sums are (reset, update, candidate) side by side."""
     if _fit(hidden, from_input, from_hidden):
         return functions.gru_gates(from_input, from_hidden, hidden)[0]
@@ -261,7 +261,7 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     if not isinstance(hx, (tuple, list)):
         raise TypeError(
             hinted(
-                f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type(hx).__name__}",
+                f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {kind_name(hx)}",
                 "an LSTM has two states: give (hidden, cell)",
             )
         )
@@ -283,4 +283,4 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     torch.Size([2, 3])
     """
     _check_cell(input, (hx,), w_ih, w_hh, 3)
-    return _gru_step(functions.linear(input, w_ih, b_ih), functions.linear(hx, w_hh, b_hh), hx)
+    return gru_step(functions.linear(input, w_ih, b_ih), functions.linear(hx, w_hh, b_hh), hx)

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ..base.errors import hinted
-from .recurrent_cells import TORCH, lstm_step
+from .recurrent_cells import TORCH, gru_step, lstm_step
 from .table import composite, functions
 
 # ---------------------------------------------------------------- one layer in one direction
@@ -17,18 +17,8 @@ from .table import composite, functions
 
 
 def _lstm_block(gates, state, weights, reverse):
-    hidden, cell = state
-    w_hh, w_hr = weights[1], weights[4]
-    if w_hr is None:
-        outputs, cells, _ = functions.lstm_layer(gates, hidden, cell, w_hh, reverse)
-        return outputs, (_last(outputs, reverse), _last(cells, reverse))
-    outputs = []
-    rows = gates.unbind(0)
-    for row in reversed(rows) if reverse else rows:
-        hidden, cell = lstm_step(row, functions.linear(hidden, w_hh), cell)
-        hidden = functions.linear(hidden, w_hr)
-        outputs.append(hidden)
-    return functions.stack(outputs[::-1] if reverse else outputs), (hidden, cell)
+    outputs, cells, _ = functions.lstm_layer(gates, *state, weights[1], reverse)
+    return outputs, (_last(outputs, reverse), _last(cells, reverse))
 
 
 def _gru_block(gates, state, weights, reverse):
@@ -70,20 +60,49 @@ def _relu_sequence(input, state, weights, reverse):
     return outputs, (last,)
 
 
+def _lstm_step(row, sums, state):
+    return lstm_step(row, sums, state[1])
+
+
+def _gru_step(row, sums, state):
+    return (gru_step(row, sums, state[0]),)
+
+
+def _tanh_step(row, sums, state):
+    return (functions.tanh(row + sums),)
+
+
+def _relu_step(row, sums, state):
+    return (functions.relu(row + sums),)
+
+
 class _Kind(NamedTuple):
-    """A kind of layer: its numbers of gates and states, how it runs from the input on, and from blocks of gates on."""
+    """A kind of layer: its numbers of gates and states, how it runs from the input on, from blocks of gates on, and by steps."""
 
     gates: int
     states: int
     sequence: object
     block: object
+    step: object
+
+    def steps(self, gates, state, weights, reverse):
+        """A block, step by step: layers with projections, and whatever does not fit together, which operations on tensors
+        broadcast or refuse. The bias of the hidden state's part is not in the gates."""
+        w_hh, b_hh, w_hr = weights[1], weights[3], weights[4]
+        outputs = []
+        rows = gates.unbind(0)
+        for row in reversed(rows) if reverse else rows:
+            hidden, *others = self.step(row, functions.linear(state[0], w_hh, b_hh), state)
+            state = (hidden if w_hr is None else functions.linear(hidden, w_hr), *others)
+            outputs.append(state[0])
+        return functions.stack(outputs[::-1] if reverse else outputs), state
 
 
 _KINDS = {
-    "lstm": _Kind(4, 2, _lstm_sequence, _lstm_block),
-    "gru": _Kind(3, 1, _gru_sequence, _gru_block),
-    "rnn_tanh": _Kind(1, 1, _tanh_sequence, _tanh_block),
-    "rnn_relu": _Kind(1, 1, _relu_sequence, _relu_block),
+    "lstm": _Kind(4, 2, _lstm_sequence, _lstm_block, _lstm_step),
+    "gru": _Kind(3, 1, _gru_sequence, _gru_block, _gru_step),
+    "rnn_tanh": _Kind(1, 1, _tanh_sequence, _tanh_block, _tanh_step),
+    "rnn_relu": _Kind(1, 1, _relu_sequence, _relu_block, _relu_step),
 }
 
 
@@ -92,76 +111,54 @@ def _run_layer(kind, input, batch_sizes, state, weights, reverse):
 
     A ``state`` of None is zeros.
     """
-    *weights, w_hr = weights
-    if batch_sizes is None and w_hr is None and _belong_together(kind.gates, input, *weights):
-        if state is None:
-            state = (None,) * kind.states
-        else:
-            _check_state(state, input, input.shape[1], weights[1])
-        return kind.sequence(input, state, weights, reverse)
+    batch = input.shape[1] if batch_sizes is None else batch_sizes[0]
+    fit = _belong_together(kind.gates, input, batch, state, *weights)
+    if fit and batch_sizes is None and weights[4] is None:
+        return kind.sequence(input, (None,) * kind.states if state is None else state, weights[:4], reverse)
     if state is None:
-        state = _zero_state(kind, input, batch_sizes, weights[1], w_hr)
-    outputs, state = _run_in_blocks(kind, input, batch_sizes, state, (*weights, w_hr), reverse)
+        state = _zero_state(kind, input, batch, *weights)
+    outputs, state = _run_in_blocks(kind, input, batch_sizes, state, weights, reverse, fit and weights[4] is None)
     return outputs, [functions.stack((part,)) for part in state]
 
 
-def _zero_state(kind, input, batch_sizes, w_hh, w_hr):
+def _zero_state(kind, input, batch, w_ih, w_hh, b_ih, b_hh, w_hr):
     """The state that a layer begins with where none is given."""
-    batch = input.shape[1] if batch_sizes is None else batch_sizes[0]
-    hidden = functions.zeros(batch, w_hh.shape[1], dtype=input.dtype, device=input.device)
-    if w_hr is None:
-        return (hidden,) * kind.states
-    return hidden, functions.zeros(batch, w_hr.shape[1], dtype=input.dtype, device=input.device)
+    size = w_ih.shape[0] // kind.gates if w_ih.shape else 0
+    sizes = (size if w_hr is None else w_hr.shape[0], size)[: kind.states]
+    return tuple([functions.zeros(batch, size, dtype=input.dtype, device=input.device) for size in sizes])
 
 
-def _run_in_blocks(kind, input, batch_sizes, state, weights, reverse):
-    """As `_run_layer`, the input's part of all gates first."""
-    w_ih, w_hh, b_ih, b_hh, _ = weights
-    bias = b_ih if kind.block is _gru_block or b_ih is None else b_ih + b_hh
+def _run_in_blocks(kind, input, batch_sizes, state, weights, reverse, fit):
+    """As `_run_layer`, the input's part of all gates first; ``fit`` says that arrays may run in one go."""
+    w_ih, _, b_ih, b_hh, _ = weights
+    block = kind.block if fit else kind.steps
+    bias = b_ih + b_hh if fit and b_ih is not None and kind.block is not _gru_block else b_ih
     gates = functions.linear(input, w_ih, bias)
-    _check_state(state, gates, gates.shape[1] if batch_sizes is None else batch_sizes[0], w_hh)
     if batch_sizes is None:
-        return kind.block(gates, state, weights, reverse)
+        return block(gates, state, weights, reverse)
     runs = [(size, len(list(steps))) for size, steps in groupby(batch_sizes)]
     pieces = gates.split([size * steps for size, steps in runs])
     pieces = [piece.view(steps, size, -1) for piece, (size, steps) in zip(pieces, runs)]
-    outputs, state = (_backward_packed if reverse else _forward_packed)(kind.block, pieces, state, weights)
+    outputs, state = (_backward_packed if reverse else _forward_packed)(block, pieces, state, weights)
     return functions.cat([output.flatten(0, 1) for output in outputs]), state
 
 
-def _belong_together(gates, input, w_ih, w_hh, *biases):
-    """Whether a padded input and a layer's parameters have one dtype and fitting sizes."""
-    shape, dtype, size = input.shape, input.dtype, w_hh.shape[-1]
+def _belong_together(gates, input, batch, state, w_ih, w_hh, b_ih, b_hh, w_hr):
+    """Whether an input, a layer's parameters and its state, if given, have one dtype and fitting sizes."""
+    shape, dtype = input.shape, input.dtype
+    if len(w_hh.shape) != 2 or (w_hr is not None and len(w_hr.shape) != 2) or not 2 <= len(shape) <= 3:
+        return False
+    out = w_hh.shape[1]
+    size = out if w_hr is None else w_hr.shape[1]
     width = gates * size
-    expected = (width, shape[-1]), (width, size), (width,), (width,)
-    for tensor, fitting in zip((w_ih, w_hh, *biases), expected):
+    expected = (width, shape[-1]), (width, out), (width,), (width,), (out, size)
+    for tensor, fitting in zip((w_ih, w_hh, b_ih, b_hh, w_hr), expected):
         if tensor is not None and not (tensor.dtype is dtype and tensor.shape == fitting):
             return False
-    return len(shape) == 3
-
-
-def _check_state(state, gates, batch, w_hh):
-    """RuntimeError where a state has not the batch, size and dtype of the rest; the step loop relies on them."""
-    dtype = gates.dtype
-    for part in state:
-        if part.shape[0] != batch:
-            raise RuntimeError(
-                hinted(
-                    f"The size of tensor a ({part.shape[0]}) must match the size of tensor b ({batch}) "
-                    "at non-singleton dimension 0",
-                    f"the initial state is for {part.shape[0]} sequences, the input holds {batch}",
-                )
-            )
-        if part.dtype is not dtype:
-            raise RuntimeError(
-                hinted(
-                    f"mat1 and mat2 must have the same dtype, but got {part.dtype.legacy_name} and {dtype.legacy_name}",
-                    "the initial state and the input must have the weights' dtype",
-                )
-            )
-    if state[0].shape[1] != w_hh.shape[1]:
-        shapes = "x".join(map(str, state[0].shape)), "x".join(map(str, reversed(w_hh.shape)))
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({shapes[0]} and {shapes[1]})")
+    for part, columns in zip(state or (), (out, size)):
+        if not (part.dtype is dtype and part.shape == (batch, columns)):
+            return False
+    return True
 
 
 def _forward_packed(block, pieces, state, weights):

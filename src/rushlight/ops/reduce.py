@@ -101,7 +101,9 @@ def _add_folded(array, axes, keepdims, dtype):
     if length < _FOLD_LENGTH or array.size < _FOLD_LENGTH * _FOLD_LENGTH:
         if array.size < 65536 and (dtype or array.dtype) == _FLOAT32:  # little is left: double precision costs nothing
             return np.add.reduce(array, axes, _FLOAT64, None, keepdims).astype(_FLOAT32)
-        return np.add.reduce(array, axes, dtype, None, keepdims)
+        for axis in axes:  # one by one: NumPy would add what lies along all of them in a row
+            array = np.add.reduce(array, axis, dtype, None, True)
+        return array if keepdims else array.squeeze(axes)
     each = length // 16
     before = (slice(None),) * longest
     parts = array[(*before, slice(0, 16 * each))]
@@ -250,6 +252,8 @@ class prod_all:
 @op("prod(Tensor self, int dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor", names=(), node="ProdBackward1")
 class prod_dim:
     """The product along one dimension."""
+
+    by_rows = True
 
     def forward(self, dim, keepdim, dtype):
         return _product(self, axes_of((dim,), self.ndim), keepdim, dtype)

@@ -8,6 +8,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
+from .elementwise.checks import BOOL, INTEGERS
 from .moving import filled, write
 from .reduce import accumulator
 from .results import named_result
@@ -56,7 +57,7 @@ class cumprod:
         return _scan(self, np.multiply, dim, dtype)
 
     def d_self(grad, self, dim, result):
-        if not self.ndim:
+        if self.numel() <= 1:
             return grad
         if functions.elements_of(self).all():
             return _from_the_end(grad * conj(result), dim) / conj(self)
@@ -78,10 +79,15 @@ def _cumprod_gradient(grad, self, dim):
 
 def _running_extreme(name, ufunc):
     class record:
+        by_rows = True
+
         def forward(self, dim):
-            axis = wrap_dim(dim, self.ndim)
             if not self.ndim:
+                if dim not in (-1, 0):
+                    message = f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}"
+                    raise IndexError(hinted(message, "a 0-dim tensor has one element"))
                 return self.copy(), np.zeros((), np.int64)
+            axis = wrap_dim(dim, self.ndim)
             values = ufunc.accumulate(self, axis=axis)
             length = self.shape[axis]
             places = np.arange(length).reshape((-1,) + (1,) * (self.ndim - axis - 1))
@@ -110,9 +116,13 @@ def _running_extreme(name, ufunc):
 cummax, cummin = _running_extreme("cummax", np.maximum), _running_extreme("cummin", np.minimum)
 
 
-@op("logcumsumexp(Tensor self, int dim) -> Tensor")
+@op("logcumsumexp(Tensor self, int dim) -> Tensor", refuse=(*BOOL, *INTEGERS))
 class logcumsumexp:
     """Logarithms of running sums of exponentials along ``dim``."""
+
+    kernel = "logcumsumexp_out_cpu"
+
+    by_rows = True
 
     def forward(self, dim):
         axis = wrap_dim(dim, self.ndim)
@@ -144,11 +154,27 @@ def _complex_log_sums(array, axis):
     """The same for complex numbers, one place after the other: NumPy's logaddexp knows real ones only."""
     found = np.array(array, order="C")
     places = np.moveaxis(found, axis, 0)
-    for before, here in zip(places, places[1:]):
+    for place in range(1, len(places)):
+        before, here = places[place - 1], places[place : place + 1]
         larger = np.where(here.real >= before.real, here, before)
         smaller = np.where(here.real >= before.real, before, here)
         here[...] = np.where(np.isneginf(larger.real), larger, larger + np.log1p(np.exp(smaller - larger)))
     return found
+
+
+def _check_ends(input, dim, *ends):
+    """Refuse tensors to put before or behind ``input`` that differ in another dimension than ``dim``."""
+    for end in ends:
+        for place in range(input.ndim) if end is not None else ():
+            if place != dim and end.shape[place] != input.shape[place]:
+                raise RuntimeError(
+                    hinted(
+                        "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                        f"differencing dimension; input.size({place}) = {input.shape[place]}, but got "
+                        f"tensor.size({place}) = {end.shape[place]}",
+                        f"the shapes are {list(input.shape)} and {list(end.shape)}",
+                    )
+                )
 
 
 @composite(out=True)
@@ -166,7 +192,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
                 f"the dimensions are {', '.join(str(part.ndim) for part in parts)}",
             )
         )
-    value = functions.cat(parts, dim) if len(parts) > 1 else input
+    _check_ends(input, wrap_dim(dim, input.ndim), prepend, append)
+    value = functions.cat(parts, dim) if len(parts) > 1 and n else input
     for _ in range(min(n, value.shape[dim])):
         length = value.shape[dim]
         after, before = value.narrow(dim, 1, length - 1), value.narrow(dim, 0, length - 1)
@@ -184,6 +211,7 @@ def _triangle(name):
             if self.ndim < 2:
                 raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
             rows, columns = self.shape[-2:]
+            diagonal = max(-rows - 1, min(diagonal, columns + 1))
             make = _triangle_kept if rows * columns <= _FEW else np.tri
             mask = make(rows, columns, diagonal if name == "tril" else diagonal - 1, bool)
             return (

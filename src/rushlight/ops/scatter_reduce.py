@@ -57,6 +57,8 @@ class scatter_reduce:
     tensor([5., 7.])
     """
 
+    by_rows = True
+
     def write(self, dim, index, src, reduce, include_self):
         if reduce not in _UFUNCS:
             raise RuntimeError(
@@ -85,6 +87,8 @@ class index_reduce:
         reduce: how slices for one position are combined.
         include_self: whether the old slice takes part; else positions that ``index`` names start anew.
     """
+
+    by_rows = True
 
     def write(self, dim, index, source, reduce, include_self):
         if reduce not in _UFUNCS or reduce == "sum":

@@ -9,15 +9,15 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.device import memory_format
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.scalars import check_word
 from ..base.size import Size
 
 _ARGUMENT = re.compile(r"(?P<type>[A-Za-z]+(?:\[\d*\])?\*?\??)\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
 _REQUIRED = object()
 # Tensor and the classes that behave exactly as it: the tensor room adds them.
-TENSOR_CLASSES = set()
-OPTIONAL_TENSOR_CLASSES = {type(None)}
+TENSOR_CLASSES: set[type] = set()
+OPTIONAL_TENSOR_CLASSES: set[type] = {type(None)}
 _NOTHING, _NUMBERS = frozenset(), frozenset((int, float, bool, complex))
 _EXACT = {"Tensor": TENSOR_CLASSES, "Operand": TENSOR_CLASSES, "int": {int}, "bool": {bool}, "float": {float}, "str": {str},
           "Scalar": {float}, "dtype": {dtypes.DType}, "positions": {tuple}}  # fmt: skip
@@ -28,6 +28,8 @@ _ALIASES = {
     "axis": "dim",
     "axes": "dim",
     "keepdims": "keepdim",
+    "axis0": "dim0",
+    "axis1": "dim1",
     "x": "self",
     "x1": "self",
     "x2": "other",
@@ -207,16 +209,10 @@ class Schema:
 
 
 def _mismatch(value, argument, schema, position, expected):
-    given = value.__class__.__name__
-    if isinstance(value, (tuple, list)):
-        inner = value[0].__class__.__name__ if value else ""
-        given = f"{given} of ({', '.join(v.__class__.__name__ for v in value)})" if isinstance(value, tuple) else given
-        if isinstance(value, list) and inner:
-            given = f"list of [{', '.join(v.__class__.__name__ for v in value)}]"
     where = f" (position {position + 1})" if position < schema.positional else ""
     raise TypeError(
         hinted(
-            f"{schema.name}(): argument '{Schema._public(argument)}'{where} must be {expected}, not {given}",
+            f"{schema.name}(): argument '{Schema._public(argument)}'{where} must be {expected}, not {kind_name(value)}",
             f"the call takes {schema.describe()}",
         )
     )
@@ -240,13 +236,18 @@ def _tensors(value, argument, schema, position):
             _mismatch(value, argument, schema, position, "tuple of Tensors")
     for i, item in enumerate(value):
         if not _is_tensor(item) and item is not None:
-            raise TypeError(f"expected Tensor as element {i} in argument {position}, but got {item.__class__.__name__}")
+            raise TypeError(f"expected Tensor as element {i} in argument {position}, but got {kind_name(item)}")
     return list(value)
 
 
 def is_number(value):
     """Whether a value counts as a Python number beside tensors: also NumPy's scalars."""
     return isinstance(value, (int, float, complex, np.generic))
+
+
+def _of_numpy(value):
+    """NumPy's scalar as a Python number; its bools are floats, as in PyTorch."""
+    return float(value) if isinstance(value, np.bool_) else value.item()
 
 
 def _operand(value, argument, schema, position):
@@ -258,7 +259,7 @@ def _operand(value, argument, schema, position):
     if _is_tensor(value) or isinstance(value, (float, complex)):
         return value
     if isinstance(value, np.generic):
-        return value.item()
+        return _of_numpy(value)
     return _mismatch(value, argument, schema, position, "Tensor")
 
 
@@ -274,7 +275,7 @@ def _ints(value, argument, schema, position):
     if isinstance(value, (tuple, list)):
         if all(v.__class__ is int for v in value):
             return tuple(value)
-        if any(isinstance(v, (bool, float, str)) or not hasattr(v, "__index__") for v in value):
+        if isinstance(value[0], bool) or any(isinstance(v, (float, str)) or not hasattr(v, "__index__") for v in value):
             _mismatch(value, argument, schema, position, "tuple of ints")
         return tuple(v.__index__() for v in value)
     if isinstance(value, (bool, float, str)) or not hasattr(value, "__index__"):
@@ -287,17 +288,15 @@ def _float(value, argument, schema, position):
         return value
     if _is_tensor(value):
         return float(value.item())
-    if not isinstance(value, numbers.Real):
+    if not isinstance(value, (numbers.Real, np.bool_)):
         _mismatch(value, argument, schema, position, "float")
     return float(value)
 
 
 def _bool(value, argument, schema, position):
-    if value.__class__ is bool:
-        return value
-    if _is_tensor(value) or hasattr(value, "dtype"):
-        return bool(value)
-    return _mismatch(value, argument, schema, position, "bool")
+    if value.__class__ is not bool:
+        _mismatch(value, argument, schema, position, "bool")
+    return value
 
 
 def _scalar(value, argument, schema, position):
@@ -306,7 +305,9 @@ def _scalar(value, argument, schema, position):
         return value
     if isinstance(value, (float, complex)):
         return value
-    if _is_tensor(value) or hasattr(value, "item"):
+    if isinstance(value, np.generic):
+        return _of_numpy(value)
+    if _is_tensor(value):
         return value.item()
     return _mismatch(value, argument, schema, position, "Number")
 

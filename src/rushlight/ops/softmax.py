@@ -7,6 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
+from ..base.user_code import to_user
 from .reduce import add_up
 from .rowwise import by_rows
 from .table import composite, functions, is_half, op, widened
@@ -135,7 +136,7 @@ def _implicit_dim(name, ndim):
     """The dimension that old code without ``dim`` meant, with PyTorch's warning."""
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=4,
+        stacklevel=to_user(),
     )
     return 0 if ndim in (0, 1, 3) else 1
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import in_result_order
 from ..base.errors import hinted
 from ..base.scalars import check_number, wrapped
 from ..base.shapes import wrap_dim
@@ -40,7 +41,10 @@ class sort_pair:
         if self.ndim == 0:
             return self.copy(), np.zeros((), np.int64)
         positions = np.ascontiguousarray(sorted_positions(self, axis, descending))
-        return _elements_at(self, positions, axis), positions
+        values = _elements_at(self, positions, axis)
+        if self.flags.c_contiguous:
+            return values, positions
+        return in_result_order(values, (self,)), in_result_order(positions, (self,))
 
     def d_self(grad, shape, dim, result1):
         return at_positions(grad, shape, dim, result1)
@@ -129,6 +133,12 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 class unique_parts:
     """The different elements (or slices along ``dim``); if asked which of them each element is, and how often each occurs."""
 
+    def no_derivative(self, dim, consecutive, *options):
+        name = "_unique2" if dim is None else "unique_dim"
+        if consecutive:
+            name = "unique_consecutive"
+        return NotImplementedError, f"the derivative for '{name}' is not implemented."
+
     def forward(self, dim, consecutive, inverse, counts):
         if self.dtype.kind == "c":
             name = "unique" if dim is None else "unique_dim"
@@ -190,8 +200,7 @@ def _run_numbers(counts):
 
 
 def _unique(input, consecutive, return_inverse, return_counts, dim):
-    plain = input if input._edge is None else input.detach()
-    found = tuple(functions.unique_parts(plain, dim, consecutive, return_inverse, return_counts))
+    found = tuple(functions.unique_parts(input, dim, consecutive, return_inverse, return_counts))
     return found if return_inverse or return_counts else found[0]
 
 

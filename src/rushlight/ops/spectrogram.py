@@ -3,6 +3,7 @@
 import warnings
 
 from ..base.errors import hinted
+from ..base.user_code import to_user
 from .table import composite, functions
 
 _NO_WINDOW = (
@@ -22,7 +23,7 @@ _warned = set()
 def _warn_once(message):
     if message not in _warned:
         _warned.add(message)
-        warnings.warn(message + _SUPPRESS, UserWarning, stacklevel=3)
+        warnings.warn(message + _SUPPRESS, UserWarning, stacklevel=to_user())
 
 
 def _call(name, input, n_fft, hop, win, window, **options):
@@ -116,7 +117,7 @@ def _check_output_form(return_complex, complex_numbers):
             "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex "
             "tensors for all inputs, and return_complex=False will raise an error.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=to_user(),
         )
 
 
@@ -216,7 +217,7 @@ def istft(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
             "tail. Please check your center and hop_length settings.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=to_user(),
         )
         found = functions.pad(found, [0, missing])
     return found

@@ -7,21 +7,24 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.user_code import to_user
 from .reduce import add_up, axes_of, count_along, count_of, lined_up, spread, zero_where_zero
-from .table import composite, conj, functions, is_half, op, widened
+from .table import composite, conj, functions, is_half, op
 
 
 def _variance(name, array, dim, correction, keepdim):
-    """(variance, mean) over ``dim`` in the dtype of computation: float32 for half precision."""
+    """(variance, mean) over ``dim``, computed in double precision: squares of large deviations overflow in no other."""
     if array.dtype.kind not in "fc" and not is_half(array.dtype):
         raise RuntimeError(
-            hinted("std and var only support floating point and complex dtypes", "convert the tensor first: x.float()")
+            hinted(
+                f"{name if name.endswith('_mean') else 'std and var'} only support floating point and complex dtypes",
+                "convert the tensor first: x.float()",
+            )
         )
     axes = axes_of(dim, array.ndim)
-    wide = widened(array)
-    real = wide.real.dtype.type
+    wide = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64, copy=False)
     count = count_along(array.shape, axes)
-    mean = add_up(wide, axes, True) / real(count)
+    mean = add_up(wide, axes, True) / np.float64(count)
     centred = wide - mean
     if wide.dtype.kind == "c":
         squares = centred.real**2 + centred.imag**2
@@ -32,15 +35,16 @@ def _variance(name, array, dim, correction, keepdim):
         warnings.warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
             "numel divided by output numel).",
-            stacklevel=6,
+            stacklevel=to_user(),
         )
-    found = np.asarray(add_up(squares, axes, keepdim) / real(max(divisor, 0)))
+    found = np.asarray(add_up(squares, axes, keepdim) / np.float64(max(divisor, 0)))
     return found, np.asarray(mean if keepdim else mean.reshape(found.shape))
 
 
 def _settled(array, source):
     """A real statistic of ``source`` in its dtype, or the real part's."""
-    return array if source.dtype.kind == "c" else array.astype(source.dtype, copy=False)
+    with np.errstate(over="ignore"):
+        return array.astype(source.real.dtype if source.dtype.kind == "c" else source.dtype, copy=False)
 
 
 def _variance_gradient(grad, self, dim, correction, keepdim, power=2.0):
@@ -50,7 +54,8 @@ def _variance_gradient(grad, self, dim, correction, keepdim, power=2.0):
         return functions.zeros_like(self)
     divisor = count - correction
     factor = power / divisor if divisor > 0 else math.inf
-    return lined_up(grad, dim, keepdim, self.ndim) * factor * (self - self.mean(dim, True))
+    mean = functions.var_mean_corrected(self, dim, 0, True)[1]  # `mean` may be off by more than one rounding
+    return lined_up(grad, dim, keepdim, self.ndim) * factor * (self - mean)
 
 
 def _deviation_gradient(grad, result, self, dim, correction, keepdim):
@@ -220,12 +225,14 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         divisor = total - correction
     if hasattr(divisor, "_edge"):
         if divisor <= 0 and count:
-            warnings.warn(_FEW_OBSERVATIONS, stacklevel=2)
+            warnings.warn(_FEW_OBSERVATIONS, stacklevel=to_user())
         divisor = divisor.clamp(min=0)
     elif divisor <= 0:
-        warnings.warn(_FEW_OBSERVATIONS, stacklevel=2)
+        warnings.warn(_FEW_OBSERVATIONS, stacklevel=to_user())
         divisor = 0
     centred = rows - mean
+    if count:  # again, for the mean was rounded, which matters where it is large
+        centred = centred - (centred.sum(1, True) if weights is None else (centred * weights).sum(1, True)) / total
     weighted = centred if weights is None else centred * weights
     return functions.true_divide(centred @ conj(weighted.t()), divisor).squeeze()
 

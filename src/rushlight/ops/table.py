@@ -30,7 +30,8 @@ What a record may hold:
   argument in schema order; it may also name ``needs``, a tuple of bools in the same order;
 - ``gate``: True where a gradient passes unchanged where the result is above 0, and becomes 0 elsewhere (`relu`);
 - ``check(...)``: (elementwise kinds) gets all bound arguments, tensors as Tensors, and raises for what PyTorch refuses;
-- ``kernel``: the name in PyTorch's ``"..." not implemented for`` messages where it is not the operation's with _cpu;
+- ``kernel``: the name in PyTorch's ``"..." not implemented for`` messages where it is not the operation's with _cpu, or
+  a function of the call's arrays that gives it;
 - ``numbers``: (elementwise kinds) a dict of the arguments whose Python numbers are refused where the dtype computed in has no
   place for them: name -> OWN, WIDE or RELAXED (below). Other numbers are wrapped, as operands of an operator are;
 - ``aside``: NumPy's letters for the first operands (b, i, u, f, c) beside which numbers, even complex ones, do not count for
@@ -39,8 +40,16 @@ What a record may hold:
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
 - ``joins``: True where the arguments are a list of tensors and a dimension, 0 by default;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
+- ``by_columns``: numbers of the results that are matrices laid out column by column, as LAPACK writes them;
+- ``by_rows``: True where the result lies row by row, however the operands lie;
 - ``frees_values``: True where plain values that a call keeps count as saved tensors (index arrays): backward frees them;
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
+- ``beside``: tensor arguments that PyTorch's backward function takes without the gradient depending on them: under
+  ``create_graph`` the gradients require grad where one of these does (`op_node.BesideNode`);
+- ``constants``: tensor arguments that may not require grad: name -> the function that PyTorch's message names, or a function
+  of the bound values that gives it;
+- ``no_derivative``: the error, an exception class and PyTorch's sentence, of a backward call that comes to an operation
+  without derivatives (its own name is in it by default), or a function of the bound values that gives them;
 - ``tracked``: how many of its results require grad, unless all do; the others are constants, also for derivative rules;
 - ``whole(array)`` and ``whole_gradient(grad, shape)``: (reductions) the result over all elements of a float32 or float64
   array, as a 0-dim array, and its gradient: the short path of a call without arguments;
@@ -50,6 +59,7 @@ What a record may hold:
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -107,18 +117,34 @@ class _Functions:
         raise AttributeError(f"the op table has no function '{name}'")
 
 
-functions = _Functions()
+functions: Any = _Functions()
 
 
-class Op:
+class Described:
+    """What a public function is made from, and its ``__wrapped__``: `inspect.signature` asks it, `inspect.getsource` what it wraps."""
+
+    __slots__ = ()
+
+    @property
+    def __signature__(self):
+        """The documented signature of the function, made when somebody asks."""
+        return import_module("rushlight.ops.signatures").signature_of(self)
+
+
+class Op(Described):
     """One operation: its schema, how NumPy computes it, its derivatives and its names."""
 
     def __init__(self, schema, record, kind, dtype_rule, inplace, names, node, refuse):
+        self.__wrapped__ = record
         self.schema, self.kind, self.dtype_rule, self.inplace, self.names = schema, kind, dtype_rule, inplace, names
         self.name = record.__name__
         self.doc = record.__doc__
         body = record.__dict__
         self.forward = body.get("forward")
+        if "by_columns" in body:
+            self.forward = _laid_out(self.forward, _columns, body["by_columns"])
+        elif body.get("by_rows") and kind != INPLACE:
+            self.forward = _laid_out(self.forward, np.ascontiguousarray, (0, 1))
         self.numpy = body.get("numpy")
         self.ufunc = body.get("ufunc", self.numpy if isinstance(self.numpy, np.ufunc) else None)
         self.element = body.get("element")
@@ -133,6 +159,11 @@ class Op:
         self.with_number = body.get("with_number")
         self.gate = body.get("gate", False)
         self.untracked = body.get("untracked", False)
+        self.beside = body.get("beside", ())
+        self.constants = body.get("constants", {})
+        self.no_derivative = body.get(
+            "no_derivative", (NotImplementedError, f"the derivative for '{self.name}' is not implemented.")
+        )
         self.tracked = body.get("tracked", ALL)
         self.frees_values = body.get("frees_values", False)
         self.samples = body.get("samples")
@@ -158,11 +189,48 @@ class Op:
         return f"<op {self.schema}>"
 
 
-class Composite:
+def _laid_out(forward, layout, numbers):
+    """``forward`` with its results of these numbers copied by ``layout`` where they lie otherwise."""
+
+    def call(*values):
+        found = forward(*values)
+        if found.__class__ is not tuple:
+            return layout(found) if found.ndim > 1 else found
+        return tuple(
+            [layout(each) if number in numbers and each.ndim > 1 else each for number, each in enumerate(found)]
+        )
+
+    return call
+
+
+def _columns(matrices):
+    return np.ascontiguousarray(matrices.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+class InplaceForm(Described):
+    """What the in-place form of an entry of the table is made from."""
+
+    __slots__ = ("entry",)
+
+    def __init__(self, entry):
+        self.entry = entry
+
+    @property
+    def name(self):
+        """The name of the form."""
+        return self.entry.name + "_"
+
+    @property
+    def __wrapped__(self):
+        return self.entry.__wrapped__
+
+
+class Composite(Described):
     """An operation written with other operations: a Python function of Tensors."""
 
-    def __init__(self, function, names, inplace, out):
-        self.function, self.names, self.inplace, self.out = function, names, inplace, out
+    def __init__(self, function, names, inplace, out, explains):
+        self.function, self.names, self.inplace, self.out, self.explains = function, names, inplace, out, explains
+        self.__wrapped__ = function
         self.name = function.__name__
 
 
@@ -202,7 +270,7 @@ def op(schema, *, kind=FUNCTION, dtype=PROMOTE, inplace=False, names=BOTH, node=
     return register
 
 
-def composite(function=None, *, names=BOTH, inplace=False, out=False):
+def composite(function=None, *, names=BOTH, inplace=False, out=False, explains=False):
     """Write a function of Tensors into the table.
 
     Args:
@@ -210,10 +278,12 @@ def composite(function=None, *, names=BOTH, inplace=False, out=False):
         inplace: whether ``name_`` exists too, which copies the result into self.
         out: whether the public function takes ``out=``: tensors that the result is written into. The Tensor method
             and ``functions.NAME`` stay as they are. Where 100 ns count, a function has an argument ``out`` of its own.
+        explains: whether wrong arguments lead to PyTorch's errors in the function itself, by ``functions.refuse`` or by those of
+            the one operation that it calls. Others are public with a guard around them, which costs 60 ns a call.
     """
 
     def register(function):
-        entry = Composite(function, names, inplace, out)
+        entry = Composite(function, names, inplace, out, explains)
         if entry.name in TABLE or entry.name in COMPOSITES:
             raise ValueError(f"the table already has an operation {entry.name}")
         COMPOSITES[entry.name] = entry

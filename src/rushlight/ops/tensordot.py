@@ -7,6 +7,13 @@ from ..base.shapes import wrap_dim
 from .table import composite, functions
 
 
+def _check_same_dtype(first, second):
+    if first.dtype is not second.dtype:
+        raise RuntimeError(
+            hinted("both inputs should have same dtype", f"they have {first.dtype!r} and {second.dtype!r}: convert one")
+        )
+
+
 @composite(names=("torch",))
 def tensordot(a, b, dims=2, out=None):
     """Sums of products over given dimensions: ``dims`` is how many (the last of ``a``, the first of ``b``), or two
@@ -17,6 +24,7 @@ def tensordot(a, b, dims=2, out=None):
     torch.Size([2, 5])
     """
     first, second = _tensordot_dims(a, b, dims)
+    _check_same_dtype(a, b)
     shape_a, shape_b = list(a.shape), list(b.shape)
     for i, j in zip(first, second):
         if shape_a[i] != shape_b[j]:
@@ -77,6 +85,7 @@ def inner(input, other):
     if input.ndim == 0 or other.ndim == 0:
         found = input * other
     elif input.ndim == 1 and other.ndim == 1 and input.shape == other.shape:
+        _check_same_dtype(input, other)
         found = input.dot(other)
     else:
         if input.shape[-1] != other.shape[-1]:

@@ -71,7 +71,7 @@ class reshape_alias:
 _SIZES = frozenset((int, tuple, list))
 
 
-@composite(names=("Tensor",))
+@composite(names=("Tensor",), explains=True)
 def view(input, *size, dtype=None):
     """The same memory under another shape, or, given a dtype, as elements of that type.
 
@@ -82,11 +82,15 @@ def view(input, *size, dtype=None):
     """
     if dtype is None and len(size) == 1 and size[0].__class__ not in _SIZES and hasattr(size[0], "itemsize"):
         dtype = size[0]
-    if dtype is not None:
-        read = functions.view_dtype(input, dtype)
-        functions.share_version(input, read)
-        return read
-    return functions.view_shape(input, *size)
+    try:
+        if dtype is not None:
+            read = functions.view_dtype(input, dtype)
+            functions.share_version(input, read)
+            return read
+        return functions.view_shape(input, *size)
+    except Exception:
+        functions.refuse("view", (input, *size), {} if size or dtype is None else {"dtype": dtype})
+        raise
 
 
 @op("view_dtype(Tensor self, dtype dtype) -> Tensor", names=())
@@ -131,7 +135,7 @@ def _check_divisible(number, ratio, what, doing):
         )
 
 
-@composite
+@composite(explains=True)
 def reshape(input, *shape):
     """The same elements under another shape: a view where possible, else a copy.
 
@@ -139,24 +143,27 @@ def reshape(input, *shape):
     >>> torch.arange(4).reshape(2, 2).T.reshape(-1)
     tensor([0, 2, 1, 3])
     """
-    if not shape:
-        raise TypeError(
-            hinted('reshape() missing 1 required positional arguments: "shape"', "reshape(()) makes a 0-dim tensor")
-        )
-    array = input._array
-    if array.flags.c_contiguous:
-        given = shape[0] if shape[0].__class__ is not int and isinstance(shape[0], (tuple, list)) else shape
-        for length in given:
-            if length.__class__ is not int:
-                break
-        else:
-            return functions.view_shape(input, given)
-    shape = infer_view_shape(_lengths(shape, "reshape"), array.size)
-    if _has_view(array, shape):
-        return functions.view_shape(input, shape) if array.flags.c_contiguous else functions.reshape_alias(input, shape)
-    if input.requires_grad:
-        return functions.unsafe_view(input.clone(memory_format=contiguous_format), shape)
-    return functions.reshape_copy(input, shape)
+    try:
+        if not shape:
+            raise TypeError("reshape() takes a shape: reshape(()) makes a 0-dim tensor")
+        array = input._array
+        if array.flags.c_contiguous:
+            given = shape[0] if shape[0].__class__ is not int and isinstance(shape[0], (tuple, list)) else shape
+            for length in given:
+                if length.__class__ is not int:
+                    break
+            else:
+                return functions.view_shape(input, given)
+        lengths = infer_view_shape(_lengths(shape, "reshape"), array.size)
+        if _has_view(array, lengths):
+            alias = functions.view_shape if array.flags.c_contiguous else functions.reshape_alias
+            return alias(input, lengths)
+        if input.requires_grad:
+            return functions.unsafe_view(input.clone(memory_format=contiguous_format), lengths)
+        return functions.reshape_copy(input, lengths)
+    except Exception:
+        functions.refuse("reshape", (input, *shape), {})
+        raise
 
 
 def _lengths(sizes, name):

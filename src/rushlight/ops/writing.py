@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 
+from ..base.user_code import to_user
 from .copy import dense_copy, is_expanded, refuse_overlap, refuse_shared
 from .table import BOTH, INPLACE, op
 
@@ -54,7 +55,7 @@ def _check_memory(self, arguments, name, memory):
             f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
             "This also applies to advanced indexing e.g. tensor[indices] = tensor",
             UserWarning,
-            stacklevel=6,
+            stacklevel=to_user(),
         )
     for value in () if memory is SHARE else arguments:
         if value.__class__ is np.ndarray and (value.ndim or memory is REFUSE):

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from ..tensor import Tensor
 from .checks import check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, direction
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class Adadelta(ElementwiseOptimizer):
@@ -31,17 +37,17 @@ class Adadelta(ElementwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1.0,
-        rho=0.9,
-        eps=1e-6,
-        weight_decay=0,
-        foreach=None,
+        params: ParamsT,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
-        capturable=False,
-        maximize=False,
-        differentiable=False,
-    ):
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_learning_rate(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
@@ -58,7 +64,7 @@ class Adadelta(ElementwiseOptimizer):
         }
         super().__init__(params, defaults)
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         return ("square_avg", "acc_delta")
 
     @staticmethod

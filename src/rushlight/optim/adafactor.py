@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
 from ..autograd import enable_grad, no_grad
 from ..base.dtypes import finfo
 from ..base.errors import hinted
 from ..ops.table import functions
+from ..tensor import Tensor
 from .checks import check_learning_rate
-from .elementwise import scalar_state
+from .fitting import make_scalars, missing_state, scalar_state, wrong_state
 from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class Adafactor(Optimizer):
@@ -37,16 +45,16 @@ class Adafactor(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        beta2_decay=-0.8,
-        eps=(None, 1e-3),
-        d=1.0,
-        weight_decay=0.0,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
         *,
-        foreach=None,
-        maximize=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None:
         check_learning_rate(lr, "Learning rate should be >= 0 but is: {}")
         if not beta2_decay <= 0.0:
             raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
@@ -70,7 +78,7 @@ class Adafactor(Optimizer):
         super().__init__(params, defaults)
 
     @no_grad()
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. ``closure``, where given, evaluates the model and returns the loss."""
         loss = None
         if closure is not None:
@@ -82,10 +90,8 @@ class Adafactor(Optimizer):
                     self.apply_single(group, param, -param.grad if group["maximize"] else param.grad)
         return loss
 
-    def init_single(self, grad):
+    def init_single(self, grad: Tensor) -> Any:
         """The second moments of one parameter before its first step."""
-        if grad.is_complex():
-            raise RuntimeError(hinted("Adafactor does not support complex parameters", "optimize view_as_real of it"))
         if grad.dim() < 2:
             return {"step": scalar_state(0), "variance": functions.zeros_like(grad)}
         *outer, rows, columns = grad.shape
@@ -95,10 +101,41 @@ class Adafactor(Optimizer):
             "col_var": grad.new_zeros((*outer, 1, columns)),
         }
 
-    def apply_single(self, group, param, grad):
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the state over; a step count that is a number becomes a tensor."""
+        super().__setstate__(state)
+        for param in chain.from_iterable(group["params"] for group in self.param_groups):
+            if self.state.get(param):
+                make_scalars(self.state[param], ("step",), self)
+
+    def check_state(self, state: dict[str, Any], grad: Tensor) -> None:
+        """Raise unless a parameter's state has what a step reads."""
+        if "step" not in state:
+            raise missing_state("step", state, self)
+        if not isinstance(state["step"], Tensor):
+            raise RuntimeError(
+                hinted(
+                    "`state_steps` argument must contain a list of singleton tensors",
+                    f"'step' of a parameter's state has to be a Tensor with one number, not {type(state['step']).__name__}",
+                )
+            )
+        matrix = grad.dim() > 1
+        for name in ("row_var", "col_var") if matrix else ("variance",):
+            value = state.get(name)
+            if value is None:
+                what = "row_var and col_var should be defined when grad is multidimensional"
+                what = what if matrix else "variance should be defined when grad is a vector"
+                raise AssertionError(hinted(what, f"the state of this parameter has no '{name}'"))
+            if not isinstance(value, Tensor):
+                raise wrong_state(name, value, grad, False)
+
+    def apply_single(self, group: dict[str, Any], param: Tensor, grad: Tensor) -> None:
+        if param.is_complex():
+            raise RuntimeError(hinted("Adafactor does not support complex parameters", "optimize view_as_real of it"))
         state = self.state[param]
         if not state:
             state.update(self.init_single(grad))
+        self.check_state(state, grad)
         state["step"] += 1
         step, lr = state["step"].item(), float(group["lr"])
         small, smallest_size = group["eps"]

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ..ops.table import functions
+from ..tensor import Tensor
 from .checks import check_fused, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction, scalar_state
+from .elementwise import ElementwiseOptimizer, direction
+from .fitting import scalar_state
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class Adagrad(ElementwiseOptimizer):
@@ -32,18 +39,18 @@ class Adagrad(ElementwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        lr_decay=0,
-        weight_decay=0,
-        initial_accumulator_value=0,
-        eps=1e-10,
-        foreach=None,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
         *,
-        maximize=False,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_learning_rate(lr)
         check_not_negative(
             lr_decay=lr_decay,
@@ -68,15 +75,15 @@ class Adagrad(ElementwiseOptimizer):
             for param in group["params"]:  # the one optimizer whose state is there from the start
                 self._initialized(param, None, group)
 
-    def share_memory(self):
+    def share_memory(self) -> None:
         """Move the state into shared memory."""
         for values in self.state.values():
             values["sum"].share_memory_()
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         return ("sum",)
 
-    def init_single(self, param, grad, group):
+    def init_single(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
         value = group["initial_accumulator_value"]
         value = complex(value, value) if param.is_complex() else value
         return {"step": scalar_state(0), "sum": functions.full_like(param, value)}

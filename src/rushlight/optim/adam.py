@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ..tensor import Tensor
 from .checks import check_betas, check_fused, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction
+from .elementwise import ElementwiseOptimizer, approach, direction, store
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class Adam(ElementwiseOptimizer):
@@ -34,20 +39,20 @@ class Adam(ElementwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        amsgrad=False,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-        fused=None,
-        decoupled_weight_decay=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
         self._check_tensors(lr, betas, foreach, capturable)
         check_learning_rate(lr)
         check_betas(betas)
@@ -82,13 +87,13 @@ class Adam(ElementwiseOptimizer):
         ):
             raise ValueError("betas must be either both floats or both Tensors")
 
-    def with_numbers(self, group):
+    def with_numbers(self, group: dict[str, Any]) -> Any:
         lr, betas = group["lr"], group["betas"]
         if lr.__class__ is float and betas[0].__class__ is float:
             return group
         return {**group, "lr": float(lr), "betas": tuple(float(beta) for beta in betas)}
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
     @staticmethod
@@ -111,12 +116,12 @@ class Adam(ElementwiseOptimizer):
     @staticmethod
     def formula(m, constants, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq=None):
         grad = direction(constants, param, grad)
-        exp_avg += (grad - exp_avg) * constants["gain1"]
+        approach(exp_avg, grad, constants["gain1"])
         exp_avg_sq *= constants["beta2"]
         exp_avg_sq += grad * grad * constants["gain2"]
         second_moment = exp_avg_sq
         if max_exp_avg_sq is not None:
             # Not maximum, whose derivative needs the old value that is written over.
             second_moment = m.where(max_exp_avg_sq > exp_avg_sq, max_exp_avg_sq, exp_avg_sq)
-            max_exp_avg_sq[...] = second_moment
+            store(max_exp_avg_sq, second_moment)
         param -= exp_avg / (m.sqrt(second_moment) + constants["eps"]) * constants["rate"]

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from ..tensor import Tensor
 from .checks import check_betas, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction
+from .elementwise import ElementwiseOptimizer, approach, direction, store
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class Adamax(ElementwiseOptimizer):
@@ -31,17 +37,17 @@ class Adamax(ElementwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        foreach=None,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
-        maximize=False,
-        differentiable=False,
-        capturable=False,
-    ):
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         check_learning_rate(lr)
         check_betas(betas)
         check_not_negative(epsilon=eps, weight_decay=weight_decay)
@@ -57,7 +63,7 @@ class Adamax(ElementwiseOptimizer):
         }
         super().__init__(params, defaults)
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         return ("exp_avg", "exp_inf")
 
     @staticmethod
@@ -75,6 +81,6 @@ class Adamax(ElementwiseOptimizer):
     @staticmethod
     def formula(m, constants, param, grad, exp_avg, exp_inf):
         grad = direction(constants, param, grad)
-        exp_avg += (grad - exp_avg) * constants["gain1"]
-        exp_inf[...] = m.maximum(exp_inf * constants["beta2"], abs(grad) + constants["eps"])
+        approach(exp_avg, grad, constants["gain1"])
+        store(exp_inf, m.maximum(exp_inf * constants["beta2"], abs(grad) + constants["eps"]))
         param -= exp_avg / exp_inf * constants["rate"]

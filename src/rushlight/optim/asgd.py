@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ..ops.table import functions
+from ..tensor import Tensor
 from .checks import check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction, scalar_state
+from .elementwise import ElementwiseOptimizer, direction, store
+from .fitting import scalar_state
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class ASGD(ElementwiseOptimizer):
@@ -36,17 +43,17 @@ class ASGD(ElementwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        lambd=1e-4,
-        alpha=0.75,
-        t0=1e6,
-        weight_decay=0,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-        capturable=False,
-    ):
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         check_learning_rate(lr)
         check_not_negative(weight_decay=weight_decay)
         defaults = {
@@ -62,10 +69,10 @@ class ASGD(ElementwiseOptimizer):
         }
         super().__init__(params, defaults)
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         return ("ax",)
 
-    def init_single(self, param, grad, group):
+    def init_single(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
         eta = scalar_state(float(group["lr"]))
         return {"step": scalar_state(0), "eta": eta, "mu": scalar_state(1), "ax": functions.zeros_like(param)}
 
@@ -90,6 +97,6 @@ class ASGD(ElementwiseOptimizer):
         param *= constants["keep"]
         param -= grad * constants["eta"]
         if constants["mu"] is None:
-            ax[...] = param
+            store(ax, param)
         else:
             ax += (param - ax) * constants["mu"]

@@ -12,7 +12,7 @@ from numpy.lib.array_utils import byte_bounds
 from ..autograd.node import VersionCounter
 from ..kernels.host import host
 from ..kernels.routing import elements_of, prepared_step
-from ..ops.optimize import COMPUTED
+from ..ops.optimize import COMPUTED, kind_of
 from ..ops.table import functions, is_half
 from ..tensor import Tensor
 
@@ -33,7 +33,7 @@ class Bundle:
 
     Where there are large ones, a kernel updates all in one launch, as they lie. A bundle of small ones alone has its states
     end to end in flat tensors: a formula is a dozen calls of NumPy, which cost more than the arithmetic on small arrays; run
-    over the flat tensors, it costs them once, not once for each parameter. The state tensors of the members look into the
+    over the flat tensors, it costs them once, not once for each parameter; a single one is only looked at once. The state tensors of the members look into the
     flat ones; parameters and gradients are copied, since their memory is the user's. The scalars always lie in flat tensors.
 
     Args:
@@ -56,14 +56,14 @@ class Bundle:
             return
         self.scalars = [self._scalar(name) for name in scalar_names]
         self.kernel, self.loads_at = None, 1 if large else WARM
-        if large:
+        if large or len(params) == 1:
             self.room, self.states = None, [values[name] for values in self.dicts for name in names]
             self.parts = [[values[name]._array for values in self.dicts] for name in names]
         else:
             flats = [self._flat() for _ in names]
             self.states = [self._move(name, *flat) for name, flat in zip(names, flats)]
             self.parts = [parts for _, parts in flats]
-            self.room = tuple(self._flat() for _ in ("params", "grads"))
+            self.room = self._flat(), self._flat(), [kind_of(param._array) for param in params]
         self.written = [*params, *self.scalars, *self.states]
         self.found = self._look(listed, state)
 
@@ -95,7 +95,8 @@ class Bundle:
         return [*listed, *islice(state.values(), self.known), *map(_array_of, tensors)]
 
     def step(self, grads, group, formula, constants, advance):
-        """Let the members take a step, after `gradients`, and say whether they did: large ones need contiguous gradients.
+        """Let the members take a step, after `gradients`, and say whether they did: gradients have to be like the members, those
+        of large ones contiguous.
 
         The functions are those of an `ElementwiseOptimizer`.
         """
@@ -109,19 +110,14 @@ class Bundle:
                         flat._array.fill(number)
                 functions.count_writes(self.written, "optimizer_step_")
                 return True
-        if self.room is None:
+        lists = self.params, grads, self.scalars, self.states
+        if self.room is not None:
+            return functions.bundle_step_(
+                *lists, room=self.room, formula=formula, constants=constants, advance=advance, group=group
+            )
+        if len(self.params) > 1 or not _alike(grads[0]._array, self.params[0]._array):
             return False
-        functions.bundle_step_(
-            self.params,
-            grads,
-            self.scalars,
-            self.states,
-            room=self.room,
-            formula=formula,
-            constants=constants,
-            advance=advance,
-            group=group,
-        )
+        functions.optimizer_step_(*lists, formula=formula, constants=constants, advance=advance, group=group)
         return True
 
     def _fits(self, listed, state):
@@ -162,7 +158,7 @@ def _has_large(listed):
 def _members(listed, state, scalar_names, names, large):
     """The parameters that can be bundled: of the same dtype, memory of their own, most of them at the same step.
 
-    Unless there are ``large`` ones, they are small, and two at least.
+    Unless there are ``large`` ones, they are small.
     """
     kinds, bounds = {}, []
     for param in listed:
@@ -175,16 +171,22 @@ def _members(listed, state, scalar_names, names, large):
             and array.flags.c_contiguous
             and values
             and all(isinstance(value, Tensor) for value in values.values())
-            and all(_alike(values[name]._array, array) for name in names)
+            and all(name in values and _alike(values[name]._array, array) for name in names)
+            and all(name in values and _is_number(values[name]._array) for name in scalar_names)
         ):
-            kinds[id(param)] = (array.dtype, *[values[name].item() for name in scalar_names])
-            bounds.append(byte_bounds(array))
+            scalars = [values[name]._array for name in scalar_names]
+            kinds[id(param)] = (array.dtype, *[(scalar.dtype, scalar.item()) for scalar in scalars])
+            bounds += map(byte_bounds, (array, *scalars, *[values[name]._array for name in names]))
     if any(start < end for (_, end), (start, _) in pairwise(sorted(bounds))):
-        return []  # parameters share memory: the second one's step has to see the first one's
+        return []  # memory is shared: the second parameter's step has to see the first one's
     most = Counter(kinds.values()).most_common(1)
-    if not most or (most[0][1] < 2 and not large):
+    if not most:
         return []
     return [param for param in listed if kinds.get(id(param)) == most[0][0]]
+
+
+def _is_number(scalar):
+    return scalar.ndim == 0 and scalar.dtype.kind == "f"
 
 
 def _alike(state, array):

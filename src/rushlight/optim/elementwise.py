@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
 
 from ..autograd import enable_grad, set_grad_enabled
-from ..base.dtypes import float32, float64, get_default_dtype
 from ..base.errors import hinted
 from ..ops.table import functions
+from ..tensor import Tensor
 from .bundle import PATIENCE, Bundle
+from .fitting import belong_together, make_scalars, missing_state, scalar_state, wrong_state
 from .optimizer import Optimizer
 
 
-def scalar_state(value):
-    """A number of the state (a step count, ...) as PyTorch keeps it: a 0-dim tensor of its own, float32.
-
-    With float64 as the default dtype it is float64.
-    """
-    return functions.full((), float(value), dtype=float64 if get_default_dtype() is float64 else float32)
-
-
-def direction(constants, param, grad):
+def direction(constants: Any, param: Tensor, grad: Tensor) -> Any:
     """What a formula takes for the gradient: turned round to maximize, with the weight decay's part.
 
     Constants ``decay`` and ``shrink`` are None without it; decoupled decay shrinks the parameter here.
@@ -34,6 +30,22 @@ def direction(constants, param, grad):
     return grad
 
 
+def approach(average, value, share):
+    """Move an average by a share of its distance to a value."""
+    if isinstance(average, Tensor):
+        average.lerp_(value, share)
+    else:
+        average += (value - average) * share
+
+
+def store(target, value):
+    """Write a value into an array."""
+    if isinstance(target, Tensor):
+        target.copy_(value)
+    else:
+        target[...] = value
+
+
 class ElementwiseOptimizer(Optimizer):
     """An optimizer whose algorithm is a formula for one element. A subclass says
 
@@ -43,30 +55,30 @@ class ElementwiseOptimizer(Optimizer):
     - ``constants(group, *scalars)``: what the formula needs besides tensors, by name (static): numbers, and True, False or
       None, which choose its form. Scalars come as the numbers they were before the step;
     - ``formula(m, constants, param, grad, *states)``: the formula (static). It changes ``param`` and the states with
-      ``+=``, ``*=`` and ``[...] =`` and leaves ``grad`` alone. Functions are attributes of ``m``, since the same formula
+      ``+=``, ``*=``, `approach` and `store` and leaves ``grad`` alone. Functions are attributes of ``m``, since the same formula
       runs on blocks of arrays, on symbols, from which a kernel is generated (numbers are its parameters: a new learning
       rate compiles nothing), and, with ``differentiable=True``, on Tensors that record a graph;
     - ``advance_scalars(group, *scalars)``: the scalars after the step, unless it is a step count alone (static).
     """
 
-    scalar_names = ("step",)
+    scalar_names: tuple[str, ...] = ("step",)
     capturable_parts = "params and state_steps"
 
     @staticmethod
     def advance_scalars(group, step):
         return (step + 1,)
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         raise NotImplementedError
 
-    def init_single(self, param, grad, group):
+    def init_single(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
         """The state of one parameter before its first step: zeros."""
         state = {name: scalar_state(0) for name in self.scalar_names}
         for name in self.state_names(group):
             state[name] = functions.zeros_like(param)
         return state
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once.
 
         Args:
@@ -104,10 +116,13 @@ class ElementwiseOptimizer(Optimizer):
             if has_state:
                 state = state_of[param] or self._initialized(param, grad, group)
                 for name in scalar_names:
-                    scalars.append(state[name])
+                    scalars.append(state.get(name))
                 for name in names:
-                    states.append(state[name])
-        if params:
+                    states.append(state.get(name))
+        if params and not belong_together(params, grads, scalars, states):
+            for param in params:
+                self._step_by_operations(param, numbers)
+        elif params:
             functions.optimizer_step_(
                 params,
                 grads,
@@ -128,25 +143,50 @@ class ElementwiseOptimizer(Optimizer):
 
     def _step_on_tensors(self, group):
         """The same formula on Tensors, so that gradients flow through the step: ``differentiable=True``."""
-        names = self.state_names(group)
         with enable_grad():
             for param in group["params"]:
-                grad = param.grad
-                if grad is None:
-                    continue
-                state = {}
-                if self.scalar_names or names:
-                    state = self.state[param] or self._initialized(param, grad, group)
+                if param.grad is not None:
+                    if not self.state[param] and (self.scalar_names or self.state_names(group)):
+                        self._initialized(param, param.grad, group)
+                    self._step_by_operations(param, group)
+
+    def _step_by_operations(self, param, group):
+        """The step of one parameter by operations on Tensors, which broadcast, convert and refuse what does not fit."""
+        state, grad = self.state[param], param.grad
+        names = self.state_names(group)
+        self.check_state(state, param, grad, group)
+        with set_grad_enabled(group["differentiable"]):
+            if group["differentiable"]:
                 # The formula writes in place: into copies, since the graph of the step before may hold the old state.
-                state.update({name: state[name].clone() for name in names})
+                state.update({name: state[name].clone() for name in (*self.scalar_names, *names)})
+            numbers = []
+            if self.scalar_names:
+                state["step"] += 1
                 numbers = [state[name].item() for name in self.scalar_names]
-                tensors = [param, grad, *(state[name] for name in names)]
-                if param.is_complex():
-                    tensors = [functions.view_as_real(tensor) for tensor in tensors]
-                self.formula(functions, self.constants(group, *numbers), *tensors)
-                if numbers:
-                    advanced = self.advance_scalars(group, *numbers)
-                    state.update({name: scalar_state(number) for name, number in zip(self.scalar_names, advanced)})
+                numbers[0] -= 1
+            tensors = [param, grad, *(state[name] for name in names)]
+            if param.is_complex():
+                tensors = [functions.view_as_real(tensor) for tensor in tensors]
+            self.formula(functions, self.constants(group, *numbers), *tensors)
+            if numbers:
+                for name, number in zip(self.scalar_names[1:], self.advance_scalars(group, *numbers)[1:]):
+                    state[name].fill_(number)
+
+    def __setstate__(self, state):
+        """Take the state over; numbers where 0-dim tensors belong, as in old checkpoints, become such tensors."""
+        super().__setstate__(state)
+        for param in chain.from_iterable(group["params"] for group in self.param_groups):
+            values = self.state.get(param)
+            if values:
+                make_scalars(values, self.scalar_names, self)
+
+    def check_state(self, state, param, grad, group):
+        """Raise unless the state of a parameter has all its entries, and Tensors."""
+        for name in (*self.scalar_names, *self.state_names(group)):
+            if name not in state:
+                raise missing_state(name, state, self)
+            if not isinstance(state[name], Tensor):
+                raise wrong_state(name, state[name], param, name in self.scalar_names)
 
     def _initialized(self, param, grad, group):
         if group.get("capturable"):
@@ -162,6 +202,6 @@ class ElementwiseOptimizer(Optimizer):
             state.update(self.init_single(param, grad, group))
         return state
 
-    def with_numbers(self, group):
+    def with_numbers(self, group: dict[str, Any]) -> Any:
         """The group with a Python number in the place of a learning rate that is a one-element tensor."""
         return group if group["lr"].__class__ is float else {**group, "lr": float(group["lr"])}

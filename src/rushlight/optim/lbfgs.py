@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from ..autograd import enable_grad, no_grad
 from ..base.errors import hinted
 from ..ops.table import functions
+from ..tensor import Tensor
 from .checks import check_learning_rate
+from .fitting import missing_state, wrong_state
 from .line_search import Point, strong_wolfe
 from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class LBFGS(Optimizer):
@@ -42,15 +50,15 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1,
-        max_iter=20,
-        max_eval=None,
-        tolerance_grad=1e-7,
-        tolerance_change=1e-9,
-        history_size=100,
-        line_search_fn=None,
-    ):
+        params: ParamsT,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
         check_learning_rate(lr)
         defaults = {
             "lr": lr,
@@ -71,12 +79,12 @@ class LBFGS(Optimizer):
             )
         self._params = self.param_groups[0]["params"]
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._params = self.param_groups[0]["params"]
 
     @no_grad()
-    def step(self, closure):
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]  # it evaluates again and again
         """Do up to ``max_iter`` iterations; the result is the loss that ``closure`` returned first."""
         group = self.param_groups[0]
         state = self.state[self._params[0]]
@@ -100,7 +108,11 @@ class LBFGS(Optimizer):
             lr = group["lr"]
             length = min(1.0, 1.0 / grad.abs().sum()) * lr if state["n_iter"] == 1 else lr
             previous_loss = loss
-            state.update(d=direction, t=length, prev_flat_grad=grad.clone(), prev_loss=loss)
+            state.update(d=direction, t=length, prev_loss=loss)
+            if state.get("prev_flat_grad") is None:
+                state["prev_flat_grad"] = grad.clone()
+            else:
+                state["prev_flat_grad"].copy_(grad)
             slope = grad.dot(direction)
             if slope > -tolerance:
                 return
@@ -123,6 +135,7 @@ class LBFGS(Optimizer):
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return -grad
+        self._check_state(state, grad)
         changes, steps, inverses = state["old_dirs"], state["old_stps"], state["ro"]
         change, step = grad - state["prev_flat_grad"], state["d"] * state["t"]
         curvature = change.dot(step)
@@ -134,16 +147,24 @@ class LBFGS(Optimizer):
             steps.append(step)
             inverses.append(1.0 / curvature)
             state["H_diag"] = curvature / change.dot(change)
+        if "H_diag" not in state:
+            raise missing_state("H_diag", state, self)
         shares = state.setdefault("al", [None] * group["history_size"])
-        direction = -grad
-        if changes:
-            count = len(changes)
-            for index in range(count):
-                if shares[index] is None:
-                    shares[index] = functions.empty((), dtype=grad.dtype, device=grad.device)
-            scale = state["H_diag"]
-            functions.two_loop_recursion_([direction], changes, steps, inverses, shares[:count], [scale])
+        direction, scale = -grad, state["H_diag"]
+        if not changes or not _belong_together(direction, changes, steps, inverses, scale):
+            return _by_operations(direction, changes, steps, inverses, shares, scale)
+        shares[: len(changes)] = [functions.empty((), dtype=grad.dtype, device=grad.device) for _ in changes]
+        functions.two_loop_recursion_([direction], changes, steps, inverses, shares[: len(changes)], [scale])
         return direction
+
+    def _check_state(self, state, grad):
+        """Raise unless the state has what the next iteration reads: a checkpoint may hold anything."""
+        for name in ("old_dirs", "old_stps", "ro", "t", "d", "prev_flat_grad"):
+            if name not in state:
+                raise missing_state(name, state, self)
+        for name in ("d", "prev_flat_grad"):
+            if not isinstance(state[name], Tensor):
+                raise wrong_state(name, state[name], grad, False)
 
     def _move(self, group, evaluate, direction, start, last, most):
         """Go along ``direction``: returns the loss and gradient there, the length, and the number of evaluations.
@@ -185,3 +206,35 @@ class LBFGS(Optimizer):
             count = target.numel()
             target += direction[offset : offset + count].view_as(target) * length
             offset += count
+        if offset != direction.numel():
+            raise AssertionError(
+                hinted(
+                    f"Expected offset {offset} to equal {direction.numel()}",
+                    f"the parameters have {offset} elements, their gradients {direction.numel()}",
+                )
+            )
+
+
+def _belong_together(direction, changes, steps, inverses, scale):
+    """Whether the recursion may run on the arrays: vectors like the direction, as many numbers of its dtype."""
+    if not len(changes) == len(steps) == len(inverses) or not all(
+        isinstance(each, Tensor) for each in (*changes, *steps, *inverses, scale)
+    ):
+        return False
+    like, dtype = direction._array, direction._array.dtype
+    vectors = [each._array for each in (*changes, *steps)]
+    numbers = [each._array for each in (*inverses, scale)]
+    return all(array.dtype == dtype and array.shape == like.shape for array in vectors) and all(
+        array.dtype == dtype and array.ndim == 0 for array in numbers
+    )
+
+
+def _by_operations(direction, changes, steps, inverses, shares, scale):
+    """The same recursion by operations on Tensors, which broadcast or refuse what does not fit."""
+    for k in reversed(range(len(changes))):
+        shares[k] = steps[k].dot(direction) * inverses[k]
+        direction -= changes[k] * shares[k]
+    direction = functions.mul(direction, scale)
+    for k in range(len(changes)):
+        direction += steps[k] * (shares[k] - changes[k].dot(direction) * inverses[k])
+    return direction

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from ..autograd import enable_grad, no_grad
 from ..base.dtypes import bfloat16
 from ..base.errors import hinted
 from ..ops.table import functions
+from ..tensor import Tensor
 from .checks import check_learning_rate
+from .fitting import missing_state, wrong_state
 from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class Muon(Optimizer):
@@ -38,16 +46,16 @@ class Muon(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        weight_decay=0.1,
-        momentum=0.95,
-        nesterov=True,
-        ns_coefficients=(3.4445, -4.775, 2.0315),
-        eps=1e-7,
-        ns_steps=5,
-        adjust_lr_fn=None,
-    ):
+        params: ParamsT,
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
         check_learning_rate(lr, "Learning rate should be >= 0 but is: {}")
         if not momentum >= 0.0:
             raise ValueError(f"momentum should be >= 0 but is: {momentum}")
@@ -77,7 +85,7 @@ class Muon(Optimizer):
                     )
 
     @no_grad()
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. ``closure``, where given, evaluates the model and returns the loss."""
         loss = None
         if closure is not None:
@@ -89,17 +97,30 @@ class Muon(Optimizer):
                     self.apply_single(group, param, param.grad)
         return loss
 
-    def apply_single(self, group, param, grad):
-        if grad.is_complex():
+    def apply_single(self, group: dict[str, Any], param: Tensor, grad: Tensor) -> None:
+        if param.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
+        if grad.dim() != 2:
+            raise ValueError(hinted("Param gradient must be a 2D matrix", f"its shape is {tuple(grad.shape)}"))
         state = self.state[param]
         if not state:
             state["momentum_buffer"] = functions.zeros_like(grad)
+        buffer = state.get("momentum_buffer")
+        if buffer is None:
+            raise missing_state("momentum_buffer", state, self)
+        if not isinstance(buffer, Tensor):
+            raise wrong_state("momentum_buffer", buffer, param, False)
         momentum, lr = group["momentum"], float(group["lr"])
-        buffer = state["momentum_buffer"].lerp_(grad, 1 - momentum)
+        buffer.lerp_(grad, 1 - momentum)
         update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
+        if update.dim() != 2:
+            raise ValueError(
+                hinted(
+                    "Input tensor gradient must be a 2D matrix", f"with 'momentum_buffer' it is {tuple(update.shape)}"
+                )
+            )
         update = orthogonalized(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
-        rows, columns = param.shape
+        rows, columns = param.shape[:2]
         if group["adjust_lr_fn"] == "match_rms_adamw":
             ratio = 0.2 * max(rows, columns) ** 0.5
         else:

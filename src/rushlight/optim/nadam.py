@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from ..tensor import Tensor
 from .checks import check_betas, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction, scalar_state
+from .elementwise import ElementwiseOptimizer, approach, direction
+from .fitting import scalar_state
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class NAdam(ElementwiseOptimizer):
@@ -36,19 +43,19 @@ class NAdam(ElementwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        momentum_decay=4e-3,
-        decoupled_weight_decay=False,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_learning_rate(lr)
         check_betas(betas)
         check_not_negative(epsilon=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
@@ -66,16 +73,16 @@ class NAdam(ElementwiseOptimizer):
         }
         super().__init__(params, defaults)
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         return ("exp_avg", "exp_avg_sq")
 
-    def init_single(self, param, grad, group):
+    def init_single(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
         state = super().init_single(param, grad, group)
         state["mu_product"] = scalar_state(1)
         return state
 
     @staticmethod
-    def momentum_at(group, step):
+    def momentum_at(group: dict[str, Any], step: int) -> Any:
         """The share of the momentum in step number ``step``, rising towards beta1."""
         return group["betas"][0] * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
 
@@ -107,7 +114,7 @@ class NAdam(ElementwiseOptimizer):
     @staticmethod
     def formula(m, constants, param, grad, exp_avg, exp_avg_sq):
         grad = direction(constants, param, grad)
-        exp_avg += (grad - exp_avg) * constants["gain1"]
+        approach(exp_avg, grad, constants["gain1"])
         exp_avg_sq *= constants["beta2"]
         exp_avg_sq += grad * grad * constants["gain2"]
         ahead = grad * constants["now"] + exp_avg * constants["ahead"]

@@ -5,12 +5,16 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
+from typing import Any, Self, TypeAlias
 
 from ..autograd.hooks import RemovableHandle
 from ..base.errors import hinted
 from ..tensor import Tensor
+
+ParamsT: TypeAlias = "Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]"
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -18,7 +22,7 @@ __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer
 class _RequiredParameter:
     """Stands in ``defaults`` for a hyperparameter that every group has to give."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<required parameter>"
 
 
@@ -36,7 +40,9 @@ def _register(hooks, hook, prepend=False):
     return handle
 
 
-def register_optimizer_step_pre_hook(hook):
+def register_optimizer_step_pre_hook(
+    hook: Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]] | None],
+) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` before the step of every optimizer; returns a handle that removes it.
 
     >>> from rushlight.optim.optimizer import register_optimizer_step_pre_hook
@@ -46,7 +52,9 @@ def register_optimizer_step_pre_hook(hook):
     return _register(_global_pre_hooks, hook)
 
 
-def register_optimizer_step_post_hook(hook):
+def register_optimizer_step_post_hook(
+    hook: Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], None],
+) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` after the step of every optimizer; returns a handle that removes it.
 
     >>> from rushlight.optim.optimizer import register_optimizer_step_post_hook
@@ -124,12 +132,12 @@ class Optimizer:
     tensor([ 0.9000, -1.9000], requires_grad=True)
     """
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
-            cls.step = _with_hooks(cls.__dict__["step"])
+            cls.step = _with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
 
-    def __init__(self, params, defaults):
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._make_hooks()
         if isinstance(params, Tensor):
@@ -142,7 +150,7 @@ class Optimizer:
             )
         self.state = defaultdict(dict)
         self.param_groups = []
-        groups = list(params)
+        groups: list[Any] = list(params)
         if not groups:
             raise ValueError(
                 hinted(
@@ -163,10 +171,10 @@ class Optimizer:
         self._optimizer_load_state_dict_pre_hooks = OrderedDict()
         self._optimizer_load_state_dict_post_hooks = OrderedDict()
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "_optimizer_step_pre_hooks" not in self.__dict__:
             self._make_hooks()
@@ -175,7 +183,7 @@ class Optimizer:
                 if default is not required:
                     group.setdefault(name, default)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for index, group in enumerate(self.param_groups):
             lines += [f"Parameter Group {index}"]
@@ -184,7 +192,7 @@ class Optimizer:
         lines[-1] = ")"
         return "\n".join(lines)
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or with ``set_to_none=False`` fill them with zeros."""
         for group in self.param_groups:
             if set_to_none:
@@ -195,11 +203,11 @@ class Optimizer:
                     if param.grad is not None:
                         param.grad.detach_().zero_()
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. ``closure``, where given, evaluates the model and returns the loss."""
         raise NotImplementedError
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters, for example a layer that thaws during training.
 
         Args:
@@ -260,7 +268,7 @@ class Optimizer:
                 )
             )
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The state of the optimizer as a dict of plain containers and tensors, with PyTorch's keys.
 
         Returns ``{"state": {index: {...}}, "param_groups": [{..., "params": [index, ...]}]}``, where the index of a
@@ -268,7 +276,8 @@ class Optimizer:
         """
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
-        index_of, groups = {}, []
+        index_of: dict[int, int] = {}
+        groups: list[dict[str, Any]] = []
         for group in self.param_groups:
             start = sum(len(packed["params"]) for packed in groups)
             new = {id(param): index for index, param in enumerate(group["params"], start)}
@@ -284,7 +293,7 @@ class Optimizer:
                 result = replaced
         return result
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over hyperparameters and state from ``state_dict()`` of an optimizer of the same groups.
 
         State tensors are cast to the dtype of their parameters (the step count is not); nothing else is copied.
@@ -334,27 +343,35 @@ class Optimizer:
                     )
                 )
 
-    def register_step_pre_hook(self, hook):
+    def register_step_pre_hook(
+        self, hook: Callable[[Self, tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]] | None]
+    ) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step; it may return new ``(args, kwargs)``."""
         return _register(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook):
+    def register_step_post_hook(self, hook: Callable[[Self, tuple[Any, ...], dict[str, Any]], None]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` after each step."""
         return _register(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook, prepend=False):
+    def register_state_dict_pre_hook(self, hook: Callable[[Optimizer], None], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` before ``state_dict``."""
         return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook, prepend=False):
+    def register_state_dict_post_hook(
+        self, hook: Callable[[Optimizer, dict[str, Any]], dict[str, Any] | None], prepend: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` after ``state_dict``; what it returns, unless None, is the result."""
         return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[[Optimizer, dict[str, Any]], dict[str, Any] | None], prepend: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` before loading; what it returns, unless None, is loaded instead."""
         return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook, prepend=False):
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[[Optimizer], None], prepend: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(optimizer)`` after loading."""
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 

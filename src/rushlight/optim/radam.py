@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from ..tensor import Tensor
 from .checks import check_betas, check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction
+from .elementwise import ElementwiseOptimizer, approach, direction
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class RAdam(ElementwiseOptimizer):
@@ -32,18 +38,18 @@ class RAdam(ElementwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        decoupled_weight_decay=False,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_learning_rate(lr)
         check_betas(betas)
         check_not_negative(epsilon=eps, weight_decay=weight_decay)
@@ -60,7 +66,7 @@ class RAdam(ElementwiseOptimizer):
         }
         super().__init__(params, defaults)
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         return ("exp_avg", "exp_avg_sq")
 
     @staticmethod
@@ -90,7 +96,7 @@ class RAdam(ElementwiseOptimizer):
     @staticmethod
     def formula(m, constants, param, grad, exp_avg, exp_avg_sq):
         grad = direction(constants, param, grad)
-        exp_avg += (grad - exp_avg) * constants["gain1"]
+        approach(exp_avg, grad, constants["gain1"])
         exp_avg_sq *= constants["beta2"]
         exp_avg_sq += grad * grad * constants["gain2"]
         change = exp_avg * constants["rate"]

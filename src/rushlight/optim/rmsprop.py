@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from ..tensor import Tensor
 from .checks import check_learning_rate, check_not_negative
-from .elementwise import ElementwiseOptimizer, direction
+from .elementwise import ElementwiseOptimizer, approach, direction
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class RMSprop(ElementwiseOptimizer):
@@ -33,18 +39,18 @@ class RMSprop(ElementwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        alpha=0.99,
-        eps=1e-8,
-        weight_decay=0,
-        momentum=0,
-        centered=False,
-        capturable=False,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-    ):
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_learning_rate(lr)
         check_not_negative(epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         defaults = {
@@ -61,7 +67,7 @@ class RMSprop(ElementwiseOptimizer):
         }
         super().__init__(params, defaults)
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         names = ("square_avg", "momentum_buffer") if group["momentum"] else ("square_avg",)
         return (*names, "grad_avg") if group["centered"] else names
 
@@ -86,7 +92,7 @@ class RMSprop(ElementwiseOptimizer):
         variance = square_avg
         if constants["centered"]:
             grad_avg = others[-1]
-            grad_avg += (grad - grad_avg) * constants["gain"]
+            approach(grad_avg, grad, constants["gain"])
             variance = square_avg - grad_avg * grad_avg
         change = grad / (m.sqrt(variance) + constants["eps"])
         if constants["momentum"] is not None:

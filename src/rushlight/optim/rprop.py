@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ..ops.table import functions
+from ..tensor import Tensor
 from .checks import check_learning_rate
-from .elementwise import ElementwiseOptimizer, scalar_state
+from .elementwise import ElementwiseOptimizer, store
+from .fitting import scalar_state
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class Rprop(ElementwiseOptimizer):
@@ -31,16 +38,16 @@ class Rprop(ElementwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        etas=(0.5, 1.2),
-        step_sizes=(1e-6, 50),
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
         *,
-        capturable=False,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-    ):
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_learning_rate(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
@@ -55,10 +62,10 @@ class Rprop(ElementwiseOptimizer):
         }
         super().__init__(params, defaults)
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         return ("prev", "step_size")
 
-    def init_single(self, param, grad, group):
+    def init_single(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
         lr = float(group["lr"])
         size = functions.full_like(grad, complex(lr, lr) if param.is_complex() else lr)
         return {"step": scalar_state(0), "prev": functions.zeros_like(param), "step_size": size}
@@ -82,6 +89,8 @@ class Rprop(ElementwiseOptimizer):
         agreement = grad * prev
         turned = agreement < 0
         factor = m.where(turned, constants["shrink"], m.where(agreement > 0, constants["grow"], 1.0))
-        step_size[...] = m.clip(step_size * factor, constants["smallest"], constants["largest"])
-        prev[...] = m.where(turned, 0.0, grad)
-        param -= m.sign(prev) * step_size
+        step_size *= factor
+        store(step_size, m.clip(step_size, constants["smallest"], constants["largest"]))
+        grad = m.where(turned, 0.0, grad)
+        param -= m.sign(grad) * step_size
+        store(prev, grad)

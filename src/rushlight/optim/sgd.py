@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from itertools import repeat
 from operator import attrgetter, is_
+from typing import TYPE_CHECKING, Any
 
+from ..autograd import no_grad
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor import Tensor
 from .checks import check_fused, check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, direction
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 grad_of = attrgetter("_grad")
 
@@ -41,18 +46,18 @@ class SGD(ElementwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        momentum=0,
-        dampening=0,
-        weight_decay=0,
-        nesterov=False,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
         *,
-        maximize=False,
-        foreach=None,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_learning_rate(lr)
         check_not_negative(momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
@@ -76,22 +81,22 @@ class SGD(ElementwiseOptimizer):
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for values in self.state.values():
             if values.get("momentum_buffer", 0) is None:  # so older checkpoints say that there was no step yet
                 del values["momentum_buffer"]
 
-    def with_numbers(self, group):
+    def with_numbers(self, group: dict[str, Any]) -> Any:
         group = super().with_numbers(group)
         if isinstance(group["weight_decay"], Tensor):
             group = {**group, "weight_decay": float(group["weight_decay"])}
         return group
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> Any:
         return ("momentum_buffer",) if group["momentum"] else ()
 
-    def init_single(self, param, grad, group):
+    def init_single(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
         buffer = functions.zeros_like(param)
         if group["dampening"] or group["differentiable"]:
             # What makes the first buffer the gradient itself: not dampened, and apart from the graph.
@@ -108,9 +113,22 @@ class SGD(ElementwiseOptimizer):
         if any(map(is_, grads, repeat(None))):
             params = [param for param in params if param._grad is not None]
             grads = [*map(grad_of, params)]
-        if params:
-            lr = float(group["lr"])
-            functions.add_scaled_(params, grads, scale=lr if group["maximize"] else -lr)
+        if not params:
+            return
+        lr = float(group["lr"])
+        scale = lr if group["maximize"] else -lr
+        done = functions.add_scaled_(params, grads, scale=scale)
+        while done is not None:  # a pair that does not fit together: broadcast, converted or refused as elsewhere
+            with no_grad():
+                params[done].add_(grads[done], alpha=scale)
+            params, grads = params[done + 1 :], grads[done + 1 :]
+            done = functions.add_scaled_(params, grads, scale=scale) if params else None
+
+    def check_state(self, state, param, grad, group):
+        """As in the base class; without a buffer, momentum begins with this step."""
+        if group["momentum"] and state.get("momentum_buffer") is None:
+            state.update(self.init_single(param, grad, group))
+        super().check_state(state, param, grad, group)
 
     @staticmethod
     def constants(group):

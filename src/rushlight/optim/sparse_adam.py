@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from ..base.errors import hinted
+from ..tensor import Tensor
 from .checks import check_betas, check_learning_rate
 from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 
 class SparseAdam(Optimizer):
@@ -15,7 +22,14 @@ class SparseAdam(Optimizer):
     0.001
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
         check_learning_rate(lr)
         if not lr > 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
@@ -24,7 +38,7 @@ class SparseAdam(Optimizer):
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None if closure is None else closure()
         for group in self.param_groups:
             if any(param.grad is not None for param in group["params"]):

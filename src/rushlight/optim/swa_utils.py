@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Iterable
 from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..autograd import no_grad
+from ..base.device import DeviceLike
 from ..base.dtypes import int64
 from ..base.errors import hinted
 from ..nn import Module
 from ..nn.modules.batchnorm import _BatchNorm
 from ..ops.table import functions
+from ..tensor import Tensor
 from .lr_scheduler import LRScheduler
 from .lr_scheduler.base import one_a_group, values_of
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import Optimizer
 
 __all__ = [
     "AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
@@ -26,7 +33,7 @@ def _check_decay(decay):
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
 
-def get_ema_multi_avg_fn(decay=0.999):
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Any:
     """An exponential moving average of a list of tensors, in place: for ``AveragedModel(multi_avg_fn=...)``.
 
     >>> import rushlight as torch
@@ -48,7 +55,7 @@ def get_ema_multi_avg_fn(decay=0.999):
     return ema_update
 
 
-def get_swa_multi_avg_fn():
+def get_swa_multi_avg_fn() -> Any:
     """The plain mean of a list of tensors, in place: for ``AveragedModel(multi_avg_fn=...)``.
 
     >>> import rushlight as torch
@@ -67,7 +74,7 @@ def get_swa_multi_avg_fn():
     return swa_update
 
 
-def get_ema_avg_fn(decay=0.999):
+def get_ema_avg_fn(decay: float = 0.999) -> Any:
     """An exponential moving average of one tensor: for ``AveragedModel(avg_fn=...)``.
 
     >>> import rushlight as torch
@@ -83,7 +90,7 @@ def get_ema_avg_fn(decay=0.999):
     return ema_update
 
 
-def get_swa_avg_fn():
+def get_swa_avg_fn() -> Any:
     """The plain mean of one tensor: for ``AveragedModel(avg_fn=...)``.
 
     >>> import rushlight as torch
@@ -118,7 +125,16 @@ class AveragedModel(Module):
     tensor(1)
     """
 
-    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+    n_averaged: Tensor
+
+    def __init__(
+        self,
+        model: Module,
+        device: DeviceLike = None,
+        avg_fn: Callable[[Tensor, Tensor, Tensor | int], Tensor] | None = None,
+        multi_avg_fn: Callable[[Any, Any, Tensor | int], None] | None = None,
+        use_buffers: bool = False,
+    ) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -130,14 +146,14 @@ class AveragedModel(Module):
         self.multi_avg_fn = multi_avg_fn
         self.use_buffers = use_buffers
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs)
 
     def _averaged(self, module):
         buffers = module.buffers() if self.use_buffers else ()
         return [tensor.detach() for tensor in itertools.chain(module.parameters(), buffers)]
 
-    def update_parameters(self, model):
+    def update_parameters(self, model: Module) -> None:
         """Take the present parameters of ``model`` into the average."""
         averages = self._averaged(self.module)
         current = [tensor.to(average.device) for average, tensor in zip(averages, self._averaged(model))]
@@ -156,7 +172,7 @@ class AveragedModel(Module):
 
 
 @no_grad()
-def update_bn(loader, model, device=None):
+def update_bn(loader: Iterable[Any], model: Module, device: DeviceLike = None) -> None:
     """Compute the running statistics of all BatchNorm layers anew, in one pass over ``loader``.
 
     Args:
@@ -208,7 +224,14 @@ class SWALR(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: float,
+        anneal_epochs: int = 10,
+        anneal_strategy: Literal["cos", "linear"] = "cos",
+        last_epoch: int = -1,
+    ) -> None:
         for group, lr in zip(optimizer.param_groups, one_a_group("swa_lr", optimizer, swa_lr)):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
@@ -226,7 +249,7 @@ class SWALR(LRScheduler):
         share = max(0, min(1, step / max(1, self.anneal_epochs)))
         return share if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * share)) / 2
 
-    def get_lr(self):
+    def get_lr(self) -> list[float | Tensor]:
         self._warn_outside_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:

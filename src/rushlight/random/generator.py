@@ -5,12 +5,16 @@ from __future__ import annotations
 import operator
 import os
 from _thread import RLock
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ..base.device import CPU, device
-from ..base.errors import hinted
+from ..base.device import CPU, DeviceLike, device
+from ..base.errors import hinted, kind_name
 from .mersenne import BLOCK, MersenneTwister
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 STATE_BYTES = 5056
 _STATE = np.dtype(
@@ -31,7 +35,7 @@ def _as_is(array):
 _wrap_state = _unwrap_state = _as_is
 
 
-def use_tensors(wrap, unwrap):
+def use_tensors(wrap: Any, unwrap: Any) -> None:
     """Let ``get_state`` return ``wrap(uint8 array)`` and ``set_state`` read ``unwrap(state)``, for the tensor room."""
     global _wrap_state, _unwrap_state
     _wrap_state, _unwrap_state = wrap, unwrap
@@ -51,7 +55,7 @@ class Generator:
 
     __slots__ = ("__weakref__", "_float_normal", "_seed", "engine", "lock", "next_normal")
 
-    def __init__(self, device="cpu"):
+    def __init__(self, device: DeviceLike = "cpu") -> None:
         _check_device(device)
         self.lock = RLock()
         self._restart(_DEFAULT_SEED)
@@ -63,11 +67,11 @@ class Generator:
         self._float_normal = (0.0, 0)
 
     @property
-    def device(self):
+    def device(self) -> device:
         """Where the generator draws: always ``device(type='cpu')``."""
         return CPU
 
-    def manual_seed(self, seed):
+    def manual_seed(self, seed: int) -> Self:
         """Start the stream of ``seed``, an int in [-2**63, 2**64) (negative ones count from 2**64), and return self."""
         if type(seed) is not int:
             raise _not_a_long(seed)
@@ -81,17 +85,17 @@ class Generator:
             self.next_normal = None
             self._float_normal = (0.0, 0)
 
-    def seed(self):
+    def seed(self) -> int:
         """Start from a seed of the operating system's, and return that seed: an int in [0, 2**64)."""
         seed = int.from_bytes(os.urandom(8), "little")
         self._reseed(seed)
         return seed
 
-    def initial_seed(self):
+    def initial_seed(self) -> int:
         """The seed that the stream was started from, an int in [0, 2**64)."""
         return self._seed
 
-    def state_bytes(self):
+    def state_bytes(self) -> Any:
         """The state as 5056 uint8 numbers in PyTorch's binary layout: ``torch.Generator.set_state`` takes them."""
         state = np.zeros(1, _STATE)
         with self.lock:
@@ -103,7 +107,7 @@ class Generator:
             record["float_normal"], record["float_valid"] = self._float_normal
         return state.view(np.uint8)
 
-    def set_state_bytes(self, state):
+    def set_state_bytes(self, state: np.ndarray[Any, Any]) -> None:
         """Continue from ``state``: 5056 contiguous uint8 numbers from here or from PyTorch's ``get_state``."""
         if state.dtype != np.uint8:
             raise TypeError(hinted("RNG state must be a torch.ByteTensor", f"this state holds {state.dtype} elements"))
@@ -129,11 +133,11 @@ class Generator:
             self.next_normal = float(record["normal"]) if record["normal_valid"] else None
             self._float_normal = (float(record["float_normal"]), int(record["float_valid"]))
 
-    def get_state(self):
+    def get_state(self) -> Tensor:
         """The state as a ByteTensor of 5056 elements, laid out as PyTorch's."""
         return _wrap_state(self.state_bytes())
 
-    def set_state(self, new_state):
+    def set_state(self, new_state: Any) -> None:
         """Continue from a state that ``get_state`` returned, here or in PyTorch."""
         try:
             state = _unwrap_state(new_state)
@@ -147,32 +151,32 @@ class Generator:
             )
         self.set_state_bytes(state)
 
-    def clone_state(self):
+    def clone_state(self) -> Generator:
         """A new generator that will draw the same numbers as this one would."""
         clone = Generator()
         clone.set_state_bytes(self.state_bytes())
         return clone
 
-    def get_offset(self):
+    def get_offset(self) -> None:
         """Counter-based generators only: a ``RuntimeError`` on the CPU, as in PyTorch."""
         raise RuntimeError(hinted("CPU Generator does not use offset", "use get_state()"))
 
-    def set_offset(self, offset):
+    def set_offset(self, offset: Any) -> None:
         """Counter-based generators only: a ``RuntimeError`` on the CPU, as in PyTorch."""
         raise RuntimeError(hinted("CPU Generator does not use offset", "use set_state()"))
 
-    def graphsafe_get_state(self):
+    def graphsafe_get_state(self) -> None:
         """CUDA graphs only: a ``RuntimeError`` on the CPU, as in PyTorch."""
         raise RuntimeError(hinted("graphsafe_get_state is not supported in this Generator", "use clone_state()"))
 
-    def graphsafe_set_state(self, state):
+    def graphsafe_set_state(self, state: dict[str, Any]) -> None:
         """CUDA graphs only: a ``RuntimeError`` on the CPU, as in PyTorch."""
         raise RuntimeError(hinted("graphsafe_set_state is not supported in this Generator", "use set_state()"))
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return _restored, (self.state_bytes().tobytes(),)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<torch._C.Generator object at {id(self):#x}>"
 
 
@@ -221,21 +225,21 @@ default_generator = Generator()
 default_generator.seed()
 
 
-def resolve(generator):
+def resolve(generator: Generator | None) -> Any:
     """``generator`` itself, or the default one for None."""
     if generator is None:
         return default_generator
     if not isinstance(generator, Generator):
         raise TypeError(
             hinted(
-                f"argument 'generator' must be torch.Generator, not {type(generator).__name__}",
+                f"argument 'generator' must be torch.Generator, not {kind_name(generator)}",
                 "make one with torch.Generator().manual_seed(0)",
             )
         )
     return generator
 
 
-def manual_seed(seed):
+def manual_seed(seed: int) -> Generator:
     """Start the default stream of ``seed`` and return the default generator, as ``torch.manual_seed``.
 
     ``seed`` is anything ``int()`` takes, in [-2**63, 2**64); a negative one counts from 2**64.
@@ -249,12 +253,12 @@ def manual_seed(seed):
     return default_generator
 
 
-def seed():
+def seed() -> int:
     """Start the default stream from a seed of the operating system's, and return that seed."""
     return default_generator.seed()
 
 
-def initial_seed():
+def initial_seed() -> int:
     """The seed that the default stream was started from.
 
     >>> import rushlight as torch
@@ -265,12 +269,12 @@ def initial_seed():
     return default_generator.initial_seed()
 
 
-def get_rng_state():
+def get_rng_state() -> Tensor:
     """The state of the default generator: a ByteTensor of 5056 elements, laid out as PyTorch's."""
     return default_generator.get_state()
 
 
-def set_rng_state(new_state):
+def set_rng_state(new_state: Tensor) -> None:
     """Continue the default stream from a state that ``get_rng_state`` returned, here or in PyTorch.
 
     >>> import rushlight as torch

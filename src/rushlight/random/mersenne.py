@@ -157,7 +157,7 @@ class MersenneTwister:
         self._legacy = np.random.RandomState(self._bits)
         # NumPy's C interface begins with a pointer to the state, which begins with the key: quicker than `_bits.ctypes`.
         interface = _capsule_pointer(self._bits.capsule, b"BitGenerator")
-        key: Any = _Key.from_address(ctypes.c_void_p.from_address(interface).value)
+        key: Any = _Key.from_address(ctypes.c_void_p.from_address(interface).value or 0)
         self._live_key = np.frombuffer(key, np.uint32)  # the bit generator's own; kernels go on with it
 
     def _start(self, seed: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,15 @@ _SMALL_PICKLE, _PACKED = 1 << 16, 16
 _ALIGNED = 16
 
 
-def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
     """Read what ``torch.save`` or ``rushlight.save`` wrote (``torch.load``).
 
     Args:
@@ -180,7 +189,7 @@ def _map(file):
     return mmap.mmap(file.fileno(), 0, flags=flags, prot=mmap.PROT_READ | mmap.PROT_WRITE)
 
 
-def get_unsafe_globals_in_checkpoint(f):
+def get_unsafe_globals_in_checkpoint(f: Any) -> Any:
     """The dotted names in a zip checkpoint that ``load(f, weights_only=True)`` would refuse, in order of appearance.
 
     >>> import io, rushlight as torch
@@ -206,7 +215,7 @@ def get_unsafe_globals_in_checkpoint(f):
     try:
         for operation, argument, _ in pickletools.genops(data):
             if operation.name == "GLOBAL":
-                found.append(dotted(*argument.split(" ", 1)))
+                found.append(dotted(*str(argument).split(" ", 1)))
             elif operation.name == "STACK_GLOBAL" and len(texts) > 1:
                 found.append(dotted(*texts[-2:]))
             elif isinstance(argument, str):

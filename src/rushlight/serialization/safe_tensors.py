@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..base import dtypes
-from ..base.device import check_device
+from ..base.device import DeviceLike, check_device
 from ..base.errors import hinted, missing_package
 from ..tensor import Tensor
 from .files import readable, writable
@@ -27,7 +29,7 @@ def _library():
     return safetensors
 
 
-def save_safetensors(tensors, filename, metadata=None):
+def save_safetensors(tensors: Any, filename: str, metadata: Any = None) -> None:
     """Write a dict of names to tensors as a safetensors file (``safetensors.torch.save_file``).
 
     ``metadata`` is a dict of strings that goes into the file's header. Tensors are written whole and contiguous, so
@@ -61,7 +63,7 @@ def save_safetensors(tensors, filename, metadata=None):
         file.write(data)
 
 
-def load_safetensors(filename, device="cpu"):
+def load_safetensors(filename: str, device: DeviceLike = "cpu") -> Any:
     """Read a safetensors file: a dict of names to tensors (``safetensors.torch.load_file``).
 
     ``device`` can be the CPU only. A damaged file raises the library's ``SafetensorError``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from typing import Any
 
 from ..base.errors import hinted
 from .archive_writer import ALIGNMENT, ArchiveWriter
@@ -19,13 +20,13 @@ _NEWEST_PROTOCOL = 5
 
 
 def save(
-    obj,
-    f,
-    pickle_module=None,
-    pickle_protocol=DEFAULT_PROTOCOL,
-    _use_new_zipfile_serialization=True,
-    _disable_byteorder_record=False,
-):
+    obj: object,
+    f: Any,
+    pickle_module: Any = None,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
     """Write tensors and containers of them to a file that ``torch.load`` and ``rushlight.load`` read (``torch.save``).
 
     Args:

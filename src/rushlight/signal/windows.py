@@ -12,11 +12,15 @@ tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from ..base import dtypes
-from ..base.device import strided
+from ..base.device import DeviceLike, strided
+from ..base.dtypes import DType
 from ..base.errors import hinted
 from ..ops.table import functions
+from ..tensor import Tensor
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
@@ -58,7 +62,17 @@ def _exp(t):
     return t.double().exp().to(t.dtype)
 
 
-def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
+def exponential(
+    M: int,
+    *,
+    center: float | None = None,
+    tau: float = 1.0,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """``exp(-|t - center| / tau)``; the center is the middle, and can be given only where ``sym`` is False."""
     _check("exponential", M, dtype, layout)
     if tau <= 0:
@@ -69,13 +83,30 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided
     return _exp(-_line(M, -center, 1 / tau, dtype, device, requires_grad).abs())
 
 
-def cosine(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
+def cosine(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """One half wave of a sine, sampled between its zeros."""
     _check("cosine", M, dtype, layout)
     return _line(M, 0.5, math.pi / (_steps(max(M, 1), sym) + 1), dtype, device, requires_grad).sin()
 
 
-def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
+def gaussian(
+    M: int,
+    *,
+    std: float = 1.0,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The bell curve of standard deviation ``std`` around the middle."""
     _check("gaussian", M, dtype, layout)
     if std <= 0:
@@ -84,7 +115,16 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=strided, device=None, r
     return _exp(-(t**2))
 
 
-def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
+def kaiser(
+    M: int,
+    *,
+    beta: float = 12.0,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Kaiser's window: a larger ``beta`` makes it narrower."""
     _check("kaiser", M, dtype, layout)
     if beta < 0:
@@ -100,7 +140,16 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=strided, device=None, r
     return (width * width - t**2).sqrt().i0() / width.i0()
 
 
-def general_cosine(M, *, a, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
+def general_cosine(
+    M: Any,
+    *,
+    a: Sequence[float],
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The sum of ``(-1) ** i * a[i] * cos(i * angle)`` over one turn of the angle."""
     _check("general_cosine", M, dtype, layout)
     if M < 2:
@@ -110,40 +159,83 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=strided, device=None, r
     if not a:
         raise ValueError("Coefficients cannot be empty")
     angle = _line(M, 0, 2 * math.pi / _steps(M, sym), dtype, device, requires_grad)
-    window, sign = a[0], -1
+    window: Any = a[0]
+    sign = -1
     for i, coefficient in enumerate(a[1:], 1):
         window = window + (angle if i == 1 else i * angle).cos() * (sign * coefficient)
         sign = -sign
     return window if len(a) > 1 else angle * 0 + window
 
 
-def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
+def general_hamming(
+    M: Any,
+    *,
+    alpha: float = 0.54,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """``alpha - (1 - alpha) * cos``."""
     return general_cosine(
         M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
 
 
-def hamming(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
+def hamming(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Hamming's window: 0.54 - 0.46 cos."""
     return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
-def hann(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
+def hann(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Hann's window: one wave of a raised cosine."""
     return general_hamming(
         M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
 
 
-def blackman(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
+def blackman(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Blackman's window: 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
+    _check("blackman", M, dtype, layout)
     return general_cosine(
         M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
 
 
-def nuttall(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
+def nuttall(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Nuttall's minimal four-term window."""
     coefficients = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
     return general_cosine(
@@ -151,7 +243,15 @@ def nuttall(M, *, sym=True, dtype=None, layout=strided, device=None, requires_gr
     )
 
 
-def bartlett(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
+def bartlett(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A triangle from 0 to 1 and back."""
     _check("bartlett", M, dtype, layout)
     if M < 2:

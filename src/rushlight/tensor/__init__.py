@@ -17,6 +17,7 @@ from . import (
     legacy,
     memory,
     queries,
+    refusals,
     storage,
 )
 from .base import Tensor, wrap
@@ -24,5 +25,10 @@ from .binding import NAMESPACES
 from .legacy import TYPED
 
 binding.bind_all()
+refusals.guard(NAMESPACES["torch"], "torch", "index_put", "index_put_", "resize_as_", "is_same_size", "is_distributed")
+refusals.guard(
+    Tensor, "Tensor", "index_put", "index_put_", "as_strided_", "swapaxes_", "swapdims_", "transpose_", "squeeze_", "unsqueeze_",
+    "t_", "resize_", "resize_as_", "is_pinned", "pin_memory", "is_same_size", "type_as", "is_set_to", "chalf",
+)  # fmt: skip
 keep_freed_memory()
 bulk.use(random_kernels)

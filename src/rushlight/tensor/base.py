@@ -18,7 +18,7 @@ from ..autograd.views import View, known_edge
 from ..base import dtypes
 from ..base.arrays import address_of, deep_copy, element_strides, storage_bytes
 from ..base.device import CPU, strided
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.size import Size
 from ..ops.table import functions
 from .interposers import INTERPOSERS
@@ -55,6 +55,7 @@ class Tensor:
     _array = None  # the elements
     _edge = None  # where its gradient flows: None, LEAF, (node, output number) or a View
     _grad = None
+    _grad_call = None  # a leaf's: the `Freed` of the backward call that wrote into `_grad` last
     _base = None  # the tensor that it is a view of
     _version_counter = UNTOUCHED
     _accumulator = None  # weak reference to a leaf's AccumulateGrad node
@@ -62,6 +63,7 @@ class Tensor:
     _post_accumulate_hooks = None
     _grad_dtype = leaves.OWN_DTYPE
     _names = None
+    _resizable = True  # False: its memory is NumPy's too, or some buffer's
     _tangent = None  # forward mode: the tangent, while a dual level is open
     _tangent_base = None  # forward mode: the tensor whose tangent a view has a part of, where that is not `_base`
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
@@ -92,7 +94,7 @@ class Tensor:
     def requires_grad_(self, requires_grad=True):
         """Set ``requires_grad`` in place and return the tensor."""
         if not isinstance(requires_grad, bool):
-            kind = type(requires_grad).__name__
+            kind = kind_name(requires_grad)
             raise TypeError(
                 hinted(
                     f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}",
@@ -146,7 +148,7 @@ class Tensor:
     def grad(self, value):
         if value is not None:
             leaves.check_grad(self, value)
-        self._grad = value
+        self._grad, self._grad_call = value, None
 
     @grad.deleter
     def grad(self):
@@ -238,12 +240,16 @@ class Tensor:
     @data.setter
     def data(self, value):
         leaves.check_data(self, value)
-        self._array = value._array
+        before, self._array = self._array, value._array
+        if before.shape != value._array.shape or before.dtype != value._array.dtype:
+            leaves.note_exchange(self)
 
     def _alias(self):
         """A new untracked Tensor on the same memory and version counter."""
         alias = functions.wrap(self._array)
         alias._version_counter = self._version_counter
+        if not self._resizable:
+            alias._resizable = False
         return alias
 
     def _become(self, view):
@@ -342,18 +348,22 @@ class Tensor:
         return strided
 
     def is_floating_point(self):
+        """Whether the elements are floating-point numbers."""
         return self.dtype.is_floating_point
 
     def is_complex(self):
+        """Whether the elements are complex."""
         return self._array.dtype.kind == "c"
 
     def is_signed(self):
+        """Whether the dtype has negative numbers."""
         return self.dtype.is_signed
 
     is_sparse = is_sparse_csr = is_quantized = is_meta = is_mkldnn = is_nested = is_cuda = is_mps = is_xpu = False
     is_cpu = True
 
     def get_device(self):
+        """The number of the device: -1 for the CPU."""
         return -1
 
     def is_inference(self):
@@ -361,18 +371,22 @@ class Tensor:
         return self._version_counter is INFERENCE
 
     def is_pinned(self):
+        """Whether the memory is pinned for a device: never."""
         return False
 
     def is_shared(self):
         return False
 
     def is_conj(self):
+        """Whether the elements are shown conjugated: never, they are stored as they are."""
         return False
 
     def is_neg(self):
+        """Whether the elements are shown negated: never, they are stored as they are."""
         return False
 
     def has_names(self):
+        """Whether a dimension has a name."""
         return False
 
     # ------------------------------------------------------------ Python's protocols
@@ -462,7 +476,7 @@ class Tensor:
 
 
 def _rebuild(cls, array, requires_grad):
-    made = wrap(array)
+    made = wrap(dtypes.interned(array))
     made.__class__ = cls
     if requires_grad:
         made._edge = LEAF
@@ -485,7 +499,9 @@ def method(function=None, *, name=None):
     """Make a function a method of Tensor, under its own name or ``name``."""
 
     def attach(function):
-        setattr(Tensor, name or function.__name__, function)
+        own = name or function.__name__
+        setattr(Tensor, own, function)
+        function.__module__, function.__qualname__ = "rushlight", f"Tensor.{own}"  # where users and pickle find it
         return function
 
     return attach if function is None else attach(function)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from functools import wraps
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import FunctionType
 
 from ..autograd.views import check_inplace
 from ..ops import table
 from ..ops.order import PROPERTIES
-from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, functions
+from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, InplaceForm, functions
 from . import fast, forms
 from .base import Tensor
+from .cross_entropy import CrossEntropyNode
 from .linear import linear
+from .refusals import as_public, guarded, known_as, refuse, refuse_call
 from .short_elementwise import elementwise
 from .short_paths import short
 
 # What each public namespace holds, by the name that records write.
 NAMESPACES = {"torch": {}, "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}}
+
+_SPREADS = CO_VARARGS | CO_VARKEYWORDS
+_MODULES = {where: "rushlight" if where == "torch" else f"rushlight.{where}" for where in NAMESPACES}
 
 _FACTORIES = {
     table.UNARY: fast.unary,
@@ -38,7 +44,7 @@ _BINARY_OPERATORS = {
 }  # fmt: skip
 _REFLECTED_OPERATORS = {
     "__rfloordiv__": "floor_divide", "__rmod__": "remainder", "__rpow__": "pow", "__rlshift__": "bitwise_left_shift",
-    "__rrshift__": "bitwise_right_shift", "__rmatmul__": "matmul",
+    "__rrshift__": "bitwise_right_shift",
 }  # fmt: skip
 _INPLACE_OPERATORS = {
     "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div", "__ifloordiv__": "floor_divide",
@@ -51,6 +57,8 @@ def _factory(op):
     """What makes the function of an operation."""
     if op.name == "linear_rows":
         return linear
+    if op.name == "cross_entropy_parts":
+        op.node_base = CrossEntropyNode
     if op.whole is not None:
         return fast.reduction
     return forms.joined if op.joins else _FACTORIES[op.kind]
@@ -64,9 +72,9 @@ def bind_all():
         if op.inplace:
             _publish_inplace(op.name, op.names, forms.inplace_form(op))
     for name, entry in COMPOSITES.items():
-        _publish(name, entry.names, entry.function)
-        if entry.out:
-            _publish_with_out(entry)
+        if entry.function.__code__.co_flags & _SPREADS:
+            _tell_forms(entry)
+        _publish_composite(entry)
         if entry.inplace:
             _publish_inplace(name, entry.names, _composite_inplace(entry))
     for name, (function, writes) in INPLACE_LISTS.items():
@@ -77,15 +85,63 @@ def bind_all():
 
 
 def _publish(name, places, function):
+    """Put the function of a record into its places; each but the first, in ``torch``, knows the place by which errors call it."""
     setattr(functions, name, function)
+    _tell_place(function, name, places)
     for place in places:
         where, _, alias = place.partition(":")
-        if where == "Tensor":
-            setattr(Tensor, alias or name, function)
-        else:
-            NAMESPACES[where][alias or name] = function
+        public = function if place == "torch" else known_as(function, where, alias or name)
+        _put(where, alias or name, public)
         if alias and where in ("torch", "Tensor") and not hasattr(functions, alias):
             setattr(functions, alias, function)
+
+
+def _put(where, name, function):
+    if where == "Tensor":
+        setattr(Tensor, name, function)
+    else:
+        NAMESPACES[where][name] = function
+
+
+def _publish_composite(entry):
+    """Put a composite into its places, guarded; ``functions`` has it as it is."""
+    name, function = entry.name, entry.function
+    setattr(functions, name, function)
+    _tell_place(function, name, entry.names)
+    for place in entry.names:
+        where, _, alias = place.partition(":")
+        takes_out = entry.out and where != "Tensor"
+        if takes_out:
+            public = _with_out(entry, where, alias or name)
+        elif entry.explains:
+            public = function if place == "torch" else known_as(function, where, alias or name)
+        else:
+            public = guarded(function, where, alias or name)
+        _put(where, alias or name, public)
+        if alias and where in ("torch", "Tensor") and not hasattr(functions, alias):
+            setattr(functions, alias, function)
+
+
+def _tell_place(function, name, places):
+    """Note on a function where users and pickle find it: in ``torch``, else under its name in the first module, or in Tensor."""
+    for place in sorted(places, key=lambda place: place != "torch"):
+        where, _, alias = place.partition(":")
+        function.__qualname__ = alias or name
+        if where != "Tensor":
+            function.__module__ = _MODULES[where]
+            break
+        function.__module__, function.__qualname__ = "rushlight", "Tensor." + function.__qualname__
+
+
+def _tell_forms(entry):
+    """Let the signature of a function of ``*args`` be what `ops.signatures` knows of it, and its source still its own."""
+    function = entry.function
+    plain = entry.__wrapped__ = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    plain.__kwdefaults__ = function.__kwdefaults__
+    plain.__dict__.update(function.__dict__)
+    function.__wrapped__ = entry
 
 
 def _publish_inplace(name, places, function):
@@ -108,47 +164,52 @@ def _argument_aliases(code):
     return {alias: name for alias, name in known.items() if name in names and alias not in names}
 
 
-def _publish_with_out(entry):
-    """Let the functions of a composite outside of Tensor take ``out=`` and NumPy's argument names."""
+def _with_out(entry, where, public):
+    """`guarded` for a composite whose functions outside of Tensor take ``out=`` and NumPy's argument names."""
     function, name = entry.function, entry.name
     code = function.__code__
     takes_dtype = "dtype" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-
     aliases = _argument_aliases(code)
 
-    @wraps(function)
     def call(*args, **kwargs):
-        if not kwargs:
-            return function(*args)
-        kwargs = {aliases.get(key, key): value for key, value in kwargs.items()}
-        out = kwargs.pop("out", None)
-        if out is None:
-            return function(*args, **kwargs)
-        if takes_dtype and kwargs.get("dtype") is None:
-            kwargs["dtype"] = out.dtype
-        return functions.written_into(out, name, function, *args, **kwargs)
+        try:
+            if not kwargs:
+                return function(*args)
+            options = {aliases.get(key, key): value for key, value in kwargs.items()}
+            out = options.pop("out", None)
+            if out is None:
+                return function(*args, **options)
+            if takes_dtype and options.get("dtype") is None:
+                options["dtype"] = out.dtype
+            return functions.written_into(out, name, function, *args, **options)
+        except Exception:
+            refuse_call(function, where, public, args, kwargs)
+            raise
 
-    for place in entry.names:
-        where, _, alias = place.partition(":")
-        if where != "Tensor":
-            NAMESPACES[where][alias or name] = call
+    as_public(call, function, where, public)
+    call.__wrapped__ = entry
+    return call
 
 
 def _composite_inplace(entry):
     function = entry.function
 
     def call(self, *args, **kwargs):
-        check_inplace(self, entry.name + "_")
-        found = function(self, *args, **kwargs)
-        return self.copy_(found)
+        try:
+            check_inplace(self, entry.name + "_")
+            return self.copy_(function(self, *args, **kwargs))
+        except Exception:
+            refuse(entry.name + "_", (self, *args), kwargs)
+            raise
 
     call.__name__ = call.__qualname__ = entry.name + "_"
     call.__doc__ = f"In-place form of `{entry.name}`: the result is written into the tensor, which is returned."
+    call.__wrapped__ = InplaceForm(entry)
     return call
 
 
 def _reflected_quotient(number, tensor):
-    """``number / tensor``, computed and recorded as PyTorch does: the reciprocal times the number."""
+    """``number / tensor``, or an array by one, computed and recorded as PyTorch does: the reciprocal times the number."""
     return tensor.reciprocal() * number
 
 
@@ -161,7 +222,9 @@ def _bind_operators():
             setattr(Tensor, dunder, fast.operator_form(COMPOSITES[name].function))
     for dunder, name in _REFLECTED_OPERATORS.items():
         setattr(Tensor, dunder, fast.reflected(getattr(functions, name)))
-    Tensor.__rtruediv__ = Tensor.__rdiv__ = fast.reflected(_reflected_quotient)
+    Tensor.__rtruediv__ = Tensor.__rdiv__ = fast.reflected(_reflected_quotient, fast.is_number_or_array)
+    Tensor.__matmul__ = fast.product_operator(functions.matmul)
+    Tensor.__rmatmul__ = fast.product_operator(functions.matmul, backwards=True)
     for dunder, name in _INPLACE_OPERATORS.items():
         if hasattr(functions, name + "_"):
             setattr(Tensor, dunder, fast.operator_form(getattr(functions, name + "_")))

@@ -28,6 +28,13 @@ def shared_copy(array):
 def read_buffer(buffer, byte_order, count, offset, dtype):
     """A copy of ``count`` elements of a buffer (all, if negative) as bytes in this machine's order."""
     raw, size = np.frombuffer(buffer, np.uint8), dtype.itemsize
+    if not 0 <= offset <= raw.size:
+        raise ValueError(
+            hinted(
+                f"offset must be non-negative and no greater than buffer length ({offset}) , but got {raw.size}",
+                f"the buffer has {raw.size} bytes, and the first element is to begin {offset} bytes from its start",
+            )
+        )
     if count < 0:
         if (raw.size - offset) % size:
             raise ValueError(
@@ -56,6 +63,15 @@ def map_file(filename, shared, nbytes):
         with open(filename, "wb") as file:
             file.truncate(nbytes)
     try:
+        size = os.stat(filename).st_size
+        if nbytes < 0:
+            message = f"unable to mmap {nbytes} bytes from file <{filename}>: Cannot allocate memory (12)"
+            raise RuntimeError(hinted(message, "a size is 0 or more"))
+        if nbytes > size:
+            if not shared:
+                message = f"file <{filename}> size <{size}> is smaller than the required mapping size <{nbytes}>"
+                raise RuntimeError(hinted(message, "shared=True makes the file larger"))
+            os.truncate(filename, nbytes)
         return np.asarray(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=nbytes or None))
     except OSError as error:
         mode = "read-write" if shared else "read-only"

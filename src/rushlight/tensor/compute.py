@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base import dtypes
+from ..base.limits import refusal_of
 from ..kernels.routing import NEVER, elements_of, kernel_of
 from ..ops import table
 from ..ops.schema import Schema
@@ -32,7 +33,10 @@ def default_rule(op):
 def compute(op, schema, values):
     """The array, or tuple of arrays, that an operation gives for bound values; with float warnings off."""
     if op.kind in ELEMENTWISE_KINDS:
-        return quiet().run(elementwise_result, op, schema, values)
+        try:
+            return quiet().run(elementwise_result, op, schema, values)
+        except (MemoryError, ValueError, OverflowError) as error:
+            raise refusal_of(error) from None
     arrays, large = values.copy(), False
     elements = elements_of(op.name)
     for position in schema.tensor_positions:
@@ -50,8 +54,11 @@ def compute(op, schema, values):
             arrays[position] = arrays[position]._array
     if op.refuse:
         refuse_dtypes(op, arrays)
-    found = kernel_of(op.name)(*arrays) if large else NotImplemented
-    return quiet().run(op.forward, *arrays) if found is NotImplemented else found
+    try:
+        found = kernel_of(op.name)(*arrays) if large else NotImplemented
+        return quiet().run(op.forward, *arrays) if found is NotImplemented else found
+    except (MemoryError, ValueError, OverflowError) as error:
+        raise refusal_of(error) from None
 
 
 def refuse_dtypes(op, arrays):
@@ -60,5 +67,6 @@ def refuse_dtypes(op, arrays):
         if array.__class__ is ndarray:
             dtype = dtypes.from_numpy(array.dtype)
             if dtype.name in op.refuse:
-                raise NotImplementedError(f"\"{op.kernel}\" not implemented for '{dtype.legacy_name}'")
+                kernel = op.kernel if op.kernel.__class__ is str else op.kernel(*arrays)
+                raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.legacy_name}'")
             return

@@ -16,9 +16,10 @@ from ..base.errors import hinted
 from ..base.scalars import no_place
 from ..ops.table import functions
 from .base import Tensor, method, wrap
-from .creation import as_dtype, type_name
+from .creation import as_dtype, on_foreign_memory, type_name
 from .internals import internal
 from .legacy import TYPED
+from .refusals import refuse_method
 from .writes import bump
 
 # ---------------------------------------------------------------- dtype and device
@@ -94,7 +95,11 @@ def _read_to(args, kwargs):
 
 def _cast(name, dtype):
     def cast(self, memory_format=None):
-        return to(self, dtype) if memory_format is None else to(self, dtype, memory_format=memory_format)
+        if memory_format is None:
+            return to(self, dtype)
+        if not isinstance(memory_format, MemoryFormat):
+            refuse_method(name, memory_format)
+        return to(self, dtype, memory_format=memory_format)
 
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"The tensor as {dtype!r}; itself where it already is."
@@ -323,6 +328,7 @@ def numpy(self, *, force=False):
     array = self._array
     if array.dtype.kind == "V":
         raise TypeError("Got unsupported ScalarType BFloat16")
+    self._resizable = False
     return array[...]
 
 
@@ -402,4 +408,5 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
             )
         )
     # NumPy marks imported memory read-only where the exporter did not promise that it may be written.
-    return wrap(array.copy() if copy or not array.flags.writeable else array)
+    array = dtypes.interned(array)
+    return wrap(array.copy()) if copy or not array.flags.writeable else on_foreign_memory(array)

@@ -10,7 +10,7 @@ from ..autograd.leaves import require_grad
 from ..base import dtypes
 from ..base.arrays import narrowed
 from ..base.device import check_device
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.scalars import check_word, holds, no_place, range_of, unpackable
 from ..ops.copy import dense_copy
 from ..ops.table import functions
@@ -36,7 +36,7 @@ def as_dtype(value, function):
     if found is None:
         raise TypeError(
             hinted(
-                f"{function}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}",
+                f"{function}(): argument 'dtype' must be torch.dtype, not {kind_name(value)}",
                 "dtypes are torch.float32, torch.int64, ...",
             )
         )
@@ -196,6 +196,8 @@ def _fitted(array, dtype):
         raise TypeError(hinted(words, "ask for a complex dtype, or take the real part"))
     if goal.kind in "iu" and kind in "iuf" and array.size:
         lowest, largest = range_of(goal)
+        if kind == "f" and goal.kind == "u":  # integers count back from the end
+            lowest = 0
         inside = lowest <= array.min().item() and array.max().item() <= largest
         if not inside or (kind == "f" and not np.isfinite(array).all()):
             raise no_place(dtype, holds(goal), dtype.name)
@@ -210,7 +212,7 @@ def array_from(data, dtype):
         return data._array.astype((dtype or data.dtype).numpy, order="C", copy=True)
     if isinstance(data, np.ndarray):
         _check_numpy(data)
-        array = np.asarray(data)
+        array = dtypes.interned(np.asarray(data))
         if dtype is None or dtype.numpy == array.dtype:
             return dense_copy(array)
         order, goal = "C" if 0 in array.strides else "K", dtype.numpy
@@ -329,8 +331,13 @@ def from_numpy(ndarray):
             "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
             "the rest of this program."
         )
+    return on_foreign_memory(ndarray[...] if ndarray.__class__ is np.ndarray else ndarray.view(np.ndarray))
+
+
+def on_foreign_memory(array):
+    """A tensor on memory that is not its own: it may not grow."""
     made = new_tensor()
-    made._array, made._edge = ndarray[...] if ndarray.__class__ is np.ndarray else ndarray.view(np.ndarray), None
+    made._array, made._edge, made._resizable = dtypes.interned(array), None, False
     return made
 
 
@@ -409,11 +416,16 @@ def frombuffer(buffer, *, dtype=None, count=-1, offset=0, requires_grad=False):
     if dtype is None:
         raise TypeError(hinted('frombuffer() missing 1 required positional arguments: "dtype"', "bytes have no type"))
     try:
-        size = memoryview(buffer).nbytes
+        view = memoryview(buffer)
     except TypeError:
         raise ValueError(
             hinted("object does not implement Python buffer protocol.", f"it is a {type(buffer).__name__}")
         ) from None
+    if not view.c_contiguous:
+        raise RuntimeError(
+            hinted("could not retrieve buffer from object", "the bytes of a buffer must follow each other")
+        )
+    size = view.nbytes
     if size == 0 or count == 0:
         raise ValueError(
             hinted(f"both buffer length ({size}) and count ({count}) must not be 0", "torch.empty(0) is empty")
@@ -433,6 +445,8 @@ def frombuffer(buffer, *, dtype=None, count=-1, offset=0, requires_grad=False):
                 "count= reads a part of the buffer",
             )
         )
+    if count >= 1 << 63:
+        raise ValueError(hinted("Overflow when unpacking long long", "count= is a number of elements"))
     if count > 0 and offset + count * dtype.itemsize > size:
         raise ValueError(
             hinted(
@@ -449,5 +463,5 @@ def frombuffer(buffer, *, dtype=None, count=-1, offset=0, requires_grad=False):
             "buffer to protect its data or make it writable before converting it to a tensor. This type of warning "
             "will be suppressed for the rest of this program."
         )
-    made = wrap(array)
+    made = on_foreign_memory(array)
     return require_grad(made) if requires_grad else made

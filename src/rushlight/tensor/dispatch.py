@@ -25,6 +25,7 @@ from .classes import INERT_CLASSES, LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, hol
 from .compute import compute, schema_of
 from .interposers import INTERPOSERS, innermost
 from .overrides import torch_function
+from .refusals import refuse
 from .writes import write_out
 
 ndarray = np.ndarray
@@ -42,11 +43,16 @@ def general(op):
                 if overridden is not NotImplemented:
                     return overridden
                 break
-        out = kwargs.pop("out", None) if kwargs else None
-        values = schema.bind(args, kwargs)
-        if out is not None:
-            return write_out(op, schema, values, out)
-        return run(op, schema, values)
+        options = kwargs.copy() if kwargs else kwargs
+        try:
+            out = options.pop("out", None) if options else None
+            values = schema.bind(args, options)
+            if out is not None:
+                return write_out(op, schema, values, out)
+            return run(op, schema, values)
+        except Exception:
+            refuse(op.name, args, kwargs)
+            raise
 
     return named(call, op)
 
@@ -75,7 +81,7 @@ def named(call, op, name=None):
     )
     made.__kwdefaults__ = call.__kwdefaults__
     made.__doc__ = op.doc
-    made.op = op
+    made.__wrapped__ = op  # it tells the signature, and where the source is
     return made
 
 
@@ -126,7 +132,7 @@ def record_results(op, schema, values, results):
     """`record_result` for a tuple of results."""
     node = record(op, schema, node_class_of(op, values), values, results)
     if node is not None:
-        _attach(node, results)
+        _attach(op, node, results)
 
 
 def _any_edge(schema, values):
@@ -141,9 +147,9 @@ def _any_edge(schema, values):
     return False
 
 
-def _attach(node, results):
+def _attach(op, node, results):
     """Give outputs that can carry gradients their edges."""
-    results = results[: node.plan.op.tracked]
+    results = results[: op.tracked]
     if len(results) > 1:
         node.set_outputs(len(results))
     for number, result in enumerate(results):

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import in_result_order
 from ..base.scalars import number_array, number_in
 from ..base.shapes import broadcast_shapes
 from ..kernels.routing import run_elementwise
@@ -70,6 +71,8 @@ def elementwise_result(op, schema, values, out=None):
         raise
     if found.__class__ is not ndarray:
         found = np.asarray(found)
+    if out is None and found.ndim > 1 and op.kind != table.UNARY:
+        found = in_result_order(found, [a for a in arrays if a is not None])
     if op.kind == table.UNARY or result is None:
         return found if result is None or found.dtype == result.numpy else _settle(op, found, result)
     return found if found.dtype == result.numpy else found.astype(result.numpy)

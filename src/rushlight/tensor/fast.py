@@ -16,6 +16,7 @@ import numpy as np
 from ..autograd.modes import PLAIN, SPECIAL, state
 from ..autograd.node import Node, next_sequence, node_class
 from ..base import dtypes
+from ..base.arrays import in_result_order
 from ..base.scalars import NUMBER_ARRAYS, SAFE, number_array
 from ..kernels.routing import elements_of, kernel_of
 from ..ops import table
@@ -29,15 +30,15 @@ from .dispatch import general, named
 from .elementwise import array_function, broadcast_size
 from .fast_nodes import binary_recorders, node_name, tracked_unary
 from .interposers import INTERPOSERS
+from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, RULES, elementwise, ready_dtypes, route
-from .short_paths import short
+from .short_paths import MISSING, as_given, short
 
 ndarray, asarray = np.ndarray, np.asarray
 INTEGERS = frozenset(np.dtype(kind) for kind in "bhilBHIL")
 BOOL, COMPLEXES = dtypes.BOOL_ARRAY, dtypes.COMPLEXES
 BITS = INTEGERS | {BOOL}
 NOTHING = ()
-MISSING = object()  # the second operand of a call that names it otherwise: pow(x, exponent=2)
 # The dtypes in which operations of two operands are computed as they are, by dtype rule.
 READY = {
     table.PROMOTE: NATIVE_FLOATS | INTEGERS | COMPLEXES,
@@ -50,7 +51,7 @@ READY = {
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
 # What NumPy raises where the general path has to say what is wrong, or has to compute without warnings.
-NUMPY_REFUSES = (ValueError, OverflowError, RuntimeWarning, FloatingPointError)
+NUMPY_REFUSES = (ValueError, OverflowError, MemoryError, RuntimeWarning, FloatingPointError)
 
 # Operations that hardly ever make NumPy warn: they call it directly, the others with its warnings off.
 CALM = frozenset(
@@ -62,6 +63,28 @@ CALM = frozenset(
 WITH_NUMBERS = {np.dtype(np.float32): (int, float), np.dtype(np.float64): (int, float), np.dtype(np.int64): (int,)}
 
 
+def by_name(op, function, given, names, options):
+    """``function`` on what is given and the options, arguments of these ``names``; errors call those by their names alone."""
+    try:
+        return function(*given, *[options[name] for name in names])
+    except Exception:
+        refuse(op.name, given, options)
+        raise
+
+
+def _otherwise(op, slow):
+    """What a function of one operand does with calls that are not short: ``input`` may have been named."""
+
+    def otherwise(call, input, rest, options):
+        if input is not MISSING:
+            return slow(input, *rest, **options)
+        if "input" in options and len(options) == 1 and not rest:
+            return by_name(op, call, (), ("input",), options)
+        return slow(*rest, **options)
+
+    return otherwise
+
+
 def unary(op):
     """The function of a one-operand operation."""
     slow = general(op)
@@ -71,12 +94,12 @@ def unary(op):
         compute = array_function(op)
     if compute is None or rule not in RULES:
         return slow
-    tracked = tracked_unary(op)
+    tracked, otherwise = tracked_unary(op), _otherwise(op, slow)
     never_tracked = not op.differentiable
     elements, large = route(op, quietly(compute), 1)
     halves = fast_halves.unary(op, slow, tracked)
 
-    def call(input, *rest, **options):
+    def call(input=MISSING, /, *rest, **options):
         if input.__class__ in PLAIN_CLASSES and not rest and not options and not INTERPOSERS:
             array = input._array
             if array.dtype not in ready:
@@ -94,7 +117,7 @@ def unary(op):
             result._array = found if found.__class__ is ndarray else asarray(found)
             result._edge = None if edge is None else (tracked(input, result, edge), 0)
             return result
-        return slow(input, *rest, **options)
+        return otherwise(call, input, rest, options)
 
     return named(call, op)
 
@@ -135,12 +158,22 @@ def binary(op, operator=False):
     ready = ready_dtypes(op, READY[rule])
     operate = _operate(op, slow, compute, ready, op.differentiable and rule != table.COMPARE)
     if operator:
-        return named(operate, op)
+        made = named(operate, op)
+        del made.__wrapped__  # an operator has no options: its own arguments are the signature
+        return made
     with_options = elementwise(op) if len(schema_of(op).arguments) > 2 else slow
+    second = schema_of(op).arguments[1].name
 
-    def call(input, other=MISSING, **options):
-        if options or other is MISSING:
-            return slow(input, **options) if other is MISSING else with_options(input, other, **options)
+    def call(input=MISSING, other=MISSING, /, *rest, **options):
+        if options or other is MISSING or rest:
+            if other is not MISSING and not rest:
+                return with_options(input, other, **options)
+            if second in options and not rest:
+                if len(options) == 1 and input is not MISSING:
+                    return by_name(op, operate, (input,), (second,), options)
+                if len(options) == 2 and "input" in options:
+                    return by_name(op, operate, (), ("input", second), options)
+            return slow(*as_given(input, other), *rest, **options)
         return operate(input, other)
 
     return named(call, op)
@@ -180,7 +213,8 @@ def _mixed(op, slow, compute, ready, elements):
         x = x if x.dtype is common else x.astype(common)
         y = y if y.dtype is common else y.astype(common)
         try:
-            return wrap(compute(x, y))
+            found = compute(x, y)
+            return wrap(found if x.flags.c_contiguous else in_result_order(found, (x, y)))
         except NUMPY_REFUSES:
             return slow(input, other)
 
@@ -219,6 +253,8 @@ def _operate(op, slow, compute, ready, may_track):
                 if size < elements and size * y.size >= elements and x.shape != y.shape:
                     size = broadcast_size(x, y)
                 found = compute(x, y) if size < elements else large(x, y)
+                if x.ndim > 1 and not x.flags.c_contiguous and any(x.strides):  # else the other one decides
+                    found = in_result_order(found, (x, y))
             except NUMPY_REFUSES:
                 return slow(input, other)
             edge, other_edge, record = input._edge, other._edge, pair
@@ -257,7 +293,7 @@ def reduction(op):
     """The function of a reduction: short where it takes all elements of a plain float tensor."""
     slow = short(op)
     whole, spread, own_name = op.whole, op.whole_gradient, op.name
-    elements, defaults = elements_of(op.name), schema_of(op).defaults[1:]
+    elements, defaults, otherwise = elements_of(op.name), schema_of(op).defaults[1:], _otherwise(op, slow)
 
     class WholeNode(Node):
         __slots__ = ("shape",)
@@ -267,9 +303,9 @@ def reduction(op):
 
     node_type = node_class(node_name(op, *defaults), WholeNode, op=op)
 
-    def call(input, *rest, **options):
+    def call(input=MISSING, /, *rest, **options):
         if rest or options or input.__class__ not in PLAIN_CLASSES or INTERPOSERS:
-            return slow(input, *rest, **options)
+            return otherwise(call, input, rest, options) if input is MISSING else slow(input, *rest, **options)
         array = input._array
         if array.dtype not in NATIVE_FLOATS or (input._edge is not None and state.recording == SPECIAL):
             return slow(input)
@@ -296,12 +332,16 @@ def reduction(op):
 
 
 def operator_form(function):
-    """``function`` as an operator's method: numbers, tensors and NumPy arrays are operands, all else is not ours."""
+    """``function`` as an operator's method: numbers and tensors are operands, all else is left to the other operand.
+
+    ``==`` also takes NumPy arrays, as PyTorch's does; every other operator leaves them to NumPy's reflected one.
+    """
+    takes_arrays = function.__name__ == "eq"
 
     def call(input, other):
         if hasattr(other, "_edge") or is_number(other) or hasattr(other, "__torch_function__"):
             return function(input, other)
-        if isinstance(other, np.ndarray):
+        if takes_arrays and isinstance(other, ndarray):
             return function(input, functions.as_tensor(other))
         return NotImplemented
 
@@ -309,15 +349,28 @@ def operator_form(function):
     return call
 
 
-def reflected(function):
-    """``function`` as a reflected operator: ``2 - x`` calls it with (2, x)."""
+def reflected(function, operands=is_number):
+    """``function`` as a reflected operator: ``2 - x`` calls it with (2, x). ``operands`` tells which values it takes."""
 
     def call(input, other):
-        if hasattr(other, "_edge") or is_number(other):
-            return function(other, input)
-        if isinstance(other, np.ndarray):
-            return function(functions.as_tensor(other), input)
-        return NotImplemented
+        return function(other, input) if hasattr(other, "_edge") or operands(other) else NotImplemented
 
     call.__doc__ = function.__doc__
+    return call
+
+
+def is_number_or_array(value):
+    """Whether a value counts as a number beside tensors, or is a NumPy array."""
+    return isinstance(value, ndarray) or is_number(value)
+
+
+def product_operator(matmul, backwards=False):
+    """``@``, which takes tensors alone, or its reflected form."""
+
+    def call(self, other):
+        if not hasattr(other, "_edge") and not hasattr(other, "__torch_function__"):
+            return NotImplemented
+        return matmul(other, self) if backwards else matmul(self, other)
+
+    call.__doc__ = matmul.__doc__
     return call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..autograd.beside import beside
 from ..autograd.modes import state
 from ..autograd.node import (
     Node,
@@ -37,6 +38,8 @@ def tracked_unary(op):
     of_result = rule if names == ("grad", "result") else None
     keeps = first if keeps_input else None, "result" if keeps_result else None  # names of what is in ``saved``
     base = _unary_node(positional, of_result, keeps_input, keeps_result, op.gate)
+    if op.beside:
+        base = _beside_node(base)
     node_type = node_class(node_name(op, *options.values()), base, op=op, keeps=keeps, gate=op.gate)
     show_raw(node_type, names)
 
@@ -100,6 +103,22 @@ def _unary_node(rule, of_result, keeps_input, keeps_result, gate):
                 return kept
 
     return UnaryNode
+
+
+def _beside_node(base):
+    """`base`, with gradients that hang on the operand that it keeps, whatever they depend on."""
+
+    class UnaryBesideNode(base):
+        __slots__ = ()
+
+        def apply(self, grad):
+            found = super().apply(grad)
+            if not state.grad:
+                return found
+            array = self.saved[0]._array
+            return beside(found, self.next_edges, [(array.shape, array.dtype)])
+
+    return UnaryBesideNode
 
 
 class Placeholder:

@@ -13,7 +13,8 @@ from ..autograd.modes import state
 from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..base import dtypes
 from ..base.device import check_device, check_layout
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
+from ..base.limits import refusal_of
 from ..base.scalars import SAFE, number_array
 from ..base.size import Size
 from ..base.user_code import user_place
@@ -23,7 +24,7 @@ from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
 from ..ops.moving import PLAIN_COPY
 from ..ops.outputs import KEEP_SHAPE
-from ..ops.table import functions
+from ..ops.table import InplaceForm, functions
 from .base import quiet, wrap
 from .classes import PLAIN_CLASSES, SEQUENCES
 from .compute import default_rule, schema_of
@@ -31,8 +32,9 @@ from .dispatch import general, named, record_result
 from .elementwise import spreads
 from .fast import CALM, WITH_NUMBERS
 from .interposers import INTERPOSERS, innermost
+from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, written
-from .short_paths import short
+from .short_paths import MISSING, as_given, short
 from .writes import bump, run_inplace, write_result
 
 array_of, size_of = attrgetter("_array"), attrgetter("size")
@@ -44,9 +46,13 @@ def inplace_form(op):
     """The in-place form of an operation: ``name_(self, ...)`` writes the result into self."""
     name = op.name + "_"
 
-    def call(self, *args, **kwargs):
+    def call(*args, **kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
-        return run_inplace(op, schema, schema.bind((self, *args), kwargs), name)
+        try:
+            return run_inplace(op, schema, schema.bind(args, kwargs.copy()), name)
+        except Exception:
+            refuse(name, args, kwargs)
+            raise
 
     if _keeps_dtype(op):
         call = written(op, call, NATIVE_FLOATS | _takes_numbers(op).keys())
@@ -54,6 +60,7 @@ def inplace_form(op):
             call = _ufunc_write(op, name, call)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"In-place form of `{op.name}`: the result is written into the tensor, which is returned."
+    call.__wrapped__ = InplaceForm(op)
     return call
 
 
@@ -76,8 +83,11 @@ def _ufunc_write(op, name, otherwise):
     options = tuple(a.default for a in schema_of(op).arguments[2:])
     takes_factor = "alpha" in op.numbers  # of the second operand
 
-    def call(self, *args, **kwargs):
-        edge = self._edge
+    def call(self=MISSING, *args, **kwargs):
+        try:
+            edge = self._edge
+        except AttributeError:
+            return otherwise(*as_given(self), *args, **kwargs)
         if (edge is not None and state.recording) or len(args) != 1 or INTERPOSERS:
             return otherwise(self, *args, **kwargs)
         other, x = args[0], self._array
@@ -121,7 +131,11 @@ def inplace_only(op):
 
     def call(*args, **kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
-        return run_inplace(op, schema, schema.bind(args, kwargs), op.name)
+        try:
+            return run_inplace(op, schema, schema.bind(args, kwargs.copy()), op.name)
+        except Exception:
+            refuse(op.name, args, kwargs)
+            raise
 
     return short(op, named(call, op))
 
@@ -204,15 +218,17 @@ functions.count_writes = count_writes
 def creation(op):
     """The function of an operation that makes a tensor: takes dtype, device, requires_grad, ... besides its schema."""
 
-    def call(*args, **kwargs):
+    def make(args, kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
         requires_grad = kwargs.pop("requires_grad", False)
         out = kwargs.pop("out", None)
         check_device(kwargs.pop("device", None))
         check_layout(kwargs.pop("layout", None))
         memory_format = kwargs.pop("memory_format", None)
-        for ignored in ("pin_memory", "names"):
-            kwargs.pop(ignored, None)
+        kwargs.pop("names", None)
+        for flag in (requires_grad, kwargs.pop("pin_memory", False)):
+            if flag.__class__ is not bool and flag is not None:
+                raise TypeError(f"{op.name}(): requires_grad and pin_memory must be bool, not {kind_name(flag)}")
         values = schema.bind(args, kwargs)
         if out is not None:
             return _create_into(out, op, schema, values)
@@ -220,6 +236,13 @@ def creation(op):
         if memory_format is not None:
             made = made.contiguous(memory_format=memory_format)
         return require_grad(made) if requires_grad else made
+
+    def call(*args, **kwargs):
+        try:
+            return make(args, kwargs.copy())
+        except Exception:
+            refuse(op.name, args, kwargs)
+            raise
 
     return short(op, named(call, op))
 
@@ -247,7 +270,10 @@ def _created(op, schema, values):
     """The new tensor that an operation makes for bound values."""
     interposer = innermost() if INTERPOSERS else None
     if interposer is None:
-        return wrap(quiet().run(op.forward, *[v._array if hasattr(v, "_edge") else v for v in values]))
+        try:
+            return wrap(quiet().run(op.forward, *[v._array if hasattr(v, "_edge") else v for v in values]))
+        except (MemoryError, ValueError, OverflowError) as error:
+            raise refusal_of(error) from None
     return interposer.call(op, schema, values, partial(_created, op, schema), _unrecorded)
 
 

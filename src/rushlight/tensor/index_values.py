@@ -34,7 +34,8 @@ def index_array(part):
             )
         )
     array = part if isinstance(part, np.ndarray) else array_from(list(part), None)
-    return array if array.dtype.kind == "b" or array.dtype == np.uint8 else array.astype(np.int64)
+    is_mask = array.dtype.kind == "b" or array.dtype == np.uint8
+    return dtypes.interned(array) if is_mask else array.astype(np.int64)
 
 
 def is_batched(index):
@@ -151,13 +152,14 @@ def checked_positions(tensor, indices, place):
     """``indices``, refused where they name positions that do not exist; ``place`` is the shape that they pick."""
     shape = tensor._array.shape
     if not tensor._array.size or 0 in place:
+        common = np.broadcast_shapes(*[array.shape for array in indices if array is not None])
         for dim, array in enumerate(indices):
-            if array is not None and all_positions(array).size and not shape[dim] and 0 not in place:
+            if array is not None and not shape[dim] and 0 not in common:
                 raise IndexError(
                     hinted("index is out of bounds for dimension with size 0", f"dimension {dim} is empty")
                 )
         # Nothing is read: PyTorch does not look at the positions either.
-        return tuple([None if i is None else np.zeros_like(i) if shape[d] else i[:0] for d, i in enumerate(indices)])
+        return tuple([None if array is None else np.zeros(common, np.int64) for array in indices])
     for dim, array in enumerate(indices):
         if array is None:
             continue

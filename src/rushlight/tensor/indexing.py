@@ -7,8 +7,8 @@ import numpy as np
 from ..autograd.modes import PLAIN, state
 from ..autograd.views import View, check_inplace
 from ..base import dtypes
-from ..base.errors import hinted
-from ..base.scalars import fitted, is_signed_word, relaxed, unpackable
+from ..base.errors import hinted, kind_name
+from ..base.scalars import fitted, is_signed_word, number_in, relaxed, unpackable
 from ..kernels.routing import elements_of
 from ..ops.copy import refuse_overlap, refuse_shared
 from ..ops.table import TABLE, functions, is_half
@@ -128,8 +128,7 @@ def __setitem__(self, key, value):
         view, indices = (self, None) if key.__class__ is tuple and not key else split_key(self, key)
     if hasattr(value, "_edge"):
         if indices is not None:
-            is_mask = hasattr(key, "_edge") and key._array.dtype is dtypes.BOOL_ARRAY and key.ndim
-            _put(view, indices, value, is_mask, checked)
+            _put(view, indices, value, _is_mask(key if key.__class__ is tuple else (key,)), checked)
         else:
             _copy_into(view, value)
     elif isinstance(value, (int, float, complex)):
@@ -207,7 +206,9 @@ def _put(view, indices, value, is_mask, checked):
     if view._edge is not None:
         check_inplace(view, "index_put_", (value,))
     place = index_shape(view, indices)
-    if value._array.shape[:1] == (1,):
+    if is_mask and value._array.size == 1:
+        value = _filling(view, value)
+    elif value._array.shape[:1] == (1,):
         value = _without_leading_ones(value)
     if value._array.size > 1 or not is_mask:  # one number goes into a mask without further ado
         refuse_shared(view._array, value._array)
@@ -216,6 +217,27 @@ def _put(view, indices, value, is_mask, checked):
     _check_same_dtype(view, value, "value")
     indices = indices if checked else checked_positions(view, indices, place)
     functions.index_put_arrays_(view, indices, value, False)
+
+
+def _is_mask(key):
+    """Whether the tensors of a key are one mask."""
+    tensors = [part for part in key if hasattr(part, "_edge")]
+    if len(tensors) != 1 or not tensors[0].ndim:
+        return False
+    return tensors[0]._array.dtype.kind == "b" and all(
+        part is None or part.__class__ in _PLAIN_PARTS or part is tensors[0] for part in key
+    )
+
+
+_PLAIN_PARTS = frozenset((int, slice, type(...)))
+
+
+def _filling(target, value):
+    """A tensor of one element as the number that fills a mask: of the target's dtype, where that has a place for it."""
+    if value.dtype is not target.dtype:
+        number_in(target._array.dtype, value.detach().item())
+        value = (value.real if value.is_complex() and not target.is_complex() else value).to(target.dtype)
+    return value.reshape(())
 
 
 def _check_same_dtype(target, source, name):
@@ -283,7 +305,7 @@ def _index_put(self, indices, values, accumulate, name):
     if not isinstance(indices, (tuple, list)):
         raise TypeError(
             hinted(
-                f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}",
+                f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {kind_name(indices)}",
                 "give a tuple, also for a single index: (index,)",
             )
         )
@@ -298,6 +320,8 @@ def _index_put(self, indices, values, accumulate, name):
     if not checked:
         arrays = _index_arrays(self, indices)
     place = index_shape(self, arrays)
+    if not accumulate and values._array.size == 1 and _is_mask(indices):
+        values = _filling(self, values)
     _check_fits(values, place)
     _check_same_dtype(self, values, "values")
     if not checked:

@@ -6,7 +6,7 @@ from ..autograd.modes import state
 from ..autograd.node import edge_of, node_class
 from ..autograd.views import View, check_inplace
 from ..base.errors import hinted
-from ..ops.table import functions
+from ..ops.table import COMPOSITES, TABLE, InplaceForm, functions
 from .base import method
 from .interposers import INTERPOSERS
 from .writes import bump
@@ -50,6 +50,7 @@ def _inplace(name, forms):
 
     change.__name__ = change.__qualname__ = name + "_"
     change.__doc__ = f"`{name}` in place: the tensor itself takes the shape of that view, and is returned."
+    change.__wrapped__ = InplaceForm(TABLE.get(name) or COMPOSITES.get(name) or TABLE["transpose"])
     return method(change)
 
 

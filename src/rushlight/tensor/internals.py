@@ -137,8 +137,9 @@ def unit_gradient(output):
 
 @internal
 def copied_gradient(variable, grad):
-    """A copy of ``grad``, outside the graph and in the memory layout of ``variable``."""
-    array = np.empty_like(variable._array, grad._array.dtype)
+    """A copy of ``grad``, outside the graph and in the memory layout of ``variable``, unless that has another shape by now."""
+    like = variable._array if variable._array.shape == grad._array.shape else grad._array
+    array = np.empty_like(like, grad._array.dtype)
     write(array, grad._array)
     made = new_tensor()
     made._array, made._edge = array, None

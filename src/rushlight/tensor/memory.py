@@ -7,16 +7,18 @@ import math
 import numpy as np
 
 from ..autograd.modes import state
-from ..autograd.node import Node, edge_of, next_sequence, node_class
+from ..autograd.node import edge_of, next_sequence
+from ..autograd.op_node import UnfinishedNode
 from ..autograd.views import check_inplace, rebase
-from ..base.arrays import address_of, resized, storage_bytes, strided_view
+from ..base.arrays import address_of, bounds, grown, resized, storage_bytes, window_on
 from ..base.errors import hinted
+from ..base.limits import not_resizable, too_many_elements, too_much_memory
 from ..base.scalars import c_name
 from ..base.shapes import contiguous_strides, sizes_argument
 from .base import Tensor, method
 from .buffers import is_shared_memory, shared_copy
 from .storage import TypedStorage, is_storage
-from .writes import bump
+from .writes import bump, is_resizable
 
 
 @method
@@ -50,7 +52,7 @@ def resize_(self, *sizes, memory_format=None):
             hinted("numel: integer multiplication overflow", f"lengths are 0 or more, not {list(shape)}")
         )
     if shape != self._array.shape:
-        self._array = resized(self._array, shape)
+        self._array = resized(self._array, shape, is_resizable(self))
         bump(self, "resize_")
     return self
 
@@ -87,24 +89,11 @@ def resize_as(self, tensor):
 # ---------------------------------------------------------------- set_
 
 
-class _NotImplemented(Node):
-    """The node of a recorded ``set_``, which has no derivative."""
-
-    __slots__ = ()
-    saved = None
-
-    def apply(self, *grads):
-        raise RuntimeError(
-            hinted("derivative for set_ is not implemented", "copy_() writes values that gradients flow through")
-        )
-
-
-_NotImplementedNode = node_class("NotImplemented", _NotImplemented)
-
-
 @method
 def set_(self, source=None, storage_offset=None, size=None, stride=None):
     """Let the tensor look into the memory of a tensor or storage; into none where ``source`` is None.
+
+    Where that memory is too small, the tensor gets new memory that starts as a copy of it, and others keep the old one.
 
     Args:
         source: a tensor of the same dtype, or a storage.
@@ -148,10 +137,12 @@ def set_(self, source=None, storage_offset=None, size=None, stride=None):
         check_inplace(self, "set_", tensors)
         edges = tuple([edge_of(tensor) for tensor in tensors])
     self._array = _window_on(self, source, storage_offset, size, stride)
+    self._resizable = source is None or (is_resizable(source) if isinstance(source, Tensor) else source.resizable())
     self._accumulator = None  # a leaf in other memory collects gradients anew
     bump(self, "set_")
     if recorded:
-        node = _NotImplementedNode()
+        node = UnfinishedNode()
+        node.error = (RuntimeError, "derivative for set_ is not implemented")
         node.next_edges, node.sequence = edges, next_sequence()
         rebase(self, (node, 0))
     return self
@@ -169,16 +160,26 @@ def _window_on(self, source, storage_offset, size, stride):
         return np.empty(0, kind)
     if isinstance(source, Tensor) and size is None:
         return source._array[...]
-    memory = (storage_bytes(source._array)[0] if isinstance(source, Tensor) else source._bytes).view(kind)
-    offset = storage_offset or 0
+    raw = storage_bytes(source._array)[0] if isinstance(source, Tensor) else source._bytes
+    offset, itemsize = storage_offset or 0, kind.itemsize
     if offset < 0:
         raise RuntimeError(hinted(f"Tensor: invalid storage offset {offset}", "it counts elements from the start"))
-    shape = (memory.size,) if size is None else sizes_argument((size,))
+    shape = (raw.size // itemsize,) if size is None else sizes_argument((size,))
     steps = sizes_argument((stride,)) if stride else contiguous_strides(shape)
     if len(steps) != len(shape):
         message = f"unequal size length ({len(shape)}) and stride length ({len(steps)})"
         raise RuntimeError(hinted(message, "every dimension has one of each"))
-    return strided_view(memory, shape, tuple(s * kind.itemsize for s in steps), offset * kind.itemsize)
+    if any(length < 0 for length in shape):
+        raise too_many_elements(shape)
+    if any(step < 0 for step in steps):
+        raise too_much_memory(shape, steps)
+    byte_strides = tuple(step * itemsize for step in steps)
+    needed = 0 if 0 in shape else bounds(shape, byte_strides, itemsize, offset * itemsize)[1]
+    if needed > raw.size:
+        if not (is_resizable(source) if isinstance(source, Tensor) else source.resizable()):
+            raise not_resizable()
+        raw = grown(raw, needed, shape, steps)
+    return window_on(raw, shape, kind, offset * itemsize, byte_strides)
 
 
 # ---------------------------------------------------------------- between processes, for devices

@@ -13,7 +13,7 @@ from ..autograd.holdings import saved_arrays, saved_values
 from ..autograd.modes import state
 from ..autograd.names import is_module, is_tensor, modules_in_scope
 from ..base import dtypes
-from ..base.user_code import PACKAGE, user_location, written
+from ..base.user_code import PACKAGE, to_user, user_location, written
 from .interposers import INTERPOSERS, Interposer, below
 
 ACTIONS = ("raise", "warn", "collect")
@@ -55,7 +55,8 @@ class NonFiniteError(FloatingPointError):
 
 
 class ValueRange:
-    """The values of one tensor: ``name``, ``shape``, ``dtype``, ``low`` and ``high`` (finite ones), ``nans``, ``infs``."""
+    """The values of one tensor: ``name``, ``shape``, ``dtype``, ``low`` and ``high`` (finite ones), ``nans``, ``infs`` (of
+    either sign) and, among these, ``minus_infs``."""
 
     def __init__(self, name, array):
         self.name, self.shape = name, array.shape
@@ -64,12 +65,14 @@ class ValueRange:
         self.nans = int(np.isnan(plain).sum())
         finite = plain[np.isfinite(plain)]
         self.infs = plain.size - finite.size - self.nans
+        self.minus_infs = 0 if plain.dtype.kind == "c" else int((plain == -np.inf).sum())
         finite = np.abs(finite) if finite.dtype.kind == "c" else finite
         self.low, self.high = (float(finite.min()), float(finite.max())) if finite.size else (None, None)
 
     def __str__(self):
         span = "no finite element" if self.low is None else f"{self.low:.6g} to {self.high:.6g}"
-        bad = "".join(f", {count} {word}" for count, word in ((self.nans, "NaN"), (self.infs, "inf")) if count)
+        counts = ((self.nans, "NaN"), (self.infs - self.minus_infs, "inf"), (self.minus_infs, "-inf"))
+        bad = "".join(f", {count} {word}" for count, word in counts if count)
         name = f"{self.name}: " if self.name else ""
         return f"{name}shape {list(self.shape)}, {self.dtype}, {span}{bad}"
 
@@ -78,7 +81,7 @@ class Report:
     """One operation that made a NaN or infinity.
 
     ``operation`` is its name, or that of the node whose derivative it was; ``phase`` "forward" or "backward"; ``kind``
-    "NaN", "inf" or "NaN given"; ``inputs`` and ``results`` are `ValueRange`s; ``file`` and ``line`` the user's (of the forward call);
+    "NaN", "inf" ("-inf" where no infinity is positive) or "NaN given"; ``inputs`` and ``results`` are `ValueRange`s; ``file`` and ``line`` the user's (of the forward call);
     ``module`` names the module that it ran in, ``function`` the one of ours that the user called; or they are None.
     """
 
@@ -134,7 +137,7 @@ class find_nonfinite:
     ...     x.sqrt().sum().backward()
     >>> for report in found.reports:
     ...     print(report.phase, report.operation, report.kind, report.inputs[-1])
-    forward log inf self: shape [2], float32, 0 to 1
+    forward log -inf self: shape [2], float32, 0 to 1
     backward SqrtBackward0 inf kept result: shape [2], float32, 0 to 1
     """
 
@@ -156,7 +159,7 @@ class find_nonfinite:
         state.anomaly, state.check_nan, state.run_node = self._before
         state.update()
         if kind is None and self.given is not None and not self.reports and self.action != "collect":
-            warnings.warn(str(self.given), RuntimeWarning, stacklevel=_to_user())
+            warnings.warn(str(self.given), RuntimeWarning, stacklevel=to_user())
 
     def look(self, operation, phase, inputs, results, location, scalars=()):
         """Report the operation if ``results`` hold what ``inputs``, pairs of a name and an array, do not."""
@@ -169,7 +172,7 @@ class find_nonfinite:
         if any(each.nans for each in found) and not given_nan:
             kind = "NaN"
         elif self.inf and any(each.infs for each in found) and not given_inf:
-            kind = "inf"
+            kind = "-inf" if all(each.infs == each.minus_infs for each in found) else "inf"
         else:
             if given_nan and self.given is None:
                 self.given = Report(operation, phase, GIVEN, given, found, location)
@@ -180,7 +183,7 @@ class find_nonfinite:
         if self.action == "raise":
             raise NonFiniteError(self.reports[-1])
         if self.action == "warn":
-            warnings.warn(str(self.reports[-1]), RuntimeWarning, stacklevel=_to_user())
+            warnings.warn(str(self.reports[-1]), RuntimeWarning, stacklevel=to_user())
 
 
 class _Watcher(Interposer):
@@ -251,14 +254,6 @@ def _arrays_among(schema, values):
             inputs += [(name, each._array)] if is_tensor(each) and type(each._array) is np.ndarray else []
             scalars += [each] if isinstance(each, (float, complex)) else []
     return inputs, scalars
-
-
-def _to_user():
-    """The ``stacklevel`` that makes a warning of the caller's one of the user's line."""
-    level, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _function_around(operation):

@@ -86,7 +86,7 @@ def _converted(value, cls):
     return value
 
 
-Tensor.__torch_function__ = classmethod(default_torch_function)
+Tensor.__torch_function__ = classmethod(default_torch_function)  # type: ignore[method-assign, assignment]
 
 
 def in_class_of(source, made):

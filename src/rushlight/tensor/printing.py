@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from math import floor, inf, isfinite
+from typing import Any
 
 import numpy as np
 
 from rushlight.base.errors import hinted
 
-PROFILES = {
+PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": inf, "edgeitems": 3, "linewidth": 80},

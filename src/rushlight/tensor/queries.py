@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base import settings
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from . import storage
 from .base import Tensor
 from .binding import NAMESPACES
@@ -15,7 +15,7 @@ def _checked(input, name):
     if not isinstance(input, Tensor):
         raise TypeError(
             hinted(
-                f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}",
+                f"{name}(): argument 'input' (position 1) must be Tensor, not {kind_name(input)}",
                 "torch.as_tensor() makes one of numbers, lists and arrays",
             )
         )

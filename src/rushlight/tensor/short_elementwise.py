@@ -25,6 +25,7 @@ import numpy as np
 
 from ..autograd.modes import state
 from ..base import dtypes
+from ..base.arrays import in_result_order
 from ..base.scalars import NUMBER_ARRAYS, SAFE, number_array
 from ..kernels.routing import route_elementwise, run_elementwise
 from ..kernels.thresholds import elementwise_elements
@@ -170,6 +171,8 @@ def _result(op, parts, operands, leave):
         "try:",
         f"    if size < {elements} or (first.size < {elements} and joint_size({measured}) < {elements}):",
         f"        found = quiet().run(forward, {arrays})",
+        "        if first.ndim > 1 and not first.flags.c_contiguous:",
+        f"            found = in_result_order(found, [a for a in ({', '.join(part.array for part in operands)},) if a is not None])",
         "    else:",
         f"        found = op.large({arrays})",
         "except ValueError:",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import partial
 from types import CellType, FunctionType
 
+import numpy as np
+
 from ..autograd.leaves import require_grad
 from ..autograd.modes import PLAIN, state
 from ..base import dtypes
-from ..base.device import check_device, memory_format
+from ..base.device import check_device, device, memory_format
 from ..base.scalars import LOWEST_WORD, WORDS_END
 from ..base.size import Size
 from ..kernels.routing import elements_of, kernel_of
@@ -25,6 +27,9 @@ from .writes import bump, is_tracked
 MISSING = object()  # an argument that a call leaves out
 _GENERAL_CALLS = 32  # before the text is written, which takes 0.4 ms: as long as 100 calls of the general path
 UNREAD_CLASSES = frozenset((int, tuple, memory_format))  # of arguments that only forward understands
+DEVICE_CLASSES = frozenset((str, device, type(None)))
+# NumPy's letters of dtypes, by their names.
+LETTERS = {kind.name: kind.char for kind in map(np.dtype, "?bBhHiIlLefdFD")} | {"bfloat16": "E"}
 _ROWS, _NUMBERS = frozenset((tuple, list, Size)), frozenset((int, float, bool, complex))
 
 
@@ -46,14 +51,15 @@ class Path:
         if self.calls_left > 0:
             return self.general(*args, **kwargs)
         self.write()
-        return self.function(*args, **kwargs)
+        return self.general(*args, **kwargs)
 
     def write(self):
         """Give the function the code of its short path."""
         code = self.code()
         self.cell.cell_contents = self.general
-        self.function.__defaults__ = (MISSING,) * code.co_argcount
-        self.function.__code__ = code
+        for function in (self.function, *getattr(self.function, "copies", ())):
+            function.__defaults__ = (MISSING,) * code.co_argcount
+            function.__code__ = code.replace(co_qualname=function.__code__.co_qualname)
 
 
 def short(op, slow=None):
@@ -62,8 +68,9 @@ def short(op, slow=None):
     ``slow`` is the general path where that is another one than for most operations.
     """
     slow = slow or general(op)
-    if op.refuse or "Tensor[]" in op.schema.partition("->")[0]:
+    if "Tensor[]" in op.schema.partition("->")[0]:
         return slow
+    op.refused_letters = frozenset([LETTERS[name] for name in op.refuse if name in LETTERS])
     return Path(op, op.name, op.forward, slow, globals(), partial(_code, op)).function
 
 

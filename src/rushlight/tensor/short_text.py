@@ -97,7 +97,7 @@ def text_of(op, schema, elements):
 # What creations are told beside their own arguments.
 _ASKED_OF_NEW_ONES = """\
 tracked = False
-if left and 'device' in options:
+if left and 'device' in options and options['device'].__class__ in DEVICE_CLASSES:
     check_device(options['device'])
     left -= 1
 if left and 'requires_grad' in options:
@@ -121,7 +121,7 @@ def _written(op, schema, parts, leave, elements):
     return [
         f"if state.recording and ({tracked}):",
         f"    {leave}",
-        *(part.unwrapped() for part in tensors),
+        *_unwrapped(op, tensors, leave),
         *_computed(tensors, _row(parts, "array"), elements),
         f"bump(given0, {op.name!r})",
         "return given0",
@@ -131,7 +131,7 @@ def _written(op, schema, parts, leave, elements):
 def _viewed(op, schema, parts, leave, elements):
     """The lines that make Tensors of what looks into the memory of the first."""
     tensors = [part for part in parts if part.is_tensor]
-    unwrapped, arrays = [part.unwrapped() for part in tensors], _row(parts, "array")
+    unwrapped, arrays = _unwrapped(op, tensors, leave), _row(parts, "array")
     if op.track is not None:
         tie = "link" if schema.returns.strip() == "Tensor" else "link_several"
         rest = "".join(f"{part.value}, " for part in parts[1:])
@@ -168,11 +168,19 @@ def _result(op, schema, parts, leave, elements):
             "    return results",
         ]
     return [
-        *(part.unwrapped() for part in tensors),
+        *_unwrapped(op, tensors, leave),
         *_computed(tensors, _row(parts, "array"), elements),
         *wrapped,
         f"return finish(op, op.parsed, [{values}], found)",
     ]
+
+
+def _unwrapped(op, tensors, leave):
+    """The lines that name the arrays, and leave those of a dtype that PyTorch's kernel lacks."""
+    lines = [part.unwrapped() for part in tensors]
+    if op.refuse and tensors:
+        lines += [f"if {tensors[0].array}.dtype.char in op.refused_letters:", f"    {leave}"]
+    return lines
 
 
 _FINISHES = {CREATE: _created, INPLACE: _written, VIEW: _viewed}

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import address_of, deep_copy, storage_bytes
-from ..base.device import CPU, check_device
+from ..base.arrays import address_of, aligned_bytes, deep_copy, storage_bytes, window_on
+from ..base.device import CPU, DeviceLike, check_device
+from ..base.dtypes import DType
 from ..base.errors import hinted
+from ..base.limits import LARGEST_WORD, not_resizable
 from .base import method
 from .buffers import is_shared_memory, map_file, read_buffer, shared_copy
+from .writes import is_resizable
 
 
 def _no_device(name):
@@ -24,38 +29,44 @@ def _no_device(name):
 class _Storage:
     """What both kinds of storages have: `_bytes` is the memory, `dtype` that of the elements that the kind shows."""
 
+    _bytes: Any
+    _on: Any
+    clone: Any
+    _numpy: Any
+    dtype: Any
     is_cuda = is_hpu = is_sparse = is_sparse_csr = False
-    filename = None
+    filename: str | None = None
+    _resizable = True  # False: the memory is NumPy's too, or some buffer's
 
     @property
     def _elements(self):
-        return self._bytes.view(self._numpy)
+        return window_on(self._bytes, (self.size(),), self._numpy, 0, (self.element_size(),))
 
     @property
-    def device(self):
+    def device(self) -> Any:
         return CPU
 
-    def get_device(self):
+    def get_device(self) -> None:
         """None: the storage lies in main memory."""
 
-    def nbytes(self):
+    def nbytes(self) -> Any:
         """How many bytes there are."""
         return self._bytes.size
 
-    def size(self):
+    def size(self) -> Any:
         """How many elements there are."""
         return self._bytes.size // self.element_size()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.size()
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> Any:
         return super().__sizeof__() + self.nbytes()
 
-    def element_size(self):
+    def element_size(self) -> Any:
         return self._numpy.itemsize
 
-    def data_ptr(self):
+    def data_ptr(self) -> Any:
         """The address of the first byte."""
         return address_of(self._bytes) if self._bytes.size else 0
 
@@ -81,22 +92,22 @@ class _Storage:
             )
         return index
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         self._elements[self._place(index)] = value
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """The elements as a list of numbers."""
         return self._elements.tolist()
 
-    def fill_(self, value):
+    def fill_(self, value: Any) -> Self:
         """Write one number into every element."""
         self._elements[...] = value
         return self
 
-    def copy_(self, source, non_blocking=False):
+    def copy_(self, source: Any, non_blocking: bool = False) -> Self:
         """Write the bytes of another storage of the same size."""
         if source.nbytes() != self.nbytes():
             raise RuntimeError(
@@ -109,49 +120,52 @@ class _Storage:
         return self
 
     def _resize(self, nbytes):
-        if nbytes < 0:
-            raise RuntimeError(hinted(f"Storage size {nbytes} is negative", "a storage has 0 or more bytes"))
-        memory = np.empty(nbytes, np.uint8) if nbytes > self._bytes.size else self._bytes[:nbytes]
-        memory[: self._bytes.size] = self._bytes[:nbytes]
+        if not self._resizable:
+            raise not_resizable()
+        if 0 <= nbytes <= self._bytes.size:
+            self._bytes = self._bytes[:nbytes]
+            return
+        memory = aligned_bytes(nbytes)
+        memory[: self._bytes.size] = self._bytes
         self._bytes = memory
 
-    def resizable(self):
-        return True
+    def resizable(self) -> bool:
+        return self._resizable
 
-    def is_shared(self):
+    def is_shared(self) -> Any:
         """Whether forked processes share the memory."""
         return is_shared_memory(self._bytes)
 
-    def share_memory_(self):
+    def share_memory_(self) -> Self:
         """Move to memory that child processes started by fork share; tensors keep the old memory."""
         if not self.is_shared() and self._bytes.size:
             self._bytes = shared_copy(self._bytes)
         return self
 
-    def is_pinned(self, device=None):
+    def is_pinned(self, device: DeviceLike = None) -> Any:
         return False
 
-    def pin_memory(self, device=None):
+    def pin_memory(self, device: DeviceLike = None) -> None:
         """Refused: pinned memory serves accelerators, and there is none."""
         raise RuntimeError(
             hinted("Cannot access accelerator device when none is available.", "leave pin_memory away on the CPU")
         )
 
-    def cuda(self, device=None, non_blocking=False):
+    def cuda(self, device: DeviceLike = None, non_blocking: bool = False) -> None:
         raise _no_device("cuda")
 
-    def mps(self):
+    def mps(self) -> None:
         raise _no_device("mps")
 
-    def to(self, *, device, non_blocking=False):
+    def to(self, *, device: DeviceLike, non_blocking: bool = False) -> Self:
         """The storage itself; ``device`` must be the CPU."""
         check_device(device)
         return self
 
-    def __copy__(self):
+    def __copy__(self) -> Any:
         return self.clone()
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Any:
         if id(self) not in memo:
             memo[id(self)] = self._on(deep_copy(self._bytes, memo))
         return memo[id(self)]
@@ -195,7 +209,7 @@ class UntypedStorage(_Storage):
 
     _numpy = np.dtype(np.uint8)
 
-    def __init__(self, size=0, *, device=None):
+    def __init__(self, size: int = 0, *, device: DeviceLike = None) -> None:
         check_device(device)
         if isinstance(size, (list, tuple)):
             size = np.array([_byte(item, size) for item in size], np.uint8)
@@ -204,7 +218,7 @@ class UntypedStorage(_Storage):
                 kind = type(size).__name__
                 message = f"torch.UntypedStorage(): Expected a sequence type, but got {kind}"
                 raise RuntimeError(hinted(message, "give a number of bytes, or a list of them"))
-            size = np.empty(size, np.uint8)
+            size = aligned_bytes(_word(size.__index__()))
         self._bytes = size
 
     def _bad_index(self, index):
@@ -212,7 +226,7 @@ class UntypedStorage(_Storage):
             hinted(f"can't index a torch.UntypedStorage with {type(index).__name__}", "use ints or slices")
         )
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         found = self._bytes[self._place(index)]
         return UntypedStorage(found) if isinstance(index, slice) else int(found)
 
@@ -220,23 +234,23 @@ class UntypedStorage(_Storage):
     def _cdata(self):
         return self.data_ptr()
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         return isinstance(other, UntypedStorage) and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
     def _key(self):
         return address_of(self._bytes), self._bytes.size
 
-    def untyped(self):
+    def untyped(self) -> Self:
         return self
 
-    def new(self):
+    def new(self) -> Any:
         """An empty storage."""
         return UntypedStorage()
 
-    def clone(self):
+    def clone(self) -> Any:
         """A copy with memory of its own."""
         return self._on(self._bytes.copy())
 
@@ -244,19 +258,19 @@ class UntypedStorage(_Storage):
     def _on(raw):
         return UntypedStorage(raw)
 
-    def cpu(self):
+    def cpu(self) -> Self:
         return self
 
-    def type(self, dtype=None, non_blocking=False):
+    def type(self, dtype: str | None = None, non_blocking: bool = False) -> Any:
         """The name of the class."""
         return "torch.storage.UntypedStorage"
 
-    def resize_(self, size):
+    def resize_(self, size: Any) -> Self:
         """Let the storage have ``size`` bytes. Where it grows it gets new memory, and tensors keep the old one."""
         self._resize(size)
         return self
 
-    def byteswap(self, dtype):
+    def byteswap(self, dtype: DType) -> None:
         """Reverse the bytes of each element of ``dtype``."""
         self._bytes.view(f"u{dtype.itemsize}").byteswap(inplace=True)
 
@@ -266,14 +280,21 @@ class UntypedStorage(_Storage):
         return UntypedStorage(read_buffer(buffer, byte_order, count, offset, dtype))
 
     @staticmethod
-    def from_file(filename, shared=False, nbytes=0):
+    def from_file(filename: str, shared: bool = False, nbytes: int = 0) -> Any:
         """A file as memory: ``shared``, writes go into it, which is made where it does not exist."""
         made = UntypedStorage(map_file(filename, shared, nbytes))
         made.filename = os.fspath(filename)
         return made
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self._text("UntypedStorage(device=cpu)")
+
+
+def _word(nbytes):
+    """The number, refused where 64 bits with a sign cannot hold it."""
+    if abs(nbytes) > LARGEST_WORD:
+        raise ValueError(hinted("Overflow when unpacking long long", f"{nbytes} bytes are more than there can be"))
+    return nbytes
 
 
 def _byte(item, sequence):
@@ -314,7 +335,9 @@ class TypedStorage(_Storage):
         dtype: by default the default dtype.
     """
 
-    def __init__(self, *args, wrap_storage=None, dtype=None, device=None):
+    def __init__(
+        self, *args: Any, wrap_storage: Any = None, dtype: DType | None = None, device: DeviceLike = None
+    ) -> None:
         _warn_of_typed(3)
         check_device(device)
         if len(args) > 1 or (wrap_storage is not None and (args or dtype is None)):
@@ -330,7 +353,7 @@ class TypedStorage(_Storage):
         elif args and not isinstance(args[0], int):
             self._bytes = np.asarray(args[0], self._numpy).view(np.uint8)
         else:
-            self._bytes = np.empty((args[0] if args else 0) * self.dtype.itemsize, np.uint8)
+            self._bytes = aligned_bytes(_word((args[0] if args else 0) * self.dtype.itemsize))
 
     @classmethod
     def _of(cls, raw, dtype):
@@ -354,47 +377,49 @@ class TypedStorage(_Storage):
         kind = type(index)
         return RuntimeError(hinted(f"can't index a <class 'torch.storage.TypedStorage'> with {kind}", "use ints"))
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise RuntimeError(
                 hinted("slices are only supported in UntypedStorage.__getitem__", "untyped() shows the bytes")
             )
         return self._elements[self._place(index)].item()
 
-    def untyped(self):
+    def untyped(self) -> Any:
         """The bytes of this storage."""
         return UntypedStorage(self._bytes)
 
-    def clone(self):
+    def clone(self) -> Any:
         """A copy with memory of its own."""
         return self._on(self._bytes.copy())
 
     def _on(self, raw):
         return self._of(raw, self.dtype)
 
-    def cpu(self):
+    def cpu(self) -> Any:
         return self._of(self._bytes, self.dtype)
 
-    def resize_(self, size):
+    def resize_(self, size: Any) -> None:
         """Let the storage have ``size`` elements; see `UntypedStorage.resize_`."""
         self._resize(size * self.element_size())
 
-    def type(self, dtype=None, non_blocking=False):
+    def type(self, dtype: str | None = None, non_blocking: bool = False) -> Any:
         """The name of the legacy class, such as ``torch.FloatStorage``."""
         return f"torch.{self.pickle_storage_type()}"
 
-    def pickle_storage_type(self):
+    def pickle_storage_type(self) -> Any:
         """The name of the legacy class that checkpoints name."""
         return _legacy_name(self.dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self._text(f"TypedStorage(dtype={self.dtype!r}, device=cpu)")
 
 
 class _LegacyStorageMeta(type):
     """The type of ``torch.FloatStorage`` and its like: calling makes a TypedStorage, isinstance asks for the dtype."""
 
-    def __call__(cls, *args, wrap_storage=None, **kwargs):
+    dtype: Any
+
+    def __call__(cls, *args: Any, wrap_storage: Any = None, **kwargs: Any) -> Any:
         head = f"{cls}.__new__ received an invalid combination of arguments. Expected one of:"
         if len(args) > 1 or kwargs or (args and hasattr(args[0], "_edge")):
             raise (TypeError if args and hasattr(args[0], "_edge") else RuntimeError)(
@@ -409,7 +434,7 @@ class _LegacyStorageMeta(type):
     def __instancecheck__(cls, instance):
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
 
-    def __repr__(cls):
+    def __repr__(cls) -> str:
         return f"<class 'torch.{cls.__name__}'>"
 
     def from_buffer(cls, buffer, byte_order=None, count=-1, offset=0):
@@ -421,7 +446,7 @@ class _LegacyStorageMeta(type):
             byte_order = "native"
         return TypedStorage._of(read_buffer(buffer, byte_order, count, offset, cls.dtype), cls.dtype)
 
-    def from_file(cls, filename, shared=False, size=0):
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> Any:
         """A file as memory of ``size`` elements: ``shared``, writes go into it."""
         return TypedStorage._of(map_file(filename, shared, size * cls.dtype.itemsize), cls.dtype)
 
@@ -449,15 +474,18 @@ LEGACY = {
 UntypedStorage.__module__ = TypedStorage.__module__ = "rushlight.storage"  # where users, and pickles, find them
 
 
-def is_storage(obj, /):
+def is_storage(obj: Any, /) -> Any:
     """Whether ``obj`` is a storage."""
     return isinstance(obj, _Storage)
 
 
 @method
-def untyped_storage(self):
+def untyped_storage(self: Any) -> Any:
     """The memory that the tensor looks into, as bytes."""
-    return UntypedStorage(storage_bytes(self._array)[0])
+    made = UntypedStorage(storage_bytes(self._array)[0])
+    if not is_resizable(self):
+        made._resizable = False
+    return made
 
 
 @method
@@ -466,13 +494,13 @@ def _typed_storage(self):
 
 
 @method
-def storage(self):
+def storage(self: Any) -> Any:
     """The memory that the tensor looks into, as elements of its dtype."""
     _warn_of_typed(3)
     return _typed_storage(self)
 
 
 @method
-def storage_type(self):
+def storage_type(self: Any) -> Any:
     """The legacy class of the tensor's storage."""
     return LEGACY[_legacy_name(self.dtype)]

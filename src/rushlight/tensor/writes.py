@@ -13,9 +13,9 @@ from ..autograd.op_node import node_class_of, op_node_class, plan_of, record
 from ..autograd.views import View, check_inplace, rebase
 from ..base import dtypes
 from ..base.arrays import resized
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.shapes import broadcast_shapes
-from ..base.user_code import user_place
+from ..base.user_code import to_user, user_place
 from ..ops import table
 from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared
 from ..ops.moving import write
@@ -63,9 +63,10 @@ def _around_write(op, schema, name, values, write):
         write(values)
         bump(self, name, _FRAMES_OF_A_WRITE)
         return self
-    check_inplace(self, name, values)
+    if op.dtype_rule != table.LOGICAL:  # PyTorch writes these on leaves too
+        check_inplace(self, name, values)
     original, needs = None, _needs(schema, values)
-    if needs and op.differentiable and plan_of(op, schema, needs).keeps_first:
+    if needs and op.differentiable and plan_of(op, schema, needs, values).keeps_first:
         original = wrap(dense_copy(self._array)) if self.__class__ in PLAIN_CLASSES else self.clone()
         original._edge = edge_of(self)
     write(values)
@@ -147,8 +148,10 @@ def write_array(target, found, name):
 
 def write_out(op, schema, values, out):
     """The ``out=`` form: results go into given tensors, resized where they do not fit."""
-    refuse_tracked_out(op.name, out, values)
     targets = (out,) if hasattr(out, "_edge") else tuple(out)
+    if not all(hasattr(target, "_edge") for target in targets):
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {kind_name(out)}")
+    refuse_tracked_out(op.name, out, values)
     if schema.name in DTYPE_FROM_OUT and values[-1] is None:
         values[-1] = out.dtype
     casting = op.kind in ELEMENTWISE_KINDS
@@ -209,9 +212,14 @@ def _resize(target, shape):
             f"match the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
             "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
             "inplace, to zero elements with t.resize_(0).",
-            stacklevel=5,
+            stacklevel=to_user(),
         )
-    target._array = resized(target._array, shape)
+    target._array = resized(target._array, shape, is_resizable(target))
+
+
+def is_resizable(tensor):
+    """Whether a tensor's memory may be exchanged for more: not where NumPy or a buffer's owner looks at it too."""
+    return tensor._resizable and (tensor._base is None or tensor._base._resizable)
 
 
 def write_result(target, array, name, casting):

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from ..base import dtypes
+from ..base.device import DeviceLike
+from ..base.dtypes import DType
 from ..base.errors import hinted
+from ..base.size import Size
 from ..ops.table import functions
+from ..tensor import Tensor
 
 # (rtol, atol) by dtype, as PyTorch's.
 _TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
@@ -17,8 +23,8 @@ def _as_tensor(value):
     return value if hasattr(value, "_edge") else functions.as_tensor(value)
 
 
-def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True,
-                 check_dtype=True, check_layout=True, check_stride=False, msg=None):  # fmt: skip
+def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool=True, rtol: float | None=None, atol: float | None=None, equal_nan: bool=False, check_device: bool=True,
+                 check_dtype: bool=True, check_layout: bool=True, check_stride: bool=False, msg: str | Callable[[str], str] | None=None) -> None:  # fmt: skip
     """Raise AssertionError unless ``actual`` and ``expected`` agree: ``|a - e| <= atol + rtol * |e|`` everywhere.
 
     Takes tensors, numbers, and sequences or mappings of them. Tolerances depend on the dtype unless both are given.
@@ -113,13 +119,20 @@ def _fail(text, msg, where):
     raise AssertionError(text)
 
 
-def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
     """Deprecated in PyTorch: `assert_close` without a look at dtypes."""
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
-def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False,
-                memory_format=None):  # fmt: skip
+def make_tensor(*shape: int | Size | list[int] | tuple[int, ...], dtype: DType, device: str | DeviceLike | None=None, low: float | None=None, high: float | None=None, requires_grad: bool=False, noncontiguous: bool=False, exclude_zero: bool=False,
+                memory_format: Any=None) -> Tensor:  # fmt: skip
     """A tensor of random numbers for tests: uniform in [low, high), by default -9 to 9 (0 to 9 for unsigned, 0 or 1 for bool)."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from typing import Any
 
 from ..amp.autocast_mode import autocast
 from ..amp.state import as_now
@@ -12,6 +13,7 @@ from ..autograd.gradients import backward as run_backward
 from ..autograd.modes import enable_grad, is_grad_enabled, state
 from ..base.errors import hinted
 from ..random import get_rng_state
+from ..tensor import Tensor
 from .recompute import CheckpointError, ForgetfulCall, is_tensor, name_of, random_state
 
 __all__ = [
@@ -27,13 +29,13 @@ __all__ = [
 _DETERMINISM_CHECKS = ["default", "none"]
 
 
-def noop_context_fn():
+def noop_context_fn() -> Any:
     """The contexts of the two runs where ``context_fn`` is not given: none."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
-               early_stop=True, **kwargs):  # fmt: skip
+def checkpoint(function: Any, *args: Any, use_reentrant: bool | None=None, context_fn: Any=noop_context_fn, determinism_check: str="default", debug: bool=False,
+               early_stop: bool=True, **kwargs: Any) -> Any:  # fmt: skip
     """Run ``function(*args, **kwargs)`` without keeping what backward will need; it is computed again then.
 
     Args:
@@ -95,7 +97,9 @@ def _prepared(function, args, kwargs, context_fn, determinism_check, debug, earl
     return call
 
 
-def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
+def checkpoint_sequential(
+    functions: Any, segments: Any, input: Tensor, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
     """Run modules one after the other, in ``segments`` parts that are checkpointed, the last one excepted.
 
     Args:
@@ -159,12 +163,12 @@ def _setting(name, value):
         _settings[name] = before
 
 
-def set_checkpoint_early_stop(enable):
+def set_checkpoint_early_stop(enable: bool) -> Any:
     """A context in which this is the ``early_stop`` of all checkpoints without re-entrance."""
     return _setting("early_stop", enable)
 
 
-def set_checkpoint_debug_enabled(enabled):
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Any:
     """A context in which this is ``debug`` of all checkpoints without re-entrance; None: each call decides."""
     return _setting("debug", enabled)
 
@@ -176,7 +180,7 @@ class CheckpointFunction(Function):
     """The node of a checkpointed call with re-entrance: ``apply(function, preserve_rng_state, *args)``."""
 
     @staticmethod
-    def forward(ctx, function, preserve_rng_state, *args):
+    def forward(ctx: Any, function: Any, preserve_rng_state: Any, *args: Any) -> Any:
         if not any(is_tensor(value) and value.requires_grad for value in args):
             warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
         ctx.function, ctx.random = function, get_rng_state() if preserve_rng_state else None
@@ -186,7 +190,7 @@ class CheckpointFunction(Function):
         return function(*args)
 
     @staticmethod
-    def backward(ctx, *grads):
+    def backward(ctx: Any, *grads: Any) -> Any:
         if state.task is not None and not state.task.whole:
             raise RuntimeError(
                 hinted(

@@ -24,6 +24,16 @@ torch.tensor([1, 2, 3], requires_grad=True)
 )
 Case(
     LEAVES,
+    "A gradient for what a loss treats as given",
+    """
+weight = torch.ones(3, requires_grad=True)
+torch.nn.functional.nll_loss(torch.zeros(2, 3), torch.tensor([0, 1]), weight)
+""",
+    "Weights of classes and running statistics have no derivative.",
+    "Give `weight.detach()`.",
+)
+Case(
+    LEAVES,
     "Switching off requires_grad of a result",
     """
 x = torch.ones(2, requires_grad=True)

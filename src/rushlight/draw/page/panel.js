@@ -57,6 +57,11 @@ function valuesOf(gradient) {
   return grid;
 }
 
+// A gradient as one number: itself where it is one, else its norm.
+function sized(gradient) {
+  return gradient.single ? `∇ ${number([gradient.values].flat(2)[0])}` : `‖∇‖ ${number(gradient.norm)}`;
+}
+
 function gradientBox(name, gradient, onclick = null) {
   const label = onclick ? element("a", { onclick }, name) : element("span", {}, name);
   if (!gradient) return element("div", { class: "gradient" }, label, element("span", { class: "range" }, "  nothing: no gradient flows here"));
@@ -64,7 +69,7 @@ function gradientBox(name, gradient, onclick = null) {
   const wrong = [gradient.nan ? `${gradient.nan} NaN` : "", gradient.infinite ? `${gradient.infinite} infinite` : ""];
   const range = gradient.lowest === null ? "" : `${number(gradient.lowest)} … ${number(gradient.highest)}`;
   return element("div", { class: bad ? "gradient bad" : "gradient" },
-    element("div", { class: "head" }, label, element("span", { class: "norm" }, `‖∇‖ ${number(gradient.norm)}`)),
+    element("div", { class: "head" }, label, element("span", { class: "norm" }, sized(gradient))),
     element("div", { class: "range" }, [typed(gradient), range, ...wrong].filter(Boolean).join(" · ")),
     valuesOf(gradient));
 }
@@ -198,7 +203,7 @@ class Panel {
     const { graph } = this, rows = graph.leaves.map((leaf, at) => {
       const link = element("a", { onclick: () => this.go(`leaf-${at}`) }, leaf.name);
       const bad = leaf.gradient && (leaf.gradient.nan || leaf.gradient.infinite);
-      const norm = element("span", bad ? { style: "color:var(--bad);font-weight:650" } : {}, leaf.gradient ? `∇ ${number(leaf.gradient.norm)}` : "");
+      const norm = element("span", bad ? { style: "color:var(--bad);font-weight:650" } : {}, leaf.gradient ? `∇ ${leaf.gradient.text}` : "");
       return [link, `[${leaf.shape.join(", ")}]`, norm];
     });
     const heaviest = graph.operations.map((operation, at) => [operation.saved.reduce((sum, each) => sum + each.bytes, 0), at, operation])

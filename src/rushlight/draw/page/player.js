@@ -77,7 +77,7 @@ class Player {
   }
 
   told(step) {
-    const norm = step.incoming[0] ? ` · ‖∇‖ ${number(step.incoming[0].norm)}` : "";
+    const norm = step.incoming[0] ? ` · ${sized(step.incoming[0])}` : "";
     const operation = this.graph.operations[step.number];
     return step.kind === "leaf" ? `${this.graph.leaves[step.number].name} gets its gradient${norm}`
       : `${operation.title} runs${norm}`;
@@ -123,7 +123,7 @@ class Player {
   gradientText(text, gradient) {
     const bad = Boolean(gradient) && wrong(gradient);
     if (text) {
-      text.textContent = gradient ? `∇ ${bad ? (gradient.nan ? "NaN" : "∞") : number(gradient.norm, 3)}` : "";
+      text.textContent = gradient ? `∇ ${gradient.text}` : "";
       text.classList.toggle("rl-bad", bad);
     }
     return bad;

@@ -113,29 +113,6 @@ def nll_loss_gradient(call):
     return unfolded(found, call.size)
 
 
-@rule("cross_entropy_parts")
-def cross_entropy(call):
-    """As `nll_loss`, with the statistics of each sample."""
-    scores, target, shape = _picked(call)
-    loss, _, statistics = call.run(self=scores, target=target, weight=None, reduction="none")
-    weights = _weights(call)
-    loss = loss.reshape(shape)
-    found, total = _weighted(call, loss if call.given("weight") is None else loss * weights, weights)
-    return found, total, statistics.reshape(2, *shape).movedim(0, 1)
-
-
-@rule("cross_entropy_gradient")
-def cross_entropy_gradient(call):
-    """What flows back to each sample, times the difference of the distributions."""
-    scores, target, shape = _picked(call)
-    flow = _flows(call, shape).expand(shape)
-    found = call.run(
-        self=scores, grad=folded(flow), target=target, weight=None, reduction="none", total=functions.zeros(()),
-        statistics=call.batched("statistics").movedim(1, 0).reshape(2, -1),
-    )  # fmt: skip
-    return unfolded(found, call.size)
-
-
 @rule("multi_margin_loss_parts", "multilabel_margin_loss_parts")
 def margin(call):
     """Rows of class scores. Returns the losses, and what flows back to each score."""

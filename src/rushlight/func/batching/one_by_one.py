@@ -7,7 +7,9 @@ from ...ops.table import functions
 from .call import each
 
 # Operations that have no rule, and why.
-ONE_BY_ONE = {}
+ONE_BY_ONE = dict.fromkeys(
+    ("cross_entropy_parts", "cross_entropy_gradient"), "transforms see log_softmax and nll_loss in their place"
+)
 
 
 def one_by_one(call):

@@ -250,7 +250,7 @@ def _split_heads(projected, batch, num_heads, size, flat):
         if flat:
             heads += functions.split_heads(x, batch, count, num_heads)
         else:
-            apart = functions.view_shape(x, (rows // batch, batch, count, num_heads, size))
+            apart = functions.view_shape(x, (rows // max(batch, 1), batch, count, num_heads, size))
             heads += apart.permute(2, 1, 3, 0, 4).unbind(0)
     return heads
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import warnings
 
+from ...base.device import DeviceLike
+from ...base.dtypes import DType
 from ...ops.table import functions
+from ...tensor import Tensor
 from .. import functional as F
 from .. import init as initialize
 from ..parameter import Parameter
@@ -16,7 +19,7 @@ class _Activation(Module):
 
     __constants__ = []
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         shown = [name for name in self.__constants__ if name != "inplace" or self.inplace]
         return ", ".join(f"{name}={getattr(self, name)}" for name in shown)
 
@@ -26,7 +29,7 @@ class _InplaceActivation(_Activation):
 
     __constants__ = ["inplace"]
 
-    def __init__(self, inplace=False):
+    def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
 
@@ -41,13 +44,13 @@ class Threshold(_Activation):
 
     __constants__ = ["threshold", "value", "inplace"]
 
-    def __init__(self, threshold, value, inplace=False):
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
         self.threshold = threshold
         self.value = value
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
 
@@ -59,7 +62,7 @@ class ReLU(_InplaceActivation):
     tensor([0., 0., 2.])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, self.inplace)
 
 
@@ -75,13 +78,13 @@ class RReLU(_Activation):
 
     __constants__ = ["lower", "upper", "inplace"]
 
-    def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
         super().__init__()
         self.lower = lower
         self.upper = upper
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
@@ -95,7 +98,14 @@ class Hardtanh(_Activation):
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
-    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
         super().__init__()
         if min_value is not None:
             warnings.warn(
@@ -113,7 +123,7 @@ class Hardtanh(_Activation):
         if max_val <= min_val:
             raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
 
@@ -125,10 +135,10 @@ class ReLU6(Hardtanh):
     tensor([0., 3., 6.])
     """
 
-    def __init__(self, inplace=False):
+    def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "inplace=True" if self.inplace else ""
 
 
@@ -140,7 +150,7 @@ class Sigmoid(Module):
     tensor([0.1192, 0.5000, 0.8808])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return functions.sigmoid(input)
 
 
@@ -152,10 +162,10 @@ class Hardsigmoid(_InplaceActivation):
     tensor([0.1667, 0.5000, 0.8333])
     """
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return ""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
 
 
@@ -167,7 +177,7 @@ class Tanh(Module):
     tensor([-0.9640,  0.0000,  0.9640])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return functions.tanh(input)
 
 
@@ -179,7 +189,7 @@ class SiLU(_InplaceActivation):
     tensor([-0.2384,  0.0000,  1.7616])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 
 
@@ -191,7 +201,7 @@ class Mish(_InplaceActivation):
     tensor([-0.2525,  0.0000,  1.9440])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, self.inplace)
 
 
@@ -203,10 +213,10 @@ class Hardswish(_InplaceActivation):
     tensor([-0.3333,  0.0000,  1.6667])
     """
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return ""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
 
 
@@ -220,12 +230,12 @@ class ELU(_Activation):
 
     __constants__ = ["alpha", "inplace"]
 
-    def __init__(self, alpha=1.0, inplace=False):
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
         self.alpha = alpha
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
 
@@ -239,12 +249,12 @@ class CELU(_Activation):
 
     __constants__ = ["alpha", "inplace"]
 
-    def __init__(self, alpha=1.0, inplace=False):
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
         self.alpha = alpha
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
 
@@ -256,7 +266,7 @@ class SELU(_InplaceActivation):
     tensor([-1.5202,  0.0000,  2.1014])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
@@ -270,11 +280,11 @@ class GLU(_Activation):
 
     __constants__ = ["dim"]
 
-    def __init__(self, dim=-1):
+    def __init__(self, dim: int = -1) -> None:
         super().__init__()
         self.dim = dim
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.glu(input, self.dim)
 
 
@@ -291,14 +301,14 @@ class GELU(_Activation):
 
     __constants__ = ["approximate"]
 
-    def __init__(self, approximate="none"):
+    def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input) if self.approximate == "none" else F.gelu(input, approximate=self.approximate)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"approximate={self.approximate!r}"
 
 
@@ -312,14 +322,14 @@ class Hardshrink(_Activation):
 
     __constants__ = ["lambd"]
 
-    def __init__(self, lambd=0.5):
+    def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.lambd}"
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
 
@@ -333,12 +343,12 @@ class LeakyReLU(_Activation):
 
     __constants__ = ["negative_slope", "inplace"]
 
-    def __init__(self, negative_slope=0.01, inplace=False):
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__()
         self.negative_slope = negative_slope
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
 
@@ -350,7 +360,7 @@ class LogSigmoid(Module):
     tensor([-2.1269, -0.6931, -0.1269])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
@@ -364,12 +374,12 @@ class Softplus(_Activation):
 
     __constants__ = ["beta", "threshold"]
 
-    def __init__(self, beta=1.0, threshold=20.0):
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
         self.beta = beta
         self.threshold = threshold
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.softplus(input, self.beta, self.threshold)
 
 
@@ -383,14 +393,14 @@ class Softshrink(_Activation):
 
     __constants__ = ["lambd"]
 
-    def __init__(self, lambd=0.5):
+    def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.lambd}"
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
 
 
@@ -408,18 +418,20 @@ class PReLU(_Activation):
 
     __constants__ = ["num_parameters"]
 
-    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: DeviceLike = None, dtype: DType | None = None
+    ) -> None:
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
         self.weight = Parameter(functions.empty(num_parameters, device=device, dtype=dtype))
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Set every weight to ``init``."""
         initialize.constant_(self.weight, self.init)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
 
@@ -431,7 +443,7 @@ class Softsign(Module):
     tensor([-0.6667,  0.0000,  0.6667])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
@@ -443,5 +455,5 @@ class Tanhshrink(Module):
     tensor([-1.0360,  0.0000,  1.0360])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any
 
+from ...base.device import DeviceLike
+from ...base.dtypes import DType
 from ...base.errors import hinted
 from ...ops.table import functions
+from ...tensor import Tensor
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear
@@ -38,7 +43,16 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     torch.Size([5])
     """
 
-    def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Sequence[int],
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)
         if not cutoffs:
@@ -75,14 +89,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """First class and end of each cluster."""
         return list(zip(self.cutoffs, self.cutoffs[1:]))
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw every weight anew."""
         self.head.reset_parameters()
         for low_rank, scores in self.tail:
             low_rank.reset_parameters()
             scores.reset_parameters()
 
-    def forward(self, input_, target_):
+    def forward(self, input_: Tensor, target_: Tensor) -> Any:
         self._check(input_, target_)
         single = target_.dim() == 0
         input, target = (input_.unsqueeze(0), target_.unsqueeze(0)) if single else (input_, target_)
@@ -133,11 +147,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             parts.append(F.log_softmax(cluster(input), dim=1) + entry)
         return functions.cat(parts, 1)
 
-    def log_prob(self, input):
+    def log_prob(self, input: Tensor) -> Tensor:
         """The log-probability of every class: (N, in_features) to (N, n_classes)."""
         return self._get_full_log_prob(input, self.head(input))
 
-    def predict(self, input):
+    def predict(self, input: Tensor) -> Tensor:
         """The most probable class of each row: (N, in_features) to (N,); `log_prob(input).argmax(1)`, but cheaper."""
         head_output = self.head(input)
         best = head_output.argmax(dim=1)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ...base.dtypes import int64
+from typing import Any
+
+from ...base.device import DeviceLike
+from ...base.dtypes import DType, int64
 from ...ops.table import functions
+from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -14,22 +18,28 @@ from .module import Module
 class _NormBase(Module):
     """Parameters and running statistics of a norm over channels; ``_input_dims`` are the input ranks it takes."""
 
+    weight: Tensor
+    bias: Tensor
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
     _version = 2
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
     _input_dims: tuple
 
     def __init__(
         self,
-        num_features,
-        eps=1e-5,
-        momentum=0.1,
-        affine=True,
-        track_running_stats=True,
-        device=None,
-        dtype=None,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
         *,
-        bias=True,
-    ):
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         self.num_features = num_features
         self.eps = eps
@@ -48,14 +58,14 @@ class _NormBase(Module):
                 self.register_buffer(name, None)
         self.reset_parameters()
 
-    def reset_running_stats(self):
+    def reset_running_stats(self) -> None:
         """Forget the batches seen: mean 0, variance 1."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Forget the batches seen; set ``weight`` to ones and ``bias`` to zeros."""
         self.reset_running_stats()
         if self.affine:
@@ -68,7 +78,7 @@ class _NormBase(Module):
             expected = " or ".join(f"{dim}D" for dim in self._input_dims)
             raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -90,12 +100,12 @@ class _NormBase(Module):
 
 
 class _BatchNorm(_NormBase):
-    def forget_running_statistics(self):
+    def forget_running_statistics(self) -> None:
         """Use the statistics of each batch alone from now on."""
         self.running_mean = self.running_var = self.num_batches_tracked = None
         self.track_running_stats = False
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         momentum = self.momentum
         training = self.training
@@ -165,17 +175,17 @@ class SyncBatchNorm(_BatchNorm):
 
     def __init__(
         self,
-        num_features,
-        eps=1e-5,
-        momentum=0.1,
-        affine=True,
-        track_running_stats=True,
-        process_group=None,
-        device=None,
-        dtype=None,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
         *,
-        bias=True,
-    ):
+        bias: bool = True,
+    ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
@@ -184,7 +194,7 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
     @classmethod
-    def convert_sync_batchnorm(cls, module, process_group=None):
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Any:
         """Replace every batch norm in ``module`` by a `SyncBatchNorm` with its parameters and statistics; return it."""
         made = module
         if isinstance(module, _BatchNorm):
@@ -206,8 +216,16 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
     """A norm whose ``num_features`` is read from the first input; until then its parameters have no shape."""
 
     def __init__(
-        self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True
-    ):
+        self,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
         # Built without features, so that the base class allocates nothing that counts.
         super().__init__(0, eps, momentum, False, False, device=device, dtype=dtype)
         self.affine = affine
@@ -221,11 +239,11 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             self.running_var = UninitializedBuffer(device=device, dtype=dtype)
             self.num_batches_tracked = functions.zeros((), device=device, dtype=int64)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input):
+    def initialize_parameters(self, input: Tensor) -> None:
         """Give parameters and statistics the number of channels that ``input`` has."""
         if not self.has_uninitialized_params():
             return

@@ -5,9 +5,11 @@ from __future__ import annotations
 import operator
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import chain, islice
+from typing import Any, Self
 
+from ...tensor import Tensor
 from .module import Module, indented
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "Sequential"]
@@ -16,7 +18,7 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "Sequential"]
 class Container(Module):
     """Named modules and no forward; deprecated, as in PyTorch: derive from `Module` instead."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__()
         warnings.warn(
             "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. "
@@ -61,13 +63,13 @@ class Sequential(_Numbered):
     torch.Size([2, 12])
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args: Any) -> None:
         super().__init__()
         named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else enumerate(args)
         for name, module in named:
             self.add_module(str(name) if isinstance(name, int) else name, module)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Any:
         for module in self._modules.values():
             input = module(input)
         return input
@@ -79,32 +81,32 @@ class Sequential(_Numbered):
             raise IndexError(f"index {place} is out of range")
         return next(islice(self._modules, place % count, None))
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Sequential | Module:
         if isinstance(index, slice):
             return self.__class__(OrderedDict(list(self._modules.items())[index]))
         return self._modules[self._name_at(index)]
 
-    def __setitem__(self, index, module):
+    def __setitem__(self, index: Any, module: Module) -> None:
         setattr(self, self._name_at(index), module)
 
-    def __delitem__(self, index):
+    def __delitem__(self, index: Any) -> None:
         names = list(self._modules)[index] if isinstance(index, slice) else [self._name_at(index)]
         for name in names:
             delattr(self, name)
         self._renumber(self._modules.values())
 
-    def append(self, module):
+    def append(self, module: Module) -> Self:
         """Add ``module`` at the end; return this container."""
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self, sequential):
+    def extend(self, sequential: Iterable[Module]) -> Self:
         """Add every module of ``sequential`` at the end; return this container."""
         for module in list(sequential):
             self.append(module)
         return self
 
-    def insert(self, index, module):
+    def insert(self, index: int, module: Module) -> Self:
         """Put ``module`` before the one at ``index``; return this container."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
@@ -116,18 +118,18 @@ class Sequential(_Numbered):
         self._renumber(modules)
         return self
 
-    def __iadd__(self, other):
+    def __iadd__(self, other: Any) -> Self:
         return self.extend(_sequential(other))
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Sequential:
         return Sequential(*self, *_sequential(other))
 
-    def __mul__(self, other):
+    def __mul__(self, other: int) -> Sequential:
         return Sequential(*(list(self) * self._repetitions(other)))
 
     __rmul__ = __mul__
 
-    def __imul__(self, other):
+    def __imul__(self, other: int) -> Self:
         return self.extend(list(self) * (self._repetitions(other) - 1))
 
     def _repetitions(self, other):
@@ -154,7 +156,7 @@ class ModuleList(_Numbered):
     )
     """
 
-    def __init__(self, modules=None):
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
         if modules is not None:
             self.extend(modules)
@@ -166,38 +168,38 @@ class ModuleList(_Numbered):
             raise IndexError(f"index {place} is out of range")
         return str(place % len(self))
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int | slice) -> Module | ModuleList:
         if isinstance(idx, slice):
             return self.__class__(list(self)[idx])
         return self._modules[self._get_abs_string_index(idx)]
 
-    def __setitem__(self, idx, module):
+    def __setitem__(self, idx: int, module: Module) -> None:
         setattr(self, self._get_abs_string_index(idx), module)
 
-    def __delitem__(self, idx):
+    def __delitem__(self, idx: int | slice) -> None:
         places = range(len(self))[idx] if isinstance(idx, slice) else [self._get_abs_string_index(idx)]
         for place in places:
             delattr(self, str(place))
         self._renumber(self._modules.values())
 
-    def __add__(self, other):
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
         return self.__class__(chain(self, other))
 
-    def __iadd__(self, modules):
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
 
-    def insert(self, index, module):
+    def insert(self, index: int, module: Module) -> None:
         """Put ``module`` before the one at ``index``."""
         modules = list(self)
         modules.insert(index, module)
         self._renumber(modules)
 
-    def append(self, module):
+    def append(self, module: Module) -> Self:
         """Add ``module`` at the end; return this list."""
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self, modules):
+    def extend(self, modules: Iterable[Module]) -> Self:
         """Add every one of ``modules`` at the end; return this list."""
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
@@ -205,7 +207,7 @@ class ModuleList(_Numbered):
             self.append(module)
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         blocks = []  # [first place, last place, printed form] of runs of modules that print alike
         for place, text in enumerate(map(repr, self)):
             if blocks and blocks[-1][2] == text:
@@ -229,52 +231,52 @@ class ModuleDict(Module):
     ReLU()
     """
 
-    def __init__(self, modules=None):
+    def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Module:
         return self._modules[key]
 
-    def __setitem__(self, key, module):
+    def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
-    def __delitem__(self, key):
+    def __delitem__(self, key: str) -> None:
         del self._modules[key]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._modules)
 
-    def __contains__(self, key):
+    def __contains__(self, key: str) -> bool:
         return key in self._modules
 
-    def clear(self):
+    def clear(self) -> None:
         """Take every module out."""
         self._modules.clear()
 
-    def pop(self, key):
+    def pop(self, key: str) -> Module:
         """Take out the module under ``key`` and return it."""
         module = self[key]
         del self[key]
         return module
 
-    def keys(self):
+    def keys(self) -> KeysView[str]:
         """The names."""
         return self._modules.keys()
 
-    def items(self):
+    def items(self) -> ItemsView[str, Module]:
         """The (name, module) pairs."""
         return self._modules.items()
 
-    def values(self):
+    def values(self) -> ValuesView[Module]:
         """The modules."""
         return self._modules.values()
 
-    def update(self, modules):
+    def update(self, modules: Mapping[str, Module]) -> None:
         """Put in every module of a mapping, or of an iterable of (name, module) pairs."""
         for key, module in pairs_of(modules, "ModuleDict.update", "ModuleDict"):
             self[key] = module

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, Literal
 
+from ...base.device import DeviceLike
+from ...base.dtypes import DType
 from ...base.errors import hinted
 from ...ops.table import functions
+from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
@@ -26,20 +31,20 @@ class _ConvNd(Module):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride,
-        padding,
-        dilation,
-        transposed,
-        output_padding,
-        groups,
-        bias,
-        padding_mode,
-        device=None,
-        dtype=None,
-    ):
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: str | int | tuple[int, ...],
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        padding_mode: Literal["zeros", "reflect", "replicate", "circular"],
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__()
         _check_sizes(in_channels, out_channels, stride, padding, groups, padding_mode)
         self.in_channels = in_channels
@@ -74,7 +79,7 @@ class _ConvNd(Module):
             amounts += [total // 2, total - total // 2]
         return amounts
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw ``weight`` and ``bias`` uniformly within 1/sqrt(fan_in)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
@@ -83,7 +88,7 @@ class _ConvNd(Module):
                 bound = 1 / math.sqrt(fan_in)
                 init.uniform_(self.bias, -bound, bound)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         parts = [
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}",
         ]
@@ -120,7 +125,7 @@ def _check_sizes(in_channels, out_channels, stride, padding, groups, padding_mod
             )
     if padding_mode not in _PADDING_MODES:
         modes = "{" + ", ".join(map(repr, _PADDING_MODES)) + "}"
-        raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode={padding_mode!r}")
+        raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode='{padding_mode}'")
 
 
 class _Convolution(_ConvNd):
@@ -131,18 +136,18 @@ class _Convolution(_ConvNd):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups=1,
-        bias=True,
-        padding_mode="zeros",
-        device=None,
-        dtype=None,
-    ):
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: str | int | tuple[int, ...] = 0,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: Literal["zeros", "reflect", "replicate", "circular"] = "zeros",
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         sizes = _ntuple(self._dims)
         super().__init__(
             in_channels,
@@ -167,7 +172,7 @@ class _Convolution(_ConvNd):
         padded = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
         return convolve(padded, weight, bias, self.stride, (0,) * self._dims, self.dilation, self.groups)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
 
@@ -223,19 +228,19 @@ class _ConvTransposeNd(_ConvNd):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups=1,
-        bias=True,
-        dilation=1,
-        padding_mode="zeros",
-        device=None,
-        dtype=None,
-    ):
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] | None = 1,
+        padding: int | tuple[int, ...] = 0,
+        output_padding: int | tuple[int, ...] = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: int | tuple[int, ...] = 1,
+        padding_mode: str = "zeros",
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         sizes = _ntuple(self._dims)
@@ -281,7 +286,7 @@ class _ConvTransposeNd(_ConvNd):
             )
         return tuple(size - low for size, low in zip(output_size, smallest))
 
-    def forward(self, input, output_size=None):
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return getattr(F, self._function)(
             input,
             self.weight,
@@ -346,11 +351,11 @@ class _LazyConvXdMixin(LazyModuleMixin):
         if bias:
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input, *args, **kwargs):
+    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
         """Give ``weight`` and ``bias`` the shapes that ``input`` asks for, and draw them."""
         if not self.has_uninitialized_params():
             return
@@ -382,17 +387,17 @@ class _LazyConvXdMixin(LazyModuleMixin):
 class _LazyConvolution(_LazyConvXdMixin):
     def __init__(
         self,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups=1,
-        bias=True,
-        padding_mode="zeros",
-        device=None,
-        dtype=None,
-    ):
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: Literal["zeros", "reflect", "replicate", "circular"] = "zeros",
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__(
             0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device=device, dtype=dtype
         )
@@ -402,18 +407,18 @@ class _LazyConvolution(_LazyConvXdMixin):
 class _LazyConvTranspose(_LazyConvXdMixin):
     def __init__(
         self,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups=1,
-        bias=True,
-        dilation=1,
-        padding_mode="zeros",
-        device=None,
-        dtype=None,
-    ):
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        output_padding: int | tuple[int, ...] = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: int = 1,
+        padding_mode: Literal["zeros", "reflect", "replicate", "circular"] = "zeros",
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__(
             0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode,
             device=device, dtype=dtype,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from types import NoneType
+from typing import Any, Self, overload
 
 from ...autograd import no_grad
+from ...base.device import DeviceLike
 from ...base.device import device as Device
 from ...base.device import memory_format as MemoryFormat
 from ...base.dtypes import DType
@@ -16,6 +18,10 @@ from ...tensor import Tensor
 
 class ModuleConversion:
     """``to``, ``float``, ``cuda`` ...: each rewrites parameters and buffers in place and returns the module."""
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
 
     def _apply(self, fn, recurse=True):
         """Replace the data of every parameter, gradient and buffer by what ``fn`` makes of it."""
@@ -34,7 +40,13 @@ class ModuleConversion:
                 self._buffers[name] = fn(buffer)
         return self
 
-    def to(self, *args, **kwargs):
+    @overload
+    def to(self, device: DeviceLike = ..., dtype: DType | None = ..., non_blocking: bool = ...) -> Self: ...
+    @overload
+    def to(self, dtype: DType, non_blocking: bool = ...) -> Self: ...
+    @overload
+    def to(self, tensor: Tensor, non_blocking: bool = ...) -> Self: ...
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move and cast parameters and buffers: ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``.
 
         Only floating point and complex members are cast; integer buffers keep their dtype.
@@ -69,35 +81,35 @@ class ModuleConversion:
 
         return self._apply(convert)
 
-    def to_empty(self, *, device, recurse=True):
+    def to_empty(self, *, device: str | DeviceLike | int | None, recurse: bool = True) -> Self:
         """Put parameters and buffers on ``device`` without their values: the new ones are uninitialised."""
         return self._apply(lambda tensor: functions.empty_like(tensor, device=device), recurse=recurse)
 
-    def type(self, dst_type):
+    def type(self, dst_type: DType | str) -> Self:
         """Cast every parameter and buffer, integer ones too, to ``dst_type``."""
         return self._apply(lambda tensor: tensor.type(dst_type))
 
-    def float(self):
+    def float(self) -> Self:
         """Cast floating point parameters and buffers to float32."""
         return self._apply(lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
 
-    def double(self):
+    def double(self) -> Self:
         """Cast floating point parameters and buffers to float64."""
         return self._apply(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
 
-    def half(self):
+    def half(self) -> Self:
         """Cast floating point parameters and buffers to float16."""
         return self._apply(lambda tensor: tensor.half() if tensor.is_floating_point() else tensor)
 
-    def bfloat16(self):
+    def bfloat16(self) -> Self:
         """Cast floating point parameters and buffers to bfloat16."""
         return self._apply(lambda tensor: tensor.bfloat16() if tensor.is_floating_point() else tensor)
 
-    def cpu(self):
+    def cpu(self) -> Self:
         """Move every parameter and buffer to the CPU."""
         return self._apply(lambda tensor: tensor.cpu())
 
-    def cuda(self, device=None):
+    def cuda(self, device: DeviceLike = None) -> Self:
         """Move every parameter and buffer to a CUDA device; raises as PyTorch's CPU build does where there is none."""
         return self._apply(lambda tensor: tensor.cuda(device))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...base.errors import hinted
+from ...tensor import Tensor
 from .. import functional as F
 from .module import Module
 
@@ -14,7 +15,7 @@ class _DropoutNd(Module):
 
     __constants__ = ["p", "inplace"]
 
-    def __init__(self, p=0.5, inplace=False):
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if p < 0 or p > 1:
             message = f"dropout probability has to be between 0 and 1, but got {p}"
@@ -22,7 +23,7 @@ class _DropoutNd(Module):
         self.p = p
         self.inplace = inplace
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
 
@@ -36,7 +37,7 @@ class Dropout(_DropoutNd):
     tensor([1., 1., 1.])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
@@ -48,7 +49,7 @@ class Dropout1d(_DropoutNd):
     torch.Size([20, 16, 32])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
@@ -60,7 +61,7 @@ class Dropout2d(_DropoutNd):
     torch.Size([20, 16, 32, 32])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
@@ -72,7 +73,7 @@ class Dropout3d(_DropoutNd):
     torch.Size([20, 16, 4, 32, 32])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
@@ -84,7 +85,7 @@ class AlphaDropout(_DropoutNd):
     tensor([1., 1., 1.])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training)
 
 
@@ -96,5 +97,5 @@ class FeatureAlphaDropout(_DropoutNd):
     torch.Size([20, 16, 4, 32, 32])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.feature_alpha_dropout(input, self.p, self.training)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ...base.errors import hinted
+from ...base.size import Size
+from ...tensor import Tensor
 from .module import Module
 
 __all__ = ["Flatten", "Unflatten"]
@@ -18,15 +20,15 @@ class Flatten(Module):
 
     __constants__ = ["start_dim", "end_dim"]
 
-    def __init__(self, start_dim=1, end_dim=-1):
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim = start_dim
         self.end_dim = end_dim
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return input.flatten(self.start_dim, self.end_dim)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
@@ -42,7 +44,7 @@ class Unflatten(Module):
 
     __constants__ = ["dim", "unflattened_size"]
 
-    def __init__(self, dim, unflattened_size):
+    def __init__(self, dim: int, unflattened_size: Size | list[int] | tuple[int, ...]) -> None:
         super().__init__()
         self._require_tuple_int(unflattened_size)
         self.dim = dim
@@ -57,8 +59,8 @@ class Unflatten(Module):
                 found = f"found element of type {type(length).__name__} at pos {place}"
                 raise TypeError(hinted(f"unflattened_size must be tuple of ints, but {found}", "for example (2, -1)"))
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

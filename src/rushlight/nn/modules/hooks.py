@@ -5,12 +5,17 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.hooks import RemovableHandle
 from ...base.errors import hinted
 from ...tensor import Tensor
 from .backward_hooks import BackwardHook, register_on_node
+
+if TYPE_CHECKING:
+    from ...nn.modules.module import Module, ModuleT
 
 global_forward_pre_hooks = OrderedDict()
 global_forward_hooks = OrderedDict()
@@ -48,7 +53,7 @@ def _require_kind(current, full, where):
         )
 
 
-def register_module_forward_pre_hook(hook):
+def register_module_forward_pre_hook(hook: Callable[..., None]) -> RemovableHandle:
     """Call ``hook(module, args)`` before the forward of every module; it may return new ``args``.
 
     >>> import rushlight as torch
@@ -61,7 +66,9 @@ def register_module_forward_pre_hook(hook):
     return _register(global_forward_pre_hooks, hook)
 
 
-def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
+def register_module_forward_hook(
+    hook: Callable[..., None], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
     """Call ``hook(module, args, output)`` after the forward of every module; it may return a new output.
 
     Args:
@@ -72,41 +79,51 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     return _register(global_forward_hooks, hook, extra)
 
 
-def register_module_backward_hook(hook):
+def register_module_backward_hook(
+    hook: Callable[
+        [Module, tuple[Tensor, ...] | Tensor, tuple[Tensor, ...] | Tensor], tuple[Tensor, ...] | Tensor | None
+    ],
+) -> RemovableHandle:
     """The old form of `register_module_full_backward_hook`: sees only the gradients of the last node."""
     _require_kind(_global_backward_kind[0], False, "as a global Module hook")
     _global_backward_kind[0] = False
     return _register(global_backward_hooks, hook)
 
 
-def register_module_full_backward_pre_hook(hook):
+def register_module_full_backward_pre_hook(
+    hook: Callable[[Module, tuple[Tensor, ...] | Tensor], tuple[Tensor, ...] | Tensor | None],
+) -> RemovableHandle:
     """Call ``hook(module, grad_output)`` before the backward of every module; it may return a new ``grad_output``."""
     return _register(global_backward_pre_hooks, hook)
 
 
-def register_module_full_backward_hook(hook):
+def register_module_full_backward_hook(
+    hook: Callable[
+        [Module, tuple[Tensor, ...] | Tensor, tuple[Tensor, ...] | Tensor], tuple[Tensor, ...] | Tensor | None
+    ],
+) -> RemovableHandle:
     """Call ``hook(module, grad_input, grad_output)`` once the input gradients of any module are known."""
     _require_kind(_global_backward_kind[0], True, "as a global Module hook")
     _global_backward_kind[0] = True
     return _register(global_backward_hooks, hook)
 
 
-def register_module_buffer_registration_hook(hook):
+def register_module_buffer_registration_hook(hook: Callable[..., None]) -> RemovableHandle:
     """Call ``hook(module, name, buffer)`` when any module registers a buffer; it may return another one."""
     return _register(global_buffer_registration_hooks, hook)
 
 
-def register_module_module_registration_hook(hook):
+def register_module_module_registration_hook(hook: Callable[..., None]) -> RemovableHandle:
     """Call ``hook(module, name, submodule)`` when any module registers a submodule; it may return another one."""
     return _register(global_module_registration_hooks, hook)
 
 
-def register_module_parameter_registration_hook(hook):
+def register_module_parameter_registration_hook(hook: Callable[..., None]) -> RemovableHandle:
     """Call ``hook(module, name, parameter)`` when any module registers a parameter; it may return another one."""
     return _register(global_parameter_registration_hooks, hook)
 
 
-def registered(hooks, module, name, value):
+def registered(hooks: Any, module: Module, name: str, value: Any) -> Any:
     """What the registration hooks make of ``value`` before ``module`` stores it under ``name``."""
     for hook in hooks.values():
         replacement = hook(module, name, value)
@@ -118,13 +135,13 @@ def registered(hooks, module, name, value):
 class WeakHook:
     """A hook that is given its module, which it does not keep alive, and that copies along with the module."""
 
-    def __init__(self, hook, module=None):
+    def __init__(self, hook: Callable[..., Any], module: Module | None = None) -> None:
         self.hook = hook
         self.with_module = module is not None
         self.module = weakref.ref(module) if self.with_module else None
         self.__name__ = getattr(hook, "__name__", type(hook).__name__)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.with_module:
             return self.hook(*args, **kwargs)
         module = self.module()
@@ -132,13 +149,13 @@ class WeakHook:
             raise RuntimeError("You are trying to call the hook of a dead Module!")
         return self.hook(module, *args, **kwargs)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         state = {"hook": self.hook, "with_module": self.with_module}
         if self.with_module:
             state["module"] = self.module()
         return state
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         if state["with_module"] and state["module"] is None:
             raise RuntimeError("You are trying to revive the hook of a dead Module!")
         self.__init__(state["hook"], state.get("module"))
@@ -147,7 +164,27 @@ class WeakHook:
 class ModuleHooks:
     """Registration of hooks on one module. Every method returns a handle whose ``remove()`` takes the hook away."""
 
-    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+    _forward_hooks: OrderedDict[int, Any]
+    _forward_hooks_with_kwargs: OrderedDict[int, Any]
+    _forward_hooks_always_called: OrderedDict[int, Any]
+    _forward_pre_hooks: OrderedDict[int, Any]
+    _forward_pre_hooks_with_kwargs: OrderedDict[int, Any]
+    _backward_hooks: OrderedDict[int, Any]
+    _backward_pre_hooks: OrderedDict[int, Any]
+    _state_dict_hooks: OrderedDict[int, Any]
+    _state_dict_pre_hooks: OrderedDict[int, Any]
+    _load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _load_state_dict_post_hooks: OrderedDict[int, Any]
+    _is_full_backward_hook: bool | None
+
+    def register_forward_pre_hook(
+        self,
+        hook: Callable[[ModuleT, tuple[Any, ...]], Any | None]
+        | Callable[[ModuleT, tuple[Any, ...], dict[str, Any]], tuple[Any, dict[str, Any]] | None],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+    ) -> RemovableHandle:
         """Call ``hook(module, args)`` before forward; what it returns (unless ``None``) replaces ``args``.
 
         Args:
@@ -163,7 +200,15 @@ class ModuleHooks:
         extra = [self._forward_pre_hooks_with_kwargs] * with_kwargs
         return _register(self._forward_pre_hooks, hook, extra, prepend)
 
-    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+    def register_forward_hook(
+        self,
+        hook: Callable[[ModuleT, tuple[Any, ...], Any], Any | None]
+        | Callable[[ModuleT, tuple[Any, ...], dict[str, Any], Any], Any | None],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
         """Call ``hook(module, args, output)`` after forward; what it returns (unless ``None``) replaces the output.
 
         Args:
@@ -180,11 +225,21 @@ class ModuleHooks:
         extra = [self._forward_hooks_with_kwargs] * with_kwargs + [self._forward_hooks_always_called] * always_call
         return _register(self._forward_hooks, hook, extra, prepend)
 
-    def register_full_backward_pre_hook(self, hook, prepend=False):
+    def register_full_backward_pre_hook(
+        self,
+        hook: Callable[[Module, tuple[Tensor, ...] | Tensor], tuple[Tensor, ...] | Tensor | None],
+        prepend: bool = False,
+    ) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` before the module's backward; it may return a new ``grad_output``."""
         return _register(self._backward_pre_hooks, hook, (), prepend)
 
-    def register_full_backward_hook(self, hook, prepend=False):
+    def register_full_backward_hook(
+        self,
+        hook: Callable[
+            [Module, tuple[Tensor, ...] | Tensor, tuple[Tensor, ...] | Tensor], tuple[Tensor, ...] | Tensor | None
+        ],
+        prepend: bool = False,
+    ) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` once the gradients of the module's inputs are known.
 
         Both are tuples with an entry per positional argument and output, ``None`` for those that are no tensors. A
@@ -200,17 +255,22 @@ class ModuleHooks:
         self._is_full_backward_hook = True
         return _register(self._backward_hooks, hook, (), prepend)
 
-    def register_backward_hook(self, hook):
+    def register_backward_hook(
+        self,
+        hook: Callable[
+            [Module, tuple[Tensor, ...] | Tensor, tuple[Tensor, ...] | Tensor], tuple[Tensor, ...] | Tensor | None
+        ],
+    ) -> RemovableHandle:
         """The old form of `register_full_backward_hook`: sees only the gradients of the output's last node."""
         _require_kind(self._is_full_backward_hook, False, "on a single Module")
         self._is_full_backward_hook = False
         return _register(self._backward_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook):
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, prefix, keep_vars)`` before `state_dict` collects from this module."""
         return _register(self._state_dict_pre_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook):
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """After `state_dict`, call ``hook(module, state_dict, prefix, local_metadata)``; it may change the dict."""
         hook._from_public_api = True
         return _register(self._state_dict_hooks, hook)
@@ -224,7 +284,7 @@ class ModuleHooks:
             )
         return _register(self._state_dict_hooks, hook)
 
-    def register_load_state_dict_pre_hook(self, hook):
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``
         before `load_state_dict` reads this module's own entries."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
@@ -233,7 +293,7 @@ class ModuleHooks:
         """As `register_load_state_dict_pre_hook`; the hook is given the module only if asked for."""
         return _register(self._load_state_dict_pre_hooks, WeakHook(hook, self if with_module else None))
 
-    def register_load_state_dict_post_hook(self, hook):
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` after `load_state_dict`; it may clear the lists in place."""
         return _register(self._load_state_dict_post_hooks, hook)
 
@@ -251,7 +311,7 @@ class ModuleHooks:
         return [*global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
 
 
-def call_with_hooks(module, args, kwargs):
+def call_with_hooks(module: Module, args: Any, kwargs: Any) -> Any:
     """``module.forward(*args, **kwargs)`` with every hook around it: what ``module(...)`` does once there is one."""
     call = _Call(module, args, kwargs)
     try:

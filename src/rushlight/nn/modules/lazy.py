@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..parameter import is_lazy
 
 
@@ -13,7 +15,7 @@ class LazyModuleMixin:
     Follows ``torch.nn.modules.lazy.LazyModuleMixin``.
     """
 
-    cls_to_become = None
+    cls_to_become: Any = None
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
 
 from ...base.errors import hinted
 from ...tensor import Tensor
@@ -60,6 +62,19 @@ _HOOK_DICTS = (
 _BEFORE_INIT = "call super().__init__() first in the class's own __init__"
 
 
+def _no_forward(self, *input):
+    """What the module computes; every subclass overrides it."""
+    raise NotImplementedError(
+        hinted(
+            f'Module [{type(self).__name__}] is missing the required "forward" function',
+            "define forward(self, ...) in the class; a container such as ModuleList is indexed, not called",
+        )
+    )
+
+
+ModuleT = TypeVar("ModuleT", bound="Module")
+
+
 class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
     """Base class of layers and models, ``torch.nn.Module``.
 
@@ -76,11 +91,12 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
     """
 
     dump_patches = False
+    training: bool
 
     # A class with several bases sets it to pass its arguments on to the next base's __init__.
     call_super_init = False
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
             name = type(self).__name__
             if kwargs:
@@ -99,7 +115,7 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = self.__dict__
         try:
             hooked = (
@@ -122,16 +138,9 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
 
     _call_impl = __call__
 
-    def forward(self, *input):
-        """What the module computes; every subclass overrides it."""
-        raise NotImplementedError(
-            hinted(
-                f'Module [{type(self).__name__}] is missing the required "forward" function',
-                "define forward(self, ...) in the class; a container such as ModuleList is indexed, not called",
-            )
-        )
+    forward: Callable[..., Any] = _no_forward  # subclasses take the arguments that they like
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Tensor | Module:
         # Python calls this only when normal look-up has failed, so members are what it is called for.
         state = self.__dict__
         if "_parameters" in state:
@@ -143,7 +152,7 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
                 return members[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Tensor | Module) -> None:
         state = self.__dict__
         parameters, modules, buffers = state.get("_parameters"), state.get("_modules"), state.get("_buffers")
         is_tensor = isinstance(value, Tensor)
@@ -174,7 +183,7 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
         else:
             object.__setattr__(self, name, value)
 
-    def __delattr__(self, name):
+    def __delattr__(self, name: str) -> None:
         for members in (self._parameters, self._buffers, self._modules):
             if name in members:
                 del members[name]
@@ -182,12 +191,12 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
                 return
         object.__delattr__(self, name)
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         state = self.__dict__
         names = {*dir(type(self)), *state, *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[:1].isdigit())
 
-    def register_parameter(self, name, param):
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
         """File ``param`` (or ``None``) under ``name`` among the parameters.
 
         Raises:
@@ -213,7 +222,7 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
             param = registered(global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
-    def register_buffer(self, name, tensor, persistent=True):
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """File ``tensor`` (or ``None``) under ``name`` among the buffers: state that is not trained.
 
         Args:
@@ -251,14 +260,14 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
                 "without the persistent argument is not allowed."
             )
 
-    def add_module(self, name, module):
+    def add_module(self, name: str, module: Module | None) -> None:
         """File ``module`` (or ``None``) under ``name`` among the submodules."""
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
         self._modules[name] = registered(global_module_registration_hooks, self, name, module)
 
-    def register_module(self, name, module):
+    def register_module(self, name: str, module: Module | None) -> None:
         """Another name of `add_module`."""
         self.add_module(name, module)
 
@@ -272,7 +281,7 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
         if name == "":
             raise KeyError(f'{kind} name can\'t be empty string ""')
 
-    def apply(self, fn):
+    def apply(self, fn: Callable[[Module], None]) -> Self:
         """Call ``fn`` on every submodule, children first, then on this module; return the module.
 
         >>> import rushlight as torch
@@ -285,7 +294,7 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
         fn(self)
         return self
 
-    def train(self, mode=True):
+    def train(self, mode: bool = True) -> Self:
         """Set training mode (dropout drops, batch norm measures) here and below; return the module."""
         if not isinstance(mode, bool):
             raise ValueError(hinted("training mode is expected to be boolean", f"train() was given {mode!r}"))
@@ -294,11 +303,11 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
             module.train(mode)
         return self
 
-    def eval(self):
+    def eval(self) -> Self:
         """Set evaluation mode here and below: ``train(False)``."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad=True):
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set whether every parameter records gradients; return the module.
 
         >>> import rushlight as torch
@@ -309,7 +318,7 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
             parameter.requires_grad_(requires_grad)
         return self
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters.
 
         Args:
@@ -327,13 +336,13 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
                     parameter.grad.requires_grad_(False)
                 parameter.grad.zero_()
 
-    def share_memory(self):
+    def share_memory(self) -> None:
         """Move parameters and buffers to memory that other processes can map; not available in this version."""
         raise NotImplementedError(
             hinted("Module.share_memory() is not available", "send a state_dict() to the other process instead")
         )
 
-    def compile(self, *args, **kwargs):
+    def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile this module's call in place; not available in this version."""
         raise NotImplementedError(
             hinted("Module.compile() is not available", "this version runs eagerly; call the module as it is")
@@ -342,11 +351,11 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
     def _get_name(self):
         return type(self).__name__
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """What the printed form says about this module besides its submodules; a subclass overrides it."""
         return ""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
         children = [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
@@ -355,10 +364,10 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
         lines = "".join(f"\n  {line}" for line in extra_lines + children)
         return f"{self._get_name()}({lines}\n)" if lines else f"{self._get_name()}()"
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return self.__dict__.copy()
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for name in _HOOK_DICTS:  # pickles of older versions lack the newer ones
             self.__dict__.setdefault(name, OrderedDict())
@@ -372,12 +381,12 @@ for _part in Module.__bases__:  # messages and tracebacks name the methods by th
             _member.__qualname__ = f"Module.{_member.__name__}"
 
 
-def indented(text):
+def indented(text: str) -> str:
     """``text`` with every line but the first two columns further right."""
     return text.replace("\n", "\n  ")
 
 
-def typename(value):
+def typename(value: Any) -> str:
     """The name of a value's type as PyTorch's messages give it.
 
     >>> typename(3), typename(Module())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...tensor import Tensor
 from .. import functional as F
 from .module import Module
 from .utils import _ntuple
@@ -14,14 +15,14 @@ class _PadNd(Module):
     _dims: int
     _mode: str
 
-    def __init__(self, padding):
+    def __init__(self, padding: int | tuple[int, ...]) -> None:
         super().__init__()
         self.padding = _ntuple(2 * self._dims)(padding)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self._mode)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.padding}"
 
 
@@ -93,7 +94,7 @@ class _CircularPadNd(_PadNd):
         if input.dim() not in (unbatched, unbatched + 1):
             raise ValueError(f"expected {unbatched}D or {unbatched + 1}D input (got {input.dim()}D input)")
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         return F.pad(input, self.padding, "circular")
 
@@ -124,14 +125,14 @@ class CircularPad3d(_CircularPadNd):
 class _ConstantPadNd(_PadNd):
     __constants__ = ["padding", "value"]
 
-    def __init__(self, padding, value):
+    def __init__(self, padding: int | tuple[int, ...], value: float) -> None:
         super().__init__(padding)
         self.value = value
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "constant", self.value)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"padding={self.padding}, value={self.value}"
 
 
@@ -161,10 +162,10 @@ class ConstantPad3d(_ConstantPadNd):
 class _ZeroPad:
     """The form of a constant padding whose value is always 0 and goes unsaid."""
 
-    def __init__(self, padding):
+    def __init__(self, padding: int | tuple[int, ...]) -> None:
         super().__init__(padding, 0.0)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.padding}"
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, KeysView, Mapping
+from typing import Any, Self
 
 from ...base.errors import hinted
 from ...tensor import Tensor
@@ -48,7 +49,7 @@ class ParameterList(Module):
     True
     """
 
-    def __init__(self, values=None):
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._size = 0
         if values is not None:
@@ -60,30 +61,30 @@ class ParameterList(Module):
             raise IndexError(f"index {place} is out of range")
         return str(place % self._size)
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             return self.__class__(list(self)[idx])
         return getattr(self, self._get_abs_string_index(idx))
 
-    def __setitem__(self, idx, param):
+    def __setitem__(self, idx: int, param: Any) -> None:
         setattr(self, self._get_abs_string_index(idx), _as_parameter(param))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._size
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return (self[place] for place in range(self._size))
 
-    def __iadd__(self, parameters):
+    def __iadd__(self, parameters: Iterable[Any]) -> Self:
         return self.extend(parameters)
 
-    def append(self, value):
+    def append(self, value: Any) -> Self:
         """Add ``value`` at the end; return this list."""
         self._size += 1
         self[self._size - 1] = value
         return self
 
-    def extend(self, values):
+    def extend(self, values: Iterable[Any]) -> Self:
         """Add every one of ``values`` at the end; return this list."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
@@ -91,10 +92,10 @@ class ParameterList(Module):
             self.append(value)
         return self
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return _described(enumerate(self), lambda tensor: tensor.dtype)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         raise _uncallable("ParameterList")
 
 
@@ -110,7 +111,7 @@ class ParameterDict(Module):
     True
     """
 
-    def __init__(self, parameters=None):
+    def __init__(self, parameters: Any = None) -> None:
         super().__init__()
         self._keys = {}
         if parameters is not None:
@@ -124,80 +125,80 @@ class ParameterDict(Module):
             )
         return key
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Any:
         return getattr(self, self._key_to_attr(key))
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: str, value: Any) -> None:
         attribute = self._key_to_attr(key)
         self._keys[key] = None
         setattr(self, attribute, _as_parameter(value))
 
-    def __delitem__(self, key):
+    def __delitem__(self, key: str) -> None:
         del self._keys[key]
         delattr(self, self._key_to_attr(key))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._keys)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._keys)
 
-    def __reversed__(self):
+    def __reversed__(self) -> Iterator[str]:
         return reversed(self._keys)
 
-    def __contains__(self, key):
+    def __contains__(self, key: str) -> bool:
         return key in self._keys
 
-    def copy(self):
+    def copy(self) -> ParameterDict:
         """A new dictionary that holds the same parameters."""
         return ParameterDict(OrderedDict(self.items()))
 
-    def setdefault(self, key, default=None):
+    def setdefault(self, key: str, default: Any = None) -> Any:
         """The value under ``key``, which becomes ``default`` if there is none."""
         if key not in self:
             self[key] = default
         return self[key]
 
-    def clear(self):
+    def clear(self) -> None:
         """Take every value out."""
         for key in list(self._keys):
             del self[key]
 
-    def pop(self, key):
+    def pop(self, key: str) -> Any:
         """Take out the value under ``key`` and return it."""
         value = self[key]
         del self[key]
         return value
 
-    def popitem(self):
+    def popitem(self) -> tuple[str, Any]:
         """Take out the (key, value) pair that was put in last and return it."""
         key, _ = self._keys.popitem()
         self._keys[key] = None  # pop() takes it out together with the value
         return key, self.pop(key)
 
-    def get(self, key, default=None):
+    def get(self, key: str, default: Any = None) -> Any:
         """The value under ``key``, or ``default``."""
         if key not in self:
             return default
         return self[key]
 
-    def fromkeys(self, keys, default=None):
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A new dictionary with ``default`` under every one of ``keys``."""
         return ParameterDict((key, default) for key in keys)
 
-    def keys(self):
+    def keys(self) -> KeysView[str]:
         """The names."""
         return self._keys.keys()
 
-    def items(self):
+    def items(self) -> Iterable[tuple[str, Any]]:
         """The (name, value) pairs."""
         return ((key, self[key]) for key in self._keys)
 
-    def values(self):
+    def values(self) -> Iterable[Any]:
         """The values."""
         return (self[key] for key in self._keys)
 
-    def update(self, parameters):
+    def update(self, parameters: Mapping[str, Any] | ParameterDict) -> None:
         """Put in every value of a mapping, or of an iterable of (name, value) pairs."""
         pairs = pairs_of(parameters, "ParametersDict.update", "ParameterDict")
         if type(parameters) is dict:
@@ -205,22 +206,22 @@ class ParameterDict(Module):
         for key, value in pairs:
             self[key] = value
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return _described(self.items(), lambda tensor: tensor.type())
 
-    def __call__(self, input):
+    def __call__(self, input: Tensor) -> None:
         raise _uncallable("ParameterDict")
 
-    def __or__(self, other):
+    def __or__(self, other: ParameterDict) -> ParameterDict:
         copy = self.copy()
         copy.update(other)
         return copy
 
-    def __ror__(self, other):
+    def __ror__(self, other: ParameterDict) -> ParameterDict:
         copy = other.copy()
         copy.update(self)
         return copy
 
-    def __ior__(self, other):
+    def __ior__(self, other: ParameterDict) -> Self:
         self.update(other)
         return self

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from typing import Any
 
 from ...amp.state import is_any_autocast_enabled
+from ...base.device import DeviceLike
+from ...base.dtypes import DType
 from ...base.errors import hinted
 from ...ops.recurrent_stacks import recurrent
 from ...ops.table import functions
+from ...tensor import Tensor
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
@@ -22,7 +26,7 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 _FUNCTIONS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "rnn_tanh", "RNN_RELU": "rnn_relu"}
 
 
-def apply_permutation(tensor, permutation, dim=1):
+def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
     """``tensor`` with its entries along ``dim`` in the order of ``permutation``. Follows ``torch.nn.modules.rnn``."""
     return tensor.index_select(dim, permutation)
 
@@ -42,18 +46,18 @@ class RNNBase(Module):
 
     def __init__(
         self,
-        mode,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        bias=True,
-        batch_first=False,
-        dropout=0.0,
-        bidirectional=False,
-        proj_size=0,
-        device=None,
-        dtype=None,
-    ):
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__()
         self.mode = mode
         self.input_size = input_size
@@ -116,17 +120,17 @@ class RNNBase(Module):
         if self.proj_size >= self.hidden_size:
             raise ValueError("proj_size has to be smaller than hidden_size")
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw every parameter uniformly within 1/sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def flatten_parameters(self):
+    def flatten_parameters(self) -> None:
         """Does nothing: parameters need no common block of memory here."""
 
     @property
-    def all_weights(self):
+    def all_weights(self) -> list[list[Parameter]]:
         """The parameters, one list a layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
@@ -135,7 +139,7 @@ class RNNBase(Module):
         own = self._parameters  # where they are, unless a parametrization computes one
         return [own[name] if name in own else getattr(self, name) for name in self._flat_weights_names]
 
-    def check_input(self, input, batch_sizes):
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """ValueError or RuntimeError unless ``input`` has this layer's dtype, rank and size."""
         weight = getattr(self, self._flat_weights_names[0])
         if input.dtype is not weight.dtype and not is_any_autocast_enabled():
@@ -154,7 +158,7 @@ class RNNBase(Module):
                 )
             )
 
-    def get_expected_hidden_size(self, input, batch_sizes):
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """The shape of a hidden state for ``input``: (num_layers * directions, N, output size)."""
         return self._state_size(input, batch_sizes, self.proj_size or self.hidden_size)
 
@@ -165,7 +169,9 @@ class RNNBase(Module):
             batch = int(batch_sizes[0])
         return (self.num_layers * (2 if self.bidirectional else 1), batch, size)
 
-    def check_hidden_size(self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"):
+    def check_hidden_size(
+        self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
         """RuntimeError unless ``hx`` has the expected shape."""
         if tuple(hx.shape) != tuple(expected_hidden_size):
             raise RuntimeError(
@@ -175,12 +181,12 @@ class RNNBase(Module):
                 )
             )
 
-    def check_forward_args(self, input, hidden, batch_sizes):
+    def check_forward_args(self, input: Tensor, hidden: Tensor, batch_sizes: Tensor | None) -> None:
         """Check ``input`` and the state against this layer's sizes."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
-    def permute_hidden(self, hx, permutation):
+    def permute_hidden(self, hx: Tensor, permutation: Tensor | None) -> Any:
         """The state with its sequences in the order of ``permutation``, or as it is for None."""
         return hx if permutation is None else apply_permutation(hx, permutation)
 
@@ -192,7 +198,7 @@ class RNNBase(Module):
             self.training, self.bidirectional, batch_sizes is None and self.batch_first, self.proj_size > 0,
         )  # fmt: skip
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         parts = [f"{self.input_size}, {self.hidden_size}"]
         defaults = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0}
         for name, default in (*defaults.items(), ("bidirectional", False)):
@@ -206,7 +212,7 @@ class _OneStateRNN(RNNBase):
 
     _wrong_rank = "{}: Expected input to be 2D or 3D, got {}D instead"
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """(output, final hidden states) for a sequence (see the class) and the initial hidden states, zeros if None."""
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
@@ -253,7 +259,7 @@ class RNN(_OneStateRNN):
 
     _wrong_rank = "{}: Expected input to be 2D or 3D, got {}D tensor instead"
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         if len(args) > 3:
@@ -280,7 +286,7 @@ class GRU(_OneStateRNN):
     (torch.Size([5, 3, 40]), torch.Size([2, 3, 20]))
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", *args, **kwargs)
@@ -309,14 +315,14 @@ class LSTM(RNNBase):
     (torch.Size([3, 5, 20]), torch.Size([2, 3, 20]))
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
-    def get_expected_cell_size(self, input, batch_sizes):
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """The shape of a cell state for ``input``: (num_layers * directions, N, hidden_size)."""
         return self._state_size(input, batch_sizes, self.hidden_size)
 
-    def check_forward_args(self, input, hidden, batch_sizes):
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         """Check ``input`` and both states against this layer's sizes."""
         self.check_input(input, batch_sizes)
         expected = self.get_expected_hidden_size(input, batch_sizes)
@@ -324,13 +330,13 @@ class LSTM(RNNBase):
         expected = self.get_expected_cell_size(input, batch_sizes)
         self.check_hidden_size(hidden[1], expected, "Expected hidden[1] size {}, got {}")
 
-    def permute_hidden(self, hx, permutation):
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> tuple[Tensor, Tensor]:
         """Both states with their sequences in the order of ``permutation``, or as they are for None."""
         if permutation is None:
             return hx
         return apply_permutation(hx[0], permutation), apply_permutation(hx[1], permutation)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """(output, (hidden, cell)) for a sequence (see the class) and the initial states, zeros if None."""
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from operator import itemgetter
 
+from ...base.device import DeviceLike
+from ...base.dtypes import DType
 from ...ops.table import functions
+from ...tensor import Tensor
 from .. import init
 from ..parameter import Parameter
 from .module import Module
@@ -22,7 +25,15 @@ class RNNCellBase(Module):
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 
-    def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -38,13 +49,13 @@ class RNNCellBase(Module):
         self.register_parameter("bias_hh", parameter(rows) if bias else None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw every parameter uniformly within 1/sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
             text += f", bias={self.bias}"
@@ -53,7 +64,7 @@ class RNNCellBase(Module):
         return text
 
     def _check_rank(self, tensor, what):
-        if tensor._array.ndim not in (1, 2):
+        if tensor.dim() not in (1, 2):
             raise ValueError(f"{type(self).__name__}: Expected {what} to be 1D or 2D, got {tensor.dim()}D instead")
 
     def _weights(self):
@@ -72,7 +83,7 @@ class RNNCellBase(Module):
         self._check_rank(input, "input")
         if hx is not None:
             self._check_rank(hx, "hidden")
-        batched = input._array.ndim == 2
+        batched = input.dim() == 2
         if not batched:
             input = input.unsqueeze(0)
             hx = None if hx is None else hx.unsqueeze(0)
@@ -94,11 +105,19 @@ class RNNCell(RNNCellBase):
 
     __constants__ = [*RNNCellBase.__constants__, "nonlinearity"]
 
-    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=1, device=device, dtype=dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._step(
@@ -116,10 +135,17 @@ class GRUCell(RNNCellBase):
     torch.Size([3, 20])
     """
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._step(functions.gru_cell, input, hx)
 
 
@@ -134,16 +160,23 @@ class LSTMCell(RNNCellBase):
     (torch.Size([3, 20]), torch.Size([3, 20]))
     """
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         self._check_rank(input, "input")
         if isinstance(hx, (tuple, list)):
             for number, state in enumerate(hx):
-                if state._array.ndim not in (1, 2):
+                if state.dim() not in (1, 2):
                     self._check_rank(state, f"hx[{number}]")
-        batched = input._array.ndim == 2
+        batched = input.dim() == 2
         if not batched:
             input = input.unsqueeze(0)
             hx = None if hx is None else tuple(state.unsqueeze(0) for state in hx)

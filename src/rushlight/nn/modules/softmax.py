@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...base.errors import hinted
+from ...tensor import Tensor
 from .. import functional as F
 from .activation import _Activation
 from .module import Module
@@ -20,11 +21,11 @@ class Softmin(_Activation):
 
     __constants__ = ["dim"]
 
-    def __init__(self, dim=None):
+    def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
@@ -38,11 +39,11 @@ class Softmax(_Activation):
 
     __constants__ = ["dim"]
 
-    def __init__(self, dim=None):
+    def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
@@ -54,7 +55,7 @@ class Softmax2d(Module):
     tensor([0.5000, 0.5000])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
             message = f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
             raise ValueError(hinted(message, f"the input has shape {tuple(input.shape)}"))
@@ -71,9 +72,9 @@ class LogSoftmax(_Activation):
 
     __constants__ = ["dim"]
 
-    def __init__(self, dim=None):
+    def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)

@@ -6,6 +6,7 @@ import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from itertools import chain
+from typing import Any
 
 from ...autograd import no_grad
 from ...base.errors import hinted
@@ -25,7 +26,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
@@ -36,10 +37,15 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 class ModuleState:
     """``state_dict`` and ``load_state_dict``."""
 
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+    _state_dict_pre_hooks: dict[int, Any]
+    _state_dict_hooks: dict[int, Any]
     # Written into the metadata of a state dict; a class that changes its members raises it and converts when loading.
     _version = 1
 
-    def get_extra_state(self):
+    def get_extra_state(self) -> None:
         """What `state_dict` stores besides tensors; a class that has any overrides this and `set_extra_state`."""
         raise RuntimeError(
             hinted(
@@ -48,7 +54,7 @@ class ModuleState:
             )
         )
 
-    def set_extra_state(self, state):
+    def set_extra_state(self, state: Any) -> None:
         """Take back what `get_extra_state` returned."""
         raise RuntimeError(
             hinted(
@@ -57,7 +63,9 @@ class ModuleState:
             )
         )
 
-    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         """The parameters and persistent buffers by dotted name, sharing their memory.
 
         Args:
@@ -116,7 +124,9 @@ class ModuleState:
     def _has_extra_state(self, method):
         return getattr(type(self), method) is not getattr(ModuleState, method)
 
-    def load_state_dict(self, state_dict, strict=True, assign=False):
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
         """Copy the tensors of ``state_dict`` into the parameters and buffers of the same names.
 
         Args:

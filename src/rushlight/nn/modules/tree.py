@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from ...base.errors import hinted
+from ...tensor import Tensor
 from ..parameter import Parameter
+
+if TYPE_CHECKING:
+    from ...nn.modules.module import Module
 
 
 class ModuleTree:
     """Iteration over children, modules, parameters and buffers; look-up by dotted path."""
 
-    def children(self):
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+
+    def children(self) -> Iterator[Module]:
         """The direct submodules, each once.
 
         >>> import rushlight as torch
@@ -21,7 +31,7 @@ class ModuleTree:
         for _, module in self.named_children():
             yield module
 
-    def named_children(self):
+    def named_children(self) -> Iterator[tuple[str, Module]]:
         """The direct submodules with their names; a module held under two names comes once."""
         seen = set()
         for name, module in self._modules.items():
@@ -29,7 +39,7 @@ class ModuleTree:
                 seen.add(module)
                 yield name, module
 
-    def modules(self, remove_duplicate=True):
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """This module and every module below it, parents first.
 
         Args:
@@ -38,7 +48,9 @@ class ModuleTree:
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
-    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[Any]:
         """This module (under ``prefix``) and every module below it with its dotted path.
 
         >>> import rushlight as torch
@@ -59,7 +71,7 @@ class ModuleTree:
                 if child is not None:
                     pending.append((stem + name, child))
 
-    def parameters(self, recurse=True):
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters of this module and, with ``recurse``, of those below it; each once.
 
         >>> import rushlight as torch
@@ -69,7 +81,9 @@ class ModuleTree:
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
-    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """The parameters with their dotted names, ``prefix`` in front.
 
         >>> import rushlight as torch
@@ -78,12 +92,14 @@ class ModuleTree:
         """
         return self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
 
-    def buffers(self, recurse=True):
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers of this module and, with ``recurse``, of those below it; each once."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with their dotted names, ``prefix`` in front."""
         return self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
 
@@ -99,7 +115,7 @@ class ModuleTree:
                     seen.add(id(member))
                 yield (f"{path}.{name}" if path else name), member
 
-    def get_submodule(self, target):
+    def get_submodule(self, target: str) -> Module:
         """The module at the dotted path ``target``; the empty path is this module.
 
         Raises:
@@ -109,7 +125,7 @@ class ModuleTree:
         >>> torch.nn.Sequential(torch.nn.ReLU()).get_submodule("0")
         ReLU()
         """
-        module = self
+        module: Any = self
         for name in target.split(".") if target else ():
             if not hasattr(module, name):
                 raise _no_attribute(module, name)
@@ -118,7 +134,7 @@ class ModuleTree:
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
 
-    def set_submodule(self, target, module, strict=False):
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put ``module`` at the dotted path ``target``, in place of what is there.
 
         Args:
@@ -136,14 +152,14 @@ class ModuleTree:
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
 
-    def get_parameter(self, target):
+    def get_parameter(self, target: str) -> Parameter:
         """The parameter at the dotted path ``target``; AttributeError if there is none."""
         _, name, value = self._member_at(target)
         if not isinstance(value, Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return value
 
-    def get_buffer(self, target):
+    def get_buffer(self, target: str) -> Tensor:
         """The buffer at the dotted path ``target``; AttributeError if there is none."""
         owner, name, value = self._member_at(target)
         if name not in owner._buffers:

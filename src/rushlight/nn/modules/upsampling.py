@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...tensor import Tensor
 from .. import functional as F
 from .module import Module
 
@@ -20,10 +21,18 @@ class Upsample(Module):
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
 
-    def __init__(self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
+    def __init__(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        scale_factor: float | tuple[float, ...] | None = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ) -> None:
         super().__init__()
         self.name = type(self).__name__
         self.size = size
+        self.scale_factor: float | tuple[float, ...] | None
         if isinstance(scale_factor, tuple):
             self.scale_factor = tuple(float(factor) for factor in scale_factor)
         else:
@@ -32,7 +41,7 @@ class Upsample(Module):
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.interpolate(
             input,
             self.size,
@@ -42,7 +51,7 @@ class Upsample(Module):
             recompute_scale_factor=self.recompute_scale_factor,
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         if self.scale_factor is not None:
             return f"scale_factor={self.scale_factor}, mode={self.mode!r}"
         return f"size={self.size}, mode={self.mode!r}"
@@ -56,7 +65,9 @@ class UpsamplingNearest2d(Upsample):
     torch.Size([1, 3, 8, 10])
     """
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(
+        self, size: int | tuple[int, ...] | None = None, scale_factor: float | tuple[float, float] | None = None
+    ) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
@@ -70,5 +81,7 @@ class UpsamplingBilinear2d(Upsample):
               [2., 3., 4.]]]])
     """
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(
+        self, size: int | tuple[int, ...] | None = None, scale_factor: float | tuple[float, float] | None = None
+    ) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ...ops.table import functions
 from ...tensor import Tensor
 from ..modules.module import typename
@@ -9,7 +11,7 @@ from ..modules.module import typename
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
-def parameters_to_vector(parameters):
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """The elements of ``parameters``, one after the other, as a 1-dimensional tensor.
 
     >>> import rushlight as torch
@@ -19,7 +21,7 @@ def parameters_to_vector(parameters):
     return functions.cat([parameter.reshape(-1) for parameter in parameters])
 
 
-def vector_to_parameters(vec, parameters):
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Give ``parameters``, in order, the elements of ``vec``; their data becomes views of it.
 
     >>> import rushlight as torch

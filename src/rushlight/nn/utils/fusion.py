@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import copy
+from typing import TYPE_CHECKING
 
 from ...base.errors import hinted
 from ...ops.table import functions
+from ...tensor import Tensor
 from ..parameter import Parameter
+
+if TYPE_CHECKING:
+    from ...nn.modules.batchnorm import _BatchNorm
+    from ...nn.modules.module import ModuleT
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 
@@ -28,7 +34,16 @@ def _as_parameters(weight, bias, of_weight, of_bias):
     )
 
 
-def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):
+def fuse_conv_bn_weights(
+    conv_w: Tensor,
+    conv_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor | None,
+    bn_b: Tensor | None,
+    transpose: bool = False,
+) -> tuple[Parameter, Parameter]:
     """Weight and bias of a convolution that does what a convolution and a batch norm in evaluation do.
 
     Args:
@@ -40,7 +55,9 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, trans
     return _as_parameters(*found, conv_w, conv_b)
 
 
-def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
+def fuse_linear_bn_weights(
+    linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor, bn_b: Tensor
+) -> tuple[Parameter, Parameter]:
     """The same for a linear layer followed by a batch norm."""
     found = _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
     return _as_parameters(*found, linear_w, linear_b)
@@ -51,7 +68,7 @@ def _in_evaluation(layer, bn):
         raise AssertionError(hinted("Fusion only for eval!", "call .eval() on both modules first"))
 
 
-def fuse_conv_bn_eval(conv, bn, transpose=False):
+def fuse_conv_bn_eval(conv: ModuleT, bn: _BatchNorm, transpose: bool = False) -> ModuleT:
     """A copy of ``conv`` that does what ``bn(conv(x))`` does in evaluation; both must be in evaluation mode.
 
     >>> import rushlight as torch
@@ -68,7 +85,7 @@ def fuse_conv_bn_eval(conv, bn, transpose=False):
     return fused
 
 
-def fuse_linear_bn_eval(linear, bn):
+def fuse_linear_bn_eval(linear: ModuleT, bn: _BatchNorm) -> ModuleT:
     """A copy of ``linear`` that does what ``bn(linear(x))`` does in evaluation; both must be in evaluation mode."""
     _in_evaluation(linear, bn)
     if linear.out_features != bn.num_features and bn.num_features != 1:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ...random import get_rng_state, set_rng_state
 from ..modules.module import Module
+
+if TYPE_CHECKING:
+    from ...nn.modules.module import ModuleT
 
 __all__ = ["skip_init"]
 
 
-def skip_init(module_cls, *args, **kwargs):
+def skip_init(module_cls: type[ModuleT], *args: Any, **kwargs: Any) -> ModuleT:
     """``module_cls(*args, **kwargs)`` whose parameters hold arbitrary values and which takes no random numbers.
 
     >>> import rushlight as torch

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ...autograd import no_grad
 from ...ops.table import functions
+from ...tensor import Tensor
 from .. import functional as F
 from ..modules.module import Module
 from . import parametrize
 from .spectral_norm import as_matrix, check_iterations, output_dim
 from .weight_norm import norm_except_dim
+
+if TYPE_CHECKING:
+    from ...nn.modules.module import ModuleT
 
 __all__ = ["spectral_norm", "weight_norm"]
 
@@ -16,18 +22,18 @@ __all__ = ["spectral_norm", "weight_norm"]
 class _WeightNorm(Module):
     """``original0 * original1 / |original1|``: magnitude and direction."""
 
-    def __init__(self, dim=0):
+    def __init__(self, dim: int | None = 0) -> None:
         super().__init__()
         self.dim = -1 if dim is None else dim
 
-    def forward(self, weight_g, weight_v):
+    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
         return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
 
-    def right_inverse(self, weight):
+    def right_inverse(self, weight: Tensor) -> Any:
         return norm_except_dim(weight, self.dim), weight
 
 
-def weight_norm(module, name="weight", dim=0):
+def weight_norm(module: ModuleT, name: str = "weight", dim: int = 0) -> ModuleT:
     """Compute the parameter ``name`` of ``module`` from a magnitude and a direction; return the module.
 
     Args:
@@ -56,7 +62,7 @@ def weight_norm(module, name="weight", dim=0):
 class _SpectralNorm(Module):
     """The weight divided by its largest singular value, which power iteration follows during training."""
 
-    def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
         count = weight.dim()
         if not -count <= dim < count:
@@ -82,7 +88,7 @@ class _SpectralNorm(Module):
                 self._u.copy_(F.normalize(functions.mv(matrix, self._v), dim=0, eps=self.eps))
                 self._v.copy_(F.normalize(functions.mv(matrix.mH, self._u), dim=0, eps=self.eps))
 
-    def forward(self, weight):
+    def forward(self, weight: Tensor) -> Tensor:
         if weight.dim() == 1:
             return F.normalize(weight, dim=0, eps=self.eps)
         matrix = as_matrix(weight, self.dim)
@@ -92,11 +98,13 @@ class _SpectralNorm(Module):
         u, v = self._u.clone(), self._v.clone()
         return weight / functions.vdot(u, functions.mv(matrix, v))
 
-    def right_inverse(self, value):
+    def right_inverse(self, value: Tensor) -> Tensor:
         return value
 
 
-def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+def spectral_norm(
+    module: ModuleT, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> ModuleT:
     """Divide the parameter ``name`` of ``module`` by its largest singular value; return the module.
 
     Args:
@@ -114,4 +122,5 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     if not hasattr(weight, "dim"):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     dim = output_dim(module) if dim is None else dim
-    return parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
+    parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
+    return module

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from ...autograd import no_grad
 from ...tensor import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..parameter import Parameter
+
+if TYPE_CHECKING:
+    from ...nn.modules.module import Module
 
 __all__ = [
     "ParametrizationList",
@@ -26,7 +30,7 @@ _cache_depth = [0]
 
 
 @contextmanager
-def cached():
+def cached() -> Iterator[Any]:
     """Inside, every parametrized tensor is computed once and remembered.
 
     >>> import rushlight as torch
@@ -45,7 +49,7 @@ def cached():
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, applied in order to ``original`` (or ``original0``, ``original1``, ...)."""
 
-    def __init__(self, modules, original, unsafe=False):
+    def __init__(self, modules: Sequence[Module], original: Tensor | Parameter, unsafe: bool = False) -> None:
         modules = list(modules)
         if not modules:
             raise ValueError("ParametrizationList requires one or more modules.")
@@ -100,7 +104,7 @@ class ParametrizationList(ModuleList):
         """The tensors that everything is computed from."""
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
-    def right_inverse(self, value):
+    def right_inverse(self, value: Tensor) -> None:
         """Set the originals so that the parametrized tensor becomes ``value``, through every ``right_inverse``."""
         with no_grad():
             for module in reversed(self):
@@ -135,7 +139,7 @@ class ParametrizationList(ModuleList):
                 )
         return value
 
-    def forward(self):
+    def forward(self) -> Tensor:
         first, *rest = self
         value = first(*self._originals())
         for module in rest:
@@ -150,7 +154,9 @@ def _register(module, name, tensor):
         module.register_buffer(name, tensor)
 
 
-def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
     """Make ``module.tensor_name`` the result of ``parametrization`` applied to the tensor it was; return the module.
 
     A further one is applied to the result of those before. If the parametrization has a method ``right_inverse``, the
@@ -180,7 +186,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
             _change_class(module)
             module.parametrizations = ModuleDict()
         setattr(type(module), tensor_name, _property(tensor_name))
-        module.parametrizations[tensor_name] = parametrizations
+        module.parametrizations[tensor_name] = parametrizations  # type: ignore[assignment]
     else:
         raise ValueError(
             f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
@@ -250,7 +256,7 @@ def _property(name):
     return property(get, set)
 
 
-def is_parametrized(module, tensor_name=None):
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Whether ``module``, or its tensor of that name, is parametrized.
 
     >>> import rushlight as torch
@@ -263,7 +269,7 @@ def is_parametrized(module, tensor_name=None):
     return len(parametrizations) > 0 if tensor_name is None else tensor_name in parametrizations
 
 
-def remove_parametrizations(module, tensor_name, leave_parametrized=True):
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
     """Make ``module.tensor_name`` a plain parameter or buffer again; return the module.
 
     Args:
@@ -294,6 +300,6 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     return module
 
 
-def type_before_parametrizations(module):
+def type_before_parametrizations(module: Module) -> type:
     """The class that ``module`` had before its first parametrization, else its class."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)

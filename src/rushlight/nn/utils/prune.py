@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
 from ...ops.table import functions
+from ...tensor import Tensor
 from .prune_methods import (
     BasePruningMethod,
     CustomFromMask,
@@ -16,14 +20,17 @@ from .prune_methods import (
 )
 from .weight_hooks import take_off
 
+if TYPE_CHECKING:
+    from ...nn.modules.module import Module, ModuleT
 
-def identity(module, name):
+
+def identity(module: ModuleT, name: str) -> ModuleT:
     """Give the parameter ``name`` of ``module`` a mask of ones; return the module."""
     Identity.apply(module, name)
     return module
 
 
-def random_unstructured(module, name, amount):
+def random_unstructured(module: ModuleT, name: str, amount: int | float) -> ModuleT:
     """Prune ``amount`` (a count, or a fraction of all) random elements of the parameter ``name``; return the module.
 
     The parameter moves to ``name_orig``, the mask is the buffer ``name_mask``, and a forward pre-hook computes ``name``.
@@ -37,31 +44,40 @@ def random_unstructured(module, name, amount):
     return module
 
 
-def l1_unstructured(module, name, amount, importance_scores=None):
+def l1_unstructured(
+    module: ModuleT, name: str, amount: int | float, importance_scores: Tensor | None = None
+) -> ModuleT:
     """Prune the ``amount`` elements of smallest magnitude (or score) of the parameter ``name``; return the module."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
-def random_structured(module, name, amount, dim):
+def random_structured(module: ModuleT, name: str, amount: int | float, dim: int) -> ModuleT:
     """Prune ``amount`` random channels along ``dim`` of the parameter ``name``; return the module."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
-def ln_structured(module, name, amount, n, dim, importance_scores=None):
+def ln_structured(
+    module: ModuleT, name: str, amount: int | float, n: int, dim: int, importance_scores: Tensor | None = None
+) -> ModuleT:
     """Prune the ``amount`` channels along ``dim`` of smallest ``n``-norm of the parameter ``name``; return the module."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
-def custom_from_mask(module, name, mask):
+def custom_from_mask(module: ModuleT, name: str, mask: Tensor) -> ModuleT:
     """Prune the elements of the parameter ``name`` where ``mask`` is 0; return the module."""
     CustomFromMask.apply(module, name, mask)
     return module
 
 
-def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
+def global_unstructured(
+    parameters: Iterable[tuple[Module, str]],
+    pruning_method: Any,
+    importance_scores: Tensor | None = None,
+    **kwargs: Any,
+) -> None:
     """Prune several parameters together, as if they were one long vector.
 
     Args:
@@ -99,14 +115,14 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
         custom_from_mask(module, name, mask=part.view_as(unwrapped(module, name)))
 
 
-def remove(module, name):
+def remove(module: ModuleT, name: str) -> ModuleT:
     """Make the pruning of the parameter ``name`` permanent: its pruned values become the parameter; return the module."""
     if take_off(module, BasePruningMethod, lambda hook: hook._tensor_name == name) is None:
         raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
     return module
 
 
-def is_pruned(module):
+def is_pruned(module: Module) -> bool:
     """Whether ``module`` or a module inside it has a pruned parameter."""
     return any(
         isinstance(hook, BasePruningMethod) for inner in module.modules() for hook in inner._forward_pre_hooks.values()

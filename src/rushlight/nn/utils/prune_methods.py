@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from ...base.errors import hinted
 from ...ops.table import functions
+from ...tensor import Tensor
 from ..parameter import Parameter
+
+if TYPE_CHECKING:
+    from ...nn.modules.module import Module
 
 
 def _validate_pruning_amount_init(amount):
@@ -68,14 +74,14 @@ class BasePruningMethod(ABC):
 
     _tensor_name: str
 
-    def __call__(self, module, inputs):
+    def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @abstractmethod
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         """A mask of ``t``'s shape: 0 where the element is to go; it keeps the zeros of ``default_mask``."""
 
-    def apply_mask(self, module):
+    def apply_mask(self, module: Module) -> Tensor:
         """The pruned parameter of ``module``."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned")
@@ -83,7 +89,9 @@ class BasePruningMethod(ABC):
         return getattr(module, self._tensor_name + "_mask").to(dtype=original.dtype) * original
 
     @classmethod
-    def apply(cls, module, name, *args, importance_scores=None, **kwargs):
+    def apply(
+        cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any
+    ) -> Any:
         """Prune the parameter ``name`` of ``module``, on top of what is pruned already; return the pre-hook.
 
         Args:
@@ -117,7 +125,7 @@ class BasePruningMethod(ABC):
         module.register_forward_pre_hook(method)
         return method
 
-    def prune(self, t, default_mask=None, importance_scores=None):
+    def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
         """``t`` with the pruned elements at zero; no module is involved."""
         if importance_scores is None:
             importance_scores = t
@@ -128,7 +136,7 @@ class BasePruningMethod(ABC):
         default = functions.ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(importance_scores, default_mask=default)
 
-    def remove(self, module):
+    def remove(self, module: Module) -> None:
         """Make the pruned values the parameter again; the mask is forgotten."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
@@ -145,14 +153,14 @@ class BasePruningMethod(ABC):
 class PruningContainer(BasePruningMethod):
     """Several prunings of one parameter, in order; each chooses from what the ones before it left."""
 
-    def __init__(self, *args):
-        self._pruning_methods = ()
+    def __init__(self, *args: Any) -> None:
+        self._pruning_methods: tuple[Any, ...] = ()
         if len(args) == 1:
             self._tensor_name = args[0]._tensor_name
         for method in args:
             self.add_pruning_method(method)
 
-    def add_pruning_method(self, method):
+    def add_pruning_method(self, method: Any) -> None:
         """Add a `BasePruningMethod` that acts on the same parameter."""
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
@@ -163,27 +171,28 @@ class PruningContainer(BasePruningMethod):
             )
         self._pruning_methods += (method,)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._pruning_methods)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._pruning_methods)
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: Any) -> Any:
         return self._pruning_methods[idx]
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """``default_mask`` with the zeros that the last method adds among the elements still kept."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
+        chosen: Any
         if method.PRUNING_TYPE == "unstructured":
             chosen = mask == 1
         elif method.PRUNING_TYPE == "structured":
             dim = getattr(method, "dim", 0) % t.dim()
             others = [other for other in range(t.dim()) if other != dim]
-            chosen = [slice(None)] * t.dim()
-            chosen[dim] = mask.sum(dim=others) != 0 if others else mask != 0
-            chosen = tuple(chosen)
+            places: list[Any] = [slice(None)] * t.dim()
+            places[dim] = mask.sum(dim=others) != 0 if others else mask != 0
+            chosen = tuple(places)
         elif method.PRUNING_TYPE == "global":
             chosen = (slice(None),) * t.dim()
         else:
@@ -199,14 +208,14 @@ class Identity(BasePruningMethod):
 
     PRUNING_TYPE = "unstructured"
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return default_mask
 
 
 class _Amount(BasePruningMethod):
     """Methods that prune ``amount`` units: a count, or a fraction of all."""
 
-    def __init__(self, amount):
+    def __init__(self, amount: int | float) -> None:
         _validate_pruning_amount_init(amount)
         self.amount = amount
 
@@ -220,7 +229,7 @@ class RandomUnstructured(_Amount):
 
     PRUNING_TYPE = "unstructured"
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = self._count(t.nelement())
         mask = default_mask.clone()
         if count:
@@ -234,7 +243,7 @@ class L1Unstructured(_Amount):
 
     PRUNING_TYPE = "unstructured"
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = self._count(t.nelement())
         mask = default_mask.clone()
         if count:
@@ -247,7 +256,7 @@ class _Channels(_Amount):
 
     PRUNING_TYPE = "structured"
 
-    def __init__(self, amount, dim=-1):
+    def __init__(self, amount: int | float, dim: int = -1) -> None:
         super().__init__(amount)
         self.dim = dim
 
@@ -260,7 +269,7 @@ class _Channels(_Amount):
 class RandomStructured(_Channels):
     """Prunes ``amount`` channels along ``dim`` at random."""
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = self._channels(t)
         if count == 0:
             return default_mask
@@ -272,11 +281,11 @@ class RandomStructured(_Channels):
 class LnStructured(_Channels):
     """Prunes the ``amount`` channels along ``dim`` of smallest ``n``-norm."""
 
-    def __init__(self, amount, n, dim=-1):
+    def __init__(self, amount: int | float, n: int, dim: int = -1) -> None:
         super().__init__(amount, dim)
         self.n = n
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = self._channels(t)
         if count == 0:
             return default_mask
@@ -290,10 +299,10 @@ class CustomFromMask(BasePruningMethod):
 
     PRUNING_TYPE = "global"
 
-    def __init__(self, mask):
+    def __init__(self, mask: Tensor) -> None:
         self.mask = mask
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if default_mask.shape != self.mask.shape:
             raise AssertionError(
                 f"the mask has shape {tuple(self.mask.shape)}, the parameter {tuple(default_mask.shape)}"
@@ -301,7 +310,7 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
 
-def unwrapped(module, name):
+def unwrapped(module: Module, name: str) -> Any:
     """The parameter ``name`` before pruning: ``name_orig`` where it is pruned, as a Parameter."""
     found = getattr(module, name + "_orig", None)
     return found if isinstance(found, Parameter) else getattr(module, name)

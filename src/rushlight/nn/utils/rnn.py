@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterable
+from typing import Any, Self
 
 from ...base.dtypes import int64
 from ...base.errors import hinted
 from ...ops.table import functions
+from ...tensor import Tensor
 from .. import functional as F
 
 __all__ = [
@@ -44,7 +46,13 @@ class PackedSequence(PackedSequence_):
 
     __slots__ = ()
 
-    def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
+    def __new__(
+        cls,
+        data: Tensor,
+        batch_sizes: Tensor | None = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
+    ) -> Self:
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:
@@ -53,51 +61,51 @@ class PackedSequence(PackedSequence_):
             data, batch_sizes = data
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
-    def to(self, *args, **kwargs):
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """The same sequences with ``data`` cast or moved as ``Tensor.to`` does; itself if nothing changes."""
         return self._with(self.data.to(*args, **kwargs))
 
-    def cpu(self):
+    def cpu(self) -> Self:
         """The same sequences on the CPU."""
         return self._with(self.data.cpu())
 
-    def cuda(self, *args, **kwargs):
+    def cuda(self, *args: Any, **kwargs: Any) -> Self:
         """The same sequences on a CUDA device; raises as PyTorch's CPU build does where there is none."""
         return self._with(self.data.cuda(*args, **kwargs))
 
-    def pin_memory(self):
+    def pin_memory(self) -> Self:
         """The same sequences in pinned memory."""
         return self._with(self.data.pin_memory())
 
-    def double(self):
+    def double(self) -> Self:
         """The same sequences as float64."""
         return self._with(self.data.double())
 
-    def float(self):
+    def float(self) -> Self:
         """The same sequences as float32."""
         return self._with(self.data.float())
 
-    def half(self):
+    def half(self) -> Self:
         """The same sequences as float16."""
         return self._with(self.data.half())
 
-    def long(self):
+    def long(self) -> Self:
         """The same sequences as int64."""
         return self._with(self.data.long())
 
-    def int(self):
+    def int(self) -> Self:
         """The same sequences as int32."""
         return self._with(self.data.int())
 
-    def short(self):
+    def short(self) -> Self:
         """The same sequences as int16."""
         return self._with(self.data.short())
 
-    def char(self):
+    def char(self) -> Self:
         """The same sequences as int8."""
         return self._with(self.data.char())
 
-    def byte(self):
+    def byte(self) -> Self:
         """The same sequences as uint8."""
         return self._with(self.data.byte())
 
@@ -105,16 +113,16 @@ class PackedSequence(PackedSequence_):
         return self if data is self.data else type(self)(data, *self[1:])
 
     @property
-    def is_cuda(self):
+    def is_cuda(self) -> bool:
         """Whether ``data`` lies on a CUDA device."""
         return self.data.is_cuda
 
-    def is_pinned(self):
+    def is_pinned(self) -> bool:
         """Whether ``data`` lies in pinned memory."""
         return self.data.is_pinned()
 
 
-def invert_permutation(permutation):
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes ``permutation``; ``None`` for ``None``.
 
     >>> import rushlight as torch
@@ -127,7 +135,9 @@ def invert_permutation(permutation):
     return functions.empty_like(permutation).scatter_(0, permutation, places)
 
 
-def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
+def pack_padded_sequence(
+    input: Tensor, lengths: Tensor | list[int], batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
     """Pack a batch of padded sequences: (T, B, *), or (B, T, *) if ``batch_first``.
 
     Args:
@@ -177,7 +187,9 @@ def _check_lengths(input, lengths):
         raise RuntimeError(hinted(message, "time is dimension 0, or dimension 1 with batch_first=True"))
 
 
-def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[Tensor, Tensor]:
     """The sequences of a PackedSequence padded to one length, and their lengths: (T, B, *) and (B,).
 
     Args:
@@ -211,7 +223,9 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     return padded, lengths
 
 
-def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
+def pad_sequence(
+    sequences: Tensor | list[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
     """Sequences (L, *) of different lengths L padded and stacked: (T, B, *), or (B, T, *) if ``batch_first``.
 
     Args:
@@ -249,7 +263,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     return functions.stack(padded, 0 if batch_first else 1)
 
 
-def unpad_sequence(padded_sequences, lengths, batch_first=False):
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """The sequences of `pad_sequence`, cut to their lengths again; a list.
 
     >>> import rushlight as torch
@@ -261,13 +275,13 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     return [sequence[: int(length)] for sequence, length in zip(padded_sequences, lengths)]
 
 
-def pack_sequence(sequences, enforce_sorted=True):
+def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Pack sequences (L, *) of different lengths L: `pad_sequence`, then `pack_padded_sequence`."""
     lengths = [sequence.shape[0] for sequence in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
-def unpack_sequence(packed_sequences):
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The list of sequences that a PackedSequence holds, in their first order.
 
     >>> import rushlight as torch

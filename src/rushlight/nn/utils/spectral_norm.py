@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ...autograd import no_grad
 from ...ops.table import functions
+from ...tensor import Tensor
 from .. import functional as F
 from ..parameter import Parameter, is_lazy
 from .weight_hooks import take_off
 
+if TYPE_CHECKING:
+    from ...nn.modules.module import Module, ModuleT
+
 __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
 
 
-def as_matrix(weight, dim):
+def as_matrix(weight: Tensor, dim: int) -> Any:
     """``weight`` as a matrix whose rows are the entries along ``dim``."""
     return weight.movedim(dim, 0).flatten(1)
 
 
-def output_dim(module):
+def output_dim(module: Module) -> Any:
     """Where a layer's weight counts its outputs: dimension 1 in a transposed convolution, else 0."""
     names = {kind.__name__ for kind in type(module).__mro__}
     return 1 if names & {"ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"} else 0
@@ -34,7 +40,7 @@ class SpectralNorm:
     # Written into the state dict's metadata; PyTorch's version 0 kept no `v`.
     _version = 1
 
-    def __init__(self, name="weight", n_power_iterations=1, dim=0, eps=1e-12):
+    def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         check_iterations(n_power_iterations)
         self.name = name
         self.n_power_iterations = n_power_iterations
@@ -54,7 +60,7 @@ class SpectralNorm:
                 u, v = u.clone(), v.clone()
         return weight / functions.dot(u, functions.mv(matrix, v))
 
-    def remove(self, module):
+    def remove(self, module: Module) -> None:
         """Make the weight a parameter again, with its normalised value."""
         with no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
@@ -62,11 +68,11 @@ class SpectralNorm:
             delattr(module, self.name + suffix)
         module.register_parameter(self.name, Parameter(weight.detach()))
 
-    def __call__(self, module, inputs):
+    def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
 
     @staticmethod
-    def apply(module, name, n_power_iterations, dim, eps):
+    def apply(module: Module, name: str, n_power_iterations: int, dim: int, eps: float) -> Any:
         """Replace the parameter ``name`` of ``module``; return the hook."""
         if any(isinstance(hook, SpectralNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
             raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
@@ -101,7 +107,9 @@ class SpectralNorm:
         versions[key] = self._version
 
 
-def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+def spectral_norm(
+    module: ModuleT, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> ModuleT:
     """Divide the parameter ``name`` of ``module`` by its largest singular value before each forward; return it.
 
     Args:
@@ -119,7 +127,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     return module
 
 
-def remove_spectral_norm(module, name="weight"):
+def remove_spectral_norm(module: ModuleT, name: str = "weight") -> ModuleT:
     """Undo `spectral_norm`; the weight keeps its normalised value. Return the module."""
     hook = take_off(module, SpectralNorm, lambda hook: hook.name == name)
     if hook is None:

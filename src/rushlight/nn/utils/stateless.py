@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 from ...base.errors import hinted
 from ...func.modules import functional_call as _functional_call
+from ...tensor import Tensor
+
+if TYPE_CHECKING:
+    from ...nn.modules.module import Module
 
 
-def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
+def functional_call(
+    module: Module,
+    parameters_and_buffers: dict[str, Tensor],
+    args: Any | tuple[Any, ...] | None = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """`torch.func.functional_call` of one dictionary; deprecated in PyTorch in favour of that."""
     warnings.warn(
         hinted(

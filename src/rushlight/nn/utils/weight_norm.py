@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 from ...ops.table import functions
+from ...tensor import Tensor
 from ..parameter import Parameter, is_lazy
 from .weight_hooks import take_off
+
+if TYPE_CHECKING:
+    from ...nn.modules.module import Module, ModuleT
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
-def norm_except_dim(tensor, dim):
+def norm_except_dim(tensor: Tensor, dim: int) -> Any:
     """The 2-norm over every dimension but ``dim``, kept with length 1; over all of them if ``dim`` is -1."""
     if dim == -1:
         return functions.linalg_vector_norm(tensor, 2)
@@ -22,7 +27,7 @@ def norm_except_dim(tensor, dim):
 class WeightNorm:
     """The pre-hook: before each forward, ``weight = weight_g * weight_v / |weight_v|``."""
 
-    def __init__(self, name, dim):
+    def __init__(self, name: str, dim: int) -> None:
         self.name = name
         self.dim = -1 if dim is None else dim
 
@@ -32,7 +37,7 @@ class WeightNorm:
         return direction * (magnitude / norm_except_dim(direction, self.dim))
 
     @staticmethod
-    def apply(module, name, dim):
+    def apply(module: Module, name: str, dim: int) -> Any:
         """Replace the parameter ``name`` of ``module`` by its two parts; return the hook."""
         if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
             raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
@@ -50,18 +55,18 @@ class WeightNorm:
         module.register_forward_pre_hook(hook)
         return hook
 
-    def remove(self, module):
+    def remove(self, module: Module) -> None:
         """Make the weight a parameter again."""
         weight = self.compute_weight(module)
         for name in (self.name, self.name + "_g", self.name + "_v"):
             delattr(module, name)
         setattr(module, self.name, Parameter(weight.data))
 
-    def __call__(self, module, inputs):
+    def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
 
 
-def weight_norm(module, name="weight", dim=0):
+def weight_norm(module: ModuleT, name: str = "weight", dim: int = 0) -> ModuleT:
     """Split the parameter ``name`` of ``module`` into ``name_g`` and ``name_v``: magnitude and direction; return it.
 
     Args:
@@ -78,7 +83,7 @@ def weight_norm(module, name="weight", dim=0):
     return module
 
 
-def remove_weight_norm(module, name="weight"):
+def remove_weight_norm(module: ModuleT, name: str = "weight") -> ModuleT:
     """Undo `weight_norm`; the weight keeps its value. Return the module."""
     if take_off(module, WeightNorm, lambda hook: hook.name == name) is None:
         raise ValueError(f"weight_norm of '{name}' not found in {module}")

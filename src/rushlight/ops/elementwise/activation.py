@@ -255,6 +255,8 @@ def _check_hardtanh(self, min_val, max_val):
 class hardtanh:
     """Each element, but at least ``min_val`` and at most ``max_val``."""
 
+    beside = ("self",)
+
     kernel = "hardtanh"
     check = _check_hardtanh
     numbers = {"min_val": OWN, "max_val": OWN}
@@ -272,6 +274,8 @@ class hardtanh:
 @op("hardsigmoid(Tensor self) -> Tensor", kind=UNARY, inplace=True, names=(), refuse=NOT_FLOATING)
 class hardsigmoid:
     """``(x + 3) / 6`` between 0 and 1: a `sigmoid` of straight lines."""
+
+    beside = ("self",)
 
     def element(m, self):
         return m.clamp(self + 3, 0, 6) / 6
@@ -300,6 +304,8 @@ def _as_in(tensor, number):
     refuse=NOT_FLOATING)  # fmt: skip
 class hardshrink:
     """Each element farther than ``lambd`` from zero; 0 for the others."""
+
+    beside = ("self",)
 
     numbers = {"lambd": OWN}
 
@@ -337,6 +343,8 @@ def _check_lambda(self, lambd):
 )
 class softshrink:
     """Each element moved by ``lambd`` toward zero; 0 for those nearer than that."""
+
+    beside = ("self",)
 
     kernel = "softshrink_check"
     check = _check_lambda

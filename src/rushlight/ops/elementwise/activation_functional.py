@@ -1,15 +1,20 @@
 """Activations as ``nn.functional`` has them, with ``inplace``."""
 
 import warnings
+from functools import partial
 
+from ...base.user_code import to_user
 from ..table import composite, functions
 
 
-def functional(function):
-    """Publish ``function`` in nn.functional; the table knows an operation of the same name already."""
+def functional(function, explains=True):
+    """Publish ``function`` in nn.functional; the table knows an operation of the same name already.
+
+    ``explains`` is as of `composite`: that operation says what is wrong with a call.
+    """
     public = function.__name__
     function.__name__ = "functional_" + public
-    composite(function, names=(f"nn.functional:{public}",))
+    composite(function, names=(f"nn.functional:{public}",), explains=explains)
     function.__name__ = public
     return function
 
@@ -70,13 +75,13 @@ def elu_(input, alpha=1.0):
     return functions.elu_(input, alpha)
 
 
-@functional
+@partial(functional, explains=False)
 def selu(input, inplace=False):
     """`elu` with the constants that keep mean 0 and variance 1 from layer to layer."""
     return functions.selu_(input) if inplace else functions.selu(input)
 
 
-@functional
+@partial(functional, explains=False)
 def selu_(input):
     """In-place form of `selu`."""
     return functions.selu_(input)
@@ -94,13 +99,13 @@ def celu_(input, alpha=1.0):
     return functions.celu_(input, alpha)
 
 
-@functional
+@partial(functional, explains=False)
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """``x`` for positive elements; the others times a slope, random in training, else the mean of the bounds."""
     return (functions.rrelu_ if inplace else functions.rrelu)(input, lower, upper, training)
 
 
-@functional
+@partial(functional, explains=False)
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
     """In-place form of `rrelu`."""
     return functions.rrelu_(input, lower, upper, training)
@@ -169,7 +174,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     tensor([1., 1.])
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=to_user())
     noise = -functions.empty_like(logits).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:

@@ -14,6 +14,8 @@ from .checks import NOT_FLOATING
 class leaky_relu:
     """``x`` for positive elements, ``negative_slope * x`` for the others."""
 
+    beside = ("self",)
+
     inplace_node = "LeakyReluBackward1"
     numbers = {"negative_slope": WIDE}
 
@@ -33,6 +35,8 @@ def _sloped(m, x, slope):
 @op("prelu_kernel(Tensor self, Tensor weight) -> Tensor", kind=ELEMENTWISE, names=(), refuse=NOT_FLOATING)
 class prelu_kernel:
     """``x`` for positive elements, ``weight * x`` for the others."""
+
+    beside = ("self", "weight")
 
     light = True
 
@@ -82,6 +86,8 @@ def prelu(input, weight):
 class rrelu_with_noise:
     """``noise * x``: positive elements have a noise of 1."""
 
+    beside = ("self",)
+
     kernel = "leaky_relu_cpu"
     inplace_node = "RreluWithNoiseBackward1"
 
@@ -104,6 +110,8 @@ class rrelu_with_noise:
 )
 class rrelu_with_mean:
     """`rrelu` in evaluation: the mean of the bounds is the slope of `leaky_relu`."""
+
+    beside = ("self",)
 
     kernel = "leaky_relu_cpu"
     inplace_node = "RreluWithNoiseBackward1"

@@ -123,6 +123,9 @@ def _check_clamp(self, min, max):
     if min.__class__ is max.__class__ or min is None or max is None:
         return
     if is_tensor(min) != is_tensor(max):
+        bound = min if is_tensor(min) else max
+        if not bound.ndim and not bound.requires_grad:  # stands for its number
+            return
         kinds = {
             "min": "Tensor" if is_tensor(min) else type(min).__name__,
             "max": "Tensor" if is_tensor(max) else type(max).__name__,

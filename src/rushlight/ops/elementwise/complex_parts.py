@@ -3,7 +3,9 @@
 import numpy as np
 
 from ...base import dtypes
+from ...base.arrays import in_result_order
 from ...base.errors import hinted
+from ...base.shapes import broadcast_shapes
 from ..order import PROPERTIES
 from ..table import FLOAT, FUSED, UNARY, VIEW, composite, functions, op
 from .checks import is_tensor
@@ -226,9 +228,9 @@ class complex_of_parts:
     """Complex numbers with the given real and imaginary parts."""
 
     def forward(self, imag):
-        found = np.empty(np.broadcast_shapes(self.shape, imag.shape), dtypes.from_numpy(self.dtype).to_complex().numpy)
+        found = np.empty(broadcast_shapes(self.shape, imag.shape), dtypes.from_numpy(self.dtype).to_complex().numpy)
         found.real, found.imag = self, imag
-        return found
+        return in_result_order(found, (self, imag))
 
     def d_self(grad):
         return grad.real
@@ -254,11 +256,13 @@ def complex(real, imag, *, out=None):
 class polar_of_parts:
     """Complex numbers with the given absolute values and angles."""
 
+    beside = ("self", "angle")
+
     def forward(self, angle):
-        found = np.empty(np.broadcast_shapes(self.shape, angle.shape), dtypes.from_numpy(self.dtype).to_complex().numpy)
+        found = np.empty(broadcast_shapes(self.shape, angle.shape), dtypes.from_numpy(self.dtype).to_complex().numpy)
         np.multiply(self, np.cos(angle), out=found.real)
         np.multiply(self, np.sin(angle), out=found.imag)
-        return found
+        return in_result_order(found, (self, angle))
 
     def d_self(grad, angle):
         return grad.real * angle.cos() + grad.imag * angle.sin()

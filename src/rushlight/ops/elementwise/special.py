@@ -5,11 +5,13 @@ import math
 import numpy as np
 
 from ...base.errors import hinted
+from ...base.limits import no_memory
 from .. import special_gamma
 from ..table import ELEMENTWISE, FLOAT, FUSED, OWN, UNARY, composite, functions, op
 from .checks import BOOL, COMPLEX, INTEGERS, unknown_derivative
 from .exponential import by_operands
 
+_NOT_NATIVE = ("float16", "bfloat16", *COMPLEX)
 _ROOT_PI = math.sqrt(math.pi)
 
 
@@ -71,13 +73,16 @@ class erfinv:
     def element(m, self):
         return m.erfinv(self)
 
-    def d_self(grad, result):
+    def d_self(grad, self):
+        result = self.erfinv()
         return grad * ((result * result).exp() * (_ROOT_PI / 2))
 
 
-@op("special_erfcx(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=COMPLEX, names=("special:erfcx",))
+@op("special_erfcx(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=_NOT_NATIVE, names=("special:erfcx",))
 class special_erfcx:
     """``exp(x**2) * erfc(x)``."""
+
+    kernel = "erfcx_cpu"
 
     def element(m, self):
         return m.erfcx(self)
@@ -180,6 +185,9 @@ def polygamma(n, input, *, out=None):
     return functions.polygamma_of(input, n, **options)
 
 
+_MOST_DIMENSIONS = 1 << 24
+
+
 @op("mvlgamma(Tensor self, int p) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, inplace=True, refuse=COMPLEX,
     names=("torch", "Tensor", "special:multigammaln"))  # fmt: skip
 class mvlgamma:
@@ -188,6 +196,8 @@ class mvlgamma:
     def check(self, p):
         if p < 1:
             raise RuntimeError(hinted("p has to be greater than or equal to 1", f"it is the dimension, not {p}"))
+        if p > _MOST_DIMENSIONS:  # PyTorch makes as many numbers of each
+            raise no_memory(p * self.numel() * self.element_size())
 
     def numpy(self, p):
         wide = self.astype(np.float64)
@@ -229,10 +239,12 @@ class igammac:
         return -grad * ((self - 1) * other.log() - other - self.lgamma()).exp()
 
 
-@op("special_zeta(Operand self, Operand other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, refuse=COMPLEX,
+@op("special_zeta(Operand self, Operand other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, refuse=_NOT_NATIVE,
     names=("special:zeta",), node=by_operands("SpecialZeta"))  # fmt: skip
 class special_zeta:
     """Hurwitz zeta: the sum of ``(k + other)**-self`` over k = 0, 1, 2, ..."""
+
+    kernel = "zeta_cpu"
 
     def numpy(self, other):
         return special_gamma.zeta(self, other)
@@ -314,9 +326,11 @@ def ndtr(input):
     return (functions.erf(input * math.sqrt(0.5)) + 1) * 0.5
 
 
-@op("special_ndtri(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=COMPLEX, names=("special:ndtri",))
+@op("special_ndtri(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=_NOT_NATIVE, names=("special:ndtri",))
 class special_ndtri:
     """The quantile function of the standard normal distribution, the inverse of `ndtr`."""
+
+    kernel = "ndtri_cpu"
 
     def element(m, self):
         return m.ndtri(self)
@@ -325,9 +339,11 @@ class special_ndtri:
         return grad * ((result * result / 2).exp() * math.sqrt(2 * math.pi))
 
 
-@op("special_log_ndtr(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=COMPLEX, names=("special:log_ndtr",))
+@op("special_log_ndtr(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=_NOT_NATIVE, names=("special:log_ndtr",))
 class special_log_ndtr:
     """The logarithm of `ndtr`."""
+
+    kernel = "log_ndtr_cpu"
 
     def element(m, self):
         z = self * math.sqrt(0.5)

@@ -82,13 +82,13 @@ def check_kernel(value, kernel):
         )
 
 
-def check_same_dtype(a, b, name):
+def check_same_dtype(a, b, name, first_name="A"):
     """Refuse two operands of different dtypes."""
     if array_of(a).dtype != array_of(b).dtype:
         first, second = legacy_name(a), legacy_name(b)
         raise RuntimeError(
             hinted(
-                f"{name}: Expected A and B to have the same dtype, but found A of type {first} and B of type {second} "
+                f"{name}: Expected {first_name} and B to have the same dtype, but found {first_name} of type {first} and B of type {second} "
                 "instead",
                 "convert one of them with .to(other.dtype)",
             )
@@ -135,7 +135,7 @@ def with_names(name, fields, names):
             return named_result(name, fields)(*function(*args, **kwargs))
 
         call.__name__ = call.__qualname__ = function.__name__
-        call.__doc__ = function.__doc__
+        call.__doc__, call.__wrapped__ = function.__doc__, function
         return composite(call, names=names, out=True)
 
     return register

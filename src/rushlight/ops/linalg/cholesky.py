@@ -35,6 +35,8 @@ def _column_by_column(matrix):
 class cholesky_parts:
     """The factor of each matrix, and the order of its first minor that is not positive-definite (0 where all are)."""
 
+    by_columns = (0,)
+
     def forward(A, upper):
         check_kernel(A, "cholesky_cpu")
         source = herm(A) if upper else A
@@ -110,6 +112,8 @@ def linalg_cholesky(A, *, upper=False):
 class cholesky_factor:
     """The factor alone, of an older node name."""
 
+    by_columns = (0,)
+
     def forward(A, upper):
         factor, info = cholesky_parts.forward(A, upper)
         _raise_indefinite(info, "cholesky")
@@ -130,6 +134,8 @@ def cholesky(input, upper=False):
 class cholesky_solution:
     """X with ``(A A^H) X = self``, of a lower factor A (``A^H A`` of an upper one)."""
 
+    by_columns = (0,)
+
     def forward(self, A, upper):
         check_kernel(self, "cholesky_solve_cpu")
         first, last = (herm(A), A) if upper else (A, herm(A))
@@ -146,32 +152,34 @@ class cholesky_solution:
 
 
 @composite(out=True)
-def cholesky_solve(input, L, upper=False):
-    """X with ``(L @ L.mH) @ X = input``, of a Cholesky factor L (..., n, n) and input (..., n, k); batches
+def cholesky_solve(input, input2, upper=False):
+    """X with ``(L @ L.mH) @ X = input``, of a Cholesky factor L, ``input2`` (..., n, n), and input (..., n, k); batches
     broadcast."""
-    for value, name in ((input, "b"), (L, "u")):
+    for value, name in ((input, "b"), (input2, "u")):
         if value.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {value.ndim} dimensions instead")
-    if L.shape[-1] != L.shape[-2]:
+    if input2.shape[-1] != input2.shape[-2]:
         raise RuntimeError(
-            f"A must be batches of square matrices, but they are {L.shape[-2]} by {L.shape[-1]} matrices"
+            f"A must be batches of square matrices, but they are {input2.shape[-2]} by {input2.shape[-1]} matrices"
         )
-    if L.shape[-1] != input.shape[-2]:
+    if input2.shape[-1] != input.shape[-2]:
         raise RuntimeError(
-            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each "
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {input2.shape[-1]} by {input2.shape[-1]} but each "
             f"b matrix is {input.shape[-2]} by {input.shape[-1]}"
         )
-    if input.dtype is not L.dtype:
+    if input.dtype is not input2.dtype:
         raise RuntimeError(
             f"Expected b and A to have the same dtype, but found b of type {legacy_name(input)} and A of type "
-            f"{legacy_name(L)} instead."
+            f"{legacy_name(input2)} instead."
         )
-    return functions.cholesky_solution(input, L, upper)
+    return functions.cholesky_solution(input, input2, upper)
 
 
 @op("cholesky_inverse(Tensor self, bool upper) -> Tensor", names=(), node="CholeskyInverseBackward0")
 class cholesky_inverse_of:
     """The inverse of ``L L^H`` (``U^H U``) from its factor."""
+
+    by_columns = (0,)
 
     def forward(self, upper):
         check_kernel(self, "cholesky_inverse_out_cpu")

@@ -13,6 +13,8 @@ class eigh_parts:
     """Eigenvalues (real, ascending) and eigenvectors of Hermitian matrices; without ``vectors`` the latter are
     empty."""
 
+    by_columns = (1,)
+
     def forward(A, UPLO, vectors):
         check_square(A, "linalg.eigh")
         if UPLO.upper() not in ("L", "U"):
@@ -94,6 +96,8 @@ def linalg_eigvalsh(A, UPLO="L"):
 @op("linalg_eig(Tensor A, bool vectors) -> Tensor[]", names=(), node="LinalgEigBackward0")
 class eig_parts:
     """Complex eigenvalues and eigenvectors of any square matrices; without ``vectors`` the latter are empty."""
+
+    by_columns = (1,)
 
     def forward(A, vectors):
         check_square(A, "linalg.eig" if vectors else "linalg.eigvals")

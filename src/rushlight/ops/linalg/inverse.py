@@ -12,6 +12,8 @@ from .checks import LinAlgError, check_floating, check_kernel, check_square, fir
 class inverse_parts:
     """Inverses, and for each the number of the first zero pivot (0 where the inverse exists)."""
 
+    by_columns = (0,)
+
     def forward(A):
         check_square(A, "linalg.inv")
         check_floating(A, "linalg.inv", low_precision=False)
@@ -54,7 +56,7 @@ def _raise_singular(info, name="linalg.inv"):
         )
 
 
-@composite(names=("linalg:inv", "torch:inverse", "Tensor:inverse"), out=True)
+@composite(names=("linalg:inv",), out=True)
 def linalg_inv(A):
     """The inverse of a square matrix, or of each of a batch (..., n, n); an error where there is none.
 
@@ -68,10 +70,16 @@ def linalg_inv(A):
     return found
 
 
+@composite(out=True)
+def inverse(input):
+    """`linalg.inv` under its older name."""
+    return functions.linalg_inv(input)
+
+
 # ---------------------------------------------------------------- determinants
 
 
-@op("linalg_det(Tensor A) -> Tensor", names=("linalg:det", "torch:det", "Tensor:det"))
+@op("linalg_det(Tensor A) -> Tensor", names=("linalg:det",))
 class linalg_det:
     """The determinant of a square matrix, or of each of a batch.
 
@@ -94,9 +102,15 @@ class linalg_det:
         return grad[..., None, None] * _cofactors(A)
 
 
+@composite
+def det(input):
+    """`linalg.det` under its older name."""
+    return functions.linalg_det(input)
+
+
 def _cofactors(A):
     """The conjugated derivative of the determinant, also of singular matrices, from their singular values."""
-    U, S, Vh = functions.svd_parts(A, False, True)
+    U, S, Vh = functions.svd_parts(A, False)
     size = S.shape[-1]
     others = [functions.cat([S[..., :k], S[..., k + 1 :]], -1).prod(-1) for k in range(size)]
     phase = functions.linalg_det(U @ Vh)

@@ -80,7 +80,9 @@ def _factor_one(a, pivots, hermitian):
 class ldl_parts:
     """The packed factors, the exchanges and the number of the first zero pivot."""
 
-    untracked = True
+    by_columns = (0,)
+
+    no_derivative = RuntimeError, "derivative for aten::linalg_ldl_factor_ex is not implemented"
 
     def forward(self, hermitian):
         check_kernel(self, "ldl_factor_kernel_cpu")
@@ -151,7 +153,9 @@ def _solve_one(packed, pivots, x, hermitian):
 class ldl_solution:
     """X with A X = B of a factored A."""
 
-    untracked = True
+    by_columns = (0,)
+
+    no_derivative = RuntimeError, "derivative for aten::linalg_ldl_solve is not implemented"
 
     def forward(LD, pivots, B, hermitian):
         check_kernel(LD, "ldl_solve_kernel_cpu")

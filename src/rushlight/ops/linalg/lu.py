@@ -7,7 +7,16 @@ from ...base.errors import hinted
 from ...base.shapes import broadcast_shapes
 from ..table import composite, conj, functions, op
 from . import lu_arrays
-from .checks import check_kernel, check_same_dtype, check_square, first_failure, herm, with_names
+from .checks import (
+    check_floating,
+    check_kernel,
+    check_matrix,
+    check_same_dtype,
+    check_square,
+    first_failure,
+    herm,
+    with_names,
+)
 from .solve import _check_fit
 
 
@@ -24,6 +33,8 @@ def _check(A, name):
 @op("linalg_lu_factor_ex(Tensor A) -> Tensor[]", names=(), node="LinalgLuFactorExBackward0")
 class lu_packed:
     """L and U in one matrix, the row exchanges, and the number of the first zero pivot (0: none)."""
+
+    by_columns = (0,)
 
     def forward(A):
         return lu_arrays.factor(A)
@@ -159,6 +170,8 @@ def linalg_lu(A, *, pivot=True):
 class lu_halves:
     """The packed matrix as L and U."""
 
+    by_rows = True
+
     def forward(LU_data):
         return _split(LU_data)
 
@@ -198,6 +211,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
 class lu_solution:
     """X with A X = B (X A = B; A^H for A) of a factored A."""
 
+    by_columns = (0,)
+
     def forward(LU, pivots, B, left, adjoint):
         if not left:
             return herm(lu_solution.forward(LU, pivots, herm(B), True, not adjoint)).copy()
@@ -227,9 +242,23 @@ class lu_solution:
 def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     """X with ``A @ X = B``, of the matrix A that `linalg.lu_factor` factored; ``adjoint`` solves with A^H."""
     name = "torch.linalg.lu_solve"
-    check_square(LU, name, "LU")
-    check_same_dtype(LU, B, "linalg.lu_solve")
+    check_floating(LU, name)
+    check_same_dtype(LU, B, "linalg.lu_solve", "LU")
+    if pivots.dtype is not dtypes.int32:
+        message = "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32"
+        raise RuntimeError(hinted(message, f"they have {pivots.dtype!r}: lu_factor() gives them"))
+    check_square(LU, name, "A")
+    check_matrix(B, "linalg.lu_solve", "B")
     _check_fit(tuple(LU.shape), tuple(B.shape), left, name)
+    if not pivots.ndim or LU.shape[-1] != pivots.shape[-1]:
+        message = "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix"
+        raise RuntimeError(hinted(message, f"LU has the shape {list(LU.shape)}, pivots {list(pivots.shape)}"))
+    if tuple(LU.shape[:-1]) != tuple(pivots.shape):
+        message = (
+            "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
+        )
+        raise RuntimeError(hinted(message, f"LU has the shape {list(LU.shape)}"))
     batch = broadcast_shapes(tuple(LU.shape[:-2]), tuple(B.shape[:-2]))
     LU, B = (x if tuple(x.shape[:-2]) == batch else x.expand((*batch, *x.shape[-2:])) for x in (LU, B))
     pivots = pivots.expand((*batch, pivots.shape[-1]))

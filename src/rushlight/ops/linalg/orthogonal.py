@@ -13,6 +13,8 @@ _MODES = ("reduced", "complete", "r")
 class qr_parts:
     """Q and R; Q is empty in mode "r"."""
 
+    by_columns = (0, 1)
+
     def forward(A, mode):
         check_matrix(A, "linalg.qr")
         check_floating(A, "linalg.qr")
@@ -101,8 +103,11 @@ def qr(input, some=True):
 class geqrf_parts:
     """R above and the reflectors below the diagonal, and their factors tau."""
 
+    no_derivative = NotImplementedError, "the derivative for 'geqrf' is not implemented."
+
     def forward(A):
-        check_matrix(A, "torch.geqrf", "input")
+        if A.ndim < 2:
+            raise RuntimeError(hinted("torch.geqrf: input must have at least 2 dimensions.", f"it has {A.ndim}"))
         check_kernel(A, "geqrf_cpu")
         packed, tau = np.linalg.qr(A, "raw")
         # Column by column in memory, as LAPACK writes it and PyTorch shows it.
@@ -121,7 +126,7 @@ def _reflectors(packed):
     return packed.tril(-1) + functions.eye(packed.shape[-2], size, dtype=packed.dtype)
 
 
-@composite(names=("linalg:householder_product", "torch:orgqr", "Tensor:orgqr"), out=True)
+@composite(names=("linalg:householder_product",), out=True)
 def linalg_householder_product(A, tau):
     """The first n columns of the product of reflectors ``I - tau_i v_i v_i^H``, whose vectors are the columns of A
     (..., m, n)."""
@@ -147,13 +152,21 @@ def linalg_householder_product(A, tau):
             f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
         )
     if tau.dtype is not A.dtype:
-        raise RuntimeError(f"{name}: tau dtype {tau.dtype!r} does not match input dtype {A.dtype!r}")
+        raise RuntimeError(
+            f"{name}: tau dtype {tau.dtype.legacy_name} does not match input dtype {A.dtype.legacy_name}"
+        )
     check_kernel(A, "orgqr_cpu")
     vectors = _reflectors(A)
     found = functions.eye(*A.shape[-2:], dtype=A.dtype).expand(A.shape)
     if tau.shape[-1] == 0:  # no reflector: the identity, which still is a function of A
         found = found + A.masked_fill(A == A, 0)
     return _apply(vectors, tau, found, range(tau.shape[-1] - 1, -1, -1), False)
+
+
+@composite(out=True)
+def orgqr(input, input2):
+    """`linalg.householder_product` under its older name: of the vectors ``input`` and the factors ``input2``."""
+    return functions.linalg_householder_product(input, input2)
 
 
 def _apply(vectors, tau, found, order, conjugated):

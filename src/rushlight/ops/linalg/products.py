@@ -4,7 +4,7 @@ Vandermonde."""
 import numpy as np
 
 from ...base import dtypes
-from ...base.errors import hinted
+from ...base.errors import hinted, kind_name
 from ...base.shapes import broadcast_shapes, wrap_dim
 from ..elementwise.complex_parts import times_conjugate
 from ..table import composite, conj, functions, op
@@ -54,8 +54,12 @@ def linalg_cross(input, other, *, dim=-1):
             f"{other.shape[place]}"
         )
     shape = broadcast_shapes(tuple(input.shape), tuple(other.shape))
-    dtype = dtypes.promote_types(input.dtype, other.dtype)
-    first, second = (x.to(dtype).expand(shape) for x in (input, other))
+    if input.dtype is dtypes.bool_:
+        raise NotImplementedError(hinted("\"cross\" not implemented for 'Bool'", "convert the tensors first"))
+    if input.dtype is not other.dtype:
+        message = f"expected scalar type {input.dtype.legacy_name} but found {other.dtype.legacy_name}"
+        raise RuntimeError(hinted(message, "convert one of them with .to(other.dtype)"))
+    first, second = input.expand(shape), other.expand(shape)
     return functions.cross_parts(first, second, place)
 
 
@@ -73,6 +77,12 @@ def cross(input, other, dim=None):
 def linalg_vecdot(x, y, *, dim=-1):
     """Sums of ``conj(x) * y`` along ``dim``; other dimensions broadcast."""
     check_floating(x, "linalg.vecdot")
+    if x.dtype is not y.dtype:
+        message = (
+            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+            f"{x.dtype.legacy_name} and y of type {y.dtype.legacy_name} instead"
+        )
+        raise RuntimeError(hinted(message, "convert one of them with .to(other.dtype)"))
     if x.ndim == 1 and y.ndim == 1:
         wrap_dim(dim, 1)
         return functions.vdot(x, y)
@@ -199,7 +209,7 @@ def chain_matmul(*matrices):
 # ---------------------------------------------------------------- powers and exponentials
 
 
-@composite(names=("linalg:matrix_power", "torch:matrix_power", "Tensor:matrix_power"), out=True)
+@composite(names=("linalg:matrix_power",), out=True)
 def linalg_matrix_power(A, n):
     """Square matrices (..., m, m) multiplied with themselves ``n`` times; their inverses where n is negative.
 
@@ -209,7 +219,7 @@ def linalg_matrix_power(A, n):
             [0, 1]])
     """
     if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {n.__class__.__name__}")
+        raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {kind_name(n)}")
     check_square(A, "linalg.matrix_power")
     n = n.__index__()
     if n == 0:
@@ -275,7 +285,7 @@ class matrix_exp_parts:
         return functions.matrix_exp_parts(functions.cat([upper, lower], -2))[..., :n, n:]
 
 
-@composite(names=("linalg:matrix_exp", "torch:matrix_exp", "Tensor:matrix_exp"))
+@composite(names=("linalg:matrix_exp",))
 def linalg_matrix_exp(A):
     """The matrix exponential of square matrices (..., n, n): the sum of ``A^k / k!``.
 
@@ -285,3 +295,15 @@ def linalg_matrix_exp(A):
             [0., 1.]])
     """
     return functions.matrix_exp_parts(A)
+
+
+@composite
+def matrix_exp(input):
+    """`linalg.matrix_exp` under its older name."""
+    return functions.linalg_matrix_exp(input)
+
+
+@composite(out=True)
+def matrix_power(input, n):
+    """`linalg.matrix_power` under its older name."""
+    return functions.linalg_matrix_power(input, n)

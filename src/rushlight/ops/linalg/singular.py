@@ -34,28 +34,41 @@ def _converge(routine, A, name, words):
         raise LinAlgError(hinted(message, "look for nan, inf or huge elements in the input")) from None
 
 
-@op("linalg_svd(Tensor A, bool full_matrices, bool vectors) -> Tensor[]", names=(), node="LinalgSvdBackward0")
+@op("linalg_svd(Tensor A, bool full_matrices) -> Tensor[]", names=(), node="LinalgSvdBackward0")
 class svd_parts:
-    """U, S, Vh; without ``vectors`` U and Vh are empty."""
+    """U, S, Vh."""
 
-    def forward(A, full_matrices, vectors):
-        check_matrix(A, "linalg.svd")
-        check_floating(A, "linalg.svd")
-        check_kernel(A, "linalg_svd_cpu")
-        if vectors:
-            return tuple(_converge(lambda: np.linalg.svd(A, full_matrices), A, "linalg.svd", "singular values"))
-        S = _converge(lambda: np.linalg.svd(A, compute_uv=False), A, "linalg.svd", "singular values")
-        return np.empty(0, A.dtype), S, np.empty(0, A.dtype)
+    by_columns = (0, 2)
 
-    def d_A(grads, A, full_matrices, vectors, result0, result1, result2):
+    def forward(A, full_matrices):
+        _check_svd(A)
+        return tuple(_converge(lambda: np.linalg.svd(A, full_matrices), A, "linalg.svd", "singular values"))
+
+    def d_A(grads, full_matrices, result0, result1, result2):
         g_U, g_S, g_Vh = grads
-        if not vectors:
-            return svd_gradient(None, g_S, None, *functions.svd_parts(A, False, True))
         count = result1.shape[-1]
         if full_matrices:
             g_U = None if g_U is None else g_U[..., :count]
             g_Vh = None if g_Vh is None else g_Vh[..., :count, :]
         return svd_gradient(g_U, g_S, g_Vh, result0[..., :count], result1, result2[..., :count, :])
+
+
+@op("svd_values(Tensor A) -> Tensor", names=(), node="LinalgSvdBackward0")
+class svd_values:
+    """The singular values alone."""
+
+    def forward(A):
+        _check_svd(A)
+        return _converge(lambda: np.linalg.svd(A, compute_uv=False), A, "linalg.svd", "singular values")
+
+    def d_A(grad, A):
+        return svd_gradient(None, grad, None, *functions.svd_parts(A, False))
+
+
+def _check_svd(A):
+    check_matrix(A, "linalg.svd")
+    check_floating(A, "linalg.svd")
+    check_kernel(A, "linalg_svd_cpu")
 
 
 def svd_gradient(g_U, g_S, g_Vh, U, S, Vh):
@@ -118,13 +131,14 @@ def linalg_svd(A, full_matrices=True, *, driver=None):
     >>> torch.linalg.svd(torch.diag(torch.tensor([2.0, 3.0]))).S
     tensor([3., 2.])
     """
-    return functions.svd_parts(A, full_matrices, True)
+    return functions.svd_parts(A, full_matrices)
 
 
 @composite(names=("linalg:svdvals",), out=True)
 def linalg_svdvals(A, *, driver=None):
     """The singular values of matrices (..., m, n), in descending order: (..., min(m, n))."""
-    return functions.svd_parts(A, False, False)[1]
+    # A gradient needs the vectors: computed at once, they do not depend on what happens to A later.
+    return functions.svd_parts(A, False)[1] if A.requires_grad else functions.svd_values(A)
 
 
 @with_names("svd", "U S V", ("torch", "Tensor"))
@@ -138,7 +152,7 @@ def svd(input, some=True, compute_uv=True):
         batch, m, n = input.shape[:-2], input.shape[-2], input.shape[-1]
         zeros = [functions.zeros((*batch, length, length), dtype=input.dtype) for length in (m, n)]
         return zeros[0], linalg_svdvals(input), zeros[1]
-    U, S, Vh = functions.svd_parts(input, not some, True)
+    U, S, Vh = functions.svd_parts(input, not some)
     return U, S, conj(Vh.mT)
 
 
@@ -298,7 +312,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
     if wide:
         A, M = A.mH, None if M is None else M.mH
     Q = _range_of(A, q, niter, M)
-    U, S, Vh = functions.svd_parts(conj(Q.mT) @ (A if M is None else A - M), False, True)
+    U, S, Vh = functions.svd_parts(conj(Q.mT) @ (A if M is None else A - M), False)
     U, V = Q @ U, conj(Vh.mT)
     return (V, S, U) if wide else (U, S, V)
 

@@ -42,6 +42,8 @@ def _check_fit(a_shape, b_shape, left, name):
 class solve_parts:
     """X with A X = B for batches of matrices that have the same batch shape; and error codes."""
 
+    by_columns = (0,)
+
     def forward(A, B):
         check_kernel(A, "lu_cpu")
         info = np.zeros(A.shape[:-2], np.int32)
@@ -122,6 +124,8 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False):
 class triangular_parts:
     """X with A X = B, of triangular A; batch shapes broadcast."""
 
+    by_columns = (0,)
+
     def forward(A, B, upper, unitriangular):
         check_kernel(A, "triangular_solve_cpu")
         return lu_arrays.solve_triangular(A, B.astype(A.dtype, copy=False), upper, unitriangular)
@@ -172,6 +176,8 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 @op("linalg_lstsq(Tensor A, Tensor B, float? rcond, str driver) -> Tensor[]", names=(), node="LinalgLstsqBackward0")
 class lstsq_parts:
     """The least-squares solution, its residuals, the ranks and singular values: those that ``driver`` gives."""
+
+    by_columns = (0,)
 
     def forward(A, B, rcond, driver):
         batch, (m, n), k = A.shape[:-2], A.shape[-2:], B.shape[-1]

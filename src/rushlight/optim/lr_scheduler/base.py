@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from ...base.errors import hinted
 from ...tensor import Tensor
@@ -17,7 +18,7 @@ EPOCH_DEPRECATION_WARNING = (
 _HOW_TO = "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 
 
-def check_optimizer(optimizer):
+def check_optimizer(optimizer: Optimizer) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(
             hinted(
@@ -26,7 +27,7 @@ def check_optimizer(optimizer):
         )
 
 
-def set_value(group, name, value):
+def set_value(group: dict[str, Any], name: str, value: Any) -> None:
     """Set a hyperparameter; one that is a tensor is written in place."""
     if isinstance(group[name], Tensor):
         group[name].fill_(value.item() if isinstance(value, Tensor) else value)
@@ -34,13 +35,13 @@ def set_value(group, name, value):
         group[name] = value
 
 
-def values_of(optimizer, name):
+def values_of(optimizer: Optimizer, name: str) -> Any:
     """The hyperparameter of every group; of tensors, copies."""
     values = [group[name] for group in optimizer.param_groups]
     return [value.clone() if isinstance(value, Tensor) else value for value in values]
 
 
-def one_a_group(name, optimizer, value):
+def one_a_group(name: str, optimizer: Optimizer, value: Any) -> Any:
     """``value`` as a list with one entry for every parameter group."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
@@ -78,7 +79,7 @@ class LRScheduler:
     _get_lr_called_within_step = False
     _is_initial = False
 
-    def __init__(self, optimizer, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         if last_epoch == -1:
@@ -110,23 +111,23 @@ class LRScheduler:
         self.step()
         self._is_initial = False
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All attributes except the optimizer, as a dict."""
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what ``state_dict`` of such a scheduler returned."""
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self):
+    def get_last_lr(self) -> list[float | Tensor]:
         """The learning rates that the last step wrote, one a group."""
         return self._last_lr
 
-    def get_lr(self):
+    def get_lr(self) -> list[float | Tensor]:
         """The learning rates at ``self.last_epoch``, one a group."""
         raise NotImplementedError
 
-    def step(self, epoch=None):
+    def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch (or, deprecated, to ``epoch``) and write its learning rates into the optimizer."""
         if self._step_count == 1:
             self._check_order()

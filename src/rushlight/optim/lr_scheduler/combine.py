@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...base.errors import hinted
 from .base import LRScheduler, values_of
 from .plateau import ReduceLROnPlateau
+
+if TYPE_CHECKING:
+    from ...optim.optimizer import Optimizer
 
 
 def _check(owner, optimizer, schedulers):
@@ -31,13 +36,15 @@ def _check(owner, optimizer, schedulers):
 
 
 class _Combined(LRScheduler):
-    def state_dict(self):
+    _schedulers: Sequence[LRScheduler]
+
+    def state_dict(self) -> dict[str, Any]:
         """All attributes except the optimizer; of the schedulers, their states."""
         state = {name: value for name, value in self.__dict__.items() if name not in ("optimizer", "_schedulers")}
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over what ``state_dict`` of such a combination returned."""
         self.__dict__.update({name: value for name, value in state_dict.items() if name != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"]):
@@ -56,7 +63,9 @@ class SequentialLR(_Combined):
     [0.5]
     """
 
-    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
+    ) -> None:
         if len(schedulers) < 1:
             raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
         _check(self, optimizer, schedulers)
@@ -78,7 +87,7 @@ class SequentialLR(_Combined):
         schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()
 
-    def step(self):
+    def step(self) -> None:
         """Go to the next epoch."""
         self.last_epoch += 1
         index = bisect_right(self._milestones, self.last_epoch)
@@ -112,7 +121,7 @@ class ChainedScheduler(_Combined):
     [0.25]
     """
 
-    def __init__(self, schedulers, optimizer=None):
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
             raise ValueError(
                 f"{type(self).__name__} expects at least one scheduler to be chained, but got no scheduler."
@@ -123,7 +132,7 @@ class ChainedScheduler(_Combined):
         self.optimizer = optimizer
         self._last_lr = values_of(optimizer, "lr")
 
-    def step(self):
+    def step(self) -> None:
         """Step every scheduler."""
         for scheduler in self._schedulers:
             scheduler.step()

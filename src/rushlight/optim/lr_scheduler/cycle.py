@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...base.errors import hinted
+from ...tensor import Tensor
 from .base import LRScheduler, check_optimizer, one_a_group, set_value
+
+if TYPE_CHECKING:
+    from ...optim.optimizer import Optimizer
 
 
 def _momentum_name(optimizer):
@@ -53,20 +59,20 @@ class CyclicLR(LRScheduler):
 
     def __init__(
         self,
-        optimizer,
-        base_lr,
-        max_lr,
-        step_size_up=2000,
-        step_size_down=None,
-        mode="triangular",
-        gamma=1.0,
-        scale_fn=None,
-        scale_mode="cycle",
-        cycle_momentum=True,
-        base_momentum=0.8,
-        max_momentum=0.9,
-        last_epoch=-1,
-    ):
+        optimizer: Optimizer,
+        base_lr: float | list[float],
+        max_lr: float | list[float],
+        step_size_up: float = 2000,
+        step_size_down: float | None = None,
+        mode: Literal["triangular", "triangular2", "exp_range"] = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: Literal["cycle", "iterations"] = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.8,
+        max_momentum: float = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         base_lrs = one_a_group("base_lr", optimizer, base_lr)
@@ -102,7 +108,7 @@ class CyclicLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
-    def scale_fn(self, x):
+    def scale_fn(self, x: float) -> float:
         """The height of cycle number x, or of batch number x, as a share of the first."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
@@ -110,7 +116,7 @@ class CyclicLR(LRScheduler):
             return 1.0
         return 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma**x
 
-    def get_lr(self):
+    def get_lr(self) -> list[float | Tensor]:
         self._warn_outside_step()
         place = 1 + self.last_epoch / self.total_size
         cycle = math.floor(place)
@@ -123,7 +129,7 @@ class CyclicLR(LRScheduler):
                 _set_momentum(group, name, high - (high - low) * height)
         return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All attributes except the optimizer and a function ``scale_fn``; of a callable object, its attributes."""
         state = super().state_dict()
         custom = state.pop("_scale_fn_custom")
@@ -131,7 +137,7 @@ class CyclicLR(LRScheduler):
         state["_scale_fn_custom"] = dict(vars(custom)) if is_object else None
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state; ``scale_fn`` stays, except that a callable object gets its attributes."""
         attributes = state_dict.get("_scale_fn_custom")
         super().load_state_dict({name: value for name, value in state_dict.items() if name != "_scale_fn_custom"})
@@ -163,21 +169,21 @@ class OneCycleLR(LRScheduler):
 
     def __init__(
         self,
-        optimizer,
-        max_lr,
-        total_steps=None,
-        epochs=None,
-        steps_per_epoch=None,
-        pct_start=0.3,
-        anneal_strategy="cos",
-        cycle_momentum=True,
-        base_momentum=0.85,
-        max_momentum=0.95,
-        div_factor=25.0,
-        final_div_factor=1e4,
-        three_phase=False,
-        last_epoch=-1,
-    ):
+        optimizer: Optimizer,
+        max_lr: float | list[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: Literal["cos", "linear"] = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
@@ -209,7 +215,7 @@ class OneCycleLR(LRScheduler):
             return start + (end - start) * share
         return end + (start - end) / 2.0 * (1 + math.cos(math.pi * share))
 
-    def get_lr(self):
+    def get_lr(self) -> list[float | Tensor]:
         self._warn_outside_step()
         step = self.last_epoch
         if step > self.total_steps:

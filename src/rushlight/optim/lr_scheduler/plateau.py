@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import TYPE_CHECKING, Literal, SupportsFloat
 
 from ...base.errors import hinted
 from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_value, values_of
+
+if TYPE_CHECKING:
+    from ...optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -34,16 +38,16 @@ class ReduceLROnPlateau(LRScheduler):
 
     def __init__(
         self,
-        optimizer,
-        mode="min",
-        factor=0.1,
-        patience=10,
-        threshold=1e-4,
-        threshold_mode="rel",
-        cooldown=0,
-        min_lr=0,
-        eps=1e-8,
-    ):
+        optimizer: Optimizer,
+        mode: Literal["min", "max"] = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: Literal["rel", "abs"] = "rel",
+        cooldown: int = 0,
+        min_lr: list[float] | float = 0,
+        eps: float = 1e-8,
+    ) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         self.factor = factor
@@ -81,7 +85,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics, epoch=None):
+    def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:
         """Count an epoch whose metric was ``metrics``, and reduce the learning rates when it is time."""
         current = float(metrics)
         if epoch is None:
@@ -124,7 +128,7 @@ class ReduceLROnPlateau(LRScheduler):
                 set_value(group, "lr", new)
 
     @property
-    def in_cooldown(self):
+    def in_cooldown(self) -> bool:
         return self.cooldown_counter > 0
 
     def _is_better(self, value, best):

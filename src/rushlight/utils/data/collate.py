@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def _not_collated(found, kind):
     )
 
 
-def collate_tensor_fn(batch, *, collate_fn_map=None):
+def collate_tensor_fn(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
     """Tensors of one shape, stacked along a new first dimension."""
     if set(map(type, batch)) == _ONLY_TENSORS and not any(map(edge_of, batch)):
         stacked = packed(list(map(array_of, batch)))  # only bytes are moved
@@ -38,7 +39,7 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
     return functions.stack(batch, 0)
 
 
-def collate_numpy_array_fn(batch, *, collate_fn_map=None):
+def collate_numpy_array_fn(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
     """NumPy arrays of one shape, as one Tensor; arrays of text or objects raise TypeError."""
     if batch[0].dtype.kind in "SUO":
         raise _not_collated(batch[0].dtype, f"NumPy array of {batch[0].dtype}")
@@ -49,26 +50,26 @@ def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     return collate([functions.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
-def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
+def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
     """NumPy numbers, as a Tensor of the first one's dtype."""
     return functions.as_tensor(batch)
 
 
-def collate_float_fn(batch, *, collate_fn_map=None):
+def collate_float_fn(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
     """Python floats, as a float64 Tensor."""
     if set(map(type, batch)) == _ONLY_FLOATS:
         return wrap(np.array(batch, np.float64))
     return functions.tensor(batch, dtype=dtypes.float64)
 
 
-def collate_int_fn(batch, *, collate_fn_map=None):
+def collate_int_fn(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
     """Python ints or bools, as an int64 or bool Tensor."""
     if set(map(type, batch)) == _ONLY_INTS and min(batch) >= -_INT64_END and max(batch) < _INT64_END:
         return wrap(np.array(batch, np.int64))
     return functions.tensor(batch)
 
 
-def collate_str_fn(batch, *, collate_fn_map=None):
+def collate_str_fn(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
     """Text and bytes stay as they are."""
     return batch
 
@@ -86,12 +87,12 @@ default_collate_fn_map = {
 _ORIGINAL_MAP = dict(default_collate_fn_map)
 
 
-def collates_plainly(collate_fn):
+def collates_plainly(collate_fn: Callable[[list[Any]], Any] | None) -> Any:
     """Whether ``collate_fn`` is default_collate with the functions it came with: batched reads may replace it."""
     return collate_fn is default_collate and default_collate_fn_map == _ORIGINAL_MAP
 
 
-def collate(batch, *, collate_fn_map=None):
+def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
     """One batch from a list of samples, by the functions in ``collate_fn_map``; containers go member by member.
 
     Mappings and sequences keep their type where an instance can be filled with the collated members; tuples become
@@ -129,7 +130,7 @@ def collate(batch, *, collate_fn_map=None):
     raise _not_collated(kind, kind.__name__)
 
 
-def default_collate(batch):
+def default_collate(batch: Any) -> Any:
     """A batch from a list of samples (``torch.utils.data.default_collate``): the DataLoader's default ``collate_fn``.
 
     Tensors and arrays are stacked; numbers become a tensor (floats in float64); strings and bytes stay in a list;
@@ -142,7 +143,7 @@ def default_collate(batch):
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
-def default_convert(data):
+def default_convert(data: Any) -> Any:
     """NumPy arrays and numbers in ``data`` as Tensors (sharing memory), everything else as it is.
 
     The DataLoader's default ``collate_fn`` when ``batch_size=None`` (``torch.utils.data.default_convert``).

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ...base.errors import hinted
+from ...random import Generator
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import _DatasetKind
@@ -14,6 +16,9 @@ from .iterators import _BaseDataLoaderIter, _SingleProcessDataLoaderIter
 from .parallel import _MultiProcessingDataLoaderIter
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from .worker_info import get_worker_info
+
+if TYPE_CHECKING:
+    from ...utils.data.dataset import Dataset
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
@@ -25,7 +30,7 @@ _FIXED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "data
 class _InfiniteConstantSampler(Sampler):
     """Yields None for ever: the indices of a stream, which has none."""
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         while True:
             yield None
 
@@ -69,29 +74,30 @@ class DataLoader(Generic[T_co]):
     """
 
     __initialized = False
-    _iterator = None
+    _iterator: _BaseDataLoaderIter | None = None
+    _IterableDataset_len_called: int | None
 
     def __init__(
         self,
-        dataset,
-        batch_size=1,
-        shuffle=None,
-        sampler=None,
-        batch_sampler=None,
-        num_workers=0,
-        collate_fn=None,
-        pin_memory=False,
-        drop_last=False,
-        timeout=0,
-        worker_init_fn=None,
-        multiprocessing_context=None,
-        generator=None,
+        dataset: Dataset[T_co],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
         *,
-        prefetch_factor=None,
-        persistent_workers=False,
-        pin_memory_device="",
-        in_order=True,
-    ):
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
         _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers)
         self.dataset = dataset
         self.num_workers = num_workers
@@ -131,7 +137,7 @@ class DataLoader(Generic[T_co]):
         self._iterator = None
         self.check_worker_number_rationality()
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if self.__initialized and name in _FIXED:
             raise ValueError(
                 hinted(
@@ -142,12 +148,12 @@ class DataLoader(Generic[T_co]):
         super().__setattr__(name, value)
 
     @property
-    def multiprocessing_context(self):
+    def multiprocessing_context(self) -> Any:
         """The ``multiprocessing`` context that starts the workers; None: Python's default."""
         return self.__multiprocessing_context
 
     @multiprocessing_context.setter
-    def multiprocessing_context(self, context):
+    def multiprocessing_context(self, context: Any) -> None:
         if context is not None:
             context = _checked_context(context, self.num_workers)
         self.__multiprocessing_context = context
@@ -166,7 +172,7 @@ class DataLoader(Generic[T_co]):
         self.check_worker_number_rationality()
         return _MultiProcessingDataLoaderIter(self)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if not self.persistent_workers or self.num_workers == 0:
             return self._get_iterator()
         if self._iterator is None:
@@ -175,7 +181,7 @@ class DataLoader(Generic[T_co]):
             self._iterator._reset(self)
         return self._iterator
 
-    def __len__(self):
+    def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
         # A stream's own len() is a promise that iteration holds it to: it warns when more comes out.
@@ -185,7 +191,7 @@ class DataLoader(Generic[T_co]):
         whole, rest = divmod(length, self.batch_size)
         return whole if self.drop_last or not rest else whole + 1
 
-    def check_worker_number_rationality(self):
+    def check_worker_number_rationality(self) -> None:
         """Warn when there are more workers than processors for them."""
         if not self.num_workers:
             return

@@ -6,14 +6,15 @@ import bisect
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ...base.errors import hinted
 from ...ops.table import functions
-from ...random import default_generator
+from ...random import Generator, default_generator
+from ...tensor import Tensor
 from .batch_read import batch_reader, interleave, select_rows
 
 T = TypeVar("T")
@@ -45,7 +46,7 @@ class Dataset(Generic[T_co]):
     [tensor([0, 1]), tensor([4, 9])]
     """
 
-    def __getitem__(self, index) -> T_co:
+    def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError(
             hinted(
                 "Subclasses of Dataset should implement __getitem__.",
@@ -53,7 +54,7 @@ class Dataset(Generic[T_co]):
             )
         )
 
-    def __add__(self, other):
+    def __add__(self, other: Dataset[T_co]) -> ConcatDataset[T_co]:
         return ConcatDataset([self, other])
 
 
@@ -70,11 +71,11 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
     [tensor([3, 2]), tensor([1])]
     """
 
-    def __add__(self, other):
+    def __add__(self, other: Dataset[T_co]) -> Any:
         return ChainDataset([self, other])
 
 
-class TensorDataset(Dataset[tuple]):
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """Samples are rows: ``dataset[i]`` is ``(t0[i], t1[i], ...)``. All tensors share their first size.
 
     Raises AssertionError when the first sizes differ. Batches of plain tensors are read with one ``index_select`` each.
@@ -84,18 +85,18 @@ class TensorDataset(Dataset[tuple]):
     (tensor(1), tensor([0., 0.]))
     """
 
-    tensors: tuple
+    tensors: tuple[Tensor, ...]
 
-    def __init__(self, *tensors):
+    def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
             sizes = ", ".join(str(tensor.size(0)) for tensor in tensors)
             raise AssertionError(hinted("Size mismatch between tensors", f"their first sizes are {sizes}"))
         self.tensors = tensors
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(tensor[index] for tensor in self.tensors)
 
-    def __getbatch__(self, indices):
+    def __getbatch__(self, indices: Any) -> Any:
         rows = np.array(indices)
         columns = []
         for tensor in self.tensors:
@@ -105,7 +106,7 @@ class TensorDataset(Dataset[tuple]):
             columns.append(column)
         return columns
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.tensors[0].size(0)
 
 
@@ -121,7 +122,7 @@ class StackDataset(Dataset):
 
     datasets: tuple | dict
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Dataset[T_co], **kwargs: Dataset[T_co]) -> None:
         if args and kwargs:
             raise ValueError(
                 hinted(
@@ -139,20 +140,21 @@ class StackDataset(Dataset):
             raise ValueError(hinted("Size mismatch between datasets", f"their lengths are {lengths}"))
         self.datasets = args or kwargs
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(self.datasets, dict):
             return {key: dataset[index] for key, dataset in self.datasets.items()}
         return tuple(dataset[index] for dataset in self.datasets)
 
-    def __getitems__(self, indices: list):
+    def __getitems__(self, indices: list[int]) -> Any:
         if isinstance(self.datasets, dict):
             columns = [_read_many(dataset, indices) for dataset in self.datasets.values()]
             return [dict(zip(self.datasets, row)) for row in zip(*columns)]
         return list(zip(*[_read_many(dataset, indices) for dataset in self.datasets]))
 
-    def __getbatch__(self, indices):
+    def __getbatch__(self, indices: Any) -> Any:
         named = isinstance(self.datasets, dict)
-        readers = [batch_reader(dataset) for dataset in (self.datasets.values() if named else self.datasets)]
+        datasets: Any = self.datasets.values() if isinstance(self.datasets, dict) else self.datasets
+        readers = [batch_reader(dataset) for dataset in datasets]
         if any(reader is None for reader in readers):
             return NotImplemented
         columns = [reader(indices) for reader in readers]
@@ -160,7 +162,7 @@ class StackDataset(Dataset):
             return NotImplemented
         return dict(zip(self.datasets, columns)) if named else columns
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._length
 
 
@@ -194,11 +196,11 @@ class ConcatDataset(Dataset[T_co]):
     cumulative_sizes: list
 
     @staticmethod
-    def cumsum(sequence):
+    def cumsum(sequence: Any) -> Any:
         """Running totals of the lengths of ``sequence``'s members."""
         return list(itertools.accumulate(len(member) for member in sequence))
 
-    def __init__(self, datasets):
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError(hinted("datasets should not be an empty iterable", "pass at least one dataset"))
@@ -208,10 +210,10 @@ class ConcatDataset(Dataset[T_co]):
             )
         self.cumulative_sizes = self.cumsum(self.datasets)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.cumulative_sizes[-1]
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if index < 0:
             if -index > len(self):
                 raise ValueError(
@@ -225,7 +227,7 @@ class ConcatDataset(Dataset[T_co]):
         start = self.cumulative_sizes[which - 1] if which else 0
         return self.datasets[which][index - start]
 
-    def __getbatch__(self, indices):
+    def __getbatch__(self, indices: Any) -> Any:
         if min(indices) < 0 or max(indices) >= self.cumulative_sizes[-1]:
             return NotImplemented
         rows = np.array(indices)
@@ -246,7 +248,7 @@ class ConcatDataset(Dataset[T_co]):
         return parts[0] if len(parts) == 1 else interleave(parts, np.argsort(order))
 
     @property
-    def cummulative_sizes(self):
+    def cummulative_sizes(self) -> Any:
         """PyTorch's old, misspelt name of ``cumulative_sizes``."""
         warnings.warn(
             "`cummulative_sizes` attribute is renamed to `cumulative_sizes`", category=FutureWarning, stacklevel=2
@@ -267,7 +269,7 @@ class ChainDataset(IterableDataset):
     ['a', 'b', 'a', 'b']
     """
 
-    def __init__(self, datasets):
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         super().__init__()
         self.datasets = datasets
 
@@ -282,11 +284,11 @@ class ChainDataset(IterableDataset):
                 )
             yield dataset
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         for dataset in self._checked():
             yield from dataset
 
-    def __len__(self):
+    def __len__(self) -> int:
         return sum(len(dataset) for dataset in self._checked())
 
 
@@ -301,32 +303,34 @@ class Subset(Dataset[T_co]):
     dataset: Dataset[T_co]
     indices: Sequence[int]
 
-    def __init__(self, dataset, indices):
+    def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, list):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
 
-    def __getitems__(self, indices: list) -> list:
+    def __getitems__(self, indices: list[int]) -> list:
         if callable(getattr(self.dataset, "__getitems__", None)):
             return self.dataset.__getitems__([self.indices[i] for i in indices])
         return [self.dataset[self.indices[i]] for i in indices]
 
-    def __getbatch__(self, indices):
+    def __getbatch__(self, indices: Any) -> Any:
         reader = batch_reader(self.dataset)
         if reader is None or min(indices) < 0 or max(indices) >= len(self.indices):
             return NotImplemented
         chosen = [self.indices[i] for i in indices]
         return reader(chosen) if set(map(type, chosen)) == {int} else NotImplemented
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.indices)
 
 
-def random_split(dataset, lengths, generator=default_generator):
+def random_split(
+    dataset: Dataset[T], lengths: Sequence[int | float], generator: Generator | None = default_generator
+) -> list[Subset[T]]:
     """Split ``dataset`` at random into disjoint Subsets (``torch.utils.data.random_split``).
 
     Args:

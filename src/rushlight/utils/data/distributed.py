@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from ...base.errors import hinted
 from ...ops.table import functions
 from ...random import Generator
 from .sampler import Sampler
+
+if TYPE_CHECKING:
+    from ...utils.data.dataset import Dataset
 
 _process_group = None  # () -> (world size, rank)
 
@@ -46,7 +51,15 @@ class DistributedSampler(Sampler):
     [1, 3, 0]
     """
 
-    def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
+    def __init__(
+        self,
+        dataset: Dataset[Any],
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
         if num_replicas is None:
             num_replicas = _world_and_rank()[0]
         if rank is None:
@@ -71,7 +84,7 @@ class DistributedSampler(Sampler):
         self.shuffle = shuffle
         self.seed = seed
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         size = len(self.dataset)
         if self.shuffle:
             generator = Generator().manual_seed(self.seed + self.epoch)
@@ -85,7 +98,7 @@ class DistributedSampler(Sampler):
             indices = indices[: self.total_size]
         return iter(indices[self.rank : self.total_size : self.num_replicas])
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:

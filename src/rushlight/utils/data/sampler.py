@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
 from ...base import dtypes
@@ -45,13 +45,13 @@ class SequentialSampler(Sampler[int]):
     [0, 1, 2]
     """
 
-    def __init__(self, data_source):
+    def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         return iter(range(len(self.data_source)))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.data_source)
 
 
@@ -72,7 +72,13 @@ class RandomSampler(Sampler[int]):
     (True, 10)
     """
 
-    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
@@ -92,11 +98,11 @@ class RandomSampler(Sampler[int]):
             )
 
     @property
-    def num_samples(self):
+    def num_samples(self) -> int:
         """How many indices one iteration yields."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         return itertools.chain.from_iterable(self._draws())
 
     def _draws(self):
@@ -120,7 +126,7 @@ class RandomSampler(Sampler[int]):
         if own:
             self._idle = generator
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
@@ -132,15 +138,15 @@ class SubsetRandomSampler(Sampler[int]):
     [3, 5, 8]
     """
 
-    def __init__(self, indices, generator=None):
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
         self.generator = generator
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         for position in draw.randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[position]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.indices)
 
 
@@ -154,7 +160,9 @@ class WeightedRandomSampler(Sampler[int]):
     [1, 1, 1]
     """
 
-    def __init__(self, weights, num_samples, replacement=True, generator=None):
+    def __init__(
+        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Generator | None = None
+    ) -> None:
         if not _is_count(num_samples):
             raise ValueError(
                 hinted(
@@ -181,11 +189,11 @@ class WeightedRandomSampler(Sampler[int]):
         self.replacement = replacement
         self.generator = generator
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         drawn = functions.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
         yield from drawn.tolist()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
@@ -197,7 +205,7 @@ class BatchSampler(Sampler[list]):
     [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(self, sampler, batch_size, drop_last):
+    def __init__(self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool) -> None:
         if not _is_count(batch_size):
             raise ValueError(
                 hinted(
@@ -213,7 +221,7 @@ class BatchSampler(Sampler[list]):
         self.batch_size = batch_size
         self.drop_last = drop_last
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[list[int]]:
         indices = iter(self.sampler)
         size = self.batch_size
         while batch := list(itertools.islice(indices, size)):
@@ -221,6 +229,6 @@ class BatchSampler(Sampler[list]):
                 return
             yield batch
 
-    def __len__(self):
+    def __len__(self) -> int:
         whole, rest = divmod(len(self.sampler), self.batch_size)
         return whole if self.drop_last or not rest else whole + 1

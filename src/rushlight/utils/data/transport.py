@@ -19,6 +19,7 @@ from collections import deque
 
 import numpy as np
 
+from ...base.dtypes import interned
 from ...base.errors import hinted
 from ...tensor import Tensor, wrap
 
@@ -50,7 +51,7 @@ def _reduce_tensor(tensor):
 
 
 def _rebuild_tensor(buffer, dtype, shape, axes, requires_grad):
-    array = np.ndarray(shape, dtype, buffer)
+    array = interned(np.ndarray(shape, dtype, buffer))
     places = [0] * len(axes)
     for place, axis in enumerate(axes):
         places[axis] = place

@@ -11,6 +11,7 @@ from queue import SimpleQueue
 import numpy as np
 
 from ...base import settings
+from ...base.errors import Verbatim
 from ...random import manual_seed
 from .fetch import _DatasetKind
 from .transport import BatchSender
@@ -32,21 +33,14 @@ class CaughtError:
 
     def reraise(self):
         """Raise the same type, the worker's traceback in its message; RuntimeError if the type takes no message."""
-        if self.kind is KeyError:  # prints the repr of its argument, which would hide the line breaks
-            raise KeyError(_Verbatim(self.message))
+        if self.kind is KeyError:
+            raise KeyError(Verbatim(self.message))
         try:
             takes_message = getattr(self.kind, "message", None)
             error = self.kind(message=self.message) if takes_message else self.kind(self.message)
         except Exception:  # the type wants other arguments
             error = RuntimeError(self.message)
         raise error from None
-
-
-class _Verbatim(str):
-    """Text that is its own repr."""
-
-    def __repr__(self):
-        return str(self)
 
 
 def worker_loop(task_connection, result_connection, inherited, worker_id, options):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...utils.data.dataset import Dataset
+
 _FIELDS = ("id", "num_workers", "seed", "dataset", "rng", "worker_method")
 
 _current = None
@@ -12,18 +17,26 @@ class WorkerInfo:
 
     __slots__ = _FIELDS
 
-    def __init__(self, id, num_workers, seed, dataset, rng=None, worker_method="multiprocessing"):
+    def __init__(
+        self,
+        id: int,
+        num_workers: int,
+        seed: int,
+        dataset: Dataset[Any],
+        rng: Any = None,
+        worker_method: str = "multiprocessing",
+    ) -> None:
         for name, value in zip(_FIELDS, (id, num_workers, seed, dataset, rng, worker_method)):
             object.__setattr__(self, name, value)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"cannot assign to field {name!r}")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"WorkerInfo({', '.join(f'{name}={getattr(self, name)!r}' for name in _FIELDS)})"
 
 
-def get_worker_info():
+def get_worker_info() -> WorkerInfo | None:
     """The WorkerInfo of the current worker process; None in the main process.
 
     >>> import rushlight as torch

@@ -172,4 +172,4 @@ def checked_mode(channels, dtype, mode):
     return mode
 
 
-to_tensor.on_arrays = "tensor"
+to_tensor.on_arrays = "tensor"  # type: ignore[attr-defined]

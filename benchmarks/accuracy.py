@@ -1,0 +1,96 @@
+"""How far float32 results are from float64's, beside PyTorch's.
+
+Usage:
+    python accuracy.py                        # every family
+    python accuracy.py matmul variance        # some
+    python accuracy.py --ratio 1.5            # only the rows above a ratio
+    RUSHLIGHT_KERNELS=256 ATEN_CPU_CAPABILITY=avx2 python accuracy.py      # as on a CPU with AVX2; "off": NumPy alone
+
+Both modules compute the same on the same float32 operands, PyTorch once more in float64. An error is relative to the size of
+the results: the root mean square of the differences (``rms``), or the largest (``max``), divided by the root mean square of
+the results. A row with several results (gradients, say) shows the one where Rushlight does worst beside PyTorch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from typing import NamedTuple
+
+import numpy as np
+from accuracy_rows import FAMILIES
+
+FLOOR = 3e-8  # what one rounding costs: half a unit in the last place of float32 at most
+ENOUGH, MOST_DRAWS = 64, 16  # numbers that an average is taken of, and how many draws are made for it
+
+
+class Errors(NamedTuple):
+    """Relative errors of one result."""
+
+    rms: float
+    largest: float
+
+
+def operands(row, seed=0):
+    """The float32 arrays of a row: normal numbers around its mean, of its spread; those that it makes itself otherwise."""
+    draws = np.random.default_rng(seed)
+    arrays = [draws.standard_normal(shape) * row.spread + row.mean for shape in row.shapes]
+    return [array.astype(np.float32) for array in arrays]
+
+
+def computed(module, row, arrays):
+    """The row's results by a module, as float64 arrays."""
+    tensors = [module.from_numpy(array.copy()) for array in arrays]
+    found = row.compute(module, *tensors)
+    found = found if isinstance(found, (tuple, list)) else (found,)
+    return [each.detach().cpu().double().numpy() for each in found]
+
+
+def errors(found, exact):
+    """The Errors of a result."""
+    size = np.sqrt(np.mean(np.abs(exact) ** 2)) or 1.0
+    away = np.abs(found - exact)
+    return Errors(float(np.sqrt(np.mean(away**2)) / size), float(away.max(initial=0) / size))
+
+
+def compared(row, ours, theirs):
+    """(our Errors, their Errors) for each of a row's results; where these are few numbers, of several draws of operands."""
+    found, numbers, seed = [], 0, 0
+    while numbers < ENOUGH and seed < MOST_DRAWS:
+        arrays = operands(row, seed)
+        exact = computed(theirs, row, [array.astype(np.float64) for array in arrays])
+        both = [computed(module, row, arrays) for module in (ours, theirs)]
+        found.append([(errors(a, e), errors(b, e)) for a, b, e in zip(*both, exact, strict=True)])
+        numbers, seed = numbers + min(each.size for each in exact), seed + 1
+    return [tuple(map(together, zip(*draws))) for draws in zip(*found)]
+
+
+def together(draws):
+    """The Errors over several draws."""
+    return Errors(float(np.sqrt(np.mean([each.rms**2 for each in draws]))), max(each.largest for each in draws))
+
+
+def ratio(pair):
+    """How many times PyTorch's error ours is, where one rounding more or less does not count."""
+    ours, theirs = pair
+    return max(ours.rms - FLOOR, 0) / max(theirs.rms, FLOOR)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("families", nargs="*", choices=[[], *FAMILIES], metavar="FAMILY", help=", ".join(FAMILIES))
+    parser.add_argument("--ratio", type=float, default=0.0)
+    options = parser.parse_args()
+    ours, theirs = (importlib.import_module(name) for name in ("rushlight", "torch"))
+    print(f"{'':44}{'Rushlight':^20}{'PyTorch':^20}")
+    print(f"{'':44}{'rms':>10}{'max':>10}{'rms':>10}{'max':>10}  ratio")
+    for family in options.families or FAMILIES:
+        for row in FAMILIES[family]:
+            pair = max(compared(row, ours, theirs), key=ratio)
+            if ratio(pair) >= options.ratio:
+                numbers = "".join(f"{number:10.1e}" for errors in pair for number in errors)
+                print(f"{family + ' ' + row.name:44}{numbers}{ratio(pair):7.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""The refusals of convolutions: shapes, dtypes and numbers that do not fit, in PyTorch's words."""
+
+from ..base import dtypes
+from ..base.errors import hinted
+from ..base.limits import LARGEST_WORD
+from ..base.scalars import c_name
+
+
+def repeated(value, count, name, where):
+    """An int or a sequence as ``count`` ints, for the argument ``name`` of ``where``."""
+    if isinstance(value, (tuple, list)):
+        if len(value) == 1:
+            return (int(value[0]),) * count
+        if len(value) != count:
+            raise RuntimeError(f"expected {name} to be a single integer value or a list of {count} values to match the convolution "
+                               f"dimensions, but got {name}={list(value)}")  # fmt: skip
+        return tuple(int(v) for v in value)
+    return (int(value),) * count
+
+
+def form_of(tensor):
+    """(shape, NumPy dtype) of a tensor, None for None."""
+    return None if tensor is None else (tensor._array.shape, tensor._array.dtype)
+
+
+def check_operands(name, input, weight, bias, groups, count, transposed):
+    """PyTorch's refusals of tensors of such forms."""
+    (shape, dtype), (kernel, of_weight) = input, weight
+    if len(shape) not in (count + 1, count + 2):
+        raise RuntimeError(
+            hinted(
+                f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {name}, but got input of size: "
+                f"{list(shape)}",
+                f"{name} takes (samples, channels, {', '.join(['depth', 'height', 'width'][-count:])})",
+            )
+        )
+    if len(kernel) != count + 2:
+        raise RuntimeError(
+            hinted(
+                f"expected stride to be a single integer value or a list of {len(kernel) - 2} values to match the convolution "
+                f"dimensions, but got stride={[1] * count}",
+                f"{name} takes a weight of {count + 2} dimensions, not of shape {list(kernel)}",
+            )
+            if len(kernel) > 2
+            else "weight should have at least three dimensions"
+        )
+    given = f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(kernel)}"
+    if kernel[0] % groups or not kernel[0]:
+        few = kernel[0] < groups
+        what, size = ("at least", list(kernel)) if few else ("divisible by", f"[{list(kernel)}]")
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be {what} {groups} at dimension 0, but got weight of size {size} "
+            "instead"
+        )
+    channels = shape[-count - 1]
+    wanted = kernel[0] if transposed else kernel[1] * groups
+    if channels != wanted:
+        batched = list(shape) if len(shape) == count + 2 else [1, *shape]
+        raise RuntimeError(
+            hinted(
+                f"{given}, expected input{batched} to have {wanted} channels, but got {channels} channels instead",
+                f"dimension {len(shape) - count - 1} of the input holds its channels; the layer was made for {wanted}",
+            )
+        )
+    given = given if transposed else f"Given weight of size {list(kernel)}"
+    _check_bias(given, dtype, bias, kernel[1] * groups if transposed else kernel[0])
+    if dtype is not of_weight:
+        found, wanted = dtypes.from_numpy(dtype), dtypes.from_numpy(of_weight)
+        raise RuntimeError(
+            hinted(
+                f"expected scalar type {found.legacy_name} but found {wanted.legacy_name}",
+                f"convert the input with .to({wanted!r}), or the layer",
+            )
+        )
+
+
+def _check_bias(given, dtype, bias, out):
+    if bias is None:
+        return
+    shape, of_bias = bias
+    if of_bias is not dtype:
+        raise RuntimeError(
+            hinted(
+                f"Input type ({c_name(dtype)}) and bias type ({c_name(of_bias)}) should be the same",
+                f"convert the input with .to({dtypes.from_numpy(of_bias)!r}), or the layer",
+            )
+        )
+    if shape != (out,):
+        raise RuntimeError(
+            f"{given}, expected bias to be 1-dimensional with {out} elements, but got bias of size {list(shape)} instead"
+        )
+
+
+def check_lengths(lengths, kernel, padding, dilation):
+    spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel)]
+    whole = [n + 2 * p for n, p in zip(lengths, padding)]
+    if any(w < s for w, s in zip(whole, spans)):
+        raise RuntimeError(
+            hinted(
+                f"Calculated padded input size per channel: ({' x '.join(map(str, whole))}). Kernel size: "
+                f"({' x '.join(map(str, spans))}). Kernel size can't be greater than actual input size",
+                "the image is smaller than the kernel: pad it, or use a smaller kernel",
+            )
+        )
+
+
+def check_options(stride, padding, dilation, groups, output_padding=None):
+    """PyTorch's refusals of numbers that no convolution takes; transposed ones have an ``output_padding``."""
+    if groups <= 0:
+        raise RuntimeError(hinted("non-positive groups is not supported", f"it is {groups}"))
+    if any(p < 0 for p in padding):
+        raise RuntimeError(
+            hinted("negative padding is not supported", f"it is {list(padding)}: slice the input instead")
+        )
+    for dimension, p in enumerate(padding):
+        if p > LARGEST_WORD // 2:
+            raise RuntimeError(
+                f"Given padding={p} at dimension {dimension} , expected padding to be at most {LARGEST_WORD // 2}"
+            )
+    if any(o < 0 for o in output_padding or ()):
+        raise RuntimeError(hinted("negative output_padding is not supported", f"it is {list(output_padding)}"))
+    if any(s <= 0 for s in stride):
+        raise RuntimeError(hinted("non-positive stride is not supported", f"it is {list(stride)}"))
+    if any(d <= 0 for d in dilation):
+        steps = dilation if len(dilation) > 1 else (1, *dilation)  # PyTorch convolves lines as planes of height one
+        named = zip(("depth", "height", "width")[-len(steps) :], steps)
+        told = str(list(steps)) if output_padding is None else ", ".join(f"dilation_{axis}: {d}" for axis, d in named)
+        first = "dilation should be greater than zero" + ("" if min(dilation) < 0 else f", but got {told}")
+        raise RuntimeError(hinted(first, f"it is {list(dilation)}"))
+
+
+def check_filled(shape, count):
+    """PyTorch's refusal of images that have channels and no elements."""
+    shape = shape if len(shape) == count + 2 else (1, *shape)
+    if shape[0] and shape[1] and 0 in shape:
+        raise RuntimeError(
+            hinted(
+                f"Only zero batch or zero channel inputs are supported, but got input shape: {list(shape)}",
+                "a length of the images is 0",
+            )
+        )

@@ -1,0 +1,107 @@
+"""Calls that failed: where their arguments fit no form of the function, PyTorch's parser has the word, whatever went wrong here.
+
+Nothing is looked at before: a call that works pays nothing for its errors.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import FunctionType
+
+from ..base.user_code import PACKAGE
+from ..ops.table import functions
+
+_MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
+_ROOM, _PACKAGE = PACKAGE + "tensor", __package__.partition(".")[0]
+
+
+def refusal(*call):
+    """`ops.native_refusals.refusal`, which programs without a mistake never load."""
+    return import_module("rushlight.ops.native_refusals").refusal(*call)
+
+
+def known_as(function, room, name):
+    """A function like ``function``, an operation's, that errors call by its place: ``Tensor`` and ``clip``, say."""
+    code = function.__code__.replace(co_qualname=f"{room}{_MARK}{name}")
+    made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    made.__kwdefaults__, made.__doc__ = function.__kwdefaults__, function.__doc__
+    made.__dict__.update(function.__dict__)
+    _at_home(made, room, name)
+    function.__dict__.setdefault("copies", []).append(made)
+    return made
+
+
+def refuse(name, args, kwargs):
+    """Raise PyTorch's error for a call of the operation ``name`` whose arguments do not fit, in an except clause; else nothing."""
+    function = getattr(functions, name)
+    room, name = _place("torch", name)
+    found = refusal(room, name, args[1:] if room == "Tensor" else args, kwargs, function)
+    if found is not None:
+        raise found from None
+
+
+functions.refuse = refuse
+
+
+def refuse_method(name, *args, **kwargs):
+    """Raise PyTorch's error for a call of a method of Tensor with these arguments, if they do not fit."""
+    found = refusal("Tensor", name, args, kwargs)
+    if found is not None:
+        raise found
+
+
+def _place(room, name):
+    """Under which name an operation was called: told by the code of the function that the caller outside of this room called."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if _MARK in code.co_qualname:
+            return code.co_qualname.split(_MARK)
+        if not code.co_filename.startswith(_ROOM) and not code.co_filename.startswith(PACKAGE + "<"):
+            break
+        frame = frame.f_back
+    return room, name
+
+
+def guarded(function, room, name):
+    """``function``, one of several operations, as it is public: what does not fit is refused in PyTorch's words."""
+
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception:
+            refuse_call(function, room, name, args, kwargs)
+            raise
+
+    return as_public(call, function, room, name)
+
+
+def as_public(call, function, room, name):
+    """``call``, which stands around ``function``, as the function ``name`` of a room."""
+    call.__name__ = name
+    call.__doc__, call.__wrapped__ = function.__doc__, function
+    _at_home(call, room, name)
+    return call
+
+
+def _at_home(function, room, name):
+    """Let a function say where it is found, as pickles ask."""
+    function.__module__ = _PACKAGE if room in ("torch", "Tensor") else f"{_PACKAGE}.{room}"
+    function.__qualname__ = f"Tensor.{name}" if room == "Tensor" else name
+
+
+def guard(holder, room, *names):
+    """Make attributes of ``holder``, a class or a dictionary of functions, `guarded`."""
+    for name in names:
+        if isinstance(holder, dict):
+            holder[name] = guarded(holder[name], room, name)
+        else:
+            setattr(holder, name, guarded(getattr(holder, name), room, name))
+
+
+def refuse_call(function, room, name, args, kwargs):
+    """`refuse` for a function that knows under which name it was called."""
+    found = refusal(room, name, args[1:] if room == "Tensor" else args, kwargs, function)
+    if found is not None:
+        raise found from None

@@ -1,0 +1,112 @@
+"""Which gradients require grad under create_graph: for every operation, each tensor input, and upstream gradients that do and
+do not require grad themselves, as PyTorch has it."""
+
+import warnings
+
+import pytest
+
+pytest.importorskip("torch")
+import rushlight
+from opinfo_calls import Skip, known_operations, sampled_calls, torch
+
+# What differs, and why.
+DIFFERENCES = {
+    "nn.functional.group_norm": "the bias's gradient hangs on the joint backward of all three",
+    "native_group_norm": "its statistics are constants",
+    "native_batch_norm": "its statistics are constants",
+    "nn.functional.rms_norm": "one backward operation computes both gradients",
+    "nn.functional.pad": "reflecting and circular padding are one operation",
+    "stft": "pads by reflection",
+    "nn.functional.conv_transpose1d": "the bias is added by an operation of its own",
+    "nn.functional.conv_transpose2d": "the bias is added by an operation of its own",
+    "nn.functional.conv_transpose3d": "the bias is added by an operation of its own",
+    "histogram": "requires no grad at once, PyTorch's raises in backward",
+    "histogramdd": "requires no grad at once, PyTorch's raises in backward",
+    "triangular_solve": "the copy of A that it returns is a constant",
+}
+SOME = ("nn.functional.leaky_relu", "nn.functional.hardtanh", "nn.functional.prelu", "nn.functional.avg_pool2d", "nn.functional.nll_loss",
+        "nn.functional.multi_margin_loss", "nn.functional.grid_sample", "nn.functional.conv2d", "nn.functional.max_pool2d", "sort", "topk",
+        "max", "median", "kthvalue", "mode", "cummax", "polar", "cumprod", "unique", "geqrf", "nn.functional.batch_norm")  # fmt: skip
+ENTRIES = [entry for entry in known_operations() if entry.name not in DIFFERENCES]
+
+
+def tensors_in(value, module):
+    if isinstance(value, module.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    return (
+        [t for item in value for t in tensors_in(item, module)]
+        if hasattr(value, "__iter__") and not isinstance(value, str)
+        else []
+    )
+
+
+def tracked(call, module, place):
+    """Which outputs require grad where the input at ``place`` does (all where None); then for each of them and both kinds of
+    upstream gradient which gradients do, or the error."""
+    args, kwargs = call.arguments(module)
+    leaves = [t for t in (*tensors_in(args, module), *tensors_in(kwargs, module)) if t.is_floating_point()]
+    leaves = leaves if place is None else leaves[place : place + 1]
+    if not leaves:
+        raise Skip
+    for leaf in leaves:
+        leaf.requires_grad_()
+    outputs = tensors_in(call.function(module)(*args, **kwargs), module)
+    found = [[output.requires_grad for output in outputs]]
+    for number, output in enumerate(outputs):
+        if output.requires_grad:
+            for upstream in (False, True):
+                grad = module.ones(tuple(output.shape), dtype=output.dtype, requires_grad=upstream)
+                found.append((number, upstream, gradients(module, output, leaves, grad)))
+    return found
+
+
+def gradients(module, output, leaves, grad):
+    try:
+        found = module.autograd.grad(output, leaves, grad, create_graph=True, allow_unused=True, retain_graph=True)
+    except (RuntimeError, NotImplementedError) as error:
+        return type(error).__name__, str(error).splitlines()[0]
+    return [None if each is None else each.requires_grad for each in found]
+
+
+def outcome(call, module, place):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return tracked(call, module, place)
+        except (RuntimeError, TypeError, ValueError) as error:
+            return type(error).__name__
+
+
+def compare(entry):
+    for call in sampled_calls(entry, torch.float64, 4):
+        if any(not t.numel() for t in (*tensors_in(call.args, torch), *tensors_in(call.kwargs, torch))):
+            continue
+        for place in (None, 0, 1, 2):
+            try:
+                expected, found = (outcome(call, module, place) for module in (torch, rushlight))
+            except Skip:
+                continue
+            assert found == expected, (call, place)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_some_operations(name):
+    compare(next(entry for entry in ENTRIES if entry.name == name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.formatted_name)
+def test_every_operation(entry):
+    compare(entry)
+
+
+@pytest.mark.parametrize("module", [torch, rushlight], ids=["torch", "rushlight"])
+def test_gradients_that_depend_on_nothing_bring_zeros(module):
+    functional = module.nn.functional
+    for call in (functional.leaky_relu, functional.relu6, lambda x: functional.avg_pool1d(x, 2)):
+        x = module.randn(2, 4, requires_grad=True)
+        (first,) = module.autograd.grad(call(x).sum(), x, create_graph=True)
+        first.pow(2).sum().backward()
+        assert not x.grad.any()

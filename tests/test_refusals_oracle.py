@@ -1,0 +1,43 @@
+"""What both libraries refuse, and in which words: PyTorch's own lists of wrong calls, and calls made wrong in one argument."""
+
+import os
+
+import pytest
+
+pytest.importorskip("torch")
+import rushlight
+from bad_calls import compare, is_about_kinds, verdict
+from opinfo_calls import Skip, error_calls, known_operations, outcome, torch
+
+SAFE = ("add", "where", "matmul", "linalg.lu_solve", "linalg.cross", "inner", "linalg.vecdot", "masked.amax", "nn.functional.layer_norm",
+        "nn.functional.group_norm", "fft.fftshift", "diff", "trapezoid", "cummax", "complex", "std_mean", "nanquantile",
+        "signal.windows.blackman", "nn.functional.conv2d", "logcumsumexp", "special.erfcx", "vstack", "tensordot")  # fmt: skip
+EXAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "25"))
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_wrong_calls_are_refused_in_the_same_words(name):
+    entry = next(entry for entry in known_operations() if entry.name == name)
+    counts, differences = compare(entry, EXAMPLES)
+    assert len(differences) <= counts.total() * 0.12, differences
+
+
+@pytest.mark.slow
+def test_what_pytorch_lists_as_wrong():
+    """At most so many of its calls end otherwise, those about kinds of arguments aside: lower it when there are fewer."""
+    differences, same = [], 0
+    for entry in known_operations():
+        for call in error_calls(entry):
+            try:
+                expected, found = outcome(call, torch), outcome(call, rushlight)
+            except Skip:
+                continue
+            if expected == found:
+                same += 1
+            elif not is_about_kinds(expected):
+                differences.append((call, verdict(expected, found), expected, found))
+    assert same >= 440
+    assert len(differences) <= LISTED_DIFFERENCES, "\n".join(map(str, differences))
+
+
+LISTED_DIFFERENCES = 118
