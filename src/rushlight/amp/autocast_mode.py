@@ -14,16 +14,13 @@ from ..base.dtypes import DType
 from ..base.errors import hinted
 from ..tensor.base import Tensor
 from .state import (
-    autocast_decrement_nesting,
-    autocast_increment_nesting,
+    check_switches,
     clear_autocast_cache,
     get_autocast_dtype,
     is_autocast_available,
     is_autocast_cache_enabled,
     is_autocast_enabled,
-    set_autocast_cache_enabled,
-    set_autocast_dtype,
-    set_autocast_enabled,
+    state,
 )
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
@@ -88,26 +85,29 @@ class autocast:
             )
             enabled = False
         self._enabled = enabled
-        self._before = []  # what was, for each time that this context is entered and not left
+        self._before: tuple[Any, ...] = ()  # (what this was before, what the switches were) where it is entered
 
     def __enter__(self) -> Self:
-        device_type = self.device
-        self._before.append(
-            (is_autocast_enabled(device_type), get_autocast_dtype(device_type), is_autocast_cache_enabled())
+        kind = check_switches(self.device, self._enabled, self.fast_dtype, self._cache_enabled)
+        before = state.enabled[kind], state.dtypes[kind], state.cache_enabled
+        # In one row without calls, so that Ctrl-C finds all of it done or nothing: autograd/modes.py.
+        self._before = self._before, (kind, *before)
+        state.enabled[kind], state.dtypes[kind], state.cache_enabled = (
+            self._enabled,
+            self.fast_dtype,
+            self._cache_enabled,
         )
-        set_autocast_enabled(device_type, self._enabled)
-        set_autocast_dtype(device_type, self.fast_dtype)
-        set_autocast_cache_enabled(self._cache_enabled)
-        autocast_increment_nesting()
+        state.casts_to = state.dtypes["cpu"] if state.enabled["cpu"] else None
+        state.nesting += 1
         return self
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> Any:
-        if autocast_decrement_nesting() == 0:
+        self._before, (kind, enabled, dtype, state.cache_enabled) = self._before
+        state.enabled[kind], state.dtypes[kind] = enabled, dtype
+        state.casts_to = state.dtypes["cpu"] if state.enabled["cpu"] else None
+        state.nesting -= 1
+        if state.nesting == 0:
             clear_autocast_cache()
-        enabled, dtype, cache_enabled = self._before.pop()
-        set_autocast_enabled(self.device, enabled)
-        set_autocast_dtype(self.device, dtype)
-        set_autocast_cache_enabled(cache_enabled)
         return False
 
     def __call__(self, function: Any) -> Any:

@@ -40,7 +40,12 @@ on_first_use = []  # functions to call before the CPU's autocast is on for the f
 
 def _update():
     state.casts_to = state.dtypes["cpu"] if state.enabled["cpu"] else None
-    if state.casts_to is not None and on_first_use:
+    if state.casts_to is not None:
+        _make_ready()
+
+
+def _make_ready():
+    if on_first_use:
         with _lock:  # another thread, entering at the same time, waits until all is there
             while on_first_use:
                 on_first_use[-1]()
@@ -128,6 +133,19 @@ def set_autocast_dtype(device_type, dtype):
     _update()
 
 
+def check_switches(device_type, enabled, dtype, cache_enabled):
+    """The kind of device that these switches are for, with all made ready for them; they have to be what setters take."""
+    if not isinstance(enabled, bool):
+        _refuse_type("set_autocast_enabled", "enabled", 2, "bool", enabled)
+    kind = _kind("set_autocast_enabled", device_type, _NO_KEY)
+    if not isinstance(dtype, dtypes.DType):
+        _refuse_type("set_autocast_dtype", "dtype", 2, "torch.dtype", dtype)
+    _check_cache_enabled(cache_enabled)
+    if enabled and kind == "cpu":
+        _make_ready()
+    return kind
+
+
 def as_now():
     """The arguments of `autocast` in whose context calls on the CPU run as they do now."""
     kind = "cpu"
@@ -147,9 +165,13 @@ def is_autocast_cache_enabled():
 
 def set_autocast_cache_enabled(enabled):
     """Set what `is_autocast_cache_enabled` gives."""
+    _check_cache_enabled(enabled)
+    state.cache_enabled = enabled
+
+
+def _check_cache_enabled(enabled):
     if not isinstance(enabled, bool):
         raise TypeError(hinted(f"enabled must be a bool (got {type(enabled).__name__})", "True or False"))
-    state.cache_enabled = enabled
 
 
 def clear_autocast_cache():

@@ -37,13 +37,17 @@ class _State(threading.local):
     last_backward = None  # the `Freed` of the last backward call: says where that was
 
     def update(self) -> None:
-        if not self.grad or self.inference:
-            self.recording = OFF
-        else:
-            self.recording = SPECIAL if self.saved_hooks or self.anomaly or self.observers else PLAIN
+        self.recording = recording_in(self.grad, self.inference)
 
 
 state = _State()
+
+
+def recording_in(grad: bool, inference: bool) -> int:
+    """What ``recording`` is with these modes, in this thread."""
+    if not grad or inference:
+        return OFF
+    return SPECIAL if state.saved_hooks or state.anomaly or state.observers else PLAIN
 
 
 def is_grad_enabled() -> bool:
@@ -67,19 +71,29 @@ class _Mode:
     runs, for a mode that a suspended coroutine held would leak into whatever runs meanwhile. Write ``with`` inside it.
     """
 
+    # Python looks for Ctrl-C where a function begins, where a loop jumps back, and after calls of built-in functions. So
+    # what a context writes stands in one row without calls or loops: all of it happens, or nothing.
+    _entered: tuple[Any, ...] = ()  # (what this was before, what the state was) where the context is entered
+    _counted = False  # whether `count_inference` is told
+
     def __enter__(self) -> None:
-        self._entered: tuple[Any, ...] = getattr(self, "_entered", ())
-        self._entered = (*self._entered, (state.grad, state.inference))
-        self._apply()
+        if self._counted:
+            # Before the state: a thread too many is counted at the cost of a test, without one tensors are unmarked.
+            table.functions.count_inference(1)
+        before, grad, inference = self._change()
+        recording = recording_in(grad, inference)
+        self._entered = self._entered, before
+        state.grad, state.inference, state.recording = grad, inference, recording
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        *rest, (state.grad, state.inference) = self._entered
-        self._entered = tuple(rest)
-        state.update()
+        self._entered, (state.grad, state.inference, state.recording) = self._entered
+        state.update()  # anomaly mode and hooks may have been turned on or off inside
+        if self._counted:
+            table.functions.count_inference(-1)
 
-    def _apply(self):
-        state.grad = self._grad
-        state.update()
+    def _change(self):
+        """What (grad, inference, recording) are to be outside, and grad and inference inside."""
+        return (state.grad, state.inference, state.recording), self._grad, state.inference
 
     def _fresh(self):
         return type(self)()
@@ -188,12 +202,12 @@ class set_grad_enabled(_Mode):
             )
         self._grad = self.mode = mode
         self._before = state.grad
-        state.grad = self._grad
-        state.update()
+        recording = recording_in(mode, state.inference)
+        state.grad, state.recording = mode, recording
 
-    def __enter__(self) -> None:
-        state.grad = self._before
-        super().__enter__()
+    def _change(self):
+        before = self._before, state.inference, recording_in(self._before, state.inference)
+        return before, self._grad, state.inference
 
     def __call__(self, function: F) -> F:
         state.grad = self._before
@@ -219,20 +233,13 @@ class inference_mode(_Mode):
             return super().__new__(cls)
         return cls()(mode)  # a function, as of the decorator without parentheses
 
+    _counted = True
+
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
 
-    def __enter__(self) -> None:
-        super().__enter__()
-        table.functions.count_inference(1)
-
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        super().__exit__(kind, value, trace)
-        table.functions.count_inference(-1)
-
-    def _apply(self):
-        state.grad, state.inference = not self.mode, self.mode
-        state.update()
+    def _change(self):
+        return (state.grad, state.inference, state.recording), not self.mode, self.mode
 
     def _fresh(self):
         return inference_mode(self.mode)

@@ -314,4 +314,3 @@ def in_result_order(found, arrays):
     if laid.flags.c_contiguous:
         return found
     return np.ascontiguousarray(laid).transpose([order.index(axis) for axis in range(found.ndim)])
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .errors import hinted, kind_name, missing_package
+from .errors import hinted, kind_name
 
 BOOL, UNSIGNED, SIGNED, FLOATING, COMPLEX = range(5)
 
@@ -53,7 +53,7 @@ class DType:
 
     @property
     def numpy(self):
-        """The NumPy dtype that stores it; bfloat16's comes from the optional package ml_dtypes."""
+        """The NumPy dtype that stores it; bfloat16's comes from the package ml_dtypes."""
         if self._numpy is None:
             if self.name in _NAMES_ONLY:
                 raise NotImplementedError(
@@ -62,10 +62,8 @@ class DType:
                         f"NumPy has no such numbers: use {_NAMES_ONLY[self.name]}",
                     )
                 )
-            try:
-                import ml_dtypes
-            except ImportError:
-                raise missing_package("ml_dtypes", "torch.bfloat16", "bfloat16") from None
+            import ml_dtypes  # when first needed: it takes milliseconds
+
             self._numpy = np.dtype(ml_dtypes.bfloat16)
             _from_numpy[self._numpy] = self
             FLOATS.add(self._numpy)

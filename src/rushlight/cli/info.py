@@ -17,7 +17,7 @@ INTERFACE = "2.13"  # the PyTorch release whose interface this is
 PACKAGES = (  # name, how to install it, what it is for
     ("numpy", "numpy", "arrays"),
     ("llvmlite", "llvmlite", "machine code"),
-    ("ml_dtypes", "rushlight[bfloat16]", "bfloat16"),
+    ("ml_dtypes", "ml_dtypes", "bfloat16"),
     ("pillow", "rushlight[vision]", "images"),
     ("safetensors", "rushlight[safetensors]", ".safetensors files"),
     ("tqdm", "rushlight[vision]", "progress bars"),
