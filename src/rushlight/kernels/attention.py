@@ -54,7 +54,11 @@ def _mask_rows(mask, shape):
 def _layout(query, key, value, mask, is_causal):
     """The Layout, or None where no program fits."""
     scalar = scalar_of(query.dtype)
-    if scalar not in ("f32", "f64") or not query.dtype == key.dtype == value.dtype or not query.ndim == key.ndim == value.ndim == 4:
+    if (
+        scalar not in ("f32", "f64")
+        or not query.dtype == key.dtype == value.dtype
+        or not query.ndim == key.ndim == value.ndim == 4
+    ):
         return None
     if mask is not None and mask.dtype != query.dtype:
         return None
