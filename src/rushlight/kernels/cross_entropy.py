@@ -224,6 +224,10 @@ def cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing
 
 @kernel_for("cross_entropy_gradient")
 def cross_entropy_gradient(self, grad, target, weight, reduction, ignore_index, label_smoothing, total, statistics):
+    rows = self.shape[0] if self.ndim == 2 else -1
+    fits = target.size == rows and statistics.size == 2 * rows and grad.size in (1, rows)
+    if not fits or (weight is not None and weight.size != self.shape[1]):
+        return NotImplemented  # what backward saved may have got other memory through .data
     found = _call_for("cross_entropy_gradient", build_gradient, self, target, weight, reduction, label_smoothing)
     if found is False or grad.dtype != self.dtype or not (is_plain(grad) and is_plain(statistics)):
         return NotImplemented
