@@ -9,7 +9,7 @@ from ..ops.table import functions
 from . import modes
 from .hooks import HookDict
 from .names import described
-from .node import INFERENCE, LEAF, VersionCounter
+from .node import INFERENCE, LEAF
 from .views import View, known_edge
 
 OWN_DTYPE = object()  # what `_grad_dtype` of a tensor is until it is set
@@ -126,17 +126,6 @@ def set_grad_dtype(tensor, dtype):
     if not isinstance(tensor._hooks, CastingHooks):
         tensor._hooks = CastingHooks(tensor._hooks or ())
     tensor._hooks.dtype = dtype
-
-
-def note_exchange(tensor):
-    """Count as a write that ``tensor``, if a module's parameter, got memory of another shape or dtype: what was saved of it for backward is gone."""
-    counter = tensor._version_counter
-    if (
-        counter is INFERENCE or type(tensor).__name__ != "Parameter"
-    ):  # views of other tensors look at their base's count
-        return
-    own = tensor._version_counter = VersionCounter()  # views of the old memory keep the old counter
-    own.value, own.writer = counter.value + 1, "set_data"
 
 
 def check_data(tensor, value):

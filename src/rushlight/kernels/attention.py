@@ -54,7 +54,11 @@ def _mask_rows(mask, shape):
 def _layout(query, key, value, mask, is_causal):
     """The Layout, or None where no program fits."""
     scalar = scalar_of(query.dtype)
-    if scalar not in ("f32", "f64") or not query.dtype == key.dtype == value.dtype or query.ndim != 4:
+    if (
+        scalar not in ("f32", "f64")
+        or not query.dtype == key.dtype == value.dtype
+        or not query.ndim == key.ndim == value.ndim == 4
+    ):
         return None
     if mask is not None and mask.dtype != query.dtype:
         return None
@@ -112,6 +116,15 @@ def attention_backward(grad, query, key, value, out, logsumexp, mask, is_causal,
     """The gradients of query, key and value, given that of ``out``; the rest as ``attention`` got and gave it."""
     layout = _layout(query, key, value, mask, is_causal)
     if layout is None or not logsumexp.flags.c_contiguous or not grad.dtype == out.dtype == query.dtype:
+        return NotImplemented
+    rows, (batch, kv_heads, keys, _) = query.shape[:3], value.shape
+    if (
+        rows[0] != batch
+        or rows[1] % kv_heads
+        or key.shape != (batch, kv_heads, keys, query.shape[3])
+        or not grad.shape == out.shape == (*rows, value.shape[3])
+        or logsumexp.shape != rows
+    ):  # what backward saved may have got other memory through .data
         return NotImplemented
     grad, query, key, value, out = (_rows_together(x) for x in (grad, query, key, value, out))
     batch, heads, queries, size = query.shape

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..ops.conv_checks import check_fit
 from . import convolution_tiles, depthwise, winograd
 from .convolution_axes import combined_phases, dense_steps, forward_axes, lines, out_lengths
 from .convolution_layouts import common_scalar, given, is_deep, plain
@@ -70,6 +71,7 @@ def _convolution(input, weight, bias, options, key):
     scalar = common_scalar(input, weight, *(() if bias is None else (bias,)))
     if scalar is None:
         return NotImplemented
+    check_fit((input.shape, input.dtype), (weight.shape, weight.dtype), None, *options)
     groups = options[-1]
     out = out_lengths(input.shape[2:], weight.shape[2:], *options[:3])
     deep = is_deep(input) or is_deep(weight)
@@ -148,6 +150,7 @@ def _input_gradient(grad, weight, input_size, options, key):
     scalar, groups = common_scalar(grad, weight), options[-1]
     if scalar is None or 0 in input_size:
         return NotImplemented
+    check_fit((input_size, grad.dtype), (weight.shape, weight.dtype), (grad.shape, grad.dtype), *options)
     deep = is_deep(grad) or is_deep(weight)
     found = convolution_tiles.input_gradient(grad, weight, input_size, scalar, deep, options)
     if found is not None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ops.conv_checks import check_fit
 from . import convolution_tiles, depthwise_gradient, winograd_gradient
 from .builder import Builder
 from .convolution_axes import forward_axes
@@ -429,6 +430,7 @@ def _weight_gradient(grad, input, weight_size, options, key):
     scalar = common_scalar(grad, input)
     if scalar is None or 0 in weight_size:
         return NotImplemented
+    check_fit((input.shape, input.dtype), (weight_size, input.dtype), (grad.shape, grad.dtype), *options)
     deep = is_deep(grad) or is_deep(input)
     found = convolution_tiles.weight_gradient(grad, input, weight_size, scalar, options)
     if found is None:

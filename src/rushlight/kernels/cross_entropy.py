@@ -242,6 +242,9 @@ def cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing
 
 @kernel_for("cross_entropy_gradient")
 def cross_entropy_gradient(logs, grad, target, weight, reduction, ignore_index, label_smoothing, total, overwrite):
+    rows = logs.shape[0]
+    if target.size != rows or grad.size not in (1, rows) or (weight is not None and weight.size != logs.shape[1]):
+        return NotImplemented  # what backward saved may have got other memory through .data
     found = _call_for("cross_entropy_gradient", build_gradient, logs, target, weight, reduction, label_smoothing)
     if found is False or grad.dtype != logs.dtype or not is_plain(grad):
         return NotImplemented

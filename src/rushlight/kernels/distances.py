@@ -323,7 +323,7 @@ def pdist_pairs(self, p):
 @kernel_for("distance_gradient")
 def distance_gradient(grad, x1, x2, p, result):
     found = _operands(x2, x1)
-    if found is None or p == 0:
+    if found is None or p == 0 or x1.shape[-1] != x2.shape[-1]:
         return NotImplemented
     rows, columns, sizes, batch = found
     turned = [each.swapaxes(-1, -2) for each in (grad, result)]

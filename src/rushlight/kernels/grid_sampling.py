@@ -67,7 +67,7 @@ def grid_samples(input, grid, mode, padding_mode, align_corners):
 def grid_samples_input_gradient(grad, grid, lengths, mode, padding_mode, align_corners):
     (samples, channels), points = grad.shape[:2], math.prod(grad.shape[2:])
     kernel = _kernel(programs.input_gradient_program, (grad, grid), lengths, (mode, padding_mode, align_corners))
-    if kernel is None:
+    if kernel is None or grid.shape != (samples, *grad.shape[2:], len(lengths)):
         return NotImplemented
     found = np.empty((samples, channels, *lengths), grad.dtype)
     area = programs.TAPS[mode] ** len(lengths) * lanes(grad.itemsize) * pool().scratch_areas
@@ -82,7 +82,8 @@ def grid_samples_input_gradient(grad, grid, lengths, mode, padding_mode, align_c
 @by_single_precision()
 def grid_samples_grid_gradient(grad, input, grid, mode, padding_mode, align_corners):
     (samples, channels, *lengths), points = input.shape, math.prod(grid.shape[1:-1])
-    if mode == programs.NEAREST:
+    fits = grid.shape[0] == samples and grid.shape[-1] == len(lengths)
+    if mode == programs.NEAREST or not fits or grad.shape != (samples, channels, *grid.shape[1:-1]):
         return NotImplemented
     kernel = _kernel(programs.grid_gradient_program, (grad, input, grid), lengths, (mode, padding_mode, align_corners))
     if kernel is None:

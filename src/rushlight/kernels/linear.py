@@ -54,6 +54,11 @@ class _Way:
     def __init__(self, grad, input, weight, needs, gate):
         self.for_input = self.for_weight = NotImplemented
         self.gates = self.sums = False
+        fits = grad.ndim == 2 and (input is None or (input.ndim == 2 and len(input) == len(grad)))
+        fits = fits and (weight is None or (weight.ndim == 2 and len(weight) == grad.shape[1]))
+        fits = fits and (input is None or weight is None or input.shape[1] == weight.shape[1])
+        if not fits:  # what backward saved may have got other memory through .data
+            return
         if grad.size * (input if weight is None else weight).shape[1] < _LEAST:
             return
         if needs[0]:
@@ -74,8 +79,8 @@ class _Way:
 def linear_gradients(grad, input, weight, needs, gate):
     key = (
         *(grad.shape, grad.strides, grad.dtype, needs, gate),
-        *((None, None) if input is None else (input.shape, input.strides)),
-        *((None, None) if weight is None else (weight.shape, weight.strides)),
+        *((None, None, None) if input is None else (input.shape, input.strides, input.dtype)),
+        *((None, None, None) if weight is None else (weight.shape, weight.strides, weight.dtype)),
     )
     way = _ways.get(key)
     if way is None:

@@ -72,6 +72,16 @@ def _prepared(make, input, options, *parameters, beside=()):
     return found
 
 
+def _apart(grad, input, of_rows, statistics, weight=None, length=0):
+    """Whether arrays of a gradient do not fit together: what backward saved may have got other memory through ``.data``."""
+    return (
+        grad.dtype != input.dtype
+        or grad.shape != input.shape
+        or any(array.size != of_rows for array in statistics)
+        or (weight is not None and weight.size != length)
+    )
+
+
 def _given(*parameters):
     return [parameter for parameter in parameters if parameter is not None]
 
@@ -126,7 +136,8 @@ def _layer_gradients_call(*arguments):
 @kernel_for("layer_norm_gradients")
 def layer_norm_gradients(grad, input, normalized_shape, weight, bias, eps, mean, scale):
     found = _prepared(_layer_gradients_call, input, (normalized_shape,), weight, beside=(grad, mean, scale))
-    if found is None or grad.dtype != input.dtype:
+    length = math.prod(normalized_shape)
+    if found is None or _apart(grad, input, input.size // length, (mean, scale), weight, length):
         return NotImplemented
     run, kind, work, (count, *sizes) = found
     out = np.empty(input.shape, input.dtype)
@@ -166,7 +177,8 @@ def _root_gradients_call(*arguments):
 @kernel_for("rms_norm_gradients")
 def rms_norm_gradients(grad, input, normalized_shape, weight, eps, scale):
     found = _prepared(_root_gradients_call, input, (normalized_shape,), weight, beside=(grad, scale))
-    if found is None or grad.dtype != input.dtype:
+    length = math.prod(normalized_shape)
+    if found is None or _apart(grad, input, input.size // length, (scale,), weight, length):
         return NotImplemented
     run, kind, work, (count, *sizes) = found
     out, d_weight = np.empty(input.shape, input.dtype), np.empty(normalized_shape, input.dtype)
@@ -229,7 +241,7 @@ def _batch_gradients_call(input, training, weight):
 @kernel_for("batch_norm_gradients")
 def batch_norm_gradients(grad, input, weight, training, eps, mean, scale):
     found = _prepared(_batch_gradients_call, input, (training,), weight, beside=(grad, mean, scale))
-    if found is None or grad.dtype != input.dtype:
+    if found is None or _apart(grad, input, input.shape[1], (mean, scale), weight, input.shape[1]):
         return NotImplemented
     call, count = found
     if mean.dtype != call.kind or scale.dtype != call.kind:
@@ -283,7 +295,8 @@ def _group_gradients_call(input, groups, weight):
 @kernel_for("group_norm_gradients")
 def group_norm_gradients(grad, input, weight, num_groups, eps, mean, scale):
     found = _prepared(_group_gradients_call, input, (num_groups,), weight, beside=(grad, mean, scale))
-    if found is None or grad.dtype != input.dtype:
+    groups = input.shape[0] * num_groups
+    if found is None or _apart(grad, input, groups, (mean, scale), weight, input.shape[1]):
         return NotImplemented
     flow, sums, count = found
     out, channels = np.empty(input.shape, input.dtype), input.shape[1]

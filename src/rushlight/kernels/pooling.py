@@ -350,6 +350,8 @@ def max_pool_with_indices(self, kernel, stride, padding, dilation, out):
 @by_single_precision()
 def max_pool_gradient(grad, self, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_values_gradient``: contiguous or channels_last."""
+    if grad.shape != (*self.shape[: -len(out)], *out) or grad.dtype != self.dtype:
+        return NotImplemented
     if _is_deep(dilation, self):
         return pooling_deep.largest_gradient(turned(grad, True), self, kernel, stride, padding, out)
     grad = rows_of(grad)

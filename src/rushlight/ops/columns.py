@@ -6,8 +6,8 @@ import numpy as np
 
 from ..base.arrays import laid_out_as, strided_view
 from ..base.errors import hinted
-from .conv import output_lengths, taps
-from .conv_checks import repeated
+from .conv import taps
+from .conv_checks import output_lengths, repeated
 from .moving import copied
 from .pool import surrounded
 from .table import composite, functions, op, widened

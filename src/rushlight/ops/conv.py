@@ -14,19 +14,22 @@ import numpy as np
 from ..base import dtypes
 from ..base.arrays import strided_view
 from ..base.errors import hinted
-from .conv_checks import check_filled, check_lengths, check_operands, check_options, form_of, repeated
+from .conv_checks import (
+    check_filled,
+    check_fit,
+    check_gradient,
+    check_lengths,
+    check_operands,
+    check_options,
+    form_of,
+    output_lengths,
+    repeated,
+)
 from .pool import fixed
 from .table import composite, conj, functions, is_half, op
 
 # Columns are made for so many bytes at a time: enough for the matrix product to run well, little enough to stay in cache.
 COLUMN_BYTES = 4 << 20
-
-
-def output_lengths(lengths, kernel, stride, padding, dilation):
-    """The lengths of a convolution's output."""
-    return tuple(
-        (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(lengths, kernel, stride, padding, dilation)
-    )
 
 
 def padded(array, padding):
@@ -108,6 +111,9 @@ class convolution:
 
     def forward(input, weight, bias, stride, padding, dilation, groups):
         kind = input.dtype
+        check_fit(
+            (input.shape, kind), (weight.shape, weight.dtype), None, *map(tuple, (stride, padding, dilation)), groups
+        )
         x, w = _wide(input, weight)
         geometry = _Geometry(x.shape, w.shape, stride, padding, dilation, groups, x.itemsize)
         found = np.empty((geometry.samples, geometry.out_channels, *geometry.out), x.dtype)
@@ -154,6 +160,8 @@ class convolution_input_gradient:
 
     def forward(grad, weight, input_size, stride, padding, dilation, groups):
         kind = grad.dtype
+        operands = (tuple(input_size), kind), (weight.shape, weight.dtype), (grad.shape, kind)
+        check_fit(*operands, *map(tuple, (stride, padding, dilation)), groups)
         g, w = _wide(np.ascontiguousarray(grad), weight)
         geometry = _Geometry(input_size, w.shape, stride, padding, dilation, groups, g.itemsize, g.shape[2:])
         shape = (*input_size[:2], *(n + 2 * p for n, p in zip(geometry.lengths, padding)))
@@ -185,6 +193,8 @@ class convolution_input_gradient:
 
 def _first_windows(found, shape):
     """A convolution's result cut to ``shape``: output padding can make room for one more window."""
+    if found.shape[:2] != shape[:2]:
+        check_gradient(tuple(found.shape), tuple(shape))
     return found if found.shape == shape else found[tuple(slice(0, n) for n in shape)]
 
 
@@ -204,6 +214,8 @@ class convolution_weight_gradient:
 
     def forward(grad, input, weight_size, stride, padding, dilation, groups):
         kind = grad.dtype
+        operands = (input.shape, input.dtype), (tuple(weight_size), input.dtype), (grad.shape, kind)
+        check_fit(*operands, *map(tuple, (stride, padding, dilation)), groups)
         g, x = _wide(np.ascontiguousarray(grad), input)
         geometry = _Geometry(x.shape, weight_size, stride, padding, dilation, groups, x.itemsize, g.shape[2:])
         source = padded(x, padding)
@@ -280,24 +292,7 @@ def gradient_options(count, input_size, weight_size, grad, dtype, stride, paddin
             hinted(f"expected input_size of {count + 2} dimensions, but got {list(input_size)}", "with its samples")
         )
     wanted = (input_size[0], weight_size[0], *output_lengths(input_size[2:], weight_size[2:], *options))
-    if len(grad) != len(wanted):
-        raise RuntimeError(
-            hinted(
-                f"Expected a tensor of dimension {max(len(wanted), 4)} but got: dimension {len(grad)}",
-                f"the gradient has the shape of the convolution's output, {list(wanted)}",
-            )
-        )
-    for dimension, (length, found) in enumerate(zip(wanted, grad)):
-        if length != found:
-            place = dimension + (count == 1 and dimension > 1)  # PyTorch convolves lines as planes of height one
-            named = max(len(wanted), 4)
-            raise RuntimeError(
-                hinted(
-                    f"Expected a tensor of dimension {named} and tensor.size[{place}] == {length} but got: dimension {named} and "
-                    f"tensor.size[{place}] = {found}",
-                    f"the gradient has the shape of the convolution's output, {list(wanted)}",
-                )
-            )
+    check_gradient(wanted, grad)
     return options
 
 

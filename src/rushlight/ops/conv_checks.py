@@ -1,9 +1,14 @@
 """The refusals of convolutions: shapes, dtypes and numbers that do not fit, in PyTorch's words."""
 
+from functools import lru_cache
+
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.limits import LARGEST_WORD
 from ..base.scalars import c_name
+from .table import is_half
+
+_EXCHANGED = "an assignment to .data gave a tensor other memory between forward and backward"
 
 
 def repeated(value, count, name, where):
@@ -72,6 +77,72 @@ def check_operands(name, input, weight, bias, groups, count, transposed):
                 f"convert the input with .to({wanted!r}), or the layer",
             )
         )
+
+
+def output_lengths(lengths, kernel, stride, padding, dilation):
+    """The lengths of a convolution's output."""
+    return tuple(
+        (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(lengths, kernel, stride, padding, dilation)
+    )
+
+
+@lru_cache(maxsize=1024)
+def check_fit(input, weight, grad, stride, padding, dilation, groups):
+    """Refuse (shape, dtype) of a convolution's operands and of its output's gradient (None in the forward direction) that do
+    not fit together: what backward saved may have got other memory by an assignment to ``.data``."""
+    (shape, dtype), (kernel, of_weight), count = input, weight, len(stride)
+    if len(shape) != count + 2 == len(kernel):
+        raise RuntimeError(
+            hinted(
+                f"Expected {count + 2}-dimensional input for {count + 2}-dimensional weight {list(kernel)}, but got "
+                f"{len(shape)}-dimensional input of size {list(shape)} instead",
+                _EXCHANGED,
+            )
+        )
+    widened = grad is not None and is_half(of_weight) and dtype.itemsize == 4  # as in PyTorch's backward
+    of_weight = dtype if widened or dtype == of_weight else of_weight
+    seen = shape if len(shape) == count + 2 else (0,) * (count + 2)  # the weight's dimensions are refused first
+    check_operands(f"conv{count}d", (seen, dtype), (kernel, of_weight), None, groups, count, False)
+    lengths = output_lengths(shape[2:], kernel[2:], stride, padding, dilation)
+    if grad is None:
+        if any(n < 0 for n in lengths):
+            check_lengths(shape[2:], kernel[2:], padding, dilation)
+        return
+    sizes, of_grad = grad
+    # Output padding of a transposed convolution can make room for more windows than it has.
+    spare = [(max(d, s) - 1) // s for d, s in zip(dilation, stride)]
+    lengths = [n if 0 <= m - n <= more else m for m, n, more in zip(lengths, sizes[2:], spare)] or lengths
+    check_gradient((shape[0], kernel[0], *lengths), sizes)
+    if of_grad != dtype:
+        raise RuntimeError(
+            hinted(
+                f"expected scalar type {dtypes.from_numpy(dtype).legacy_name} but found "
+                f"{dtypes.from_numpy(of_grad).legacy_name}",
+                _EXCHANGED,
+            )
+        )
+
+
+def check_gradient(wanted, grad):
+    """PyTorch's refusal of a gradient whose shape is not that of the convolution's output."""
+    if len(grad) != len(wanted):
+        raise RuntimeError(
+            hinted(
+                f"Expected a tensor of dimension {max(len(wanted), 4)} but got: dimension {len(grad)}",
+                f"the gradient has the shape of the convolution's output, {list(wanted)}",
+            )
+        )
+    for dimension, (length, found) in enumerate(zip(wanted, grad)):
+        if length != found:
+            place = dimension + (len(wanted) == 3 and dimension > 1)  # PyTorch convolves lines as planes of height one
+            named = max(len(wanted), 4)
+            raise RuntimeError(
+                hinted(
+                    f"Expected a tensor of dimension {named} and tensor.size[{place}] == {length} but got: dimension {named} and "
+                    f"tensor.size[{place}] = {found}",
+                    f"the gradient has the shape of the convolution's output, {list(wanted)}",
+                )
+            )
 
 
 def _check_bias(given, dtype, bias, out):
