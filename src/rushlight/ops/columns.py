@@ -8,6 +8,7 @@ from ..base.arrays import laid_out_as, strided_view
 from ..base.errors import hinted
 from .conv import taps
 from .conv_checks import output_lengths, repeated
+from .elementwise.checks import INTEGERS
 from .moving import copied
 from .pool import surrounded
 from .table import composite, functions, op, widened
@@ -39,9 +40,12 @@ def _unfold_arguments(kernel_size, dilation, padding, stride):
     "im2col(Tensor self, int[] kernel, int[] dilation, int[] padding, int[] stride) -> Tensor",
     names=(),
     node="Im2ColBackward0",
+    refuse=INTEGERS,
 )
 class im2col:
     """Windows of (samples, channels, height, width) as columns (samples, channels x kernel, windows)."""
+
+    kernel = "im2col_out_cpu"
 
     def forward(self, kernel, dilation, padding, stride):
         *samples, channels, height, width = self.shape
@@ -67,9 +71,12 @@ class im2col:
     "col2im(Tensor self, int[] lengths, int[] kernel, int[] dilation, int[] padding, int[] stride) -> Tensor",
     names=(),
     node="Col2ImBackward0",
+    refuse=INTEGERS,
 )
 class col2im:
     """Columns added up at the places of their windows: the gradient of `im2col`."""
+
+    kernel = "col2im_out_cpu"
 
     def forward(self, lengths, kernel, dilation, padding, stride):
         *samples, rows, _ = self.shape

@@ -5,10 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from ..base.dtypes import from_numpy
+from ..base.errors import hinted
 from ..base.scalars import float_argument
 from .moving import copied
 from .recording import is_recorded
-from .table import composite, functions, op, widened
+from .table import composite, functions, is_half, op, widened
 
 # The gradient is one formula that runs on arrays, as an operation of its own, or, where the gradient is itself to be
 # differentiated, on Tensors.
@@ -123,6 +125,11 @@ class pdist_pairs:
     def forward(self, p):
         wide = widened(self)
         rows, columns = np.triu_indices(wide.shape[-2], 1)
+        if rows.size and is_half(self.dtype):
+            kind = from_numpy(self.dtype).legacy_name
+            raise NotImplementedError(
+                hinted(f"\"pdist\" not implemented for '{kind}'", "convert the input with .float()")
+            )
         return np.asarray(_length(wide[..., rows, :] - wide[..., columns, :], p)).astype(self.dtype, copy=False)
 
     def d_self(grad, self, p, result):
@@ -155,4 +162,8 @@ def pdist(input, p=2.0):
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
+    if not input.is_floating_point():
+        raise RuntimeError(
+            hinted("pdist only supports floating-point dtypes", f"the input is {input.dtype}: convert it with .float()")
+        )
     return functions.pdist_pairs(input, float(p))

@@ -7,6 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.scalars import float_argument
 from ..base.user_code import to_user
+from .elementwise.checks import NOT_FLOATING
 from .matmul import NATIVE_FLOATS
 from .numpy_math import numpy_math
 from .reduce import add_up
@@ -122,6 +123,8 @@ def _distance(name, value, slope, curvature, doc, *, scale=1, total=None):
     gradient_name = f"{name}_gradient"
 
     class loss:
+        kernel = f"{name.removesuffix('_loss')}_cpu"
+
         def element(m, self, target, parameter):
             return value(m, self - target, parameter)
 
@@ -163,7 +166,7 @@ def _distance(name, value, slope, curvature, doc, *, scale=1, total=None):
     gradient.__name__, gradient.__doc__ = f"{name}_gradient", f"The gradient of `{name}`."
     node = f"{camel_case(name)}Backward"
     op(f"{name}(Tensor self, Tensor target, str reduction, float parameter) -> Tensor",
-       names=(), node=node + "0")(loss)  # fmt: skip
+       names=(), node=node + "0", refuse=NOT_FLOATING)(loss)  # fmt: skip
     op(f"{name}_gradient(Tensor grad, Tensor self, Tensor target, str reduction, float parameter) -> Tensor",
        names=(), node=node + "Backward0")(gradient)  # fmt: skip
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from .elementwise.checks import NOT_FLOATING
 from .loss import REDUCTIONS, reduction_of
 from .reduce import add_up
 from .table import composite, functions, op, widened
@@ -56,15 +57,20 @@ def _node_name(self, *options):
     return "NllLossBackward0" if self.ndim <= 2 else "NllLoss2DBackward0"
 
 
+def _kernel_name(self, *options):
+    return "nll_loss_out_frame" if self.ndim <= 2 else "nll_loss2d_forward_out_frame"
+
+
 def _function_name(self, *options):
     return "nll_loss_forward" if self.ndim <= 2 else "nll_loss2d_forward"
 
 
 @op("nll_loss(Tensor self, Tensor target, Tensor? weight, str reduction, int ignore_index) -> Tensor[]",
-    names=(), node=_node_name)  # fmt: skip
+    names=(), node=_node_name, refuse=NOT_FLOATING)  # fmt: skip
 class nll_loss_parts:
     """Minus the log-probability of each target class, from (classes) or (samples, classes, ...); and the total weight."""
 
+    kernel = _kernel_name
     beside = ("self",)
     constants = {"weight": _function_name}
 

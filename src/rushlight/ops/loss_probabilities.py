@@ -5,10 +5,11 @@ import warnings
 
 import numpy as np
 
-from ..base.dtypes import FLOATS
+from ..base.dtypes import FLOATS, get_default_dtype
 from ..base.errors import hinted
 from ..base.shapes import broadcast_shapes
 from ..base.user_code import to_user
+from .elementwise.checks import NOT_FLOATING
 from .loss import REDUCTIONS, numbered, reduce_array, reduced, reduction_of, share
 from .numpy_math import numpy_math
 from .table import FUSED, TABLE, composite, functions, op, widened
@@ -20,10 +21,11 @@ def _elements(name, *arrays):
 
 
 @op("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight, str reduction) -> Tensor",
-    names=(), node="BinaryCrossEntropyBackward0")  # fmt: skip
+    names=(), node="BinaryCrossEntropyBackward0", refuse=NOT_FLOATING)  # fmt: skip
 class binary_cross_entropy_pair:
     """``-(target log p + (1 - target) log (1 - p))``; logarithms are held above -100."""
 
+    kernel = "binary_cross_entropy"
     constants = {"weight": "binary_cross_entropy"}
 
     def element(m, self, target, weight):
@@ -188,6 +190,13 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     """The Kullback-Leibler divergence ``target * (log target - input)``; ``input`` holds log-probabilities."""
     if reduction == "mean" and size_average is None and reduce is None:
         warnings.warn(_MEAN_OF_DIVERGENCES, stacklevel=to_user())
+    for kind, category in (("Complex", "c"), ("Integral", "biu")):
+        if any(t._array.dtype.kind in category for t in (input, target)):
+            raise RuntimeError(
+                hinted(
+                    f"kl_div: {kind} inputs not supported.", "log-probabilities and probabilities are floating point"
+                )
+            )
     kind = "sum" if reduction == "batchmean" else reduction_of(reduction, size_average, reduce)
     loss = target.exp() * (target - input) if log_target else functions.xlogy(target, target) - target * input
     found = reduced(loss, kind)
@@ -254,6 +263,16 @@ class soft_margin_loss_pair:
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """``log(1 + exp(-target * input))`` for targets 1 and -1."""
     reduction = reduction_of(reduction, size_average, reduce)
+    if input._array.dtype.kind == "b":
+        return -input  # which is refused
+    if input._array.dtype.kind in "iu":
+        computed, kept = get_default_dtype().legacy_name, input.dtype.legacy_name
+        raise RuntimeError(
+            hinted(
+                f"result type {computed} can't be cast to the desired output type {kept}",
+                "the loss has the dtype of its input: convert that with .float()",
+            )
+        )
     return functions.soft_margin_loss_pair(input, target, reduction)
 
 

@@ -86,6 +86,8 @@ class mm:
             )
         if self.dtype is not mat2.dtype:
             check_same_dtype(self, mat2)
+        if self.size and mat2.size:
+            refuse_bools(self, "addmm_impl_cpu_")
         return product(self, mat2)
 
     def d_self(grad, mat2):
@@ -93,6 +95,14 @@ class mm:
 
     def d_mat2(grad, self):
         return functions.transposed_mm(conj(self), grad)
+
+
+def refuse_bools(array, kernel):
+    """PyTorch's error for a product of bools that has something to add up."""
+    if array.dtype.kind == "b":
+        raise NotImplementedError(
+            hinted(f"\"{kernel}\" not implemented for 'Bool'", "convert both to an integer dtype with .to()")
+        )
 
 
 @op("mv(Tensor self, Tensor vec) -> Tensor")
@@ -117,6 +127,8 @@ class mv:
                     "products do not promote: convert one of them with .to()",
                 )
             )
+        if self.size:
+            refuse_bools(self, "addmv_impl_cpu")
         return product(self, vec)
 
     def d_self(grad, vec):
@@ -144,6 +156,7 @@ class dot:
                     "dot() takes two vectors of the same length",
                 )
             )
+        refuse_bools(self, "dot")
         return np.asarray(product(self, tensor))
 
     def d_self(grad, tensor):
@@ -193,6 +206,9 @@ def outer(input, vec2):
     return functions.outer_product(input, vec2)
 
 
+_SMALL_PRODUCT = 400  # products of numbers in a batch's matrix: PyTorch adds fewer up in a loop of its own
+
+
 @op("bmm(Tensor self, Tensor mat2) -> Tensor")
 class bmm:
     """The products of two batches of matrices: (b, n, m) with (b, m, p) gives (b, n, p)."""
@@ -211,6 +227,9 @@ class bmm:
                 )
             )
         _same_batch_dtype(self, mat2)
+        if self.size and mat2.size:
+            small = self.shape[1] * self.shape[2] * mat2.shape[2] < _SMALL_PRODUCT
+            refuse_bools(self, "bmm" if small else "addmm_impl_cpu_")
         return product(self, mat2)
 
     def d_self(grad, mat2):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from .elementwise.checks import NOT_FLOATING
 from .reduce import add_up
 from .rowwise import row_slices
 from .table import composite, functions, op, widened
@@ -323,9 +324,11 @@ def _group_norm_formula(input, weight, bias, groups, eps):
 
 
 @op("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, float eps) -> Tensor[]",
-    names=(), node="NativeGroupNormBackward0")  # fmt: skip
+    names=(), node="NativeGroupNormBackward0", refuse=NOT_FLOATING)  # fmt: skip
 class group_norm_parts:
     """`group_norm` with the mean and reciprocal deviation of each group."""
+
+    kernel = "GroupNormKernelImpl"
 
     tracked = 1
 

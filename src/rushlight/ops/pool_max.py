@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base.arrays import is_channels_last
 from ..base.errors import hinted
-from .elementwise.checks import BOOL, COMPLEX
+from .elementwise.checks import BOOL, COMPLEX, NOT_FLOATING
 from .pool import dimension_name, numbers, room_behind, surrounded, window_arguments, windows_along
 from .table import composite, functions, is_half, op
 
@@ -243,9 +243,12 @@ for _count in (1, 2, 3):
 
 
 @op("max_unpool(Tensor self, Tensor indices, int[] lengths) -> Tensor",
-    names=(), node=dimension_name("MaxUnpool", "Backward0", 2))  # fmt: skip
+    names=(), node=dimension_name("MaxUnpool", "Backward0", 2), refuse=NOT_FLOATING)  # fmt: skip
 class max_unpool_places:
     """Elements put at flat places of the last dimensions, zeros elsewhere."""
+
+    def kernel(self, indices, lengths):
+        return f"max_unpool{len(lengths)}d"
 
     def forward(self, indices, lengths):
         lead, size = self.shape[: -len(lengths)], math.prod(lengths)

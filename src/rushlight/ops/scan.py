@@ -272,9 +272,11 @@ _DOUBLED = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 _SHORT = 32  # diagonals that Python adds up in less time than NumPy
 
 
-@op("trace(Tensor self) -> Tensor")
+@op("trace(Tensor self) -> Tensor", refuse=BOOL)
 class trace:
     """The sum of a matrix's diagonal."""
+
+    kernel = "trace"
 
     def forward(self):
         if self.ndim != 2:

@@ -55,8 +55,7 @@ def elementwise_result(op, schema, values, out=None):
         converted = numbers_in(op.numbers, schema, values, common)
         if converted is not values:
             operands, rest = _parts(schema, converted)
-    half = op.wide_numbers and common.itemsize == 2 and common.is_floating_point
-    if half and any(value is not None and not hasattr(value, "_edge") for value in operands[1:]):
+    if op.wide_numbers and common.itemsize == 2 and common.is_floating_point and any(map(_is_number, operands[1:])):
         common = dtypes.float32
     try:
         found = _large_result(op, operands, tuple(rest.values()), common, result, out)
@@ -76,6 +75,11 @@ def elementwise_result(op, schema, values, out=None):
     if op.kind == table.UNARY or result is None:
         return found if result is None or found.dtype == result.numpy else _settle(op, found, result)
     return found if found.dtype == result.numpy else found.astype(result.numpy)
+
+
+def _is_number(value):
+    """Whether an operand is a Python number, or a 0-dim tensor, which stands for one."""
+    return value is not None and not (hasattr(value, "_edge") and value._array.ndim)
 
 
 def _parts(schema, values):
@@ -109,7 +113,8 @@ def numbers_in(numbers, schema, values, common):
 def _large_result(op, operands, options, common, result, out):
     """What the generated kernel gives, converting operands on their way in; NotImplemented for small ones or without."""
     elements = elementwise_elements(op)
-    if common is not None and common.itemsize == 2 and common.is_floating_point:
+    half = common is not None and common.itemsize == 2 and common.is_floating_point
+    if half:
         elements = HALVES
     size = 1
     for value in operands:
@@ -121,7 +126,10 @@ def _large_result(op, operands, options, common, result, out):
     for value in operands:
         if value is not None and not hasattr(value, "_edge"):
             value = number_array((common or dtypes.of_scalar(value)).numpy, value)
-        arrays.append(value if value is None or value.__class__ is ndarray else value._array)
+        array = value if value is None or value.__class__ is ndarray else value._array
+        if half and array is not None and not array.ndim and array.dtype.kind != "b":
+            array = array.astype(common.numpy, copy=False)  # kernels, which compute in float32, would not round it
+        arrays.append(array)
     dtype = None if common is None else common.numpy
     if out is not None and (result is None or result.numpy != out.dtype or not fills(out, arrays)):
         out = None

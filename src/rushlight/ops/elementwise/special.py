@@ -211,7 +211,7 @@ class mvlgamma:
         return grad * slope
 
 
-@op("igamma(Tensor self, Tensor other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, inplace=True,
+@op("igamma(Tensor self, Tensor other) -> Tensor", kind=ELEMENTWISE, inplace=True,
     refuse=(*BOOL, *INTEGERS, *COMPLEX), names=("torch", "Tensor", "special:gammainc"))  # fmt: skip
 class igamma:
     """The regularised lower incomplete gamma function ``P(self, other)``."""
@@ -225,7 +225,7 @@ class igamma:
         return grad * ((self - 1) * other.log() - other - self.lgamma()).exp()
 
 
-@op("igammac(Tensor self, Tensor other) -> Tensor", kind=ELEMENTWISE, dtype=FLOAT, inplace=True,
+@op("igammac(Tensor self, Tensor other) -> Tensor", kind=ELEMENTWISE, inplace=True,
     refuse=(*BOOL, *INTEGERS, *COMPLEX), names=("torch", "Tensor", "special:gammaincc"))  # fmt: skip
 class igammac:
     """The regularised upper incomplete gamma function ``Q(self, other)``."""
