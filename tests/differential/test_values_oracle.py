@@ -39,3 +39,14 @@ def test_all_operations():
     dtypes = ["float32"] if SEEDS == 1 else DTYPES
     differences = [line for seed in range(SEEDS) for line in _differences(seed, operations(), dtypes, 5)]
     assert not differences, "\n".join(differences)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:5])
+@pytest.mark.parametrize("incoming", [float("inf"), float("nan"), 2.0])
+def test_gradient_of_a_product_with_two_zeros_is_zero(dtype, incoming):
+    found = []
+    for module in (torch, rushlight):
+        leaf = module.tensor([0.0, 0.0, 3.0], dtype=getattr(module, dtype), requires_grad=True)
+        leaf.prod().backward(module.tensor(incoming, dtype=getattr(module, dtype)))
+        found.append(leaf.grad.tolist())
+    assert found[0] == found[1] == [0, 0, 0]
