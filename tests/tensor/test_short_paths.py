@@ -48,7 +48,19 @@ def test_the_text_of_every_operation_is_a_function_of_the_same_closure_and_of_kn
         "char",
         "refused_letters",
     }
-    builtins = {"len", "getattr", "map", "int", "bool", "float", "str", "tuple", "NotImplemented", "ValueError", "MemoryError"}
+    builtins = {
+        "len",
+        "getattr",
+        "map",
+        "int",
+        "bool",
+        "float",
+        "str",
+        "tuple",
+        "NotImplemented",
+        "ValueError",
+        "MemoryError",
+    }
     assert set(code.co_names) <= function.__globals__.keys() | attributes | builtins
 
 

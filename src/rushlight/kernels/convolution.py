@@ -132,7 +132,30 @@ def plan_input_gradient(
 
 @kernel_for("convolution_input_gradient")
 def convolution_input_gradient(grad, weight, input_size, stride, padding, dilation, groups):
-    """See ``ops.conv.convolution_input_gradient``; half precision is added up in float32."""
+    """See ``ops.conv.convolution_input_gradient``; half precision is added up in float32.
+
+    Kernels multiply weights by zeros around the gradient, which gives NaN where a weight is not finite: then NumPy, which
+    knows no such zeros, computes it again.
+    """
+    found = _with_zeros(grad, weight, input_size, stride, padding, dilation, groups)
+    if found is NotImplemented or _is_finite_at_corner(found, stride) or np.isfinite(weight).all():
+        return found
+    return NotImplemented
+
+
+def _is_finite_at_corner(found, stride):
+    """Whether the first elements of each channel are finite, which a weight that is not reaches if it reaches any."""
+    if not found.size:
+        return True
+    if found.dtype.kind == "f" and not any(s > 1 for s in stride):
+        corner = found[(0, slice(None), *(0,) * len(stride))]
+        total = corner.dot(corner)
+    else:
+        total = np.add.reduce(found[(0, slice(None), *(slice(s) for s in stride))], None, np.float64)
+    return math.isfinite(total)
+
+
+def _with_zeros(grad, weight, input_size, stride, padding, dilation, groups):
     input_size, options = tuple(input_size), (tuple(stride), tuple(padding), tuple(dilation), groups)
     key = (grad.shape, grad.strides, grad.dtype, weight.shape, weight.strides, weight.dtype, input_size, *options)
     direct = _direct_gradients.get(key)

@@ -39,11 +39,12 @@ class Norm:
     """How differences become a distance.
 
     ``kind`` is 0, 1, math.inf, an integer power, or None for any: then the program has the parameters ``power`` and
-    ``inverse``, the power and its inverse.
+    ``inverse``, the power and its inverse. With an infinite one a difference that is NaN counts for nothing (`cdist`), or
+    makes the distance NaN, where ``keeps_nan`` (`pdist`).
     """
 
-    def __init__(self, builder, kind, given=None):
-        self.builder, self.kind, self.given = builder, kind, given
+    def __init__(self, builder, kind, given=None, keeps_nan=False):
+        self.builder, self.kind, self.given, self.keeps_nan = builder, kind, given, keeps_nan
 
     def _power(self, x, less=0):
         """``x`` to the power of the norm less ``less``."""
@@ -64,7 +65,8 @@ class Norm:
             one = builder.select(size > 0.0, builder.constant(1.0, size.type), size)  # NaN is no number of them
             return total + one
         if self.kind == math.inf:
-            return builder.select(size.differs(size), size, builder.maximum(size, total))
+            larger = builder.maximum(size, total)  # the total where the difference is NaN
+            return builder.select(size.differs(size), size, larger) if self.keeps_nan else larger
         return total + (size if self.kind == 1 else self._power(size))
 
     def merge(self, total, part):
@@ -103,7 +105,9 @@ class Norm:
         if self.kind is None:
             found = self._power(size, 1)
         elif self.kind == math.inf:
+            found = found + (size - size)  # NaN of an infinite difference
             found = builder.select(size.equals(distance), found, builder.constant(0.0, size.type))
+            found = builder.select(distance.differs(distance), distance, found)
         return builder.select(size > 0.0, builder.binary("copysign", found, difference), difference)
 
 
@@ -123,7 +127,7 @@ def pairs(scalar, kind, is_triangle, width):
     sizes = ("batches", "rows", "columns", "length", "chunk")
     builder, given, powers = _parameters("distances", scalar, ("x", "y", "out"), sizes, kind)
     x, y, out, batches, rows, columns, length, chunk = given
-    norm = Norm(builder, kind, powers)
+    norm = Norm(builder, kind, powers, keeps_nan=is_triangle)
     zero = builder.constant(0.0, f"{scalar}x{width}")
     height = 1 if is_triangle or kind is None else _ROWS
 

@@ -285,7 +285,7 @@ def _on_copy(name, in_place):
 def index_add_(self, dim, index, source, alpha):
     if self.ndim != source.ndim or not self.ndim or alpha != 1:
         return NotImplemented
-    axis = index_ops.checked_rows(self, dim, index, source, "index_add_", index_ops.refuse_outside)
+    axis = index_ops.checked_rows(self, dim, index, source, "index_add_", index_ops.refuse_rows(self))
     if not _is_apart(self, index, source):
         return NotImplemented
     return None if _added(self, axis, index, np.ascontiguousarray(source)) else NotImplemented

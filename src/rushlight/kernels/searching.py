@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..ops.sort import ends_in_nan
 from .builder import Builder
 from .host import lanes
 from .kernel import compiled
@@ -69,6 +70,8 @@ def search_positions(sorted_sequence, self, out_int32, right):
     scalar = scalar_of(self.dtype)
     length = sorted_sequence.shape[-1] if sorted_sequence.ndim else 0
     if scalar not in _SCALARS or sorted_sequence.dtype != self.dtype or not 0 < length < _LONGEST or not self.size:
+        return NotImplemented
+    if ends_in_nan(sorted_sequence):
         return NotImplemented
     sequence, values = np.ascontiguousarray(sorted_sequence), np.ascontiguousarray(self)
     places = np.empty(self.shape, np.int32 if out_int32 else np.int64)

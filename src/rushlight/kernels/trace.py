@@ -125,8 +125,8 @@ class SymbolicMath:
         return self.apply("min", a, b)
 
     def clamp(self, x, low=None, high=None):
-        x = x if low is None else self.apply("max", x, low)
-        return x if high is None else self.apply("min", x, high)
+        x = x if low is None else self.apply("max", low, x)  # of equals the second: -0 is not 0
+        return x if high is None else self.apply("min", high, x)
 
     clip = clamp
 

@@ -85,6 +85,19 @@ def _select_bits(flags, first, second, out):
     np.bitwise_xor(out, second, out)
 
 
+def larger(x, low, out=None):
+    """The larger of elements and a bound, the element where they are equal: -0 is not 0.
+
+    Of equals NumPy's maximum gives the second, but of float16 the first.
+    """
+    return np.maximum(x, low, out=out) if x.dtype.char == "e" else np.maximum(low, x, out=out)
+
+
+def smaller(x, high, out=None):
+    """The smaller of elements and a bound, the element where they are equal."""
+    return np.minimum(x, high, out=out) if x.dtype.char == "e" else np.minimum(high, x, out=out)
+
+
 def bounded(x, low=None, high=None):
     """``x`` with a lower and an upper bound, numbers or arrays, either of which may be None; the upper one wins."""
     if x.__class__ is ndarray and x.size > FEW and x.dtype.kind == "f" and x.flags.c_contiguous:
@@ -92,8 +105,8 @@ def bounded(x, low=None, high=None):
         if numbers:
             return _bounded_by_numbers(x, low, high)
     if low is not None:
-        x = np.maximum(x, low)
-    return x if high is None else np.minimum(x, high)
+        x = larger(x, low)
+    return x if high is None else smaller(x, high)
 
 
 def _bounded_by_numbers(x, low, high):
@@ -104,8 +117,8 @@ def _bounded_by_numbers(x, low, high):
     for start in range(0, flat.size, BLOCK):
         part, target = flat[start : start + BLOCK], found[start : start + BLOCK]
         if lows is not None:
-            np.maximum(part, lows[: part.size], out=target)
+            larger(part, lows[: part.size], target)
             part = target
         if highs is not None:
-            np.minimum(part, highs[: part.size], out=target)
+            smaller(part, highs[: part.size], target)
     return found.reshape(x.shape)

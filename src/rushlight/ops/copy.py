@@ -92,6 +92,8 @@ def is_contiguous(input, memory_format=contiguous_format):
 class copy_from:
     """Write ``src``, broadcast and converted, into the tensor."""
 
+    into_differentiable = True
+
     def forward(self, src, non_blocking):
         if np.may_share_memory(self, src):
             if is_same_window(self, src):

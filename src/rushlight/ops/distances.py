@@ -18,25 +18,23 @@ _ARRAYS = SimpleNamespace(where=np.where, sign=np.sign)
 _TENSORS = SimpleNamespace(where=lambda *operands: functions.where(*operands), sign=lambda tensor: tensor.sgn())
 
 
-def _length(difference, p):
-    """The p-norms of arrays along the last dimension; 0 where it has no elements."""
+def _length(difference, p, largest):
+    """The p-norms of arrays along the last dimension; 0 where it has no elements. ``largest`` of two is for p infinite."""
     size = np.abs(difference)
     if p == 2:
         return np.sqrt(np.einsum("...i,...i->...", size, size))
     if p == 0:
         return np.add.reduce(np.minimum(np.ceil(size), 1), -1)  # NaN stays NaN
     if math.isinf(p):
-        return np.maximum.reduce(size, -1, initial=0)
+        return largest.reduce(size, -1, initial=0)
     return np.add.reduce(size, -1) if p == 1 else np.power(np.add.reduce(np.power(size, p), -1), 1 / p)
 
 
 def _gradient_formula(m, grad, x1, x2, p, result):
     """The gradient of the distances ``result`` with respect to ``x1``.
 
-    With p infinite each of several largest differences gets all of the gradient, as PyTorch has it.
+    With p infinite each of several largest differences gets all of the gradient, as PyTorch has it, and infinite ones NaN.
     """
-    if p == 0:
-        return x1 * 0
     safe = m.where(result == 0, 1.0, result)  # powers of zero have derivatives that are not finite
     if p == 2:
         weight = m.where(result == 0, 0.0, grad / safe)
@@ -45,13 +43,19 @@ def _gradient_formula(m, grad, x1, x2, p, result):
     size = abs(difference)
     if p == 1 or math.isinf(p):
         slope = m.sign(difference)
-        return (grad[..., None] * (slope if p == 1 else slope * (size == result[..., None]))).sum(-2)
+        if p > 1:
+            length = result[..., None]
+            hit = (size == length) * (1 + (size - size))  # NaN of an infinite difference
+            slope = slope * m.where(length == length, hit, math.nan)
+        return (grad[..., None] * slope).sum(-2)
     power = m.where(size == 0, 1.0, size)
     slope = difference * power ** (p - 2) if p > 2 else m.sign(difference) * power ** (p - 1)
     return (m.where(result == 0, 0.0, grad * safe ** (1 - p))[..., None] * slope).sum(-2)
 
 
 def _gradient(grad, x1, x2, p, result):
+    if p == 0:
+        return functions.zeros_like(x1)
     if is_recorded(grad, result):
         return _gradient_formula(_TENSORS, grad, x1, x2, p, result)
     return functions.distance_gradient(grad, x1, x2, p, result)
@@ -79,7 +83,7 @@ class cdist_pairs:
             found = squares[0][..., :, None] + squares[1][..., None, :] - 2 * np.matmul(a, b.swapaxes(-1, -2))
             found = np.sqrt(np.maximum(found, 0))
         else:
-            found = _length(a[..., :, None, :] - b[..., None, :, :], p)
+            found = _length(a[..., :, None, :] - b[..., None, :, :], p, np.fmax)  # p infinite: NaN counts for nothing
         return np.asarray(found).astype(x1.dtype, copy=False)
 
     def d_x1(grad, x1, x2, p, result):
@@ -130,7 +134,9 @@ class pdist_pairs:
             raise NotImplementedError(
                 hinted(f"\"pdist\" not implemented for '{kind}'", "convert the input with .float()")
             )
-        return np.asarray(_length(wide[..., rows, :] - wide[..., columns, :], p)).astype(self.dtype, copy=False)
+        return np.asarray(_length(wide[..., rows, :] - wide[..., columns, :], p, np.maximum)).astype(
+            self.dtype, copy=False
+        )
 
     def d_self(grad, self, p, result):
         count = self.shape[-2]

@@ -10,6 +10,7 @@ from ..base.errors import hinted
 from ..base.user_code import to_user
 from ..random import distributions as draw
 from .random import drawn
+from .reduce import accumulator
 from .table import composite, functions, op
 
 
@@ -22,7 +23,7 @@ class dropout_pair:
             raise _no_dropout(dtypes.from_numpy(self.dtype))
         mask = draw.keep_mask_like(self, 1 - p).astype(self.dtype)
         if p < 1:
-            np.divide(mask, np.array(1 - p, self.dtype), mask)
+            mask *= np.reciprocal(np.array(1 - p, accumulator(self.dtype))).astype(self.dtype)
         return self * mask, mask
 
     def d_self(grad, result1):

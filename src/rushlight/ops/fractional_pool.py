@@ -47,7 +47,8 @@ class fractional_max_pool:
         flat = flat.reshape(images, *count, math.prod(window))
         pixels, places = self.reshape(images, math.prod(lengths)), flat.reshape(images, math.prod(flat.shape[1:]))
         values = np.take_along_axis(pixels, places, 1).reshape(flat.shape)
-        best = values.argmax(-1)[..., None]
+        nan = np.isnan(widened(values))  # the last one wins; of numbers the first
+        best = np.where(nan.any(-1), values.shape[-1] - 1 - nan[..., ::-1].argmax(-1), values.argmax(-1))[..., None]
         return np.take_along_axis(values, best, -1)[..., 0], np.take_along_axis(flat, best, -1)[..., 0]
 
     def d_self(grad, self, result1):

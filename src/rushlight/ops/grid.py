@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.errors import hinted
 from ..base.user_code import to_user
+from .matmul import product
 from .table import composite, functions, op, widened
 
 
@@ -58,7 +59,7 @@ class affine_points:
     """Where affine maps send the points of a grid."""
 
     def forward(theta, size, align_corners):
-        found = _base_points(size, align_corners, theta.dtype) @ theta.swapaxes(1, 2)
+        found = product(_base_points(size, align_corners, theta.dtype), theta.swapaxes(1, 2))
         return found.reshape(size[0], *size[2:], len(size) - 2)
 
     def d_theta(grad, size, align_corners):

@@ -240,6 +240,17 @@ def selected_axis(self, dim, index):
     return axis
 
 
+def refuse_positions(index, length, axis):
+    """Refuse positions that do not exist, with the words for vectors."""
+    if first_outside(index, 0, length) is not None:
+        raise IndexError(hinted("index out of range in self", f"dimension {axis} has {length} positions, from 0 on"))
+
+
+def refuse_rows(self):
+    """How index_add refuses positions that do not exist in a tensor."""
+    return refuse_outside if self.ndim > 1 else refuse_positions
+
+
 def checked_rows(self, dim, index, source, name, out_of_range):
     """The axis of ``dim``, after the checks that index_add and index_reduce make of their arguments.
 
@@ -291,7 +302,7 @@ def checked_rows(self, dim, index, source, name, out_of_range):
         )
     if given != expected:
         _refuse_source(self, source, axis)
-    if self.size:
+    if self.size or self.ndim == 1 or out_of_range is not refuse_outside:  # PyTorch's index_add() returns at once
         out_of_range(index, self.shape[axis] if self.ndim else 1, axis)
     return axis
 
@@ -337,7 +348,7 @@ class index_add:
     """
 
     def write(self, dim, index, source, alpha):
-        axis = checked_rows(self, dim, index, source, "index_add_", refuse_outside)
+        axis = checked_rows(self, dim, index, source, "index_add_", refuse_rows(self))
         values = source if alpha == 1 else source * fitted(source.dtype, alpha)
         if self.size:
             add_rows(rows_of(self, axis), index, rows_of(values, axis))
@@ -411,7 +422,7 @@ class index_copy:
     def write(self, dim, index, source):
         axis = wrap_dim(dim, self.ndim)
         check_index_copy(self, axis, index, source)
-        if not self.size:
+        if not self.size and not source.size:
             return
         refuse_outside(index, self.shape[axis] if self.ndim else 1, axis, IndexError, "index_copy_(): ")
         rows_of(self, axis)[index.reshape(-1)] = rows_of(source, axis)

@@ -1,5 +1,6 @@
 """Losses of probabilities and distributions: binary cross entropy, Kullback-Leibler, Poisson, Gaussian."""
 
+import functools
 import math
 import warnings
 
@@ -57,6 +58,22 @@ class binary_cross_entropy_slope:
         return found if weight is None else found * weight
 
 
+_BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+@functools.cache
+def _bits_of_one(dtype):
+    return int(np.ones((), dtype).view(_BITS[dtype.itemsize]))
+
+
+def _are_shares(elements):
+    """Whether all floating elements are numbers from 0 to 1: then so are their bits, -0 apart."""
+    bits = elements.view(_BITS[elements.itemsize])
+    if not elements.size or np.maximum.reduce(bits, None) <= _bits_of_one(elements.dtype):
+        return True
+    return bool(np.minimum.reduce(elements, None) >= 0 and np.maximum.reduce(elements, None) <= 1)
+
+
 @composite(names=("nn.functional",))
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The cross entropy of probabilities ``input`` and targets in [0, 1], elementwise.
@@ -81,12 +98,17 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
                 f"targets need the dtype of the predictions: target.to({input.dtype!r})",
             )
         )
-    elements = functions.elements_of(input)
-    if elements.size and not (np.minimum.reduce(elements, None) >= 0 and np.maximum.reduce(elements, None) <= 1):
+    if not _are_shares(functions.elements_of(input)):
         raise RuntimeError(
             hinted(
                 "all elements of input should be between 0 and 1",
                 "apply sigmoid() first, or use binary_cross_entropy_with_logits",
+            )
+        )
+    if not _are_shares(functions.elements_of(target)):
+        raise RuntimeError(
+            hinted(
+                "all elements of target should be between 0 and 1", "a target is the share of the first of two classes"
             )
         )
     if weight is not None:

@@ -19,7 +19,8 @@ NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 def product(a, b):
     """``a @ b`` on arrays of one dtype; half precision is multiplied and added up in float32."""
     if a.dtype in NATIVE_FLOATS:
-        return a.dot(b) if a.ndim <= 2 and b.ndim <= 2 else np.matmul(a, b)  # dot starts in half of matmul's time
+        # dot starts in half of matmul's time, but takes 0 times NaN or infinity for 0 where an operand is one number.
+        return a.dot(b) if a.ndim <= 2 and b.ndim <= 2 and a.size != 1 != b.size else np.matmul(a, b)
     if is_half(a.dtype):
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
     if a.dtype.kind == "b":

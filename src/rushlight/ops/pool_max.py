@@ -186,7 +186,30 @@ def _pool(name, count, kernel_op, input, options):
                 "one volume (channels, depth, height, width) lies as channels_last images do: call contiguous() first",
             )
         )
-    return kernel_op(input, *arguments)
+    return _pooled(kernel_op, input, arguments)
+
+
+def _pooled(kernel_op, input, arguments):
+    """What the operation gives, with PyTorch's places of windows that lie in the padding altogether."""
+    found = kernel_op(input, *arguments)
+    if found.__class__ is tuple:
+        _, stride, padding, dilation, out = arguments
+        lengths = tuple(input.shape[-len(out) :])
+        if any(d > n or (o - 1) * s - p >= n for n, s, p, d, o in zip(lengths, stride, padding, dilation, out)):
+            places = _places_of_nothing(lengths, stride, padding, dilation, out)
+            found = found[0], functions.where(places < 0, found[1], places)
+    return found
+
+
+def _places_of_nothing(lengths, stride, padding, dilation, out):
+    """For each window without an element the flat place of its first tap behind the padding, which need not be inside the
+    plane; -1 for the others."""
+    places, is_empty = np.zeros((), np.int64), np.zeros((), np.bool_)
+    for length, s, p, d, n in zip(lengths, stride, padding, dilation, out):
+        first = np.arange(n) * s - p
+        first = np.where(first < 0, first % d, first)
+        places, is_empty = np.add.outer(places * length, first), np.logical_or.outer(is_empty, first >= length)
+    return functions.from_numpy(np.where(is_empty, places, -1))
 
 
 def _pool_line(name, kernel_op, input, kernel_size, stride, padding, dilation, ceil_mode):
@@ -210,7 +233,7 @@ def _pool_line(name, kernel_op, input, kernel_size, stride, padding, dilation, c
     if step[0] > 0 and length < 0:
         raise RuntimeError(f"{name}() Invalid computed output size: {length // step[0] + 1}")
     arguments = window_arguments(name, 2, plane, (1, kernel), (1, *step), (0, pad), (1, dilation), ceil_mode)
-    found = kernel_op(plane, *arguments)
+    found = _pooled(kernel_op, plane, arguments)
     return tuple(f.squeeze(-2) for f in found) if found.__class__ is tuple else found.squeeze(-2)
 
 

@@ -7,6 +7,7 @@ from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from .extrema import at_positions, refuse, take_positions
 from .results import named_result
+from .sort import FEW_OF_NAN, order_by_insertion
 from .table import composite, functions, is_half, op, widened
 
 
@@ -164,7 +165,10 @@ class mode_pair:
         axis = _checked_axis("mode", self, dim)
         if self.ndim == 0:
             return self.copy(), np.zeros((), np.int64)
-        order = np.argsort(widened(self), axis=axis, kind="stable")
+        wide = widened(self)
+        order = np.argsort(wide, axis=axis, kind="stable")
+        if self.shape[axis] <= FEW_OF_NAN and _has_nan(wide):
+            order = np.apply_along_axis(lambda row: order_by_insertion(row[:, None].tolist()), axis, wide)
         ordered = np.moveaxis(np.take_along_axis(self, order, axis), axis, -1)
         places = np.arange(ordered.shape[-1])
         starts = np.zeros(ordered.shape, np.int64)  # where the run of equal elements began that each one is in
@@ -196,7 +200,7 @@ def _quantile(name, ignore_nan):
         flat = flat if flat.ndim else flat.reshape(1)
         ordered = functions.sort_pair(flat, axis, False, True)[0].movedim(axis, -1)
         found = _interpolated(ordered, q.reshape(-1), interpolation, ignore_nan)
-        if keepdim:
+        if keepdim and (input.ndim or dim is None):
             found = found.reshape((q.numel(), *((1,) * input.ndim))) if dim is None else found.unsqueeze(axis + 1)
         return found if q.ndim else found.squeeze(0)
 

@@ -10,7 +10,7 @@ from ..base.errors import hinted
 from ..base.scalars import is_signed_word, number_array, number_in
 from .copy import filler
 from .moving import progression
-from .table import CREATE, composite, functions, op
+from .table import CREATE, composite, functions, is_half, op
 
 FLOAT, DOUBLE, INT64 = dtypes.float32.numpy, dtypes.float64.numpy, dtypes.int64.numpy
 _FEW = 1024  # numbers of a range that NumPy counts in no time, and of a line whose places are kept
@@ -87,6 +87,16 @@ def _whole_numbers(start, end, step):
     return progression(np.empty(count, INT64), start, step, INT64)
 
 
+def _half_numbers(start, step, count, dtype):
+    """``start + step * i`` in half precision as PyTorch counts: of 32 numbers at a time in float32 from every sixteenth on,
+    which is rounded itself; the rest each from ``start``."""
+    places, whole = np.arange(count), count // 32 * 32
+    firsts = (FLOAT.type(start) + FLOAT.type(step) * places.astype(FLOAT)).astype(dtype)
+    body = firsts[:whole:16].astype(np.float64)[:, None] + FLOAT.type(step) * np.arange(16.0)  # as one operation rounds
+    firsts[:whole] = body.astype(FLOAT).astype(dtype).reshape(-1)
+    return firsts
+
+
 @op(
     "arange(Scalar start, Scalar end, Scalar step, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=(),
 )  # fmt: skip
@@ -112,6 +122,8 @@ class arange_values:
         if count >= 1 << 62:
             raise RuntimeError(hinted("invalid size, possible overflow?", f"the range has {count:.3g} numbers"))
         start, end, step = (number_in(computed, value) for value in (start, end, step))
+        if is_half(dtype.numpy):
+            return _half_numbers(start, step, count, dtype.numpy)
         # Smaller integers are counted before they are cut.
         return progression(np.empty(count, dtype.numpy), start, step, np.int64 if computed is INT64 else np.float64)
 
@@ -178,6 +190,19 @@ def _short_line(start, end, steps, dtype):
     return found
 
 
+def _half_line(start, end, steps, dtype):
+    """A line in half precision: every operation is rounded, also the places."""
+
+    def rounded(values):
+        return np.asarray(values, FLOAT).astype(dtype).astype(FLOAT)
+
+    first, last, half = rounded(start), rounded(end), steps // 2
+    with np.errstate(all="ignore"):
+        step = rounded(rounded(last - first) / rounded(steps - 1))
+        below, above = rounded(np.arange(half)), rounded(np.arange(steps - half)[::-1])
+        return np.concatenate([first + rounded(step * below), last - rounded(step * above)]).astype(dtype)
+
+
 @op("linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
 class linspace:
     """``steps`` numbers from ``start`` to ``end``, both included, equally far apart."""
@@ -190,11 +215,12 @@ class linspace:
         # Counted from both ends, in the dtype itself, as PyTorch does: symmetric, and the ends exact. Integers are counted in
         # float32 and cut.
         dtype = dtypes.from_numpy(kind)
+        if is_half(kind):
+            return _half_line(start, end, steps, kind)
         whole = dtype.category <= dtypes.SIGNED
-        wide = FLOAT if whole or dtype.itemsize == 2 else kind
+        wide = FLOAT if whole else kind
         if steps <= _FEW and not whole:
-            found = _short_line(start, end, steps, wide)
-            return found if kind is wide else found.astype(kind)
+            return _short_line(start, end, steps, wide)
         first, last = np.array(start, wide), np.array(end, wide)
         step = np.array((end - start) / (steps - 1), wide) if whole else (last - first) / np.array(steps - 1, wide)
         found, half = np.empty(steps, kind), steps // 2

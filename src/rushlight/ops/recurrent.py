@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from .blockwise import larger
 from .recording import is_recorded
 from .table import conj, functions, op, widened
 
@@ -190,7 +191,7 @@ class rnn_layer:
             np.matmul(hidden, weight, out=output)
             output += gates[step]
             if rectified:
-                np.maximum(output, 0, out=output)
+                larger(output, 0, output)
             else:
                 np.tanh(output, out=output)
             hidden = output

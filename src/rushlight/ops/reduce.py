@@ -7,6 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dims
+from .recording import is_recorded
 from .table import composite, conj, functions, is_half, op
 
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -243,7 +244,10 @@ class prod_all:
         return _product(self, None, False, dtype)
 
     def d_self(grad, self, result):
-        if not functions.elements_of(self).all():
+        elements = functions.elements_of(self)
+        if not elements.all():
+            if elements.size - np.count_nonzero(elements) > 1 and not is_recorded(grad, self):
+                return functions.zeros_like(self)  # also where the gradient is not finite
             flat = self.reshape(-1)
             return (grad * conj(_products_of_others(flat, 0))).reshape(self.shape)
         return grad * conj(result / self)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..base.errors import hinted
 from .gather import padded, scatter_place
-from .index import checked_rows, first_outside, rows_of
+from .index import checked_rows, refuse_positions, rows_of
 from .table import composite, conj, functions
 from .writing import writes
 
@@ -98,7 +98,7 @@ class index_reduce:
                     "index_add() sums",
                 )
             )
-        axis = checked_rows(self, dim, index, source, "index_reduce_", _refuse_positions)
+        axis = checked_rows(self, dim, index, source, "index_reduce_", refuse_positions)
         _combine(rows_of(self, axis), index.reshape(-1), rows_of(source, axis), reduce, include_self)
 
     def gradients(grad, self, dim, index, source, reduce, include_self, result):
@@ -111,11 +111,6 @@ class index_reduce:
             grad, self, dim, spread.long(), source, reduce, include_self, result
         )
         return own, None, of_source
-
-
-def _refuse_positions(index, length, axis):
-    if first_outside(index, 0, length) is not None:
-        raise IndexError(hinted("index out of range in self", f"dimension {axis} has positions 0 to {length - 1}"))
 
 
 @composite(names=())

@@ -17,10 +17,35 @@ from .table import composite, functions, op, widened
 
 def sorted_positions(array, axis, descending):
     """Positions that sort ``array`` along ``axis``, equal elements in their order; NaN counts as the largest."""
+    array = widened(array)  # bfloat16's own comparisons put NaN anywhere
     if not descending:
         return array.argsort(axis, "stable")
     turned = (*(slice(None),) * axis, slice(None, None, -1))  # reversed twice: descending, and still stable
     return array.shape[axis] - 1 - array[turned].argsort(axis, "stable")[turned]
+
+
+FEW_OF_NAN = 16  # elements: so few PyTorch sorts by insertion, where NaN stops what moves
+
+
+def order_by_insertion(rows):
+    """The positions that sort rows of numbers by insertion, NaN being neither smaller nor larger than anything."""
+    order = []
+    for position, row in enumerate(rows):
+        if order and _is_before(row, rows[order[0]]):
+            order.insert(0, position)
+            continue
+        place = position
+        while place and _is_before(row, rows[order[place - 1]]):
+            place -= 1
+        order.insert(place, position)
+    return order
+
+
+def _is_before(row, other):
+    for mine, theirs in zip(row, other):
+        if mine != theirs and mine == mine and theirs == theirs:
+            return mine < theirs
+    return False
 
 
 def _elements_at(array, positions, axis):
@@ -157,13 +182,24 @@ class unique_parts:
         elif dim is None:
             values, lengths, numbers = _sorted_runs(rows, inverse)
         else:
-            wide = rows.astype(np.float32) if rows.dtype.kind == "V" else rows
-            values, numbers, lengths = np.unique(wide, return_inverse=True, return_counts=True, axis=0, equal_nan=False)
-            values = values.astype(rows.dtype, copy=False)
+            values, numbers, lengths = _different_rows(rows)
         if dim is not None:
             values = np.ascontiguousarray(np.moveaxis(values, 0, axis))
         found = [values, numbers.reshape(shape)] if inverse else [values]
         return (*found, lengths) if counts else tuple(found)
+
+
+def _different_rows(rows):
+    """The different rows of an array in order, which of them each one is, and how often each occurs."""
+    wide = widened(rows)
+    if len(rows) <= FEW_OF_NAN and wide.dtype.kind == "f" and np.isnan(wide).any():
+        order = np.array(order_by_insertion(wide.reshape(len(rows), -1).tolist()))
+        values, lengths = _runs(rows[order])
+        numbers = np.empty(len(rows), np.int64)
+        numbers[order] = _run_numbers(lengths)
+        return values, numbers, lengths
+    values, numbers, lengths = np.unique(wide, return_inverse=True, return_counts=True, axis=0, equal_nan=False)
+    return values.astype(rows.dtype, copy=False), numbers, lengths
 
 
 def _sorted_runs(flat, inverse):
@@ -244,11 +280,33 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         each = elements if hasattr(elements, "_edge") else functions.tensor(elements)
         found = (each.unsqueeze(-1) == given).any(-1)
         return found.logical_not() if invert else found
-    first, second = (t._array if hasattr(t, "_edge") else t for t in (elements, test_elements))
+    first, second = (widened(t._array) if hasattr(t, "_edge") else t for t in (elements, test_elements))
     return functions.from_numpy(np.asarray(np.isin(first, second, invert=invert)))
 
 
 # ---------------------------------------------------------------- search and count
+
+
+def ends_in_nan(sequence):
+    """Whether a row of a sorted array ends in NaN."""
+    if sequence.dtype.kind != "f" or not sequence.size:
+        return False
+    last = sequence[..., -1]
+    return bool((last != last).any())
+
+
+def _bisected(sequence, values, right):
+    """Where values belong in rows in which NaN stands: as PyTorch's search finds it, to which nothing is above NaN."""
+    rows = np.arange(math.prod(sequence.shape[:-1]))[:, None]
+    flat, wanted = sequence.reshape(len(rows), -1), values.reshape(len(rows), -1)
+    low, high = np.zeros(wanted.shape, np.int64), np.full(wanted.shape, flat.shape[1])
+    for _ in range(flat.shape[1].bit_length()):
+        middle = (low + high) >> 1
+        found = flat[rows, np.minimum(middle, flat.shape[1] - 1)]
+        above = found > wanted if right else found >= wanted
+        is_open = low < high
+        low, high = np.where(is_open & ~above, middle + 1, low), np.where(is_open & above, middle, high)
+    return low.reshape(values.shape)
 
 
 @op("searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False) -> Tensor", names=())
@@ -258,6 +316,8 @@ class search_positions:
     def forward(sorted_sequence, self, out_int32, right):
         side, kind = "right" if right else "left", np.int32 if out_int32 else np.int64
         sorted_sequence, self = widened(sorted_sequence), widened(self)
+        if ends_in_nan(sorted_sequence):
+            return _bisected(sorted_sequence, self, right).astype(kind)
         if sorted_sequence.ndim == 1:
             return np.asarray(np.searchsorted(sorted_sequence, self, side)).astype(kind)
         count = math.prod(sorted_sequence.shape[:-1])

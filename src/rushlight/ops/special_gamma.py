@@ -117,7 +117,7 @@ def zeta64(s, q):
     s, q = np.broadcast_arrays(s, q)
     safe = np.where(s > 1, s, 2.0)
     floor = np.floor(q)
-    offset = q - floor
+    offset = np.where(np.isinf(q), 0, q - floor)  # -infinity is a pole, as whole numbers are
     positive = np.where(q > 0, q, np.where(offset > 0, offset, 1.0))
     found = _zeta_right(safe, positive)
     left = (q < 0) & (offset > 0)

@@ -44,6 +44,7 @@ What a record may hold:
 - ``by_rows``: True where the result lies row by row, however the operands lie;
 - ``frees_values``: True where plain values that a call keeps count as saved tensors (index arrays): backward frees them;
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
+- ``into_differentiable``: (in place) True where nothing is recorded if the tensor that is written holds integers or bools;
 - ``beside``: tensor arguments that PyTorch's backward function takes without the gradient depending on them: under
   ``create_graph`` the gradients require grad where one of these does (`op_node.BesideNode`);
 - ``constants``: tensor arguments that may not require grad: name -> the function that PyTorch's message names, or a function
@@ -159,6 +160,7 @@ class Op(Described):
         self.with_number = body.get("with_number")
         self.gate = body.get("gate", False)
         self.untracked = body.get("untracked", False)
+        self.into_differentiable = body.get("into_differentiable", False)
         self.beside = body.get("beside", ())
         self.constants = body.get("constants", {})
         self.no_derivative = body.get(

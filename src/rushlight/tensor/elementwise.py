@@ -64,7 +64,10 @@ def elementwise_result(op, schema, values, out=None):
         arrays = [as_operand(value, common) for value in operands]
         if masked:
             arrays[0] = operands[0]._array
-        found = _evaluate(op, arrays, rest)
+        if op.with_number is not None and arrays[0].dtype.kind in "fVc" and not is_tensor(operands[1]):
+            found = op.with_number(arrays[0], arrays[1].item())
+        else:
+            found = _evaluate(op, arrays, rest)
     except ValueError:
         broadcast_shapes(*[value._array.shape for value in operands if hasattr(value, "_edge")])  # PyTorch's message
         raise
@@ -130,10 +133,17 @@ def _large_result(op, operands, options, common, result, out):
         if half and array is not None and not array.ndim and array.dtype.kind != "b":
             array = array.astype(common.numpy, copy=False)  # kernels, which compute in float32, would not round it
         arrays.append(array)
+    if op.with_number is not None and is_tensor(operands[1]):
+        arrays[1] = no_number(arrays[1])
     dtype = None if common is None else common.numpy
     if out is not None and (result is None or result.numpy != out.dtype or not fills(out, arrays)):
         out = None
     return run_elementwise(op, tuple(arrays), options, dtype, None if result is None else result.numpy, out)
+
+
+def no_number(array):
+    """An operand that is a tensor, for a kernel that takes 0-dim arrays for numbers and has a formula of its own for those."""
+    return array if array.ndim else array.reshape(1)
 
 
 def broadcast_size(first, *others):

@@ -27,7 +27,7 @@ from .base import new_tensor, quiet, quietly, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
 from .dispatch import general, named
-from .elementwise import array_function, broadcast_size
+from .elementwise import array_function, broadcast_size, no_number
 from .fast_nodes import binary_recorders, node_name, tracked_unary
 from .interposers import INTERPOSERS
 from .refusals import refuse
@@ -233,6 +233,7 @@ def _operate(op, slow, compute, ready, may_track):
     pair, number = binary_recorders(op)
     compute = compute if compute in CALM else _calmly(compute)
     elements, large = route(op, compute, 2)
+    large_pair = large if with_number is None else lambda x, y: large(x, no_number(y))
     cached = NUMBER_ARRAYS.get
     halves = fast_halves.binary(op, slow, (pair, number))
     mixed = _mixed(op, halves, compute, ready, elements)
@@ -252,7 +253,7 @@ def _operate(op, slow, compute, ready, may_track):
                 size = x.size
                 if size < elements and size * y.size >= elements and x.shape != y.shape:
                     size = broadcast_size(x, y)
-                found = compute(x, y) if size < elements else large(x, y)
+                found = compute(x, y) if size < elements else large_pair(x, y)
                 if x.ndim > 1 and not x.flags.c_contiguous and any(x.strides):  # else the other one decides
                     found = in_result_order(found, (x, y))
             except NUMPY_REFUSES:

@@ -81,7 +81,7 @@ def binary(op, slow, recorders):
             return slow(input, other)
         if kind in PLAIN_CLASSES:
             y, other_edge, record = other._array, other._edge, pair
-            if y.dtype is not dtype:
+            if y.dtype is not dtype or (op.with_number is not None and not y.ndim):
                 return slow(input, other)
             if y.shape != x.shape:
                 try:

@@ -214,6 +214,8 @@ def _put(view, indices, value, is_mask, checked):
         refuse_shared(view._array, value._array)
     if value._array.shape and value._array.shape != place:
         _check_fits(value, place)
+    if is_mask and value._array.size == 1 and value.dtype is not view.dtype:
+        value = value.to(view.dtype)
     _check_same_dtype(view, value, "value")
     indices = indices if checked else checked_positions(view, indices, place)
     functions.index_put_arrays_(view, indices, value, False)

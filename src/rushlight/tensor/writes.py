@@ -59,7 +59,8 @@ def run_inplace(op, schema, values, name):
 def _around_write(op, schema, name, values, write):
     """Refuse what autograd cannot follow, ``write(values)``, and note it."""
     self = values[0]
-    if not (state.recording and _any_requires_grad(schema, values)):
+    follows = state.recording and _any_requires_grad(schema, values)
+    if not follows or (op.into_differentiable and not dtypes.is_differentiable(self._array.dtype)):
         write(values)
         bump(self, name, _FRAMES_OF_A_WRITE)
         return self

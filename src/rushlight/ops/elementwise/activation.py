@@ -12,7 +12,7 @@ from ...base.dtypes import COMPLEX as COMPLEX_NUMBERS
 from ...base.dtypes import float64, int64
 from ...base.errors import hinted
 from ...base.scalars import check_fits, fitted, largest_float, number_array, number_in
-from ..blockwise import FEW, bounded, select
+from ..blockwise import FEW, bounded, larger, select
 from ..table import ELEMENTWISE, FLOAT, OWN, UNARY, WIDE, composite, functions, is_half, op
 from .checks import BOOL, COMPLEX, NOT_FLOATING, is_bool, refuse_complex
 
@@ -36,8 +36,11 @@ def _rectified(array):
         return bounded(array, 0)
     zero = _zeros.get(array.dtype)
     if zero is None:
-        zero = _zeros[array.dtype] = np.zeros((), array.dtype)
-    return np.maximum(array, zero)
+        zero = np.zeros((), array.dtype)
+        if array.dtype.char == "e":
+            return larger(array, zero)
+        _zeros[array.dtype] = zero
+    return np.maximum(zero, array)  # in this order -0 stays what it is
 
 
 @op("relu(Tensor self) -> Tensor", kind=UNARY, inplace=True)

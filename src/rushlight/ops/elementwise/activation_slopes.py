@@ -29,7 +29,7 @@ class leaky_relu:
 
 
 def _sloped(m, x, slope):
-    return m.maximum(x * slope, x) if 0 <= slope <= 1 else m.where(x > 0, x, x * slope)
+    return m.maximum(x * slope, x) if 0 < slope <= 1 else m.where(x > 0, x, x * slope)
 
 
 @op("prelu_kernel(Tensor self, Tensor weight) -> Tensor", kind=ELEMENTWISE, names=(), refuse=NOT_FLOATING)

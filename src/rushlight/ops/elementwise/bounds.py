@@ -5,7 +5,7 @@ import numpy as np
 from ...base.dtypes import float64
 from ...base.errors import hinted
 from ...base.scalars import check_fits, largest_float
-from ..blockwise import FEW, bounded, select
+from ..blockwise import FEW, bounded, larger, select, smaller
 from ..table import BINARY, ELEMENTWISE, FUSED, MASKED, OWN, RELAXED, composite, functions, is_half, op, widened
 from .checks import BOOL, is_tensor, refuse_complex
 
@@ -67,7 +67,11 @@ class minimum:
 class fmax:
     """The larger of two elements; the other one where one is nan."""
 
-    numpy = np.fmax
+    light = True
+
+    def element(m, self, other):
+        return m.where((self >= other) | (other != other), self, other)
+
     check = refuse_complex("fmax not implemented for complex tensors.")
 
     def d_self(grad, self, other):
@@ -81,7 +85,11 @@ class fmax:
 class fmin:
     """The smaller of two elements; the other one where one is nan."""
 
-    numpy = np.fmin
+    light = True
+
+    def element(m, self, other):
+        return m.where((self <= other) | (other != other), self, other)
+
     check = refuse_complex("fmin not implemented for complex tensors.")
 
     def d_self(grad, self, other):
@@ -198,9 +206,12 @@ def _check_bound(self, bound):
 class clamp_min:
     """Each element, but at least ``min``: a number or a tensor."""
 
-    numpy = np.maximum
+    numpy = larger
     check = _check_bound
     numbers = {"min": OWN}
+
+    def element(m, self, min):
+        return m.maximum(min, self)
 
     def d_self(grad, self, min):
         return functions.clamp_backward(grad, self, min, None)
@@ -214,9 +225,12 @@ class clamp_min:
 class clamp_max:
     """Each element, but at most ``max``: a number or a tensor."""
 
-    numpy = np.minimum
+    numpy = smaller
     check = _check_bound
     numbers = {"max": OWN}
+
+    def element(m, self, max):
+        return m.minimum(max, self)
 
     def d_self(grad, self, max):
         return functions.clamp_backward(grad, self, None, max)

@@ -116,10 +116,11 @@ def power_of_number(base, exponent):
 
 
 def power(base, exponent):
-    """``base ** exponent`` of arrays of one dtype; common single exponents avoid the slow general power."""
+    """``base ** exponent`` of arrays of one dtype; a 0-dim exponent is a tensor, not a number (`power_of_number`)."""
     kind = base.dtype.kind
-    if exponent.ndim == 0 and kind in "fVc":
-        return power_of_number(base, exponent.item())
+    if exponent.ndim == 0 and kind in "fV" and abs(exponent.item()) == 0.5:
+        # NumPy takes the square root, which differs from the power at -0 and -infinity.
+        base = np.where(base == -np.inf, np.inf, base + 0).astype(base.dtype, copy=False)
     if kind in "iu":
         return _integer_power(base, exponent)
     if is_half(base.dtype):

@@ -40,6 +40,9 @@ airy_ai = _unary("airy_ai", "The Airy function Ai.", numpy=special_bessel.airy_a
 # ---------------------------------------------------------------- orthogonal polynomials
 
 
+_LOOKED = 64  # degrees after which a recurrence looks whether it has overflowed
+
+
 def by_recurrence(first, step):
     """The polynomial of degree n from those of degree 0 (which is 1) and 1, and the three-term recurrence ``step``.
 
@@ -58,6 +61,9 @@ def by_recurrence(first, step):
         for k in range(1, int(degree.max(initial=0))):
             lower, current = current, step(k, x, current, lower)
             found = np.where(degree == k + 1, current, found)
+            if k % _LOOKED == 0 and np.isnan(current[degree > k]).all():  # as all further ones are
+                found = np.where(degree > k, current, found)
+                break
         return found.astype(dtype)
 
     return evaluate

@@ -208,9 +208,9 @@ class sinc:
         return m.where(self == 0, m.ones_like(self), m.sin(angle) / angle)
 
     def d_self(grad, self):
-        angle = self * math.pi
-        slope = conj((angle.cos() * angle - angle.sin()) / (angle * self))
-        return grad * slope.masked_fill(self == 0, 0)
+        angle, square = self * math.pi, self * self * math.pi  # which may be 0 where the element is not
+        slope = grad * conj((angle * angle.cos() - angle.sin()) / square)
+        return functions.where_select(square == 0, 0, slope)
 
 
 @op("deg2rad(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True)
