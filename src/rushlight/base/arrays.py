@@ -267,7 +267,7 @@ def result_order(arrays, shape):
 def _order_of(shape, forms):
     if len(shape) < 2:
         return None
-    steps = [_steps_along(*form, shape) for form in forms if len(form[0]) > 1]
+    steps = [_steps_along(lengths, strides, shape) for lengths, strides in forms if len(lengths) > 1]
     order = list(range(len(shape)))[::-1]  # innermost first
     for place in range(1, len(order)):
         here = place
