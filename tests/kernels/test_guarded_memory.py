@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(
     host() is None or not sys.platform.startswith("linux"), reason="needs machine code, and pages as Linux has them"
 )
 CALLS = Path(__file__).parent / "guarded_calls.py"
-COUNT = int(os.environ.get("RUSHLIGHT_EXAMPLES", 60))
+COUNT = max(20, int(os.environ.get("RUSHLIGHT_EXAMPLES", 300)) // 5)
 SEED = os.environ.get("RUSHLIGHT_SEED", "0")
 
 

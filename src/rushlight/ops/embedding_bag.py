@@ -1,10 +1,13 @@
 """Embedding bags: rows of a table looked up by number, each bag of them summed, averaged or maximised."""
 
 import functools
+import warnings
 
 import numpy as np
 
+from ..base import dtypes
 from ..base.errors import hinted
+from ..base.user_code import to_user
 from .embedding import embedding_gradient, renormalise, require_row_numbers
 from .table import composite, functions, op, widened
 
@@ -124,6 +127,13 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
 
     ``input`` is (bags, width), or 1-dim with the start of each bag in ``offsets``.
     """
+    if input.is_floating_point() and weight.dtype is dtypes.int64:
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and "
+            "should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=to_user(),
+        )
+        input, weight = weight, input
     _check_bags(input, weight, offsets, mode, per_sample_weights)
     if input.ndim == 2:
         bounds, flat = _even_bounds(*input.shape), input.reshape(-1)
