@@ -22,6 +22,7 @@ DIFFERENCES = {
     "nn.functional.conv_transpose3d": "the bias is added by an operation of its own",
     "histogram": "requires no grad at once, PyTorch's raises in backward",
     "histogramdd": "requires no grad at once, PyTorch's raises in backward",
+    "nn.functional.embedding_bag": "sparse gradients are not there",
     "nn.functional.embedding": "PyTorch's sample has the weight first",
     "combinations": "of no choice requires no grad",
     "linalg.slogdet": "the sign has a gradient, of zeros",
