@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from itertools import chain
 from typing import Any, Self, TypeAlias
@@ -13,6 +13,7 @@ from typing import Any, Self, TypeAlias
 from ..autograd.hooks import RemovableHandle
 from ..base.errors import hinted
 from ..tensor import Tensor
+from .loading import check_optimizer_state, check_values
 
 ParamsT: TypeAlias = "Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]"
 
@@ -297,13 +298,15 @@ class Optimizer:
         """Take over hyperparameters and state from ``state_dict()`` of an optimizer of the same groups.
 
         State tensors are cast to the dtype of their parameters (the step count is not); nothing else is copied.
-        Raises ValueError where the number of groups or of parameters in a group differs.
+        Raises ValueError where the number of groups or of parameters in a group differs, and KeyError, TypeError or
+        AttributeError, naming the key, where something is missing or of another kind; then nothing is taken over.
         """
-        state_dict = dict(state_dict)
+        state_dict = dict(state_dict) if isinstance(state_dict, Mapping) else state_dict
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             replaced = hook(self, state_dict)
             if replaced is not None:
                 state_dict = replaced
+        check_optimizer_state(state_dict)
         saved_groups = deepcopy(state_dict["param_groups"])
         self._check_loaded(saved_groups)
         param_of, group_of = {}, {}
@@ -342,6 +345,7 @@ class Optimizer:
                         f"{len(group['params'])} here: was the model changed?",
                     )
                 )
+            check_values(group, saved, f"parameter group {index}")
 
     def register_step_pre_hook(
         self, hook: Callable[[Self, tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]] | None]

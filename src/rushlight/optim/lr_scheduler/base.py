@@ -7,6 +7,7 @@ from typing import Any
 
 from ...base.errors import hinted
 from ...tensor import Tensor
+from ..loading import check_scheduler_state
 from ..optimizer import Optimizer
 
 EPOCH_DEPRECATION_WARNING = (
@@ -117,6 +118,7 @@ class LRScheduler:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what ``state_dict`` of such a scheduler returned."""
+        check_scheduler_state(self, state_dict)
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[float | Tensor]:

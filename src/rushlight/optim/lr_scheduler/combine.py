@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import hinted
+from ..loading import check_scheduler_state
 from .base import LRScheduler, values_of
 from .plateau import ReduceLROnPlateau
 
@@ -46,6 +47,7 @@ class _Combined(LRScheduler):
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over what ``state_dict`` of such a combination returned."""
+        check_scheduler_state(self, state_dict, ("_schedulers",))
         self.__dict__.update({name: value for name, value in state_dict.items() if name != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"]):
             scheduler.load_state_dict(state)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...base.errors import hinted
 from ...tensor import Tensor
+from ..loading import check_scheduler_state
 from .base import LRScheduler, check_optimizer, one_a_group, set_value
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ class CyclicLR(LRScheduler):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state; ``scale_fn`` stays, except that a callable object gets its attributes."""
+        check_scheduler_state(self, state_dict)
         attributes = state_dict.get("_scale_fn_custom")
         super().load_state_dict({name: value for name, value in state_dict.items() if name != "_scale_fn_custom"})
         if attributes is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.errors import hinted
 from ...tensor import Tensor
+from ..loading import check_scheduler_state
 from .base import LRScheduler, values_of
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class _WithLambdas(LRScheduler):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state; the functions stay, except that callable objects get their attributes."""
+        check_scheduler_state(self, state_dict, ("lr_lambdas",))
         self.__dict__.update({name: value for name, value in state_dict.items() if name != "lr_lambdas"})
         for function, attributes in zip(self.lr_lambdas, state_dict["lr_lambdas"]):
             if attributes is not None:
