@@ -68,8 +68,10 @@ def _bits_of_one(dtype):
 
 def _are_shares(elements):
     """Whether all floating elements are numbers from 0 to 1: then so are their bits, -0 apart."""
+    if not elements.size or elements.dtype not in FLOATS:  # others are refused for their dtype
+        return True
     bits = elements.view(_BITS[elements.itemsize])
-    if not elements.size or np.maximum.reduce(bits, None) <= _bits_of_one(elements.dtype):
+    if np.maximum.reduce(bits, None) <= _bits_of_one(elements.dtype):
         return True
     return bool(np.minimum.reduce(elements, None) >= 0 and np.maximum.reduce(elements, None) <= 1)
 

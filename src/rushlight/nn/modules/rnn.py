@@ -361,9 +361,21 @@ class LSTM(RNNBase):
     def _forward_packed(self, packed, hx):
         input, batch_sizes, sorted_indices, unsorted_indices = packed
         hx = None if hx is None else self.permute_hidden(hx, sorted_indices)
+        for state in hx or ():
+            self._check_samples(state, int(batch_sizes[0]))
         output, hidden, cell = self._run(input, batch_sizes, hx)
         output = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
         return output, self.permute_hidden((hidden, cell), unsorted_indices)
+
+    def _check_samples(self, state, batch):
+        """PyTorch's error, found in the first step, for a state of other than so many samples."""
+        count = state.size(1) if state.dim() > 1 else batch
+        if count != batch:
+            gates = 4 * self.hidden_size
+            line = f"The size of tensor a ({count}) must match the size of tensor b ({batch}) at non-singleton dimension 0"
+            if count == 1:
+                line = f"output with shape [1, {gates}] doesn't match the broadcast shape [{batch}, {gates}]"
+            raise RuntimeError(hinted(line, f"a state's shape is (num_layers * directions, batch, size), here of {batch}"))
 
     @staticmethod
     def _check_ranks(hx, batched):
