@@ -102,3 +102,10 @@ def test_errors_of_values_stay_theirs():
     ):
         with pytest.raises(error):
             call()
+
+
+def test_names_in_errors_stay_under_autocast():
+    with rl.autocast("cpu"):
+        pass
+    counts, _ = measure(torch, kinds={"None": KINDS["None"]})
+    assert counts[LEAK] == 0

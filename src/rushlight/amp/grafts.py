@@ -40,6 +40,7 @@ def graft(function, around):
     code, cells = function.__code__, function.__closure__
     plain = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, cells)
     plain.__kwdefaults__, plain.__doc__ = function.__kwdefaults__, function.__doc__
+    plain.__qualname__ = function.__qualname__  # errors say it
     plain.__dict__.update(function.__dict__)
     function.__wrapped__ = plain  # signatures and sources are shown as before
     # In this order calls of other threads find what they need at every moment.

@@ -372,10 +372,14 @@ class LSTM(RNNBase):
         count = state.size(1) if state.dim() > 1 else batch
         if count != batch:
             gates = 4 * self.hidden_size
-            line = f"The size of tensor a ({count}) must match the size of tensor b ({batch}) at non-singleton dimension 0"
+            line = (
+                f"The size of tensor a ({count}) must match the size of tensor b ({batch}) at non-singleton dimension 0"
+            )
             if count == 1:
                 line = f"output with shape [1, {gates}] doesn't match the broadcast shape [{batch}, {gates}]"
-            raise RuntimeError(hinted(line, f"a state's shape is (num_layers * directions, batch, size), here of {batch}"))
+            raise RuntimeError(
+                hinted(line, f"a state's shape is (num_layers * directions, batch, size), here of {batch}")
+            )
 
     @staticmethod
     def _check_ranks(hx, batched):
