@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from checkpoints import checkpoint, loaded, rebuilt, saved, shares_memory, stored, tensor, text
 
+import rushlight as rl
 import rushlight.serialization as serialization
 from rushlight.base.device import device, strided
 from rushlight.base.dtypes import ALL, bfloat16, float32, int16
@@ -493,3 +494,33 @@ def test_arguments_that_load_does_not_take():
 def test_the_numbers_of_a_generator_come_back():
     state = functions.randn(10) if hasattr(functions, "randn") else tensor(range(10))
     assert bits(loaded(state)._array) == bits(state._array)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the collector closes the file then
+def test_an_interrupt_while_saving_leaves_nothing_behind(tmp_path):
+    """KeyboardInterrupt before each line of the code that opens, writes and renames."""
+    path = tmp_path / "model.pt"
+    rl.save({"x": rl.ones(3)}, path)
+    for moment in range(200):
+        left = [moment]
+
+        def watch(frame, event, _, left=left):
+            if frame.f_code.co_filename.endswith("serialization/files.py") and event == "line":
+                left[0] -= 1
+                if left[0] < 0:
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+            return watch
+
+        before = sys.gettrace()
+        sys.settrace(watch)
+        try:
+            rl.save({"x": rl.zeros(3)}, path)
+        except KeyboardInterrupt:
+            continue
+        finally:
+            sys.settrace(before)
+            assert [each.name for each in tmp_path.iterdir()] == ["model.pt"], moment
+            assert rl.load(path)["x"].shape == (3,)
+        break
+    assert 10 < moment < 199

@@ -60,20 +60,20 @@ def writable(file):
         return
     target = os.path.realpath(os.fsdecode(file))
     _check_target(target, os.path.dirname(os.fsdecode(file)) or ".")
-    temporary = _create_beside(target)
-    if temporary is None:
-        with open(target, "wb") as opened:
-            yield opened
-        return
-    opened, name = temporary
-    try:
-        with opened:
-            yield opened
-        os.replace(name, target)
+    name = _name_beside(target)
+    try:  # from before the file is there on: Ctrl-C may come at any moment
+        opened = _created(name, target)
+        if opened is not None:
+            with opened:
+                yield opened
+            os.replace(name, target)
+            return
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(name)
         raise
+    with open(target, "wb") as opened:
+        yield opened
 
 
 def _check_target(target, folder):
@@ -91,14 +91,17 @@ def _check_target(target, folder):
         raise PermissionError(13, "Permission denied", target)
 
 
-def _create_beside(target):
-    """A new file beside the target, with its permissions: (open file, its name), or None to write in place."""
+def _name_beside(target):
+    """A name for a new file in the folder of the target."""
+    folder, name = os.path.split(target)
+    return os.path.join(folder, f".{name[:100]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+
+
+def _created(name, target):
+    """The file of that name, new and open, with the target's permissions; None to write in place."""
     exists = os.path.exists(target)
     if exists and not os.path.isfile(target):
         return None
-    name = os.path.join(
-        os.path.dirname(target), f".{os.path.basename(target)[:100]}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
-    )
     try:
         descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     except PermissionError:
@@ -107,4 +110,4 @@ def _create_beside(target):
         raise
     if exists:
         os.chmod(name, os.stat(target).st_mode & 0o7777)
-    return os.fdopen(descriptor, "wb"), name
+    return os.fdopen(descriptor, "wb")
