@@ -7,14 +7,16 @@ import pytest
 
 pytest.importorskip("torch")
 
-SEEDS = {"indexing": 300, "printed": 300}
+# "calls" and "mixed_programs" still find differences on most ranges of seeds: they are run by hand until they do not.
+SEEDS = {"indexing": 300, "printed": 300, "streams": 100, "training": 15}
+SLOW = {"printed": 1, "streams": 4, "training": 20}  # of the examples, one in so many
 EXAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "2000"))
 
 
 def _all_agree(kind, seeds):
     tester = import_module(kind)
     for seed in seeds:
-        told = tester.compared(seed)
+        told = tester.compared(tester.drawn(seed) if kind == "training" else seed)
         assert not told, f"python tests/differential {kind} --seed {seed}: {told}"
 
 
@@ -24,6 +26,6 @@ def test_random_seeds_agree_with_pytorch(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["printed"])
+@pytest.mark.parametrize("kind", SLOW)
 def test_more_random_seeds_agree_with_pytorch(kind):
-    _all_agree(kind, range(SEEDS[kind], SEEDS[kind] + EXAMPLES))
+    _all_agree(kind, range(SEEDS[kind], SEEDS[kind] + EXAMPLES // SLOW[kind]))

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from ...base.dtypes import float64
 from ...base.errors import hinted
 from ...base.scalars import check_number, number_in
@@ -146,6 +148,8 @@ def _rrelu_bounds(input, lower, upper):
 def _rrelu_noise(input, lower, upper, generator):
     """The factor of each element: 1, or for those that are not positive a random slope."""
     outside = (input <= 0).detach()
+    if input.dtype is not float64:  # PyTorch draws in double precision, between bounds of single precision
+        lower, upper = float(np.float32(lower)), float(np.float32(upper))
     slopes = functions.empty(int(outside.sum().item()), dtype=float64).uniform_(lower, upper, generator=generator)
     return functions.ones_like(input.detach()).masked_scatter_(outside, slopes.to(input.dtype))
 
