@@ -24,6 +24,8 @@ DIFFERENCES = {
     "histogramdd": "requires no grad at once, PyTorch's raises in backward",
     "nn.functional.embedding_bag": "sparse gradients are not there",
     "nn.functional.embedding": "PyTorch's sample has the weight first",
+    "cdist": "with p = 0 the gradient is zeros, outside of the graph",
+    "nn.functional.pdist": "with p = 0 the gradient is zeros, outside of the graph",
     "combinations": "of no choice requires no grad",
     "linalg.slogdet": "the sign has a gradient, of zeros",
     "triangular_solve": "the copy of A that it returns is a constant",

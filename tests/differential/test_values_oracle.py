@@ -12,7 +12,7 @@ from values_calls import DTYPES, label, operations  # noqa: E402
 
 import rushlight  # noqa: E402
 
-SEEDS = int(os.environ.get("RUSHLIGHT_EXAMPLES", "1"))  # of the sweep over all operations; more by hand
+SEEDS = max(1, int(os.environ.get("RUSHLIGHT_EXAMPLES", "300")) // 300)  # of the sweep over all operations
 SHARE = 12  # of the database, one operation in so many is tried in every run
 
 
