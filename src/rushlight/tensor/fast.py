@@ -17,6 +17,7 @@ from ..autograd.modes import PLAIN, SPECIAL, state
 from ..autograd.node import Node, next_sequence, node_class
 from ..base import dtypes
 from ..base.arrays import in_result_order
+from ..base.limits import refusal_of
 from ..base.scalars import NUMBER_ARRAYS, SAFE, number_array
 from ..kernels.routing import elements_of, kernel_of
 from ..ops import table
@@ -112,7 +113,10 @@ def unary(op):
                     edge = edge.resolve(input)
             else:
                 edge = None
-            found = quiet().run(compute, array) if array.size < elements else large(array)
+            try:
+                found = quiet().run(compute, array) if array.size < elements else large(array)
+            except MemoryError as error:
+                raise refusal_of(error) from None
             result = new_tensor()
             result._array = found if found.__class__ is ndarray else asarray(found)
             result._edge = None if edge is None else (tracked(input, result, edge), 0)

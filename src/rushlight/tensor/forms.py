@@ -162,9 +162,12 @@ def joined(op):
                 tracked = True
         found, first = NotImplemented, arrays[0]
         total = len(arrays) * first.size
-        if total >= elements and (len(arrays) > _FEW_PARTS or total * first.itemsize >= PLAIN_COPY):
-            found = kernel_of(own_name)(arrays, dim)
-        result = wrap(quiet().run(forward, arrays, dim) if found is NotImplemented else found)
+        try:
+            if total >= elements and (len(arrays) > _FEW_PARTS or total * first.itemsize >= PLAIN_COPY):
+                found = kernel_of(own_name)(arrays, dim)
+            result = wrap(quiet().run(forward, arrays, dim) if found is NotImplemented else found)
+        except MemoryError as error:
+            raise refusal_of(error) from None
         if tracked and state.recording:
             record_result(op, schema_of(op), [list(tensors), dim], result)
         return result

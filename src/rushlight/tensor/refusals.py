@@ -9,6 +9,7 @@ import sys
 from importlib import import_module
 from types import FunctionType
 
+from ..base.limits import refusal_of
 from ..base.user_code import PACKAGE
 from ..ops.table import functions
 
@@ -101,7 +102,10 @@ def guard(holder, room, *names):
 
 
 def refuse_call(function, room, name, args, kwargs):
-    """`refuse` for a function that knows under which name it was called."""
+    """`refuse` for a function that knows under which name it was called; too little memory is told in PyTorch's words, too."""
+    error = sys.exc_info()[1]
+    if isinstance(error, MemoryError):
+        raise refusal_of(error) from None
     found = refusal(room, name, args[1:] if room == "Tensor" else args, kwargs, function)
     if found is not None:
         raise found from None
