@@ -7,7 +7,7 @@ import time
 from importlib import import_module
 from random import Random
 
-KINDS = ("calls", "mixed_programs", "indexing", "printed", "streams", "training")
+KINDS = ("calls", "mixed_programs", "indexing", "printed", "streams", "trainings")
 
 
 def told_of(kind, seed):
@@ -20,7 +20,7 @@ def told_of(kind, seed):
     if kind == "mixed_programs":
         done, told = tester.program(seed)
         return told and f"{done[-1]}\n    {told}"
-    return tester.compared(tester.drawn(seed) if kind == "training" else seed)
+    return tester.compared(tester.drawn(seed) if kind == "trainings" else seed)
 
 
 def main():

@@ -8,15 +8,15 @@ import pytest
 pytest.importorskip("torch")
 
 # "calls" and "mixed_programs" still find differences on most ranges of seeds: they are run by hand until they do not.
-SEEDS = {"indexing": 300, "printed": 300, "streams": 100, "training": 15}
-SLOW = {"printed": 1, "streams": 4, "training": 20}  # of the examples, one in so many
+SEEDS = {"indexing": 300, "printed": 300, "streams": 100, "trainings": 15}
+SLOW = {"printed": 1, "streams": 4, "trainings": 20}  # of the examples, one in so many
 EXAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "2000"))
 
 
 def _all_agree(kind, seeds):
     tester = import_module(kind)
     for seed in seeds:
-        told = tester.compared(tester.drawn(seed) if kind == "training" else seed)
+        told = tester.compared(tester.drawn(seed) if kind == "trainings" else seed)
         assert not told, f"python tests/differential {kind} --seed {seed}: {told}"
 
 
