@@ -21,6 +21,7 @@ from rushlight.ops import signatures
 from rushlight.ops.schema import Schema
 from rushlight.ops.table import COMPOSITES, Composite, Described, InplaceForm, Op
 from rushlight.return_types import _FIELDS
+from rushlight.tensor.names import make_all
 
 SOURCE = Path(__file__).parent.parent / "src" / "rushlight"
 NAMESPACES = {
@@ -34,6 +35,7 @@ SCHEMA_TYPES = {
     "Tensor": "Tensor", "Operand": "Operand", "Tensor[]": "Tensors", "int": "int", "int[]": "int | ints", "float": "float", "bool": "bool",
     "str": "str", "Scalar": "Number", "dtype": "dtype", "Generator": "Generator", "any": "Any", "positions": "Any",
 }  # fmt: skip
+make_all()
 COMPOSITE_OF = {
     each: entry
     for entry in COMPOSITES.values()
@@ -280,7 +282,7 @@ def stubs():
         for part in name.split("."):
             module = getattr(module, part)
         extra = ["from rushlight.ops.linalg.checks import LinAlgError as LinAlgError"] if name == "linalg" else []
-        made[path] = functions_stub(f"``torch.{name}``", vars(module), extra)
+        made[path] = functions_stub(f"``torch.{name}``", {each: getattr(module, each) for each in dir(module)}, extra)
     return made
 
 

@@ -48,10 +48,16 @@ from .base.dtypes import (
     uint64,
 )
 from .base.size import Size
-from .tensor import NAMESPACES as _NAMESPACES, Tensor, TYPED as _TYPED, creation as _creation
+from .tensor import Tensor, TYPED as _TYPED, creation as _creation
 from .tensor.creation import as_tensor, asarray, from_numpy, frombuffer, tensor
 from .tensor.conversion import from_dlpack
 from .tensor.base import method as _method
+from .tensor.names import (
+    NAMESPACES as _NAMESPACES,
+    function_at as _function_at,
+    names_at as _names_at,
+    public_names as _public,
+)
 from .tensor.printing import set_printoptions
 from .autograd import (
     enable_grad,
@@ -105,6 +111,10 @@ del draw  # the name is the room's
 
 
 def __getattr__(name):
+    function = _function_at("torch", name)
+    if function is not None:
+        globals()[name] = function
+        return function
     if name in _MODULES:
         return _importlib.import_module("." + name, __name__)
     if name in _LAZY_NAMES:
@@ -116,10 +126,12 @@ def __getattr__(name):
         if found is not None:
             globals()[name] = found
             return found
+    if name == "__all__":
+        return _public(__dir__())
     raise AttributeError(
         f"module '{__name__}' has no attribute '{name}'\nhint: Rushlight {__version__} does not have torch.{name}"
     )
 
 
 def __dir__():
-    return sorted({*globals(), *_MODULES, *_LAZY_NAMES})
+    return sorted({*globals(), *_MODULES, *_LAZY_NAMES, *_names_at("torch")})

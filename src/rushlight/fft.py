@@ -1,5 +1,5 @@
 """``torch.fft``: the functions of the op table that PyTorch keeps under that name."""
 
-from .tensor import NAMESPACES as _NAMESPACES
+from .tensor.names import names_of as _names_of
 
-globals().update(_NAMESPACES["fft"])
+__getattr__, __dir__ = _names_of("fft", globals())

@@ -1,5 +1,5 @@
 """``torch.masked``: operations on the elements that a mask keeps."""
 
-from .tensor import NAMESPACES as _NAMESPACES
+from .tensor.names import names_of as _names_of
 
-globals().update(_NAMESPACES["masked"])
+__getattr__, __dir__ = _names_of("masked", globals())

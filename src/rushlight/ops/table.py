@@ -93,6 +93,8 @@ TABLE = {}  # name -> Op
 COMPOSITES = {}  # name -> Composite
 INPLACE_LISTS = {}  # name -> (function, names of the lists it writes)
 
+# name in `functions` -> a `tensor.names.Pending`, whose ``make`` sets it there.
+EXPECTED: dict[str, Any] = {}
 
 # name in `functions` -> the module that sets it there when it is imported.
 PROVIDED = dict.fromkeys(
@@ -107,15 +109,19 @@ PROVIDED["apply_through_levels"] = "rushlight.func.custom"
 class _Functions:
     """Every function of the table under its name, callable with Tensors; filled by ``tensor/binding.py``.
 
-    It lets derivative rules, composites and the rooms below use operations without importing the tensor room. The names in
-    `PROVIDED` come from rooms below that are imported when one of them is first asked for.
+    It lets derivative rules, composites and the rooms below use operations without importing the tensor room. Functions are
+    made when first asked for; the names in `PROVIDED` come from rooms below that are imported then.
     """
 
     def __getattr__(self, name):
-        if name in PROVIDED:
+        pending = EXPECTED.get(name)
+        if pending is not None:
+            pending.make()
+        elif name in PROVIDED:
             import_module(PROVIDED[name])
-            return self.__dict__[name]
-        raise AttributeError(f"the op table has no function '{name}'")
+        if name not in self.__dict__:
+            raise AttributeError(f"the op table has no function '{name}'")
+        return self.__dict__[name]
 
 
 functions: Any = _Functions()

@@ -21,8 +21,8 @@ from . import (
     storage,
 )
 from .base import Tensor, wrap
-from .binding import NAMESPACES
 from .legacy import TYPED
+from .names import NAMESPACES
 
 binding.bind_all()
 refusals.guard(NAMESPACES["torch"], "torch", "index_put", "index_put_", "resize_as_", "is_same_size", "is_distributed")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
 
 from ..autograd.views import check_inplace
 from ..ops import table
 from ..ops.order import PROPERTIES
-from ..ops.table import COMPOSITES, INPLACE_LISTS, TABLE, InplaceForm, functions
+from ..ops.table import BOTH, COMPOSITES, INPLACE_LISTS, TABLE, InplaceForm, functions
 from . import fast, forms
 from .base import Tensor
 from .cross_entropy import CrossEntropyNode
 from .linear import linear
+from .names import NAMESPACES, Pending, expect, expect_alias, give
 from .refusals import as_public, guarded, known_as, refuse, refuse_call
 from .short_elementwise import elementwise
 from .short_paths import short
-
-# What each public namespace holds, by the name that records write.
-NAMESPACES = {"torch": {}, "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}}
 
 _SPREADS = CO_VARARGS | CO_VARKEYWORDS
 _MODULES = {where: "rushlight" if where == "torch" else f"rushlight.{where}" for where in NAMESPACES}
@@ -65,61 +64,87 @@ def _factory(op):
 
 
 def bind_all():
-    """Make every operation of the table callable under its names."""
+    """Let every operation of the table be found under its names; its functions are made when one of them is first used."""
     for op in TABLE.values():
-        function = _factory(op)(op)
-        _publish(op.name, op.names, function)
-        if op.inplace:
-            _publish_inplace(op.name, op.names, forms.inplace_form(op))
-    for name, entry in COMPOSITES.items():
-        if entry.function.__code__.co_flags & _SPREADS:
-            _tell_forms(entry)
-        _publish_composite(entry)
-        if entry.inplace:
-            _publish_inplace(name, entry.names, _composite_inplace(entry))
+        _expect(Pending(_bind_operation, op))
+    for entry in COMPOSITES.values():
+        _expect(Pending(_bind_composite, entry))
     for name, (function, writes) in INPLACE_LISTS.items():
         setattr(functions, name, forms.on_lists(name, function, writes))
     for name, attribute in PROPERTIES.items():
         setattr(Tensor, name, attribute)
-    _bind_operators()
+    for dunder in (*_BINARY_OPERATORS, *_REFLECTED_OPERATORS, *_INPLACE_OPERATORS, *_OTHER_OPERATORS):
+        expect("Tensor", dunder, Pending(_bind_operator, dunder))
 
 
-def _publish(name, places, function):
-    """Put the function of a record into its places; each but the first, in ``torch``, knows the place by which errors call it."""
-    setattr(functions, name, function)
-    _tell_place(function, name, places)
+def _expect(pending):
+    """Let the functions of an entry be found in all their places."""
+    entry = pending.entry
+    _expect_form(pending, entry.name, entry.names)
+    if entry.inplace:
+        _expect_form(pending, entry.name + "_", _inplace_names(entry.names))
+
+
+def _expect_form(pending, name, places):
+    expect("functions", name, pending)
+    for where, public in _places(name, places):
+        expect(where, public, pending)
+        if public != name and where in BOTH:
+            expect_alias(public, pending)
+
+
+def _places(name, places):
+    """Where a function is public, and under which name."""
     for place in places:
         where, _, alias = place.partition(":")
-        public = function if place == "torch" else known_as(function, where, alias or name)
-        _put(where, alias or name, public)
-        if alias and where in ("torch", "Tensor") and not hasattr(functions, alias):
-            setattr(functions, alias, function)
+        yield where, alias or name
 
 
-def _put(where, name, function):
-    if where == "Tensor":
-        setattr(Tensor, name, function)
-    else:
-        NAMESPACES[where][name] = function
+def _inplace_names(names):
+    """The places of the in-place form of what is public in these places."""
+    return [
+        f"{where}:{alias}_" if alias else where
+        for where, _, alias in (place.partition(":") for place in names)
+        if where in BOTH and not alias.startswith("__")
+    ]
 
 
-def _publish_composite(entry):
-    """Put a composite into its places, guarded; ``functions`` has it as it is."""
-    name, function = entry.name, entry.function
-    setattr(functions, name, function)
-    _tell_place(function, name, entry.names)
-    for place in entry.names:
-        where, _, alias = place.partition(":")
-        takes_out = entry.out and where != "Tensor"
-        if takes_out:
-            public = _with_out(entry, where, alias or name)
-        elif entry.explains:
-            public = function if place == "torch" else known_as(function, where, alias or name)
+def _bind_operation(pending):
+    op = pending.entry
+    _publish(pending, op.name, op.names, _factory(op)(op))
+    if op.inplace:
+        _publish(pending, op.name + "_", _inplace_names(op.names), forms.inplace_form(op))
+
+
+def _bind_composite(pending):
+    entry = pending.entry
+    if entry.function.__code__.co_flags & _SPREADS:
+        _tell_forms(entry)
+    _publish(pending, entry.name, entry.names, entry.function, partial(_public_composite, entry))
+    if entry.inplace:
+        _publish(pending, entry.name + "_", _inplace_names(entry.names), _composite_inplace(entry))
+
+
+def _publish(pending, name, places, function, public=None):
+    """Give the function of a record to its places, each but ``torch`` as ``public(where, name)``: it knows what errors call it."""
+    _tell_place(function, name, places)
+    give("functions", name, pending, function)
+    for place, (where, alias) in zip(places, _places(name, places)):
+        if public is not None:
+            found = public(where, alias)
         else:
-            public = guarded(function, where, alias or name)
-        _put(where, alias or name, public)
-        if alias and where in ("torch", "Tensor") and not hasattr(functions, alias):
-            setattr(functions, alias, function)
+            found = function if place == "torch" else known_as(function, where, alias)
+        give(where, alias, pending, found)
+        give("functions", alias, pending, function)
+
+
+def _public_composite(entry, where, name):
+    """A composite as it is public in a place, guarded; ``functions`` has it as it is."""
+    if entry.out and where != "Tensor":
+        return _with_out(entry, where, name)
+    if entry.explains:
+        return entry.function if (where, name) == ("torch", entry.name) else known_as(entry.function, where, name)
+    return guarded(entry.function, where, name)
 
 
 def _tell_place(function, name, places):
@@ -142,19 +167,6 @@ def _tell_forms(entry):
     plain.__kwdefaults__ = function.__kwdefaults__
     plain.__dict__.update(function.__dict__)
     function.__wrapped__ = entry
-
-
-def _publish_inplace(name, places, function):
-    aliases = [place.partition(":") for place in places]
-    _publish(
-        name + "_",
-        [
-            f"{where}:{alias}_" if alias else where
-            for where, _, alias in aliases
-            if where in ("torch", "Tensor") and not alias.startswith("__")
-        ],
-        function,
-    )
 
 
 def _argument_aliases(code):
@@ -213,18 +225,29 @@ def _reflected_quotient(number, tensor):
     return tensor.reciprocal() * number
 
 
-def _bind_operators():
-    for dunder, name in _BINARY_OPERATORS.items():
-        op = TABLE.get(name)
-        if op is not None:
-            setattr(Tensor, dunder, fast.binary(op, operator=True))
-        elif name in COMPOSITES:
-            setattr(Tensor, dunder, fast.operator_form(COMPOSITES[name].function))
-    for dunder, name in _REFLECTED_OPERATORS.items():
-        setattr(Tensor, dunder, fast.reflected(getattr(functions, name)))
-    Tensor.__rtruediv__ = Tensor.__rdiv__ = fast.reflected(_reflected_quotient, fast.is_number_or_array)
-    Tensor.__matmul__ = fast.product_operator(functions.matmul)
-    Tensor.__rmatmul__ = fast.product_operator(functions.matmul, backwards=True)
-    for dunder, name in _INPLACE_OPERATORS.items():
-        if hasattr(functions, name + "_"):
-            setattr(Tensor, dunder, fast.operator_form(getattr(functions, name + "_")))
+def _bind_operator(pending):
+    dunder = pending.entry
+    give("Tensor", dunder, pending, _operator(dunder))
+
+
+def _operator(dunder):
+    """The method of Tensor that Python calls for an operator."""
+    if dunder in _BINARY_OPERATORS:
+        name = _BINARY_OPERATORS[dunder]
+        return (
+            fast.binary(TABLE[name], operator=True) if name in TABLE else fast.operator_form(COMPOSITES[name].function)
+        )
+    if dunder in _REFLECTED_OPERATORS:
+        return fast.reflected(getattr(functions, _REFLECTED_OPERATORS[dunder]))
+    if dunder in _INPLACE_OPERATORS:
+        return fast.operator_form(getattr(functions, _INPLACE_OPERATORS[dunder] + "_"))
+    return _OTHER_OPERATORS[dunder]()
+
+
+# The operators that stand for no operation of their own name, or take other operands.
+_OTHER_OPERATORS = {
+    "__rtruediv__": lambda: fast.reflected(_reflected_quotient, fast.is_number_or_array),
+    "__rdiv__": lambda: Tensor.__rtruediv__,
+    "__matmul__": lambda: fast.product_operator(functions.matmul),
+    "__rmatmul__": lambda: fast.product_operator(functions.matmul, backwards=True),
+}

@@ -13,7 +13,6 @@ from ..kernels.routing import elements_of
 from ..ops.copy import refuse_overlap, refuse_shared
 from ..ops.table import TABLE, functions, is_half
 from .base import Tensor, method, wrap
-from .binding import NAMESPACES
 from .classes import PLAIN_CLASSES
 from .creation import type_name
 from .fast_views import link, tracker
@@ -21,6 +20,7 @@ from .index_keys import select, sliced, split_key, take_advanced
 from .index_values import checked_positions, index_array, index_shape, indices_of_tensors, is_plain_number
 from .internals import internal
 from .interposers import INTERPOSERS
+from .names import NAMESPACES
 from .writes import bump, is_tracked
 
 _track_select = tracker(TABLE["select"])

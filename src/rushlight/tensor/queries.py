@@ -6,9 +6,9 @@ from ..base import settings
 from ..base.errors import hinted, kind_name
 from . import storage
 from .base import Tensor
-from .binding import NAMESPACES
 from .creation import type_name
 from .legacy import set_default_tensor_type
+from .names import NAMESPACES
 
 
 def _checked(input, name):

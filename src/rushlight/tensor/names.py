@@ -1,0 +1,120 @@
+"""Names whose functions are made when somebody first asks for one: a program uses few of the table's, and all together take a while."""
+
+from __future__ import annotations
+
+from threading import RLock
+
+from ..ops.table import EXPECTED, functions
+from .base import Tensor
+
+# The functions of each public module that are made, by the name that records write for the module.
+NAMESPACES: dict[str, dict] = {"torch": {}, "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}}
+
+# Where a name is expected, in a module, in ``functions`` or in Tensor: name -> Pending.
+_PENDING: dict[str, dict] = {"functions": EXPECTED, "Tensor": {}, **{where: {} for where in NAMESPACES}}
+
+_LOCK = RLock()  # threads that ask for a name at once get the same function
+
+
+class Pending:
+    """What is asked for by several names: ``bind(pending)`` makes the functions of ``entry`` and hands them to `give`."""
+
+    __slots__ = ("bind", "entry")
+
+    def __init__(self, bind, entry):
+        self.bind, self.entry = bind, entry
+
+    def make(self):
+        """Make the functions, unless another thread has by now."""
+        with _LOCK:
+            if self.bind is not None:
+                self.bind(self)
+                self.bind = None
+
+
+class _Method:
+    """An attribute of Tensor whose function is pending: the first look at it makes the function, which takes its place."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, tensor, owner=None):
+        pending = _PENDING["Tensor"].get(self.name)
+        if pending is not None:
+            pending.make()
+        return vars(Tensor)[self.name].__get__(tensor, owner)
+
+
+def expect(where, name, pending):
+    """Let ``name`` be found in a place, where it replaces what is there."""
+    _PENDING[where][name] = pending
+    if where == "Tensor":
+        setattr(Tensor, name, _Method(name))
+    else:
+        _held(where).pop(name, None)
+
+
+def expect_alias(name, pending):
+    """Let ``functions`` have ``name``, too, unless it knows another function by it."""
+    if name not in vars(functions):
+        EXPECTED.setdefault(name, pending)
+
+
+def give(where, name, pending, function):
+    """Put a function into its place, if it is what is expected there."""
+    if _PENDING[where].get(name) is not pending:
+        return
+    if where != "Tensor":
+        _held(where)[name] = function
+    elif isinstance(vars(Tensor).get(name), _Method):
+        setattr(Tensor, name, function)
+    del _PENDING[where][name]
+
+
+def _held(where):
+    return vars(functions) if where == "functions" else NAMESPACES[where]
+
+
+def function_at(where, name):
+    """The function that a module has under a name; None where it has none."""
+    pending = _PENDING[where].get(name)
+    if pending is not None:
+        pending.make()
+    return NAMESPACES[where].get(name)
+
+
+def make_all():
+    """Make every function that is pending, for those who go through all of them."""
+    for pending in _PENDING.values():
+        for each in [*pending.values()]:
+            each.make()
+
+
+def names_at(where):
+    """The names of a module's functions."""
+    return {*_PENDING[where], *NAMESPACES[where]}
+
+
+def names_of(where, module):
+    """``__getattr__`` and ``__dir__`` for a module, given by its globals, that has the functions of a place."""
+
+    def __getattr__(name):
+        if name == "__all__":
+            return public_names(__dir__())
+        function = function_at(where, name)
+        if function is None:
+            raise AttributeError(f"module '{module['__name__']}' has no attribute '{name}'")
+        module[name] = function
+        return function
+
+    def __dir__():
+        return sorted({*module, *names_at(where)})
+
+    return __getattr__, __dir__
+
+
+def public_names(names):
+    """What ``from module import *`` takes, of the names that a module has."""
+    return [name for name in names if not name.startswith("_")]
