@@ -9,7 +9,7 @@ from typing import Any
 from ..base.errors import hinted
 from ..base.user_code import PACKAGE, user_place, written
 from .hints import place_of
-from .modes import state
+from .modes import OFF, SPECIAL, state
 
 
 class detect_anomaly:
@@ -29,11 +29,14 @@ class detect_anomaly:
         )
 
     def __enter__(self) -> None:
+        recording = SPECIAL if state.recording else OFF
         self._before = (state.anomaly, state.check_nan)
-        _set(*self._new)
+        # In one row without calls, for Ctrl-C: modes.py.
+        (state.anomaly, state.check_nan), state.recording = self._new, recording
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        _set(*self._before)
+        state.anomaly, state.check_nan = self._before
+        state.update()
 
 
 class set_detect_anomaly:
@@ -41,18 +44,15 @@ class set_detect_anomaly:
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = (state.anomaly, state.check_nan)
-        _set(bool(mode), check_nan)
+        state.anomaly, state.check_nan = bool(mode), check_nan
+        state.update()
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        _set(*self._before)
-
-
-def _set(mode, check_nan):
-    state.anomaly, state.check_nan = mode, check_nan
-    state.update()
+        state.anomaly, state.check_nan = self._before
+        state.update()
 
 
 def is_anomaly_enabled() -> Any:

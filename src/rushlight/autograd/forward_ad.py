@@ -63,7 +63,12 @@ class dual_level(_Mode):
         return enter_dual_level()
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        exit_dual_level()
+        try:
+            exit_dual_level()
+        except BaseException:  # Ctrl-C came before it was done
+            if functions.current_dual_level() >= 0:
+                exit_dual_level()
+            raise
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Any:
