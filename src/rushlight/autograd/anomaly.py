@@ -30,12 +30,12 @@ class detect_anomaly:
 
     def __enter__(self) -> None:
         recording = SPECIAL if state.recording else OFF
-        self._before = (state.anomaly, state.check_nan)
+        self._before = (state.anomaly, state.check_nan, state.recording)
         # In one row without calls, for Ctrl-C: modes.py.
         (state.anomaly, state.check_nan), state.recording = self._new, recording
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        state.anomaly, state.check_nan = self._before
+        state.anomaly, state.check_nan, state.recording = self._before
         state.update()
 
 
@@ -43,7 +43,7 @@ class set_detect_anomaly:
     """Anomaly mode on or off by a bool; acts at once as a function, and restores what was as a context."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self._before = (state.anomaly, state.check_nan)
+        self._before = (state.anomaly, state.check_nan, state.recording)
         state.anomaly, state.check_nan = bool(mode), check_nan
         state.update()
 
@@ -51,7 +51,7 @@ class set_detect_anomaly:
         return None
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        state.anomaly, state.check_nan = self._before
+        state.anomaly, state.check_nan, state.recording = self._before
         state.update()
 
 

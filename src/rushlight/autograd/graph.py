@@ -14,7 +14,7 @@ from ..base.errors import hinted
 from ..ops.table import functions
 from ..random import Generator
 from .hooks import RemovableHandle
-from .modes import OFF, SPECIAL, state
+from .modes import OFF, PLAIN, SPECIAL, state
 from .names import described
 from .node import UNTOUCHED, VersionCounter, edge_of
 from .node import Node as _Node
@@ -94,8 +94,9 @@ class saved_tensors_hooks:
         state.saved_hooks, state.recording = hooks, recording  # in one row without calls, for Ctrl-C: modes.py
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        state.saved_hooks, state.recording = state.saved_hooks[:-1], SPECIAL if state.recording else OFF
-        state.update()
+        hooks = state.saved_hooks[:-1]
+        plain = PLAIN if not (hooks or state.anomaly or state.observers) else SPECIAL
+        state.saved_hooks, state.recording = hooks, plain if state.recording else OFF
 
 
 class save_on_cpu(saved_tensors_hooks):

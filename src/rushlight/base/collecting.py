@@ -21,6 +21,6 @@ def uncollected() -> Iterator[None]:
         gc.disable()
         yield
     finally:
-        gc.freeze()
         if enabled:
             gc.enable()
+        gc.freeze()

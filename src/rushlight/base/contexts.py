@@ -11,10 +11,11 @@ from typing import Any
 class _Context(contextlib._GeneratorContextManager):  # type: ignore[type-arg]
     def __enter__(self) -> Any:
         try:
-            return super().__enter__()
+            entered = super().__enter__()
         except BaseException:  # after the generator has come to its yield, perhaps
             self.gen.close()
             raise
+        return entered
 
 
 def contextmanager(function: Callable[..., Iterator[Any]]) -> Callable[..., Any]:
