@@ -92,8 +92,8 @@ from rushlight.utils.data import DataLoader
 loader = DataLoader(Numbers(40), 2, num_workers=2, persistent_workers=True)
 whole = [batch.tolist() for batch in loader]
 for number in range(6):
-    threading.Timer(0.002 * (number + 1), os.killpg, (0, signal.SIGINT)).start()
     try:
+        threading.Timer(0.002 * (number + 1), os.killpg, (0, signal.SIGINT)).start()
         while True:
             for batch in loader:
                 pass
