@@ -138,12 +138,12 @@ def test_a_step_makes_no_garbage(kind, autocast):
 
 
 @pytest.mark.usefixtures("no_collector")
-@pytest.mark.parametrize("steps", [60, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("warm, steps", [(60, 60), pytest.param(2500, 500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_memory_stays_flat(kind, steps, monkeypatch):
+def test_memory_stays_flat(kind, warm, steps, monkeypatch):
     monkeypatch.setattr(bundle, "WARM", 10)
     training = Training(kind)
-    training.run(60)
+    training.run(warm)  # NumPy keeps freed memory at hand, more and more of it for some 2000 steps
     tracemalloc.start()
     try:
         training.run(20)
