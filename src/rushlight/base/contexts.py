@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 
-class _Context(contextlib._GeneratorContextManager):  # type: ignore[type-arg]
+class _Context(contextlib._GeneratorContextManager):
     def __enter__(self) -> Any:
         try:
             entered = super().__enter__()
@@ -29,6 +29,6 @@ def contextmanager(function: Callable[..., Iterator[Any]]) -> Callable[..., Any]
 
     @functools.wraps(function)
     def make(*arguments: Any, **options: Any) -> _Context:
-        return _Context(function, arguments, options)
+        return _Context(function, arguments, options)  # type: ignore[arg-type]  # the iterator is a generator's
 
     return make
