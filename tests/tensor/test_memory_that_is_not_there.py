@@ -25,3 +25,15 @@ def test_no_memory(name):
             RuntimeError, match=r"DefaultCPUAllocator: can't allocate memory: you tried to allocate \d+ bytes"
         ):
             CALLS[name]()
+
+
+@pytest.mark.parametrize(
+    "kind", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Rprop", "ASGD"]
+)
+def test_no_memory_for_the_state_of_an_optimizer(kind):
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    parameter.data = x
+    with pytest.raises(RuntimeError, match=r"you tried to allocate \d+ bytes"):
+        optimizer = getattr(torch.optim, kind)([parameter], **({"momentum": 0.9} if kind == "SGD" else {}))
+        parameter.grad = x
+        optimizer.step()

@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -175,3 +176,19 @@ def note_worker(worker_id):
 def refuse(worker_id):
     """A worker_init_fn that fails."""
     raise LookupError(f"no work for {worker_id}")
+
+
+def alive(pids):
+    running = []
+    for pid in pids:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except FileNotFoundError:
+            continue
+        running.append((pid, state))
+    return running
+
+
+def working(pids):
+    """Those of ``pids`` that still do something; an orphan that its new parent has not buried yet does not count."""
+    return [pid for pid, state in alive(pids) if state != "Z"]

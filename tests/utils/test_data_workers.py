@@ -21,10 +21,12 @@ from data_examples import (
     TwoArguments,
     UnevenStream,
     Unopenable,
+    alive,
     first,
     note_worker,
     refuse,
     slow_zero,
+    working,
 )
 
 import rushlight as rl
@@ -34,22 +36,6 @@ from rushlight.utils.data import DataLoader
 
 def rows(loader):
     return [batch.tolist() for batch in loader]
-
-
-def alive(pids):
-    running = []
-    for pid in pids:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-        except FileNotFoundError:
-            continue
-        running.append((pid, state))
-    return running
-
-
-def working(pids):
-    """Those of ``pids`` that still do something; an orphan that its new parent has not buried yet does not count."""
-    return [pid for pid, state in alive(pids) if state != "Z"]
 
 
 def test_order_is_kept():

@@ -9,7 +9,7 @@ from typing import Any
 from ..base.errors import hinted
 from ..base.user_code import PACKAGE, user_place, written
 from .hints import place_of
-from .modes import state
+from .modes import OFF, SPECIAL, state
 
 
 class detect_anomaly:
@@ -29,30 +29,30 @@ class detect_anomaly:
         )
 
     def __enter__(self) -> None:
-        self._before = (state.anomaly, state.check_nan)
-        _set(*self._new)
+        recording = SPECIAL if state.recording else OFF
+        self._before = (state.anomaly, state.check_nan, state.recording)
+        # In one row without calls, for Ctrl-C: modes.py.
+        (state.anomaly, state.check_nan), state.recording = self._new, recording
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        _set(*self._before)
+        state.anomaly, state.check_nan, state.recording = self._before
+        state.update()
 
 
 class set_detect_anomaly:
     """Anomaly mode on or off by a bool; acts at once as a function, and restores what was as a context."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self._before = (state.anomaly, state.check_nan)
-        _set(bool(mode), check_nan)
+        self._before = (state.anomaly, state.check_nan, state.recording)
+        state.anomaly, state.check_nan = bool(mode), check_nan
+        state.update()
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        _set(*self._before)
-
-
-def _set(mode, check_nan):
-    state.anomaly, state.check_nan = mode, check_nan
-    state.update()
+        state.anomaly, state.check_nan, state.recording = self._before
+        state.update()
 
 
 def is_anomaly_enabled() -> Any:

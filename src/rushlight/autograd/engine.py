@@ -74,14 +74,15 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
             captures = {}
             for edge in wanted:
                 captures.setdefault(edge[0], {})[edge[1]] = None
-    task = state.task = object_new(Task)
+    task = object_new(Task)
     task.nodes, task.leaves, task.notes, task.whole, task.frees = nodes, leaves, {}, way is None, freed is not None
     task.depth = 0 if outer is None else outer.depth + 1
-    if create_graph != before[0]:
-        state.grad = create_graph
-        state.update()
     pending = {}
-    try:
+    try:  # from before anything is switched on: Ctrl-C may come after any call
+        state.task = task
+        if create_graph != before[0]:
+            state.grad = create_graph
+            state.update()
         for (node, number), grad in zip(roots, gradients):
             _add_pending(pending, node, number, grad)
         _run(order, leaves, pending, way, captures, freed)

@@ -60,10 +60,22 @@ class dual_level(_Mode):
     """A context, or decorator, in which forward mode is on: ``with dual_level(): ...``."""
 
     def __enter__(self) -> Any:
-        return enter_dual_level()
+        before = functions.current_dual_level()
+        try:
+            level = enter_dual_level()
+        except BaseException:  # Ctrl-C came when it was done, or one is open already
+            if functions.current_dual_level() > before:
+                exit_dual_level()
+            raise
+        return level
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        exit_dual_level()
+        try:
+            exit_dual_level()
+        except BaseException:  # Ctrl-C came before it was done
+            if functions.current_dual_level() >= 0:
+                exit_dual_level()
+            raise
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Any:

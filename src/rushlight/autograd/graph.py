@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import abc
-import contextlib
 import functools
 import weakref
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..base.contexts import contextmanager
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..random import Generator
 from .hooks import RemovableHandle
-from .modes import state
+from .modes import OFF, PLAIN, SPECIAL, state
 from .names import described
 from .node import UNTOUCHED, VersionCounter, edge_of
 from .node import Node as _Node
@@ -89,12 +89,14 @@ class saved_tensors_hooks:
             )
         if state.saved_hooks_disabled is not None:
             raise RuntimeError(hinted(state.saved_hooks_disabled, "saved-tensor hooks are disabled around this call"))
-        state.saved_hooks = (*state.saved_hooks, (self.pack_hook, self.unpack_hook))
-        state.update()
+        hooks = (*state.saved_hooks, (self.pack_hook, self.unpack_hook))
+        recording = SPECIAL if state.recording else OFF
+        state.saved_hooks, state.recording = hooks, recording  # in one row without calls, for Ctrl-C: modes.py
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        state.saved_hooks = state.saved_hooks[:-1]
-        state.update()
+        hooks = state.saved_hooks[:-1]
+        plain = PLAIN if not (hooks or state.anomaly or state.observers) else SPECIAL
+        state.saved_hooks, state.recording = hooks, plain if state.recording else OFF
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -114,13 +116,14 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack, unpack)
 
 
-@contextlib.contextmanager
+@contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """A context, and decorator, in which using saved-tensor hooks raises RuntimeError with ``error_message``."""
     if state.saved_hooks:
         raise RuntimeError(hinted(error_message, "saved-tensor hooks are active: leave their context before"))
-    before, state.saved_hooks_disabled = state.saved_hooks_disabled, error_message
+    before = state.saved_hooks_disabled
     try:
+        state.saved_hooks_disabled = error_message
         yield
     finally:
         state.saved_hooks_disabled = before
@@ -292,7 +295,7 @@ class _SavedCopies:
         self.open = False
 
 
-@contextlib.contextmanager
+@contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[Any]:
     """A context in which tensors saved for backward may be written in place: backward gets copies of what they were.
 

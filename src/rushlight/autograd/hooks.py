@@ -38,7 +38,11 @@ class RemovableHandle:
         return self
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        self.remove()
+        try:
+            self.remove()
+        except BaseException:  # Ctrl-C came before it was done
+            self.remove()
+            raise
 
     def __getstate__(self):
         return self.hooks_dict_ref(), self.id, tuple(reference() for reference in self.extra_dict_ref)

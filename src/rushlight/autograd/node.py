@@ -279,15 +279,13 @@ def _packing_hooks():
 def pack_tensor(pack, tensor):
     """What the user's ``pack`` makes of a tensor; it runs unrecorded, and may not write into the tensor."""
     state = modes.state
-    before = state.saved_hooks, state.grad
-    state.saved_hooks, state.grad = (), False
-    state.update()
+    before = state.saved_hooks, state.grad, state.recording
     version = tensor._version_counter.value
-    try:
+    try:  # from before the switching on, in rows without calls: Ctrl-C may come after any
+        state.saved_hooks, state.grad, state.recording = (), False, modes.OFF
         packed = pack(tensor)
     finally:
-        state.saved_hooks, state.grad = before
-        state.update()
+        state.saved_hooks, state.grad, state.recording = before
     if tensor._version_counter.value != version:
         raise RuntimeError(
             hinted(

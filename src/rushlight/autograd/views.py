@@ -102,13 +102,13 @@ def edge_through(base, base_edge, geometry, kind):
     alias = base._alias()
     alias._edge = base_edge
     state = modes.state
-    before, state.grad = state.grad, True
-    state.update()
+    before = state.grad, state.recording
     try:
+        state.grad = True
+        state.update()
         view = seen_through(alias, geometry, kind)
     finally:
-        state.grad = before
-        state.update()
+        state.grad, state.recording = before
     return view._edge.edge
 
 

@@ -1,6 +1,6 @@
 """cuDNN's switches: accepted, without effect on the CPU."""
 
-import contextlib
+from ..base.contexts import contextmanager
 
 enabled = False
 benchmark = False
@@ -18,7 +18,7 @@ def version():
     return None
 
 
-@contextlib.contextmanager
+@contextmanager
 def flags(
     enabled=False,
     benchmark=False,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 from collections.abc import Iterator
 
+from .contexts import contextmanager
 
-@contextlib.contextmanager
+
+@contextmanager
 def uncollected() -> Iterator[None]:
     """Import inside without collections, and leave what is there then out of later ones.
 
@@ -16,10 +17,10 @@ def uncollected() -> Iterator[None]:
     collection in between.
     """
     enabled = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
-        gc.freeze()
         if enabled:
             gc.enable()
+        gc.freeze()

@@ -37,16 +37,27 @@ class Recorder:
         self.model, self.tensors, self.steps, self.handles = model, tensors, [], []
 
     def __enter__(self):
-        for operation in self.model.operations:
-            self.watch(operation)
-        for leaf in self.model.leaves:
-            if leaf.variable.requires_grad:  # which may have been taken back since
-                self.watch_leaf(leaf)
+        try:
+            for operation in self.model.operations:
+                self.watch(operation)
+            for leaf in self.model.leaves:
+                if leaf.variable.requires_grad:  # which may have been taken back since
+                    self.watch_leaf(leaf)
+        except BaseException:  # Ctrl-C came in between
+            self.unwatch()
+            raise
         return self
 
-    def __exit__(self, kind, value, trace):
+    def unwatch(self):
         for handle in self.handles:
             handle.remove()
+
+    def __exit__(self, kind, value, trace):
+        try:
+            self.unwatch()
+        except BaseException:  # Ctrl-C came before it was done
+            self.unwatch()
+            raise
         for step in self.steps:
             if step.kind == LEAF:
                 self.model.leaves[step.number].gradient = step.incoming[0]

@@ -71,16 +71,25 @@ class trace:
 
     def __enter__(self):
         self._call, self._thread = None, threading.get_ident()
-        self._handles = (
-            register_module_forward_pre_hook(self._enter_module),
-            register_module_forward_hook(self._leave_module, always_call=True),
-        )
-        self._observer = self._observe
-        state.observers = (*state.observers, self._observer)
-        state.update()
+        self._handles, self._observer = [], self._observe
+        try:
+            self._handles.append(register_module_forward_pre_hook(self._enter_module))
+            self._handles.append(register_module_forward_hook(self._leave_module, always_call=True))
+            state.observers = (*state.observers, self._observer)
+            state.update()
+        except BaseException:  # Ctrl-C came in between
+            self._leave()
+            raise
         return self
 
     def __exit__(self, kind, value, trace):
+        try:
+            self._leave()
+        except BaseException:  # Ctrl-C came before it was done
+            self._leave()
+            raise
+
+    def _leave(self):
         state.observers = tuple(each for each in state.observers if each is not self._observer)
         state.update()
         for handle in self._handles:

@@ -172,8 +172,8 @@ class VmapLevel(Level):
         mapped = self.holds(values)
         if mapped and writes and not self.owns(values[0]):
             self._refuse_shared(op, schema)
-        INTERPOSERS.remove(self)  # as `below`, which takes longer
         try:
+            INTERPOSERS.remove(self)  # as `below`, which takes longer
             if not mapped:
                 return again(values)
             found = batching.apply(self, op, schema, values, again, writes)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from threading import get_ident
 
 from ..autograd.modes import state
 from ..autograd.views import geometry, seen_through
 from ..base import dtypes
+from ..base.contexts import contextmanager
 from ..base.errors import hinted
 from ..ops import table
 from ..ops.table import functions
@@ -86,8 +86,9 @@ class DualLevel(Level):
     @contextmanager
     def switched_off(self):
         """A context in which this level computes no tangents."""
-        before, self.on = self.on, False
+        before = self.on
         try:
+            self.on = False
             yield
         finally:
             self.on = before

@@ -73,13 +73,13 @@ class ForwardLevel(DualLevel):
 
     def close(self):
         """Take all tangents away."""
-        INTERPOSERS.remove(self)
         self.alive = False
         for reference in list(self.carriers.values()):
             carrier = reference()
             if carrier is not None:
                 carrier._tangent = None
         self.carriers.clear()
+        INTERPOSERS.remove(self)  # the last step: whoever was interrupted before it can begin again
 
 
 def internal(function):
@@ -91,7 +91,8 @@ def internal(function):
 def enter_dual_level():
     """Open the level of forward mode and return its number, 0."""
     refuse_nesting(dual_levels())
-    INTERPOSERS.append(ForwardLevel())
+    level, interposers = ForwardLevel(), INTERPOSERS
+    interposers += [level]  # the last step, and no call: after one Ctrl-C may come, and the level would stay
     return 0
 
 

@@ -9,10 +9,10 @@ level, which does its part and lets the levels below compute with the values ins
 from __future__ import annotations
 
 import textwrap
-from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
 
+from ..base.contexts import contextmanager
 from ..base.errors import hinted
 from ..ops import table
 from ..ops.table import functions
@@ -236,8 +236,15 @@ class Level(Interposer):
         """A context in which this level, wherever it stands in the stack, and those above it do not take part."""
         mine = [other for other in INTERPOSERS if other.thread == self.thread]
         removed = mine[mine.index(self) :] if self in mine else []
-        for other in removed:
-            INTERPOSERS.remove(other)
+        try:
+            for other in removed:
+                INTERPOSERS.remove(other)
+        except BaseException:  # Ctrl-C came in between
+            for other in removed:
+                if other in INTERPOSERS:
+                    INTERPOSERS.remove(other)
+            INTERPOSERS.extend(removed)
+            raise
         try:
             yield
         finally:
@@ -247,10 +254,10 @@ class Level(Interposer):
     def entered(self):
         """A context in which the transform runs; a function that `vjp` gave enters its level again."""
         self.thread = get_ident()
-        self.entries += 1
-        self.alive = True
         with interposed(self):
             try:
+                self.entries += 1
+                self.alive = True
                 yield self
             finally:
                 self.entries -= 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..base.contexts import contextmanager
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor.base import Tensor
@@ -95,10 +95,21 @@ def replaced(module: Module, tensors: Any, tie_weights: bool = False, strict: bo
             before.append((name, owner, last, _swap(owner, last, value)))
         yield
     finally:
-        for name, owner, last, value in reversed(before):
-            now = _swap(owner, last, value)
-            if name in tensors and now is not _ABSENT:
-                tensors[name] = now
+        try:
+            _put_back(before, tensors)
+        except BaseException:  # Ctrl-C came before all was done
+            _put_back(before, tensors)
+            raise
+
+
+def _put_back(before, tensors):
+    """Let the owners hold what they held, the last first; what they hold now goes into ``tensors``. Empties ``before``."""
+    while before:
+        name, owner, last, value = before[-1]
+        now = _swap(owner, last, value)
+        if name in tensors and now is not _ABSENT and now is not value:
+            tensors[name] = now
+        before.pop()
 
 
 def _named(module):

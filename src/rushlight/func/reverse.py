@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ..autograd.gradients import grad as gradients_of
 from ..autograd.graph import disable_saved_tensors_hooks
 from ..autograd.modes import enable_grad, inference_mode, state
 from ..base import trees
+from ..base.contexts import contextmanager
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor.base import Tensor
@@ -55,13 +55,13 @@ class GradLevel(Level):
     @contextmanager
     def recording_below(self) -> Iterator[Any]:
         """A context in which operations of the levels below are recorded, if they are to be."""
-        before = state.grad
-        state.grad = self.outer_grad and (before if self.records_below is None else self.records_below)
-        state.update()
+        before = state.grad, state.recording
         try:
+            state.grad = self.outer_grad and (before[0] if self.records_below is None else self.records_below)
+            state.update()
             yield
         finally:
-            state.grad = before
+            state.grad, state.recording = before
             state.update()
 
     def _own(self, value):
@@ -99,8 +99,9 @@ class GradLevel(Level):
         if not pairs:
             return [functions.zeros_like(self.unwrap(t)) for t in inputs]
         roots, starts = zip(*pairs)
-        before, self.records_below = self.records_below, create_graph
+        before = self.records_below
         try:
+            self.records_below = create_graph
             found = gradients_of(roots, inputs, starts, retain_graph, False, allow_unused=True)
         finally:
             self.records_below = before

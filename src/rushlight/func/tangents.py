@@ -289,14 +289,14 @@ def _transposed(plan, schema, values, tangents, results, differentiable):
         return tuple(_picked(found[place], item, target) for place, item, target in wanted)
 
     zeros = [functions.zeros_like(result) for result, wants in zip(results, differentiable) if wants]
-    hooks, state.saved_hooks = state.saved_hooks, ()  # the user's hooks are for the user's graph
-    state.update()
+    before = state.saved_hooks, state.recording
     try:
+        state.saved_hooks = ()  # the user's hooks are for the user's graph
+        state.update()
         _, transpose = vjp_by(gradients, tuple(zeros), None, False)
         found = iter(transpose(tuple(directions)))
     finally:
-        state.saved_hooks = hooks
-        state.update()
+        state.saved_hooks, state.recording = before
     return tuple(next(found) if wants else None for wants in differentiable)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 
+from ..base.contexts import contextmanager
 from . import launch
 from .emit import emit
 from .expand import expand
@@ -34,13 +34,13 @@ def machine_code(source):
         return host().compile(found)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _collector_at_rest():
     """Leave cycles of garbage for later: building a program makes so many objects that looking for them takes as long as
     a pass over it, or, where it comes to all of the process's objects, as long as compiling a small one."""
     was_on = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if was_on:

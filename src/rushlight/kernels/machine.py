@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-from contextlib import contextmanager
 
+from ..base.contexts import contextmanager
 from .cache import disk
 from .object_file import Image, can_place
 
@@ -104,11 +104,15 @@ class Host:
 
         The option is the process's, so it is put back for others who compile with llvmlite.
         """
-        self._llvm.set_option("rushlight", "-disable-lsr")
         try:
+            self._llvm.set_option("rushlight", "-disable-lsr")
             yield
         finally:
-            self._llvm.set_option("rushlight", "-disable-lsr=false")
+            try:
+                self._llvm.set_option("rushlight", "-disable-lsr=false")
+            except BaseException:  # Ctrl-C came before it was done
+                self._llvm.set_option("rushlight", "-disable-lsr=false")
+                raise
 
     def load(self, machine_code, exports, imports):
         """Put an object file into the process; the addresses of those of ``exports`` that it has, and what keeps it there.

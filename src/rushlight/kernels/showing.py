@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import sys
 import textwrap
 
+from ..base.contexts import contextmanager
 from ..ops.table import TABLE
 from . import compiler
 from . import kernel as kernels
@@ -48,7 +48,7 @@ def show(function, *arguments, parts=PARTS, file=None, **options):
     return result
 
 
-@contextlib.contextmanager
+@contextmanager
 def watching():
     """A dict that tells, after the ``with`` statement, how often each kernel was run within it."""
     before = {kernel: kernel.launches for kernel in kernels.known()}

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ..base.arrays import narrowed
+from ..base.limits import refusal_of
 
 # What computes from how many elements on: (elements, function that may return NotImplemented). `kernels.routing`, which
 # lies above this room, puts its own here.
@@ -48,7 +49,11 @@ def copied(view):
 def filled(shape, value, dtype):
     """A new array with one value everywhere."""
     if math.prod(shape) >= kernels.get("fill", _NONE)[0]:
-        return write(np.empty(shape, dtype), np.asarray(value).astype(dtype), "fill")
+        try:  # the package's own calls come here without a guard: an optimizer that makes its state
+            made = np.empty(shape, dtype)
+        except MemoryError as error:
+            raise refusal_of(error) from None
+        return write(made, np.asarray(value).astype(dtype), "fill")
     if value.__class__ is int and not value:
         return np.zeros(shape, dtype)
     found = np.empty(shape, dtype)

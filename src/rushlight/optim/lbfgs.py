@@ -140,13 +140,18 @@ class LBFGS(Optimizer):
         change, step = grad - state["prev_flat_grad"], state["d"] * state["t"]
         curvature = change.dot(step)
         if curvature > 1e-10:
-            if len(changes) == group["history_size"]:
-                for history in (changes, steps, inverses):
-                    history.pop(0)
-            changes.append(change)
-            steps.append(step)
-            inverses.append(1.0 / curvature)
-            state["H_diag"] = curvature / change.dot(change)
+            diagonal, inverse, full = (
+                curvature / change.dot(change),
+                1.0 / curvature,
+                len(changes) == group["history_size"],
+            )
+            # Without a call from here on, after which Ctrl-C could come: the histories belong together.
+            if full:
+                del changes[0], steps[0], inverses[0]
+            changes += [change]
+            steps += [step]
+            inverses += [inverse]
+            state["H_diag"] = diagonal
         if "H_diag" not in state:
             raise missing_state("H_diag", state, self)
         shares = state.setdefault("al", [None] * group["history_size"])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
+from ..base.contexts import contextmanager
 from .generator import default_generator
 
 
@@ -27,4 +26,8 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
     try:
         yield
     finally:
-        default_generator.set_state_bytes(state)
+        try:
+            default_generator.set_state_bytes(state)
+        except BaseException:  # Ctrl-C came before it was done
+            default_generator.set_state_bytes(state)
+            raise

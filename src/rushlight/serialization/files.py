@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
+from ..base.contexts import contextmanager
 from ..base.errors import hinted
 
 _LOAD_HINT = (

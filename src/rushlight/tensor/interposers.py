@@ -60,8 +60,9 @@ class interposed:
         self.interposer = interposer
 
     def __enter__(self):
-        INTERPOSERS.append(self.interposer)
-        return self.interposer
+        interposer, interposers = self.interposer, INTERPOSERS
+        interposers += [interposer]  # no call: after one Ctrl-C may come, and nobody would leave what was entered
+        return interposer
 
     def __exit__(self, *error):
         INTERPOSERS.remove(self.interposer)
@@ -76,7 +77,12 @@ class below:
         self.interposer = interposer
 
     def __enter__(self):
-        INTERPOSERS.remove(self.interposer)
+        try:
+            INTERPOSERS.remove(self.interposer)
+        except BaseException:  # Ctrl-C came when it was done
+            if self.interposer not in INTERPOSERS:
+                INTERPOSERS.append(self.interposer)
+            raise
 
     def __exit__(self, *error):
         INTERPOSERS.append(self.interposer)

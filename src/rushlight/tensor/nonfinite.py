@@ -10,7 +10,7 @@ import numpy as np
 
 from ..autograd.hints import place_of
 from ..autograd.holdings import saved_arrays, saved_values
-from ..autograd.modes import state
+from ..autograd.modes import OFF, SPECIAL, state
 from ..autograd.names import is_module, is_tensor, modules_in_scope
 from ..base import dtypes
 from ..base.user_code import PACKAGE, to_user, user_location, written
@@ -147,16 +147,17 @@ class find_nonfinite:
         self.action, self.inf, self.reports, self.given = action, inf, [], None
 
     def __enter__(self):
-        self._watcher = _Watcher(self)
-        self._before = state.anomaly, state.check_nan, state.run_node
-        state.anomaly, state.check_nan, state.run_node = True, False, self._watcher.run_node
-        state.update()
-        INTERPOSERS.insert(0, self._watcher)  # below the transforms around: there the values are plain
+        self._watcher = watcher = _Watcher(self)
+        self._before = state.anomaly, state.check_nan, state.run_node, state.recording
+        run_node, interposers, recording = watcher.run_node, INTERPOSERS, SPECIAL if state.recording else OFF
+        # In one row without calls, for Ctrl-C: autograd/modes.py.
+        state.anomaly, state.check_nan, state.run_node, state.recording = True, False, run_node, recording
+        interposers[:0] = (watcher,)  # below the transforms around: there the values are plain
         return self
 
     def __exit__(self, kind, value, trace):
+        state.anomaly, state.check_nan, state.run_node, state.recording = self._before
         INTERPOSERS.remove(self._watcher)
-        state.anomaly, state.check_nan, state.run_node = self._before
         state.update()
         if kind is None and self.given is not None and not self.reports and self.action != "collect":
             warnings.warn(str(self.given), RuntimeWarning, stacklevel=to_user())

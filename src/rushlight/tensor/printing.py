@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from math import floor, inf, isfinite
 from typing import Any
 
 import numpy as np
 
+from rushlight.base.contexts import contextmanager
 from rushlight.base.errors import hinted
 
 PROFILES: dict[str, dict[str, Any]] = {
@@ -64,12 +64,12 @@ def printoptions(**options):
     ...     print(torch.tensor([0.25, 1.55]))
     tensor([0.2, 1.5])
     """
-    before = get_printoptions()
-    set_printoptions(**options)
+    before, in_force = get_printoptions(), _options
     try:
+        set_printoptions(**options)
         yield
     finally:
-        set_printoptions(**before)
+        in_force |= before
 
 
 def format_tensor(

@@ -11,6 +11,7 @@ from ..amp.state import as_now
 from ..autograd.function import Function
 from ..autograd.gradients import backward as run_backward
 from ..autograd.modes import enable_grad, is_grad_enabled, state
+from ..base.contexts import contextmanager
 from ..base.errors import hinted
 from ..random import get_rng_state
 from ..tensor import Tensor
@@ -154,10 +155,11 @@ def _warn_of_default(name, announcement):
 _settings = {"early_stop": None, "debug": None}  # None: each call decides
 
 
-@contextlib.contextmanager
+@contextmanager
 def _setting(name, value):
-    before, _settings[name] = _settings[name], value
+    before = _settings[name]
     try:
+        _settings[name] = value
         yield
     finally:
         _settings[name] = before

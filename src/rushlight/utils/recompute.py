@@ -10,6 +10,7 @@ from ..amp.state import as_now
 from ..autograd.graph import saved_tensors_hooks
 from ..autograd.modes import enable_grad, state
 from ..autograd.node import SavedInput
+from ..base.contexts import contextmanager
 from ..base.errors import hinted
 from ..base.user_code import user_location, written
 from ..random import get_rng_state, set_rng_state
@@ -39,33 +40,37 @@ def name_of(function):
     return getattr(function, "__name__", type(function).__name__)
 
 
-@contextlib.contextmanager
+@contextmanager
 def random_state(saved):
     """Draw random numbers from the ``saved`` state on inside; None changes nothing."""
     if saved is None:
         yield
         return
     before = get_rng_state()
-    set_rng_state(saved)
     try:
+        set_rng_state(saved)
         yield
     finally:
-        set_rng_state(before)
+        try:
+            set_rng_state(before)
+        except BaseException:  # Ctrl-C came before it was done
+            set_rng_state(before)
+            raise
 
 
-@contextlib.contextmanager
+@contextmanager
 def _operations(names):
     """Note the operations that are recorded inside, with the lines that called them; None: note nothing."""
     if names is None:
         yield
         return
-    before = state.observers
-    state.observers = (*before, lambda node: names.append(f"{node.name()} at {written(user_location())}"))
-    state.update()
+    before = state.observers, state.recording
     try:
+        state.observers = (*before[0], lambda node: names.append(f"{node.name()} at {written(user_location())}"))
+        state.update()
         yield
     finally:
-        state.observers = before
+        state.observers, state.recording = before
         state.update()
 
 

@@ -34,12 +34,16 @@ _global_backward_kind = [None]
 def _register(registry, hook, extra=(), prepend=False):
     """Enter ``hook`` in ``registry`` and flag it in each dictionary of ``extra``; the handle removes all of it."""
     handle = RemovableHandle(registry, extra_dict=list(extra))
-    registry[handle.id] = hook
-    for flags in extra:
-        flags[handle.id] = True
-    if prepend:
-        for entries in (registry, *extra):
-            entries.move_to_end(handle.id, last=False)
+    try:
+        registry[handle.id] = hook
+        for flags in extra:
+            flags[handle.id] = True
+        if prepend:
+            for entries in (registry, *extra):
+                entries.move_to_end(handle.id, last=False)
+    except BaseException:  # Ctrl-C: nobody has the handle
+        handle.remove()
+        raise
     return handle
 
 

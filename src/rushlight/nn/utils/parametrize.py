@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ...autograd import no_grad
+from ...base.contexts import contextmanager
 from ...tensor import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..parameter import Parameter
@@ -37,7 +37,7 @@ def cached() -> Iterator[Any]:
     >>> with torch.nn.utils.parametrize.cached():
     ...     pass
     """
-    _cache_depth[0] += 1
+    _cache_depth[0] += 1  # no call stands between this and the try
     try:
         yield
     finally:

@@ -175,7 +175,7 @@ class DataLoader(Generic[T_co]):
     def __iter__(self) -> Iterator[Any]:
         if not self.persistent_workers or self.num_workers == 0:
             return self._get_iterator()
-        if self._iterator is None:
+        if self._iterator is None or not self._iterator.usable():
             self._iterator = self._get_iterator()
         else:
             self._iterator._reset(self)

@@ -42,6 +42,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _workers(self):
         return self._pool.processes
 
+    def usable(self):
+        """Whether the workers can read another epoch: none has died, and no interrupt broke into a talk with them."""
+        return self._pool.usable()
+
     def _reset(self, loader):
         for worker in range(self._num_workers):
             self._pool.send(worker, RESUME)
@@ -57,6 +61,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._active = [True] * self._num_workers
         for _ in range(self._prefetch_factor * self._num_workers):
             self._dispatch()
+        del self._pool.open_talks[:]
 
     def _dispatch(self):
         """Give the next indices to the next worker whose turn it is."""
@@ -64,6 +69,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             indices = next(self._sampler_iter)
         except StopIteration:
             return
+        except Exception:  # the sampler's own, which may go on
+            del self._pool.open_talks[:]
+            raise
         for _ in range(self._num_workers):
             worker = self._next_worker
             self._next_worker = (worker + 1) % self._num_workers
@@ -88,16 +96,20 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 raise StopIteration
             worker, (epoch, number, kind, payload) = self._pool.receive(expected, self._timeout)
             if epoch != self._epoch:
+                del self._pool.open_talks[:]
                 continue
             if kind == STREAM_END:
                 self._active[worker] = False
                 self._dispatch()
+                del self._pool.open_talks[:]
                 continue
             del self._owners[number]
             self._load[worker] -= 1
             self._dispatch()
             if kind == FAILED:
+                del self._pool.open_talks[:]
                 payload.reraise()
+            del self._pool.open_talks[:]  # no call, after which Ctrl-C could come: the batch would be lost unnoticed
             return payload
 
     def _expected_workers(self):

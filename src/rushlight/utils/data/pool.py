@@ -25,8 +25,13 @@ class WorkerPool:
         self._task_pipes = []
         self._result_pipes = []
         self._receivers = []
+        # The pipes that are being talked through, from the first byte until what was said is acted on. Ctrl-C (or whatever
+        # else a signal raises) leaves them here: half a message may be in them, or one that nobody has noted.
+        self.open_talks = []
         # Runs when the pool is collected and at the interpreter's exit, whichever comes first.
-        self.stop = weakref.finalize(self, _stop, os.getpid(), self.processes, self._task_pipes, self._result_pipes)
+        self.stop = weakref.finalize(
+            self, _stop, os.getpid(), self.processes, self._task_pipes, self._result_pipes, self.open_talks
+        )
         _pools.add(self)
         try:
             for worker_id in range(options.num_workers):
@@ -47,17 +52,26 @@ class WorkerPool:
         process = context.Process(
             target=worker_loop, args=(theirs, their_results, inherited, worker_id, options), daemon=True
         )
+        self.processes.append(process)
         try:
             process.start()
         finally:
             theirs.close()
             their_results.close()
-        self.processes.append(process)
+
+    def usable(self):
+        """Whether all workers are there to read another epoch; those of a pool that is not are ended."""
+        if self.stop.alive and not self.open_talks and all(process.is_alive() for process in self.processes):
+            return True
+        self.stop()
+        return False
 
     def send(self, worker, task):
-        """Give a worker a task."""
+        """Give a worker a task; the talk is open until the caller closes it: ``open_talks``."""
+        pipe = self._task_pipes[worker]
+        self.open_talks.append(pipe)
         try:
-            self._task_pipes[worker].send(task)
+            pipe.send(task)
         except OSError:
             raise self._died(worker) from None
 
@@ -67,8 +81,14 @@ class WorkerPool:
         return [released.popleft() for _ in range(len(released))]
 
     def receive(self, workers, timeout):
-        """``(worker, answer)``: the next answer of any of ``workers``. ``timeout`` in seconds; 0: no limit."""
+        """``(worker, answer)``: the next answer of any of ``workers``. ``timeout`` in seconds; 0: no limit.
+
+        While it waits Ctrl-C changes nothing; from then on the talk is open until the caller closes it: ``open_talks``.
+        """
+        if self.open_talks:
+            raise self._torn()
         worker = self._wait_for(workers, timeout)
+        self.open_talks.append(self._result_pipes[worker])
         receiver = self._receivers[worker]
         try:
             message = receiver.read()
@@ -101,6 +121,18 @@ class WorkerPool:
                     raise self._died(worker)
         return pipes[ready[0]]
 
+    def _torn(self):
+        """The error for going on where an interrupt broke into a talk with a worker; ends all workers."""
+        pids = ", ".join(str(process.pid) for process in self.processes)
+        self.stop()
+        return RuntimeError(
+            hinted(
+                f"DataLoader worker (pid(s) {pids}) exited unexpectedly",
+                "an interrupt (Ctrl-C) came in the midst of a batch, so the order of batches is lost and the workers were"
+                " ended: iterate over the DataLoader again, which starts others",
+            )
+        )
+
     def _died(self, worker):
         """The error for a worker that is gone; ends the others."""
         process = self.processes[worker]
@@ -129,25 +161,33 @@ def _how_it_ended(code):
     return f"was killed by {name}" + (" (the system does this when memory runs out)" if name == "SIGKILL" else "")
 
 
-def _stop(owner, processes, task_pipes, result_pipes):
+def _stop(owner, processes, task_pipes, result_pipes, open_talks):
     """End the workers: ask, wait, then insist. Does nothing in a process that merely inherited the pool by fork."""
     if os.getpid() != owner:
         return
-    for pipe in task_pipes:
-        try:
+    started = [process for process in processes if process.pid is not None]
+    try:
+        for pipe in task_pipes:
+            _dismiss(pipe, in_midst=pipe in open_talks)
+        for pipe in result_pipes:
+            pipe.close()  # a worker that is still sending stops
+        deadline = time.monotonic() + _PATIENCE
+        for process in started:
+            process.join(max(0.0, deadline - time.monotonic()))
+    finally:  # at once, where Ctrl-C ends the waiting
+        for insist in ("terminate", "kill"):
+            stubborn = [process for process in started if process.is_alive()]
+            for process in stubborn:
+                getattr(process, insist)()
+            for process in stubborn:
+                process.join(1.0)
+
+
+def _dismiss(pipe, in_midst):
+    try:
+        if not in_midst:  # where half a task is in the pipe nothing can follow it
             os.set_blocking(pipe.fileno(), False)
             pipe.send(None)
-        except OSError:
-            pass  # gone already, or so busy that its pipe is full: closing the pipe tells it as well
-        pipe.close()
-    for pipe in result_pipes:
-        pipe.close()  # a worker that is still sending stops
-    deadline = time.monotonic() + _PATIENCE
-    for process in processes:
-        process.join(max(0.0, deadline - time.monotonic()))
-    for insist in ("terminate", "kill"):
-        stubborn = [process for process in processes if process.is_alive()]
-        for process in stubborn:
-            getattr(process, insist)()
-        for process in stubborn:
-            process.join(1.0)
+    except OSError:
+        pass  # gone already, or so busy that its pipe is full: closing the pipe tells it as well
+    pipe.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import threading
 import traceback
 from queue import SimpleQueue
@@ -46,6 +47,9 @@ class CaughtError:
 def worker_loop(task_connection, result_connection, inherited, worker_id, options):
     """The life of a worker process. ``inherited`` are the loader's ends of pipes, which a fork has copied."""
     settings.set_num_threads(1)  # the workers are the threads
+    # Ctrl-C in a terminal or a notebook reaches all processes: what becomes of the workers is for the loader's to decide. A
+    # function, for programs that the dataset starts would inherit SIG_IGN.
+    signal.signal(signal.SIGINT, lambda number, frame: None)
     for connection in inherited:
         connection.close()
     sender = BatchSender(result_connection)

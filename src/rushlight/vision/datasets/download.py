@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 
+from ...base.contexts import contextmanager
 from .progress import progress_bar
 
 CHUNK = 1 << 18

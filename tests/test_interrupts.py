@@ -1,0 +1,222 @@
+"""Ctrl-C while a context is entered or left, or within a transform or backward: the modes are afterwards what they were."""
+
+import contextlib
+import importlib
+import mmap
+import pkgutil
+import traceback
+import types
+
+import pytest
+
+import rushlight as torch
+from interrupts import enter_and_leave, interrupted, of_contexts, of_package, switches
+from rushlight.autograd import forward_ad
+from rushlight.base import contexts
+from rushlight.func import reverse
+from rushlight.kernels import compiler
+from rushlight.nn.utils import parametrize
+from rushlight.tensor import interposers, overrides, printing
+from rushlight.tensor.nonfinite import find_nonfinite
+from rushlight.utils import checkpoint, recompute
+
+graph = torch.autograd.graph
+linear = torch.nn.Linear(2, 2)
+hooked = torch.ones(2, requires_grad=True)
+watcher = interposers.Interposer()
+
+
+@contexts.contextmanager
+def drawing():
+    with torch.random.fork_rng():
+        torch.rand(1)
+        yield
+
+
+# How to make each context; what `switches` shows differs inside.
+CONTEXTS = {
+    torch.no_grad: torch.no_grad,
+    torch.enable_grad: torch.enable_grad,
+    torch.set_grad_enabled: lambda: torch.set_grad_enabled(not torch.is_grad_enabled()),
+    torch.inference_mode: torch.inference_mode,
+    torch.autocast: lambda: torch.autocast("cpu"),
+    torch.cpu.amp.autocast: lambda: torch.autocast("cpu", enabled=False, cache_enabled=False),
+    torch.autograd.set_multithreading_enabled: lambda: torch.autograd.set_multithreading_enabled(False),
+    torch.autograd.detect_anomaly: lambda: torch.autograd.detect_anomaly(),
+    torch.autograd.set_detect_anomaly: lambda: torch.autograd.set_detect_anomaly(True),
+    forward_ad.dual_level: forward_ad.dual_level,
+    forward_ad._set_fwd_grad_enabled: lambda: forward_ad._set_fwd_grad_enabled(False),
+    graph.saved_tensors_hooks: lambda: graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+    graph.save_on_cpu: graph.save_on_cpu,
+    graph.disable_saved_tensors_hooks: lambda: graph.disable_saved_tensors_hooks("none"),
+    graph.allow_mutation_on_saved_tensors: graph.allow_mutation_on_saved_tensors,
+    torch.random.fork_rng: lambda: drawing(),
+    torch.draw.trace: torch.draw.trace,
+    torch.serialization.safe_globals: lambda: torch.serialization.safe_globals([slice]),
+    torch.serialization.set_default_mmap_options: lambda: torch.serialization.set_default_mmap_options(mmap.MAP_SHARED),
+    parametrize.cached: parametrize.cached,
+    interposers.interposed: lambda: interposers.interposed(watcher),
+    reverse.saving_plainly: reverse.saving_plainly,
+    compiler._collector_at_rest: compiler._collector_at_rest,
+    overrides.DisableTorchFunctionSubclass: overrides.DisableTorchFunctionSubclass,
+    printing.printoptions: lambda: printing.printoptions(precision=7, profile="short"),
+    find_nonfinite: find_nonfinite,
+    recompute.random_state: lambda: recompute.random_state(torch.Generator().manual_seed(3).get_state()),
+    recompute._operations: lambda: recompute._operations([]),
+    checkpoint._setting: lambda: checkpoint.set_checkpoint_early_stop(False),
+}
+ELSEWHERE = {
+    "tensor.interposers.below": "test_levels_survive_interrupts",
+    "func.modules.replaced": "test_modules_survive_interrupts",
+    "utils.hooks.RemovableHandle": "test_hooks_go_in_spite_of_interrupts",
+    "autograd.graph._Handles": "several RemovableHandles",
+    "base.collecting.uncollected": "holds while the package is imported",
+    "base.contexts._Context": "what all of generators are",
+    "autograd.modes._Mode": "the base of others",
+    "cuda.amp.autocast": "switches nothing without CUDA",
+    "base.device.device": "switches nothing: there is one device",
+    "backends.cudnn.flags": "switches nothing without CUDA",
+    "kernels.showing.watching": "counts, switches nothing",
+    "cli.graph.Watch": "its process ends with the script",
+    "draw.play.Recorder": "test_hooks_go_in_spite_of_interrupts: its hooks are RemovableHandles",
+    "serialization.files.readable": "opens a file, which closes itself",
+    "serialization.files.writable": "test_interrupted_files.py",
+    "vision.datasets.download.turn": "holds the lock of an open file, which closes itself",
+}
+
+
+def is_context(value):
+    if isinstance(value, type):
+        return hasattr(value, "__enter__")
+    made = getattr(value, "__code__", None)
+    return made in (contextlib.contextmanager(is_context).__code__, contexts.contextmanager(is_context).__code__)
+
+
+def exported():
+    """Every context of the package, with the name it has where it is made."""
+    found = {}
+    for info in pkgutil.walk_packages(torch.__path__, "rushlight."):
+        if info.name.rsplit(".", 1)[-1] != "__main__":
+            for value in vars(importlib.import_module(info.name)).values():
+                ours = isinstance(value, (type, types.FunctionType)) and str(value.__module__).startswith("rushlight")
+                if ours and is_context(value):
+                    found[value] = f"{value.__module__}.{value.__qualname__}".removeprefix("rushlight.")
+    return found
+
+
+def test_every_context_is_here():
+    missing = [name for value, name in exported().items() if value not in CONTEXTS and name not in ELSEWHERE]
+    assert not missing, "say in CONTEXTS how to make it, or in ELSEWHERE where it is tested"
+
+
+@pytest.fixture(autouse=True)
+def ready():
+    """What first uses make ready is no context's."""
+    for _ in range(2):
+        torch.func.vmap(torch.func.grad(lambda x: x.sin().sum()))(torch.ones(2, 2))
+
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Anomaly Detection"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+each_context = pytest.mark.parametrize("make", CONTEXTS.values(), ids=[each.__qualname__ for each in CONTEXTS])
+
+
+@each_context
+def test_switches_show_what_a_context_switches(make):
+    with torch.set_grad_enabled(make is not torch.enable_grad):
+        expected = switches()
+        with make():
+            assert switches() != expected
+        assert switches() == expected
+
+
+@pytest.mark.parametrize("outer", [torch.enable_grad, torch.no_grad, torch.inference_mode], ids=lambda c: c.__name__)
+@each_context
+def test_switches_survive_interrupts_at_every_place(make, outer):
+    with outer():
+        expected, number, error = switches(), 1, True
+        while error:
+            context = make()
+            made = switches()  # some contexts act when they are made
+            error = interrupted(lambda context=context: enter_and_leave(context), number, of_contexts)
+            now = switches()
+            assert now == expected or (error and now == made), number
+            number += 1
+            if now != expected:
+                enter_and_leave(context)
+        assert switches() == expected and 2 < number < 600
+
+
+def at_places(run, most):
+    """Interrupt ``run`` at all its places in the package, or at about ``most`` of them, and look at what they leave."""
+    run()
+    expected, end = switches(), 64
+    while interrupted(run, end, of_package):
+        assert switches() == expected, end
+        end *= 2
+    for number in range(1, end, max(1, end // most)):
+        if not interrupted(run, number, of_package):
+            break
+        assert switches() == expected, number
+    run()
+    assert switches() == expected
+
+
+vector = torch.linspace(-1, 1, 4)
+TRANSFORMS = {
+    "grad": lambda: torch.func.grad(lambda x: (x.sin() * x).sum())(vector),
+    "vmap": lambda: torch.func.vmap(lambda x: x.sin() + x.sum())(torch.ones(2, 3)),
+    "jvp": lambda: torch.func.jvp(lambda x: x.sin() * x, (vector,), (vector,)),
+    "vjp": lambda: torch.func.vjp(lambda x: x.sin() * x, vector)[1](vector),
+    "hessian": lambda: torch.func.hessian(lambda x: x.sin().sum())(vector),
+    "per-sample gradients": lambda: torch.func.vmap(torch.func.grad(lambda x: x.exp().sum()))(torch.ones(2, 3)),
+    "backward": lambda: hooked.sin().sum().backward(),
+    "created graph": lambda: torch.autograd.grad(hooked.exp().sum(), hooked, create_graph=True)[0].sum().backward(),
+    "checkpoint": lambda: checkpoint.checkpoint(lambda x: x.sin().exp(), hooked, use_reentrant=False).sum().backward(),
+    "re-entrant": lambda: checkpoint.checkpoint(lambda x: x.sin().exp(), hooked, use_reentrant=True).sum().backward(),
+    "functional jvp": lambda: torch.autograd.functional.jvp(lambda x: x * x, vector, vector),
+}
+
+
+@pytest.mark.parametrize("most", [40, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("run", TRANSFORMS.values(), ids=TRANSFORMS)
+def test_levels_survive_interrupts(run, most):
+    at_places(run, most)
+
+
+def test_modules_survive_interrupts():
+    own = dict(linear.named_parameters())
+    given = {name: torch.zeros_like(value) for name, value in own.items()}
+
+    def run():
+        torch.func.functional_call(linear, given, torch.ones(1, 2))
+
+    number = 1
+    while error := interrupted(run, number, of_package):
+        assert all(value is own[name] for name, value in linear.named_parameters()), number
+        assert not any(value is each for value in given.values() for each in own.values())
+        number += 1
+        del error
+    assert number > 20
+
+
+def test_hooks_go_in_spite_of_interrupts():
+    number, error = 1, True
+    while error:
+        handle = hooked.register_hook(lambda grad: grad)
+        error = interrupted(lambda handle=handle: enter_and_leave(handle), number, of_contexts)
+        entered = error and "__exit__" in [each.name for each in traceback.extract_tb(error.__traceback__)]
+        assert not (entered and hooked._backward_hooks), number
+        handle.remove()
+        number += 1
+    assert number > 2
+
+
+def test_tensors_are_marked_after_an_interrupt():
+    for number in range(1, 30):
+        interrupted(lambda: enter_and_leave(torch.inference_mode()), number, of_contexts)
+    with torch.inference_mode():
+        assert torch.ones(2).add(1).is_inference()
+    assert not torch.ones(2).add(1).is_inference()
