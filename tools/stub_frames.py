@@ -206,7 +206,7 @@ def method(function: None = None, *, name: _str | None = None) -> _Callable[[_Fu
 """
 
 _ROOMS = """\
-accelerator amp autograd backends cli compat compiler cpu cuda distributed draw fft func jit kernels linalg masked mps multiprocessing nn
+accelerator amp autograd backends cli compat compiler cpu cuda distributed draw fft func fx jit kernels linalg masked mps multiprocessing nn
 optim random return_types serialization signal special storage testing types utils version vision
 """
 _DTYPES = (

@@ -36,6 +36,7 @@ from rushlight import distributed as distributed
 from rushlight import draw as draw
 from rushlight import fft as fft
 from rushlight import func as func
+from rushlight import fx as fx
 from rushlight import jit as jit
 from rushlight import kernels as kernels
 from rushlight import linalg as linalg

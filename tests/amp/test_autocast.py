@@ -8,7 +8,7 @@ import pytest
 import rushlight as rl
 from rushlight import cat, mm  # as programs do, before the first context
 from rushlight.amp import lists
-from rushlight.amp.grafts import graft
+from rushlight.base.grafts import graft
 from rushlight.nn.functional import linear, mse_loss
 from rushlight.ops.table import functions
 

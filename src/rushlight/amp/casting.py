@@ -6,11 +6,11 @@ import functools
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.grafts import graft
 from ..ops import recurrent_stacks
 from ..ops.table import functions
 from ..tensor.classes import PLAIN_CLASSES
 from ..tensor.short_paths import settle
-from .grafts import graft
 from .lists import APART, FLOAT32, LOWER, WIDEST
 from .state import on_first_use, state
 

@@ -14,7 +14,7 @@ from . import fast, forms
 from .base import Tensor
 from .cross_entropy import CrossEntropyNode
 from .linear import linear
-from .names import NAMESPACES, Pending, expect, expect_alias, give
+from .names import NAMESPACES, Pending, expect, expect_alias, give, inplace_names, places
 from .refusals import as_public, guarded, known_as, refuse, refuse_call
 from .short_elementwise import elementwise
 from .short_paths import short
@@ -82,38 +82,22 @@ def _expect(pending):
     entry = pending.entry
     _expect_form(pending, entry.name, entry.names)
     if entry.inplace:
-        _expect_form(pending, entry.name + "_", _inplace_names(entry.names))
+        _expect_form(pending, entry.name + "_", inplace_names(entry))
 
 
-def _expect_form(pending, name, places):
+def _expect_form(pending, name, names):
     expect("functions", name, pending)
-    for where, public in _places(name, places):
+    for where, public in places(name, names):
         expect(where, public, pending)
         if public != name and where in BOTH:
             expect_alias(public, pending)
-
-
-def _places(name, places):
-    """Where a function is public, and under which name."""
-    for place in places:
-        where, _, alias = place.partition(":")
-        yield where, alias or name
-
-
-def _inplace_names(names):
-    """The places of the in-place form of what is public in these places."""
-    return [
-        f"{where}:{alias}_" if alias else where
-        for where, _, alias in (place.partition(":") for place in names)
-        if where in BOTH and not alias.startswith("__")
-    ]
 
 
 def _bind_operation(pending):
     op = pending.entry
     _publish(pending, op.name, op.names, _factory(op)(op))
     if op.inplace:
-        _publish(pending, op.name + "_", _inplace_names(op.names), forms.inplace_form(op))
+        _publish(pending, op.name + "_", inplace_names(op), forms.inplace_form(op))
 
 
 def _bind_composite(pending):
@@ -122,14 +106,14 @@ def _bind_composite(pending):
         _tell_forms(entry)
     _publish(pending, entry.name, entry.names, entry.function, partial(_public_composite, entry))
     if entry.inplace:
-        _publish(pending, entry.name + "_", _inplace_names(entry.names), _composite_inplace(entry))
+        _publish(pending, entry.name + "_", inplace_names(entry), _composite_inplace(entry))
 
 
-def _publish(pending, name, places, function, public=None):
+def _publish(pending, name, names, function, public=None):
     """Give the function of a record to its places, each but ``torch`` as ``public(where, name)``: it knows what errors call it."""
-    _tell_place(function, name, places)
+    _tell_place(function, name, names)
     give("functions", name, pending, function)
-    for place, (where, alias) in zip(places, _places(name, places)):
+    for place, (where, alias) in zip(names, places(name, names)):
         if public is not None:
             found = public(where, alias)
         else:

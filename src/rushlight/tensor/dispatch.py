@@ -18,14 +18,13 @@ from ..autograd.op_node import node_class_of, record
 from ..autograd.views import MULTI_OUTPUT, View, made_now
 from ..base import dtypes
 from ..ops import table
-from ..ops.table import functions
 from ..ops.tensor_math import tensor_math
 from .base import new_tensor, wrap
 from .classes import INERT_CLASSES, LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, holds_others, living
 from .compute import compute, schema_of
 from .interposers import INTERPOSERS, innermost
 from .overrides import torch_function
-from .refusals import refuse
+from .refusals import called_function, refuse
 from .writes import write_out
 
 ndarray = np.ndarray
@@ -39,7 +38,7 @@ def general(op):
         schema = op.__dict__.get("parsed") or schema_of(op)
         for value in (*args, *kwargs.values()) if kwargs else args:
             if value.__class__ not in INERT_CLASSES or (value.__class__ in SEQUENCES and holds_others(value)):
-                overridden = torch_function(getattr(functions, op.name), args, kwargs, PLAIN_CLASSES)
+                overridden = torch_function(called_function(op.name), args, kwargs, PLAIN_CLASSES)
                 if overridden is not NotImplemented:
                     return overridden
                 break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import RLock
 
-from ..ops.table import EXPECTED, functions
+from ..ops.table import BOTH, EXPECTED, functions
 from .base import Tensor
 
 # The functions of each public module that are made, by the name that records write for the module.
@@ -45,6 +45,25 @@ class _Method:
         if pending is not None:
             pending.make()
         return vars(Tensor)[self.name].__get__(tensor, owner)
+
+
+def places(name, names):
+    """Where the function of a record is public, and under which name: ``names`` are those that the record writes."""
+    for place in names:
+        where, _, alias = place.partition(":")
+        yield where, alias or name
+
+
+def inplace_names(entry):
+    """The places of an entry's in-place form, as records write them; none where it has no such form."""
+    if not entry.inplace:
+        return []
+    parts = [place.partition(":") for place in entry.names]
+    return [
+        f"{where}:{alias}_" if alias else where
+        for where, _, alias in parts
+        if where in BOTH and not alias.startswith("__")
+    ]
 
 
 def expect(where, name, pending):

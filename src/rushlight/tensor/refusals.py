@@ -12,6 +12,8 @@ from types import FunctionType
 from ..base.limits import refusal_of
 from ..base.user_code import PACKAGE
 from ..ops.table import functions
+from .base import Tensor
+from .names import NAMESPACES
 
 _MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
 _ROOM, _PACKAGE = PACKAGE + "tensor", __package__.partition(".")[0]
@@ -63,6 +65,13 @@ def _place(room, name):
             break
         frame = frame.f_back
     return room, name
+
+
+def called_function(name):
+    """The public function by which the operation ``name`` was called: what ``__torch_function__`` gets."""
+    room, public = _place("torch", name)
+    found = vars(Tensor).get(public) if room == "Tensor" else NAMESPACES.get(room, {}).get(public)
+    return getattr(functions, name) if found is None else found
 
 
 def guarded(function, room, name):

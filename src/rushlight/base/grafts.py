@@ -1,9 +1,9 @@
 """Grafting: giving a function that others hold already another body, which runs around the one that it had.
 
-Autocast has to see the calls of a hundred functions, whoever imported them and under whatever name, and as whole calls: most of
-them are made of several operations. A test in each would be paid by programs that never use autocast. So the functions
-stay as they are until the first context is entered; then each of them, being the object that it is, gets a body that asks
-autocast.
+Autocast, and classes with a ``__torch_function__`` of their own, have to see the calls of many functions, whoever imported them
+and under whatever name, and as whole calls: most of them are made of several operations. A test in each would be paid by programs
+that use neither. So the functions stay as they are until the first one is at work; then each of them, being the object that it
+is, gets a body that asks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import linecache
 from types import FunctionType
 
-from ..base.user_code import PACKAGE
+from .user_code import PACKAGE
 
 # A function keeps its cells for ever, so the new body has to have as many of them, which it does not look at.
 _BODY = """
@@ -28,7 +28,7 @@ def _body(count):
     if count not in _bodies:
         namespace = {}
         source = _BODY.format(cells="".join(f"cell{number}, " for number in range(count)))
-        file = f"{PACKAGE}<a listed function under autocast>"  # tracebacks show the text
+        file = f"{PACKAGE}<a function that was grafted>"  # tracebacks show the text
         linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
         exec(compile(source, file, "exec"), namespace)
         _bodies[count] = namespace["cells"](*range(count)).__code__

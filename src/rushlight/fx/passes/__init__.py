@@ -1,0 +1,1 @@
+"""Passes: programs that work on graphs."""

@@ -1,0 +1,59 @@
+"""Whole calls of functions that are made of several operations, for classes with a ``__torch_function__`` of their own.
+
+The general path of an operation asks `overrides.torch_function` by itself. What is written with other operations does not:
+its functions are grafted once a class asks for that, so that other programs pay nothing.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+
+from ..base.grafts import graft
+from ..ops.table import COMPOSITES
+from .base import Tensor
+from .classes import PLAIN_CLASSES
+from .names import NAMESPACES, inplace_names, make_all, places
+from .overrides import torch_function
+
+_others: list = []  # public functions that are in no table
+_on = False
+
+
+def seen_whole(function):
+    """Let a public function that the table does not hold be intercepted, too. Returns it."""
+    _others.append(function)
+    if _on:
+        graft(function, _asking(function))
+    return function
+
+
+def intercept_for(kind):
+    """Let objects of a class that has ``__torch_function__`` see whole calls of every public function. Returns the class."""
+    global _on
+    if not _on:
+        _on = True
+        for function in _composites():
+            graft(function, _asking(function))
+    return kind
+
+
+def _composites():
+    """The public functions of what is written with other operations, each once."""
+    make_all()
+    found = dict.fromkeys(_others)
+    for entry in COMPOSITES.values():
+        names = [*places(entry.name, entry.names), *places(entry.name + "_", inplace_names(entry))]
+        for where, name in names:
+            found.setdefault(vars(Tensor)[name] if where == "Tensor" else NAMESPACES[where][name])
+    return [function for function in found if isinstance(function, FunctionType)]
+
+
+def _asking(function):
+    def around(plain):
+        def call(args, kwargs):
+            found = torch_function(function, args, kwargs, PLAIN_CLASSES)
+            return plain(*args, **kwargs) if found is NotImplemented else found
+
+        return call
+
+    return around
