@@ -71,6 +71,7 @@ def operations():
         info.name: info
         for info in op_db
         if not _LEFT_OUT.search(info.name)
+        and info.dtypes  # none where the machine lacks what the operation needs
         and callable(found_in(torch, info.name))
         and callable(found_in(rl, info.name))
     }

@@ -40,6 +40,8 @@ def check_same_dtype(a, b):
 
 
 def _same_batch_dtype(a, b):
+    if not (a.size and b.size):
+        return  # PyTorch multiplies nothing, and looks at no dtype
     if a.dtype is not b.dtype and a.dtype != b.dtype:
         first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (a, b))
         raise RuntimeError(
@@ -228,6 +230,8 @@ class bmm:
                 )
             )
         _same_batch_dtype(self, mat2)
+        if self.dtype != mat2.dtype:
+            return np.zeros((*self.shape[:2], mat2.shape[2]), mat2.dtype)
         if self.size and mat2.size:
             small = self.shape[1] * self.shape[2] * mat2.shape[2] < _SMALL_PRODUCT
             refuse_bools(self, "bmm" if small else "addmm_impl_cpu_")

@@ -8,12 +8,13 @@ from ...base.shapes import broadcast_shapes
 from ..table import composite, conj, functions, op
 from . import lu_arrays
 from .checks import (
+    array_of,
     check_floating,
-    check_kernel,
     check_matrix,
     check_same_dtype,
     check_square,
     first_failure,
+    for_lapack,
     herm,
     with_names,
 )
@@ -27,7 +28,7 @@ def _check(A, name):
                 f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead", "pass a matrix"
             )
         )
-    check_kernel(A, "lu_cpu")
+    for_lapack(array_of(A), "lu_cpu")
 
 
 @op("linalg_lu_factor_ex(Tensor A) -> Tensor[]", names=(), node="LinalgLuFactorExBackward0")
@@ -37,7 +38,9 @@ class lu_packed:
     by_columns = (0,)
 
     def forward(A):
-        return lu_arrays.factor(A)
+        wide, kind = for_lapack(A, "lu_cpu")
+        packed, pivots, info = lu_arrays.factor(wide)
+        return packed.astype(kind, copy=False), pivots, info
 
     def d_A(grads, result0, result1):
         if grads[0] is None:

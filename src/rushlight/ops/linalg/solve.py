@@ -16,6 +16,7 @@ from .checks import (
     check_same_dtype,
     check_square,
     first_failure,
+    for_lapack,
     legacy_name,
     solve_arrays,
     with_names,
@@ -45,8 +46,10 @@ class solve_parts:
     by_columns = (0,)
 
     def forward(A, B):
-        check_kernel(A, "lu_cpu")
+        A, kind = for_lapack(A, "lu_cpu")
         info = np.zeros(A.shape[:-2], np.int32)
+        if not A.size:
+            return np.empty((*A.shape[:-2], *B.shape[-2:]), kind), info
         try:
             return np.linalg.solve(A, B), info
         except np.linalg.LinAlgError:
