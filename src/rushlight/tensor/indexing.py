@@ -322,7 +322,7 @@ def _index_put(self, indices, values, accumulate, name):
                 )
             )
     if not indices:
-        return _put_nowhere(self, values, name)
+        return _put_nowhere(self, values, accumulate, name)
     arrays = None
     if self._edge is None and values._edge is None and self.__class__ in PLAIN_CLASSES and not INTERPOSERS:
         arrays = indices_of_tensors(self, tuple(indices))
@@ -344,10 +344,12 @@ def _index_put(self, indices, values, accumulate, name):
     return put(self, arrays, values, accumulate)
 
 
-def _put_nowhere(self, values, name):
-    """No index at all: PyTorch takes that for tensors without elements alone."""
+def _put_nowhere(self, values, accumulate, name):
+    """No index at all: PyTorch takes that for tensors without elements, of which a number fills no mask."""
     _check_fits(values, self._array.shape)
-    if self._array.size or values.dtype is not self.dtype or values._array.shape != self._array.shape:
+    if accumulate or values._array.size != 1:
+        _check_same_dtype(self, values, "values")
+    if self._array.size or not (accumulate or values._array.size != 1):
         raise RuntimeError(
             hinted("sym_strides() called on an undefined Tensor", f"{name}() needs an index; copy_() writes everywhere")
         )

@@ -197,8 +197,7 @@ class xlogy:
 
     def d_self(grad, self, other):
         undefined = (self == 0) & (other <= 0)
-        slope = functions.log(other) if is_tensor(other) else grad.new_full((), other).log()
-        return grad * (functions.where(undefined, 0, slope))
+        return functions.where_select(undefined, 0, functions.xlogy(grad, other))  # 0 where no gradient comes in
 
     def d_other(grad, self, other):
         return grad * self / other
@@ -214,8 +213,7 @@ class special_xlog1py:
 
     def d_self(grad, self, other):
         undefined = (self == 0) & (other <= -1)
-        slope = functions.log1p(other) if is_tensor(other) else grad.new_full((), other).log1p()
-        return grad * (functions.where(undefined, 0, slope))
+        return functions.where_select(undefined, 0, functions.special_xlog1py(grad, other))
 
     def d_other(grad, self, other):
         return grad * self / (other + 1)

@@ -10,6 +10,7 @@ from . import lu_arrays
 from .checks import (
     array_of,
     check_floating,
+    check_kernel,
     check_matrix,
     check_same_dtype,
     check_square,
@@ -247,6 +248,8 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     name = "torch.linalg.lu_solve"
     check_floating(LU, name)
     check_same_dtype(LU, B, "linalg.lu_solve", "LU")
+    if pivots.dtype is dtypes.int32:
+        check_kernel(LU, "linalg.lu_solve_cpu")
     if pivots.dtype is not dtypes.int32:
         message = "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32"
         raise RuntimeError(hinted(message, f"they have {pivots.dtype!r}: lu_factor() gives them"))

@@ -14,6 +14,7 @@ from .checks import (
     check_kernel,
     check_matrix,
     check_same_dtype,
+    check_same_factor,
     check_square,
     first_failure,
     for_lapack,
@@ -165,6 +166,7 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False):
 @with_names("triangular_solve", "solution cloned_coefficient", ("torch", "Tensor"))
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     """Deprecated in PyTorch: `linalg.solve_triangular` with the arguments the other way round; also a copy of A."""
+    check_same_factor(input, A)
     matrix = A.mT if transpose else A
     found = linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
     shape = broadcast_shapes(tuple(A.shape[:-2]), tuple(input.shape[:-2]))
