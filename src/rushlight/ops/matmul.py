@@ -39,7 +39,7 @@ def check_same_dtype(a, b):
         )
 
 
-def _same_batch_dtype(a, b):
+def same_batch_dtype(a, b):
     if not (a.size and b.size):
         return  # PyTorch multiplies nothing, and looks at no dtype
     if a.dtype is not b.dtype and a.dtype != b.dtype:
@@ -229,7 +229,7 @@ class bmm:
                     f"the batches have shapes {list(self.shape)} and {list(mat2.shape)}",
                 )
             )
-        _same_batch_dtype(self, mat2)
+        same_batch_dtype(self, mat2)
         if self.dtype != mat2.dtype:
             return np.zeros((*self.shape[:2], mat2.shape[2]), mat2.dtype)
         if self.size and mat2.size:
