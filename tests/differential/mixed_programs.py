@@ -76,7 +76,7 @@ STEPS = {
     },
     **{
         name: _unary(name)
-        for name in ["neg", "abs", "sqrt", "exp", "sin", "tanh", "sigmoid", "square", "floor", "round", "trunc", "sign", "isnan", "isfinite", "logical_not", "relu", "log1p", "rsqrt", "erf", "sum", "mean", "prod", "amax", "argmax", "any", "all", "cumsum", "softplus", "real", "conj", "expm1", "reciprocal", "frac", "angle", "std", "nansum"]
+        for name in ["neg", "abs", "sqrt", "exp", "sin", "tanh", "sigmoid", "square", "floor", "round", "trunc", "sign", "isnan", "isfinite", "logical_not", "relu", "log1p", "rsqrt", "erf", "sum", "mean", "prod", "amax", "argmax", "any", "all", "cumsum", "softplus", "real", "expm1", "reciprocal", "frac", "angle", "std", "nansum"]
     },
     **{name: _written(name) for name in ["add_", "sub_", "mul_", "div_", "copy_", "eq_", "pow_", "logical_or_", "atan2_", "fmod_"]},
     "number": lambda t, r, a, b: getattr(t, r.choice(NUMBERS))(a, _number(r)),
@@ -84,6 +84,7 @@ STEPS = {
         _number(r)
     ),
     "number_": lambda t, r, a, b: getattr(a, r.choice(("add_", "mul_", "sub_", "div_", "pow_", "fill_")))(_number(r)),
+    "conj": lambda t, r, a, b: a.conj().resolve_conj(),
     "alpha": lambda t, r, a, b: t.add(a, b, alpha=r.choice((2, 0.5, -1))),
     "addcmul": lambda t, r, a, b: t.addcmul(a, b, b, value=r.choice((1, 2, 0.5))),
     "lerp": lambda t, r, a, b: t.lerp(a, b, 0.25),
@@ -262,7 +263,7 @@ def step(random, pairs):
         told = difference(*pair, 4)
         if told:
             operation = "program" if told.startswith("requires_grad") else name
-            return shown, unexplained(told, operation, (a.theirs, b.theirs), *results) or EXPLAINED
+            return shown, unexplained(told, operation, (a.theirs, b.theirs, a.ours), *results) or EXPLAINED
     if name in _WRITES:
         a.exact = a.exact and b.exact and _same_bits(a.ours, a.theirs)
         for each in pairs:

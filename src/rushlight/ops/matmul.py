@@ -456,5 +456,11 @@ def bilinear(input1, input2, weight, bias=None):
             raise RuntimeError(
                 f"bilinear(): input batch dimensions do not match at dim {dim}: got {first} and {second}"
             )
+    operands = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if any(value.dtype is not input1.dtype for value in operands.values()):
+        dtypes_named = ", ".join(f"{name}: {c_name(value._array.dtype)}" for name, value in operands.items())
+        raise RuntimeError(
+            hinted(f"All tensors must have the same dtype, got {dtypes_named}", "convert them to one with .to()")
+        )
     found = functions.einsum("...i,oij,...j->...o", input1, weight, input2)
     return found if bias is None else found + bias

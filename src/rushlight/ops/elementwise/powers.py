@@ -324,7 +324,7 @@ class ldexp:
             raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
 
     def element(m, self, other):
-        return m.where(self == 0, self, self * m.exp2(other))  # 0 has no exponent that could be too large
+        return self * m.exp2(other)
 
     def d_self(grad, other):
         return grad * conj(functions.exp2(other))
