@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from ..table import BINARY, ELEMENTWISE, FLOAT, FUSED, UNARY, conj, functions, op
+from ..numpy_math import numpy_math
+from ..table import BINARY, ELEMENTWISE, FLOAT, FUSED, UNARY, conj, functions, is_half, op, widened
 from .checks import BOOL, COMPLEX, INTEGERS, is_tensor
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -180,6 +181,15 @@ def product_with_log(m, self, other, log):
     return m.where(m.isnan(other), other, m.where(self == 0, 0 * self, self * log(other)))
 
 
+def product_with_rounded_log(self, other, log):
+    """The same on arrays: in half precision the logarithm is rounded before the product, as PyTorch does."""
+    if not is_half(self.dtype):
+        return product_with_log(numpy_math, self, other, log)
+    wide, logs = widened(self), log(widened(other)).astype(self.dtype)
+    found = np.where(wide == 0, 0 * wide, wide * widened(logs))
+    return np.where(np.isnan(logs) & np.isnan(widened(other)), np.float32(np.nan), found).astype(self.dtype)
+
+
 def by_operands(name):
     """The node names of PyTorch's three overloads."""
     return lambda self, other: (
@@ -191,6 +201,11 @@ def by_operands(name):
     node=by_operands("Xlogy"), names=("torch", "Tensor", "special"))  # fmt: skip
 class xlogy:
     """``self * log(other)``, 0 where self is 0."""
+
+    rounds_inside = lambda: True
+
+    def numpy(self, other):
+        return product_with_rounded_log(self, other, np.log)
 
     def element(m, self, other):
         return product_with_log(m, self, other, m.log)
@@ -207,6 +222,11 @@ class xlogy:
     node=by_operands("SpecialXlog1Py"), names=("special:xlog1py",))  # fmt: skip
 class special_xlog1py:
     """``self * log1p(other)``, 0 where self is 0."""
+
+    rounds_inside = lambda: True
+
+    def numpy(self, other):
+        return product_with_rounded_log(self, other, np.log1p)
 
     def element(m, self, other):
         return product_with_log(m, self, other, m.log1p)
