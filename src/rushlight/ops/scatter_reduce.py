@@ -115,7 +115,10 @@ class index_reduce:
         if not include_self and self.dtype.kind in "bc":
             _refuse_dtype("index_reduce_func_exclude_input_init", self.dtype)
         if reduce in ("amax", "amin") and self.dtype.kind in "bc":
-            _refuse_dtype("index_func_", self.dtype)
+            if self.ndim < 2:
+                _refuse_dtype("index_func_", self.dtype)
+            elif self.dtype.kind == "c":  # slices are compared as tensors
+                _refuse_dtype("maximum_cpu" if reduce == "amax" else "minimum_cpu", self.dtype)
         axis = checked_rows(self, dim, index, source, "index_reduce_", refuse_positions)
         _combine(rows_of(self, axis), index.reshape(-1), rows_of(source, axis), reduce, include_self)
 

@@ -173,6 +173,7 @@ class ldl_solution:
 def linalg_ldl_solve(LD, pivots, B, *, hermitian=False):
     """X with ``A @ X = B``, of the matrix that `linalg.ldl_factor` factored."""
     check_square(LD, "torch.linalg.ldl_solve", "LD")
+    check_floating(LD, "torch.linalg.ldl_solve")
     check_same_factor(B, LD)
     if pivots._array.dtype.kind not in "iu":
         raise RuntimeError(
