@@ -5,7 +5,7 @@ from .ops.results import named_result as _named_result
 _VALUES = "values indices"
 # The fields of each, in order.
 _FIELDS = {
-    "aminmax": "min max", "cummax": _VALUES, "cummin": _VALUES, "geqrf": "a tau", "histogram": "hist bin_edges",
+    "aminmax": "min max", "cummax": _VALUES, "cummin": _VALUES, "frexp": "mantissa exponent", "geqrf": "a tau", "histogram": "hist bin_edges",
     "histogramdd": "hist bin_edges", "kthvalue": _VALUES, "linalg_cholesky_ex": "L info",
     "linalg_eig": "eigenvalues eigenvectors", "linalg_eigh": "eigenvalues eigenvectors", "linalg_inv_ex": "inverse info",
     "linalg_ldl_factor": "LD pivots", "linalg_ldl_factor_ex": "LD pivots info",

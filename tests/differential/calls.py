@@ -7,6 +7,7 @@ import re
 from typing import NamedTuple
 
 import torch
+from explained import unexplained
 from libraries import attempt, carried, difference
 from torch.testing._internal.common_methods_invocations import op_db
 
@@ -71,6 +72,7 @@ def operations():
         info.name: info
         for info in op_db
         if not _LEFT_OUT.search(info.name)
+        and info.dtypes  # none where the machine lacks what the operation needs
         and callable(found_in(torch, info.name))
         and callable(found_in(rl, info.name))
     }
@@ -87,6 +89,8 @@ def samples_of(name):
         if number == MOST_SAMPLES:
             break
         call = Call(name, (sample.input, *sample.args), dict(sample.kwargs))
+        if call.kwargs.get("dropout_p"):
+            continue  # random numbers
         if all(type(each) in _CARRIED or isinstance(each, torch.Tensor) for each in _leaves((call.args, call.kwargs))):
             found.append(call)
     return found
@@ -125,20 +129,28 @@ def laid_out(random, tensor):
     return tensor
 
 
-def varied(random, value, dtypes):
-    """``value`` with its tensors in other dtypes (one for each call of ``dtypes``) and layouts."""
+def varied(random, value, dtypes, layouts=True):
+    """``value`` with its tensors in other dtypes (one for each call of ``dtypes``) and, with ``layouts``, other layouts."""
     if isinstance(value, torch.Tensor):
         if value.numel() > SMALL or value.layout != torch.strided:
             return value
         dtype = dtypes(value)
         changed = value.detach().real if value.is_complex() and not dtype.is_complex else value.detach()
-        changed = laid_out(random, changed.to(dtype))
+        changed = (
+            laid_out(random, changed.to(dtype))
+            if layouts
+            else changed.to(dtype).clone(memory_format=torch.contiguous_format)
+        )
         tracked = value.requires_grad and (dtype.is_floating_point or dtype.is_complex)
         return changed.detach().requires_grad_(tracked)
     if isinstance(value, (list, tuple)):
-        return type(value)(varied(random, each, dtypes) for each in value) if type(value) in (list, tuple) else value
+        return (
+            type(value)(varied(random, each, dtypes, layouts) for each in value)
+            if type(value) in (list, tuple)
+            else value
+        )
     if isinstance(value, dict):
-        return {key: varied(random, each, dtypes) for key, each in value.items()}
+        return {key: varied(random, each, dtypes, layouts) for key, each in value.items()}
     return value
 
 
@@ -159,7 +171,9 @@ def random_call(random, name=None):
             return random.choice(DTYPES) if random.random() < 0.4 else tensor.dtype
         return random.choice(DTYPES)
 
-    return Call(call.name, varied(random, call.args, dtypes), varied(random, call.kwargs, dtypes))
+    # What lies between and behind the elements is not carried over, and these read it.
+    layouts = not name.startswith("as_strided")
+    return Call(call.name, varied(random, call.args, dtypes, layouts), varied(random, call.kwargs, dtypes, layouts))
 
 
 def compared(call):
@@ -168,10 +182,10 @@ def compared(call):
     found = attempt(found_in(rl, call.name), *ours.args, **ours.kwargs)
     expected = attempt(found_in(torch, call.name), *theirs.args, **theirs.kwargs)
     told = difference(found, expected)
-    if told is not None:
-        return told
-    told = difference(_gradients(rl, ours, found), _gradients(torch, theirs, expected), 20)
-    return told and f"gradient {told}"
+    if told is None:
+        told = difference(_gradients(rl, ours, found), _gradients(torch, theirs, expected), 20)
+        told = told and f"gradient {told}"
+    return unexplained(told, call.name, (*call.args, *call.kwargs.values()), found, expected)
 
 
 def _gradients(library, call, result):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import torch
+from explained import unexplained
 from libraries import attempt, carried, difference
 
 import rushlight as rl
@@ -102,7 +103,7 @@ def compared(seed):
     value, tracked = _value(tensor, key, value, seed), seed % 2 == 0
     theirs = attempt(_used, torch, tensor, key, value, way, tracked)
     ours = attempt(_used, rl, carried(tensor), carried(key), carried(value), way, tracked)
-    told = difference(ours, theirs)
+    told = unexplained(difference(ours, theirs), way, (tensor,), ours, theirs)
     return (
         told
         and f"{way} {tensor.dtype} {list(tensor.shape)} {tensor.stride()} key {key!r:.200} value {value!r:.80}: {told}"

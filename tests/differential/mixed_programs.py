@@ -6,7 +6,8 @@ from random import Random
 
 import numpy as np
 import torch
-from libraries import Raised, array_of, attempt, carried, difference
+from explained import unexplained
+from libraries import TOLERANCE, Raised, array_of, attempt, carried, difference, name_of
 
 import rushlight as rl
 
@@ -15,6 +16,7 @@ FLOATS = DTYPES[:4]
 SIZES = ((2, 3), (3, 1), (1, 4), (5,), (), (70, 40), (4, 64, 20), (2, 0))
 MOST = 10  # tensors that a program goes on with
 LARGEST = 20_000  # elements of them
+EXPLAINED = "explained"  # what a step tells where libraries differ as they may: the program ends there
 
 
 def _binary(name):
@@ -74,7 +76,7 @@ STEPS = {
     },
     **{
         name: _unary(name)
-        for name in ["neg", "abs", "sqrt", "exp", "sin", "tanh", "sigmoid", "square", "floor", "round", "trunc", "sign", "isnan", "isfinite", "logical_not", "relu", "log1p", "rsqrt", "erf", "sum", "mean", "prod", "amax", "argmax", "any", "all", "cumsum", "softplus", "real", "conj", "expm1", "reciprocal", "frac", "angle", "std", "nansum"]
+        for name in ["neg", "abs", "sqrt", "exp", "sin", "tanh", "sigmoid", "square", "floor", "round", "trunc", "sign", "isnan", "isfinite", "logical_not", "relu", "log1p", "rsqrt", "erf", "sum", "mean", "prod", "amax", "argmax", "any", "all", "cumsum", "softplus", "real", "expm1", "reciprocal", "frac", "angle", "std", "nansum"]
     },
     **{name: _written(name) for name in ["add_", "sub_", "mul_", "div_", "copy_", "eq_", "pow_", "logical_or_", "atan2_", "fmod_"]},
     "number": lambda t, r, a, b: getattr(t, r.choice(NUMBERS))(a, _number(r)),
@@ -82,6 +84,7 @@ STEPS = {
         _number(r)
     ),
     "number_": lambda t, r, a, b: getattr(a, r.choice(("add_", "mul_", "sub_", "div_", "pow_", "fill_")))(_number(r)),
+    "conj": lambda t, r, a, b: a.conj().resolve_conj(),
     "alpha": lambda t, r, a, b: t.add(a, b, alpha=r.choice((2, 0.5, -1))),
     "addcmul": lambda t, r, a, b: t.addcmul(a, b, b, value=r.choice((1, 2, 0.5))),
     "lerp": lambda t, r, a, b: t.lerp(a, b, 0.25),
@@ -189,6 +192,12 @@ _JUMPS = frozenset(
         "write_part",
         "write_rows",
         "copy_",
+        "rsqrt",
+        "reciprocal",
+        "true_divide",
+        "div_",
+        "atan2",
+        "atan2_",
     ]
 )
 # NaN, infinities and numbers out of range as integers: C leaves them open.
@@ -250,9 +259,11 @@ def step(random, pairs):
     if getattr(results[1], "dtype", None) == torch.complex32:  # which is not there
         return name, None
     shown = f"{name}({_brief(a.theirs)}, {_brief(b.theirs)}, seed {seed})"
-    for told in (difference(*results, 4), difference(a.ours, a.theirs, 4), difference(b.ours, b.theirs, 4)):
+    for pair in (results, (a.ours, a.theirs), (b.ours, b.theirs)):
+        told = difference(*pair, 4)
         if told:
-            return shown, told
+            operation = "program" if told.startswith("requires_grad") else name
+            return shown, unexplained(told, operation, (a.theirs, b.theirs, a.ours), *results) or EXPLAINED
     if name in _WRITES:
         a.exact = a.exact and b.exact and _same_bits(a.ours, a.theirs)
         for each in pairs:
@@ -276,7 +287,11 @@ def _brief(tensor):
 
 def _same_bits(ours, theirs):
     found, expected = array_of(ours), array_of(theirs)
-    return np.array_equal(found, expected, equal_nan=found.dtype.kind in "fc")
+    if found.dtype.kind not in "fc":
+        return np.array_equal(found, expected)
+    zeros = [np.signbit(part) & (part == 0) for a in (found, expected) for part in (a.real, a.imag)]
+    same = np.array_equal(zeros[0], zeros[2]) and np.array_equal(zeros[1], zeros[3])
+    return same and np.array_equal(found, expected, equal_nan=True)
 
 
 def gradients(library, leaves, ends):
@@ -285,24 +300,40 @@ def gradients(library, leaves, ends):
     return library.autograd.grad(total, leaves, allow_unused=True)
 
 
+def _gradients_difference(ours, theirs, tracked):
+    """In what gradients differ; they are as precise as the coarsest tensor that they passed through."""
+    if isinstance(ours, Raised) or isinstance(theirs, Raised):
+        return difference(ours, theirs)
+    coarsest = max(TOLERANCE[name] for name in tracked if name in TOLERANCE)
+    for place, (mine, other) in enumerate(zip(ours, theirs)):
+        own = 1 if other is None else TOLERANCE[name_of(other.dtype)]
+        told = difference(mine, other, max(50, 4 * coarsest / own))
+        if told:
+            return f"[{place}] {told}"
+    return None
+
+
 def program(seed, steps=12):
     """Run a program with both libraries: (its steps, in what they differ, or None)."""
     random = Random(seed)
     pairs, done = start(random), []
     leaves = [pair for pair in pairs if pair.theirs.requires_grad]
+    tracked = set()  # names of the dtypes that gradients pass through
     for _ in range(steps):
         shown, told = step(random, pairs)
         done.append(shown)
         if told:
-            return done, told
+            return done, None if told is EXPLAINED else told
+        tracked.update(name_of(pair.theirs.dtype) for pair in pairs if pair.theirs.requires_grad)
         del pairs[4 : max(4, len(pairs) - MOST + 4)]
     for pair in pairs:
         told = difference(pair.ours, pair.theirs, 8)
         if told:
-            return done, f"at the end: {_brief(pair.theirs)} {told}"
+            return done, unexplained(f"at the end: {_brief(pair.theirs)} {told}", "program", (pair.theirs,))
     if leaves and any(pair.theirs.requires_grad for pair in pairs):
         ours = attempt(gradients, rl, [pair.ours for pair in leaves], [pair.ours for pair in pairs])
         theirs = attempt(gradients, torch, [pair.theirs for pair in leaves], [pair.theirs for pair in pairs])
-        told = difference(ours, theirs, 50)
-        return done, told and f"gradients: {told}"
+        told = _gradients_difference(ours, theirs, tracked)
+        name = "program with float16" if "float16" in tracked else "program"
+        return done, unexplained(told and f"gradients: {told}", name, [pair.theirs for pair in leaves])
     return done, None

@@ -195,7 +195,7 @@ def _entry(op, arrays, options, dtype, result):
     if op.numpy in _OF_SIGN_BIT and is_half(dtype) and result in (None, dtype) and arrays[0].dtype == dtype:
         return _entry_of_bits(op, arrays[0])
     formula = formula_of(op, dtype)
-    if formula is None:
+    if formula is None or (op.rounds_inside is not None and is_half(dtype) and op.rounds_inside(*options)):
         return None
     if op.numpy is not None and is_half(dtype):  # as NumPy's functions get them
         with np.errstate(over="ignore"):

@@ -346,6 +346,13 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
     size = (input.shape[0], weight.shape[1] * groups, *lengths)
     if any(n < 1 for n in lengths):
         _check_short(form_of(input), weight.shape[2:], size, stride, output_padding, groups)
+    if input.numel() and input._array.dtype.kind in "biu" and input.dtype is not dtypes.int64:
+        raise NotImplementedError(
+            hinted(
+                f"\"slow_conv_transpose{max(count, 2)}d_out_cpu\" not implemented for '{input.dtype.legacy_name}'",
+                "convert input and weight with .float()",
+            )
+        )
     found = functions.convolution_input_gradient(input, weight, size, stride, padding, dilation, groups)
     if bias is not None:
         found = found + bias.reshape((-1,) + (1,) * count)

@@ -112,6 +112,10 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
+    if is_half(x1.dtype.numpy) and x1.numel() and x2.numel():
+        raise NotImplementedError(
+            hinted(f"\"cdist\" not implemented for '{x1.dtype.legacy_name}'", "convert the points with .float()")
+        )
     if x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {x1.dtype.legacy_name} but found {x2.dtype.legacy_name}")
     large = x1.shape[-2] > 25 or x2.shape[-2] > 25

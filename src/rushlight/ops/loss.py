@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 
 from ..base import dtypes
+from ..base.errors import hinted
 from ..base.scalars import float_argument
 from ..base.user_code import to_user
 from .elementwise.checks import NOT_FLOATING
@@ -259,7 +260,17 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     reduction = reduction_of(reduction)
-    input, target = same_dtype(*same_shape(input, target))
+    own, (input, target) = input.dtype, same_dtype(*same_shape(input, target))
+    if input.dtype is not own:
+        if not dtypes.can_cast(input.dtype, own):
+            raise RuntimeError(
+                hinted(
+                    f"result type {input.dtype.legacy_name} can't be cast to the desired output type {own.legacy_name}",
+                    "losses have the dtype of the input: convert it first",
+                )
+            )
+        loss = functions.huber_loss_pair(input, target, "none", delta).to(own)
+        return reduced(loss if weight is None else loss * weight, reduction)
     if weight is not None:
         loss = functions.huber_loss_pair(input, target, "none", delta)
         if tuple(weight.shape) != tuple(loss.shape):

@@ -230,6 +230,13 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
 
 def _matching(input, target, weight):
     """The target of class numbers in the shape that the input calls for, after PyTorch's refusals."""
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            hinted(
+                f"expected scalar type {input.dtype.legacy_name} but found {weight.dtype.legacy_name}",
+                "convert the weight: weight.to(input.dtype)",
+            )
+        )
     ndim = input.ndim
     if ndim < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {ndim})")

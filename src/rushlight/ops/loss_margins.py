@@ -16,6 +16,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
     zeros = functions.zeros_like(input)
+    margin = functions.full((), margin, dtype=input.dtype)  # of integers, a whole number
     loss = functions.where(target != 1, (margin - input).clamp_min(0), zeros) + functions.where(
         target != -1, input, zeros
     )
@@ -172,7 +173,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     kind = dtypes.promote_types(x1.dtype, x2.dtype)
     if not kind.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {kind.legacy_name}")
-    x1, x2 = (x if x.dtype is kind else x.to(kind) for x in (x1, x2))
+    x1, x2 = (x if x.dtype.is_floating_point else x.to(kind) for x in (x1, x2))  # each is normed as precisely as it is
     if x1._array.shape != x2._array.shape:
         x1, x2 = functions.broadcast_tensors(x1, x2)
     first, second = (x / functions.norm(x, 2, dim, True).clamp_min(eps) for x in (x1, x2))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.dtypes import FLOATS, get_default_dtype
 from ..base.errors import hinted
+from ..base.scalars import c_name
 from ..base.shapes import broadcast_shapes
 from ..base.user_code import to_user
 from .elementwise.checks import NOT_FLOATING
@@ -259,6 +260,13 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             raise ValueError("var is of incorrect size")
     if reduction not in REDUCTIONS:
         raise ValueError(reduction + " is not valid")
+    if not (var.is_floating_point() or var.is_complex()):
+        raise RuntimeError(
+            hinted(
+                f"result type Float can't be cast to the desired output type {c_name(var.dtype)}",
+                "variances are numbers with a fraction: var.float()",
+            )
+        )
     held = var.detach().clamp(min=eps) - var.detach() + var  # the clamp is not differentiated
     loss = 0.5 * (held.log() + (input - target) ** 2 / held)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)

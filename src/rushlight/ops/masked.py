@@ -110,6 +110,10 @@ def masked_prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 def _running(name, function, neutral, what):
     def call(input, dim, *, dtype=None, mask=None):
         (axis,) = _dims(dim, input.ndim) or (0,)
+        if (dtype or input.dtype) is dtypes.bool_ and input.ndim and input.numel():
+            raise NotImplementedError(
+                hinted(f"\"{name}_out_cpu\" not implemented for 'Bool'", "ask for another dtype: dtype=torch.int64")
+            )
         return function(_kept(input, mask, neutral, name), axis).to(dtype or input.dtype)
 
     call.__name__ = call.__qualname__ = f"masked_{name}"

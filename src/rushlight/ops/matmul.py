@@ -39,7 +39,9 @@ def check_same_dtype(a, b):
         )
 
 
-def _same_batch_dtype(a, b):
+def same_batch_dtype(a, b):
+    if not (a.size and b.size):
+        return  # PyTorch multiplies nothing, and looks at no dtype
     if a.dtype is not b.dtype and a.dtype != b.dtype:
         first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (a, b))
         raise RuntimeError(
@@ -227,7 +229,9 @@ class bmm:
                     f"the batches have shapes {list(self.shape)} and {list(mat2.shape)}",
                 )
             )
-        _same_batch_dtype(self, mat2)
+        same_batch_dtype(self, mat2)
+        if self.dtype != mat2.dtype:
+            return np.zeros((*self.shape[:2], mat2.shape[2]), mat2.dtype)
         if self.size and mat2.size:
             small = self.shape[1] * self.shape[2] * mat2.shape[2] < _SMALL_PRODUCT
             refuse_bools(self, "bmm" if small else "addmm_impl_cpu_")
@@ -452,5 +456,11 @@ def bilinear(input1, input2, weight, bias=None):
             raise RuntimeError(
                 f"bilinear(): input batch dimensions do not match at dim {dim}: got {first} and {second}"
             )
+    operands = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if any(value.dtype is not input1.dtype for value in operands.values()):
+        dtypes_named = ", ".join(f"{name}: {c_name(value._array.dtype)}" for name, value in operands.items())
+        raise RuntimeError(
+            hinted(f"All tensors must have the same dtype, got {dtypes_named}", "convert them to one with .to()")
+        )
     found = functions.einsum("...i,oij,...j->...o", input1, weight, input2)
     return found if bias is None else found + bias

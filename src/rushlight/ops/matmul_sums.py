@@ -4,9 +4,9 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.scalars import number_in, wrapped
+from ..base.scalars import c_name, number_in, wrapped
 from .join import common_array_dtype
-from .matmul import NATIVE_FLOATS, check_addend, check_same_dtype, product
+from .matmul import NATIVE_FLOATS, check_addend, check_same_dtype, product, same_batch_dtype
 from .table import conj, functions, is_half, op, widened
 
 FLOAT = np.dtype(np.float32)
@@ -102,6 +102,15 @@ class baddbmm:
                 f"Expected size for first two dimensions of batch2 tensor to be: [{batch1.shape[0]}, {batch1.shape[2]}] but got: "
                 f"[{batch2.shape[0]}, {batch2.shape[1]}]."
             )
+        if self.dtype != batch1.dtype:
+            raise RuntimeError(
+                hinted(
+                    f"Input dtypes must be the same, got: input {c_name(self.dtype)}, batch1: {c_name(batch1.dtype)}, "
+                    f"batch2: {c_name(batch2.dtype)}",
+                    "products do not promote: convert with .to()",
+                )
+            )
+        same_batch_dtype(batch1, batch2)
         return added_product(self, batch1, batch2, beta, alpha, "baddbmm")
 
     def d_self(grad, shape, beta):

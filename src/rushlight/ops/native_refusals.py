@@ -188,4 +188,6 @@ def tensor_cure(name, value):
         return f"{name} is None: a function without a return statement gives that"
     if callable(value) and hasattr(value, "forward"):
         return f"{name} is a module: call it, and pass on what it returns"
+    if hasattr(type(value), "__torch_function__"):
+        return f"{name} is a {kind} of another library; one of this library's comes from from_dlpack({name}.detach())"
     return f"{name} is a {kind}; tensors are made by torch.tensor(...)"

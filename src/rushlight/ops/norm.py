@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from .elementwise.checks import NOT_FLOATING
+from .elementwise.checks import COMPLEX, NOT_FLOATING
 from .reduce import add_up
 from .rowwise import row_slices
 from .table import composite, functions, op, widened
@@ -74,9 +74,11 @@ def _layer_norm_formula(input, weight, bias, normalized_shape, eps):
 
 
 @op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> Tensor[]",
-    names=(), node="NativeLayerNormBackward0")  # fmt: skip
+    names=(), node="NativeLayerNormBackward0", refuse=COMPLEX)  # fmt: skip
 class layer_norm_parts:
     """`layer_norm` with the mean and reciprocal deviation of each row."""
+
+    kernel = "LayerNormKernelImpl"
 
     tracked = 1
 

@@ -9,7 +9,7 @@ from ..base.scalars import check_number
 from ..base.shapes import wrap_dim, wrap_dims
 from .blockwise import BLOCK
 from .reduce import add_up, axes_of, lined_up, spread, zero_where_zero
-from .table import composite, functions, op, widened
+from .table import composite, functions, is_half, op, widened
 
 
 @op(
@@ -150,6 +150,24 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
     return linalg_vector_norm(input, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
 
 
+def _check_norm_dtype(A, ord):
+    """Of matrices that are numbers with a fraction; norms made of singular values want precise ones."""
+    if not (A.is_floating_point() or A.is_complex()):
+        raise RuntimeError(
+            hinted(
+                f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {A.dtype.legacy_name}",
+                "convert the tensor first: A.float()",
+            )
+        )
+    if is_half(A.dtype.numpy) and ord in ("nuc", 2, -2):
+        raise RuntimeError(
+            hinted(
+                f"linalg.matrix_norm: Low precision dtypes not supported. Got {A.dtype.legacy_name}",
+                "convert it first: A.float()",
+            )
+        )
+
+
 @composite(names=("linalg:matrix_norm",), out=True)
 def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of matrices in the two dimensions ``dim``: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
@@ -165,6 +183,7 @@ def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None)
         )
     if not (ord in ("fro", "nuc") or (not isinstance(ord, str) and (abs(ord) in (1, 2) or math.isinf(ord)))):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    _check_norm_dtype(A, ord)
     A = A if dtype is None else A.to(dtype)
     first, second = wrap_dims(dim, A.ndim)
     if ord == "fro":

@@ -96,6 +96,10 @@ def narrow(input, dim, start, length):
     >>> torch.arange(5).narrow(0, 1, 3)
     tensor([1, 2, 3])
     """
+    if hasattr(start, "_edge") and (start.ndim or start._array.dtype.kind not in "iu"):
+        raise RuntimeError(
+            hinted("start must be an 0-dim integral Tensor.", f"it is {start.ndim}-dim, of dtype {start.dtype!r}")
+        )
     start = narrow_start(input._array.shape, dim, int(start), length)
     return functions.slice_dim(input, dim, start, start + length, 1)
 

@@ -248,6 +248,13 @@ def _define_max_pool(count):
         options = (kernel_size, stride, padding, dilation, ceil_mode)
         if return_indices:
             return _pool(name, count, functions.max_pool_places, input, options)
+        if count == 1 and not input.is_floating_point():
+            raise NotImplementedError(
+                hinted(
+                    f"\"max_pool1d_impl\" not implemented for '{input.dtype.legacy_name}'",
+                    "convert the input with .float()",
+                )
+            )
         return _pool(name, count, functions.max_pool_values, input, options)
 
     pool.__name__ = pool.__qualname__ = name

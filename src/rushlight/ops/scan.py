@@ -88,6 +88,8 @@ def _running_extreme(name, ufunc):
                     raise IndexError(hinted(message, "a 0-dim tensor has one element"))
                 return self.copy(), np.zeros((), np.int64)
             axis = wrap_dim(dim, self.ndim)
+            if not self.size:
+                return self.copy(), np.empty(self.shape, np.int64)
             values = ufunc.accumulate(self, axis=axis)
             length = self.shape[axis]
             places = np.arange(length).reshape((-1,) + (1,) * (self.ndim - axis - 1))
@@ -103,7 +105,7 @@ def _running_extreme(name, ufunc):
     result = named_result(name, "values indices")
 
     def call(input, dim):
-        if input.is_complex():
+        if input.is_complex() and input.ndim and input.numel():  # for fewer, PyTorch starts no kernel
             message = f"\"{name}_cpu\" not implemented for '{input.dtype.legacy_name}'"
             raise NotImplementedError(hinted(message, "complex numbers have no order: compare abs() or the parts"))
         return result(*getattr(functions, f"{name}_pair")(input, dim))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..base import dtypes
 from ..base.errors import hinted
 from .gather import padded, scatter_place
 from .index import checked_rows, refuse_positions, rows_of
@@ -22,6 +23,17 @@ def _identity(reduce, dtype):
         info = np.iinfo(dtype)
         return info.min if reduce == "amax" else info.max
     return -np.inf if reduce == "amax" else np.inf
+
+
+# By the letters of NumPy's dtypes: complex numbers have no order, bools no mean.
+_UNKNOWN_TO_KERNEL = {"amax": "c", "amin": "c", "mean": "b"}
+
+
+def _refuse_dtype(kernel, dtype):
+    name = dtypes.from_numpy(dtype).legacy_name
+    raise NotImplementedError(
+        hinted(f"\"{kernel}\" not implemented for '{name}'", "convert the tensors to a floating-point dtype first")
+    )
 
 
 def _combine(target, key, values, reduce, include_self):
@@ -68,6 +80,8 @@ class scatter_reduce:
                 )
             )
         place = scatter_place(self, dim, index, src, "scatter")
+        if place is not None and self.dtype.kind in _UNKNOWN_TO_KERNEL.get(reduce, ""):
+            _refuse_dtype(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
         if place is not None:
             target, key, values = place
             _combine(target, key, values, reduce, include_self)
@@ -98,6 +112,13 @@ class index_reduce:
                     "index_add() sums",
                 )
             )
+        if not include_self and self.dtype.kind in "bc":
+            _refuse_dtype("index_reduce_func_exclude_input_init", self.dtype)
+        if reduce in ("amax", "amin") and self.dtype.kind in "bc":
+            if self.ndim < 2:
+                _refuse_dtype("index_func_", self.dtype)
+            elif self.dtype.kind == "c":  # slices are compared as tensors
+                _refuse_dtype("maximum_cpu" if reduce == "amax" else "minimum_cpu", self.dtype)
         axis = checked_rows(self, dim, index, source, "index_reduce_", refuse_positions)
         _combine(rows_of(self, axis), index.reshape(-1), rows_of(source, axis), reduce, include_self)
 

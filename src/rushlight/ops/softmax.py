@@ -22,6 +22,8 @@ def _prepared(name, array, dim, dtype):
     kind = dtypes.from_numpy(array.dtype) if dtype is None else dtype
     axis = wrap_dim(dim, array.ndim)
     if not kind.is_floating_point:
+        if not array.size:  # for which PyTorch starts no kernel
+            return array.astype(np.float32), axis if array.ndim else None, kind.numpy
         where = "_lastdim" if axis == max(array.ndim - 1, 0) else ""
         raise NotImplementedError(
             hinted(

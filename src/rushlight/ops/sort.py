@@ -331,14 +331,20 @@ class search_positions:
 def _searched(value, among):
     """The tensor of values that is looked for, or the number in the dtype in which it is compared."""
     if hasattr(value, "_edge"):
+        if value.numel():
+            _check_ordered(dtypes.promote_types(value.dtype, among.dtype))
         return value
     check_number(value)
     dtype = dtypes.result_type([among.dtype], [], [dtypes.of_operand(value)])
+    _check_ordered(dtype)
+    return functions.wrap(wrapped(dtype.numpy, value))
+
+
+def _check_ordered(dtype):
     if dtype.is_complex or dtype is dtypes.bool_:
         raise NotImplementedError(
             hinted(f"\"searchsorted_out_cpu\" not implemented for '{dtype.legacy_name}'", "these have no order")
         )
-    return functions.wrap(wrapped(dtype.numpy, value))
 
 
 @composite(names=("torch",), out=True)

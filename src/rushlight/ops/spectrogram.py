@@ -4,7 +4,7 @@ import warnings
 
 from ..base.errors import hinted
 from ..base.user_code import to_user
-from .table import composite, functions
+from .table import composite, functions, is_half
 
 _NO_WINDOW = (
     "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. "
@@ -91,6 +91,10 @@ def stft(
     if onesided and complex_numbers:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     norm = "ortho" if normalized else "backward"
+    if is_half(input._array.dtype) and (window is None or is_half(window._array.dtype)):
+        raise RuntimeError(
+            hinted(f"MKL FFT doesn't support tensors of type: {input.dtype.legacy_name}", "convert it with .float()")
+        )
     found = _frames_transformed(input, n_fft, hop, win, window, norm, onesided, align_to_window)
     return functions.view_as_real(found) if return_complex is False else found
 

@@ -37,6 +37,8 @@ What a record may hold:
 - ``aside``: NumPy's letters for the first operands (b, i, u, f, c) beside which numbers, even complex ones, do not count for
   the dtype;
 - ``inplace_node``: the node's name where the in-place form has another one;
+- ``rounds_inside``: (elementwise kinds) whether, with these options, half precision is rounded within the formula, too: then
+  ``numpy`` does so, and no kernel, which would compute in float32 up to the end, is made;
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
 - ``joins``: True where the arguments are a list of tensors and a dimension, 0 by default;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
@@ -162,6 +164,7 @@ class Op(Described):
         self.inplace_node = body.get("inplace_node")
         self.wide_numbers = body.get("wide_numbers", False)
         self.light = body.get("light", False)
+        self.rounds_inside = body.get("rounds_inside")
         self.joins = body.get("joins", False)
         self.with_number = body.get("with_number")
         self.gate = body.get("gate", False)

@@ -1,5 +1,7 @@
 """The views again as copies: ``permute_copy``, ``select_copy``, ...: the same arguments, memory of their own."""
 
+import numpy as np
+
 from . import order, split, strided, view
 from .elementwise import complex_parts
 from .parts import narrow_start
@@ -22,6 +24,8 @@ def _copying(name, view):
     """The record of a copying operation: forward copies what the view shows, the derivatives are the view's."""
 
     def forward(*arguments):
+        if name == "view_shape_copy":  # a copy has a shape that a view may not be able to have
+            arguments = (np.ascontiguousarray(arguments[0]), *arguments[1:])
         found = view.forward(*arguments)
         return tuple([part.copy(order="C") for part in found]) if found.__class__ is tuple else found.copy(order="C")
 

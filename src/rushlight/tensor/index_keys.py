@@ -139,8 +139,13 @@ def sliced(view, dim, part, skip_whole=False):
                 "views with negative strides do not exist here: use torch.flip(x, [dim]) for the reverse order",
             )
         )
-    if skip_whole and not start and step == 1 and (stop is None or stop >= view._array.shape[dim]):
-        return view
+    if (
+        skip_whole
+        and not start
+        and step == 1
+        and (stop is None or stop >= (view._array.shape[dim] if dim < view._array.ndim else 0))
+    ):
+        return view  # or beyond the last dimension, as a second Ellipsis leads to
     return functions.slice_dim(view, dim, start, stop, step)
 
 

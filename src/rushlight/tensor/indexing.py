@@ -313,8 +313,16 @@ def _index_put(self, indices, values, accumulate, name):
         )
     if name.endswith("_"):
         check_inplace(self, name, (values,))
-    if all(part is None for part in indices):
-        raise RuntimeError(hinted(f"{name}(): at least one index is needed", "fill_() and copy_() write everywhere"))
+    for number, part in enumerate(indices):
+        if part is None:
+            raise TypeError(
+                hinted(
+                    f"expected Tensor as element {number} in argument 0, but got NoneType",
+                    "x[:, index] = value leaves a dimension whole",
+                )
+            )
+    if not indices:
+        return _put_nowhere(self, values, accumulate, name)
     arrays = None
     if self._edge is None and values._edge is None and self.__class__ in PLAIN_CLASSES and not INTERPOSERS:
         arrays = indices_of_tensors(self, tuple(indices))
@@ -334,6 +342,18 @@ def _index_put(self, indices, values, accumulate, name):
                 refuse_shared(self._array, read._array)
     put = functions.index_put_arrays_ if name.endswith("_") else functions.index_put_arrays
     return put(self, arrays, values, accumulate)
+
+
+def _put_nowhere(self, values, accumulate, name):
+    """No index at all: PyTorch takes that for tensors without elements, of which a number fills no mask."""
+    _check_fits(values, self._array.shape)
+    if accumulate or values._array.size != 1:
+        _check_same_dtype(self, values, "values")
+    if self._array.size or not (accumulate or values._array.size != 1):
+        raise RuntimeError(
+            hinted("sym_strides() called on an undefined Tensor", f"{name}() needs an index; copy_() writes everywhere")
+        )
+    return self if name.endswith("_") else self.clone()
 
 
 @internal

@@ -15,6 +15,7 @@ from .base import Tensor, method
 
 class _Off(threading.local):
     depth = 0
+    running = None  # the operation of `default_torch_function`
 
 
 _off = _Off()
@@ -31,7 +32,15 @@ class DisableTorchFunctionSubclass:
 
 
 def _asks(kind, plain):
-    return kind not in plain and getattr(kind, "__torch_function__", None) is not None
+    if kind in plain or getattr(kind, "__torch_function__", None) is None:
+        return False
+    # PyTorch's own default would call the operation again, with the same tensor of PyTorch's.
+    return issubclass(kind, Tensor) or not _is_of_pytorch(kind)
+
+
+def _is_of_pytorch(kind):
+    """Whether a class has a ``__torch_function__`` of PyTorch's own, of its tensors or parameters."""
+    return (kind.__torch_function__.__module__ or "torch").partition(".")[0] == "torch"
 
 
 def overloaded_arguments(args, kwargs, plain):
@@ -71,8 +80,14 @@ def default_torch_function(cls, function, types, args=(), kwargs=None):
     """Run the operation as on plain tensors and give its results the class ``cls``."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
-    with DisableTorchFunctionSubclass():
-        return _converted(function(*args, **(kwargs or {})), cls)
+    if _off.running is function:  # which is another library's: it asks again, as it does not know that this one is off
+        return NotImplemented
+    outer, _off.running = _off.running, function
+    try:
+        with DisableTorchFunctionSubclass():
+            return _converted(function(*args, **(kwargs or {})), cls)
+    finally:
+        _off.running = outer
 
 
 def _converted(value, cls):

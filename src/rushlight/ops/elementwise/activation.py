@@ -247,7 +247,7 @@ def _check_hardtanh(self, min_val, max_val):
         raise RuntimeError(hinted("Bool inputs not supported for hardtanh", "convert the mask with .float()"))
     for bound in (min_val, max_val):
         check_fits(int64.numpy, bound)
-    if not dtype.is_signed and (min_val < 0 or max_val < 0):
+    if not dtype.is_signed and (int(min_val) < 0 or int(max_val) < 0):
         raise RuntimeError(
             hinted("cannot do hardtanh on an unsigned type with negative limits", f"{dtype!r} has no negative numbers")
         )

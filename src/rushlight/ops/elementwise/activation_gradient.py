@@ -105,6 +105,13 @@ class elu_backward:
 
         return gradient * m.where_any(self <= 0, below, scale)
 
+    def d_gradient(grad, self, alpha, scale, input_scale):
+        return functions.elu_backward(grad, self, alpha, scale, input_scale)
+
+    def d_self(grad, gradient, self, alpha, scale, input_scale):
+        bend = functions.elu_backward(grad * gradient, self, alpha, scale, input_scale) * input_scale
+        return functions.where_select(self < 0, bend, 0)  # at 0, where slopes meet, none
+
 
 @op("leaky_relu_backward(Tensor gradient, Tensor self, Scalar negative_slope) -> Tensor", kind=FUSED, names=())
 class leaky_relu_backward:

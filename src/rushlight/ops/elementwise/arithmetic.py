@@ -259,6 +259,9 @@ class div:
             return np.true_divide(self, other)
         return floor_quotient(self, other) if rounding_mode == "floor" else truncated_quotient(self, other)
 
+    def rounds_inside(rounding_mode=None):
+        return rounding_mode == "trunc"
+
     def element(m, self, other, rounding_mode=None):
         if rounding_mode == "floor":
             return _floor_quotient_element(m, self, other)

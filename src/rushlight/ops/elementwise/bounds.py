@@ -108,6 +108,15 @@ def _refuse_complex_bound():
     raise NotImplementedError(hinted("clamp is not supported for complex types", "take the real part of the bound"))
 
 
+def _refuse_complex_tensors(kernel, *bounds):
+    """Bounds that are complex tensors make the common dtype complex, which the kernel does not know."""
+    for bound in bounds:
+        if is_tensor(bound) and bound.is_complex():
+            raise NotImplementedError(
+                hinted(f"\"{kernel}\" not implemented for '{bound.dtype.legacy_name}'", "complex numbers have no order")
+            )
+
+
 def _check_complex_bounds(self, *bounds):
     """Beside a floating tensor, bounds without an imaginary part are real numbers."""
     if not self.is_floating_point():
@@ -128,6 +137,9 @@ def _check_clamp(self, min, max):
                 "give a lower bound, an upper one, or both",
             )
         )
+    if is_tensor(min) or is_tensor(max):
+        kernel = "maximum_cpu" if max is None else "minimum_cpu" if min is None else "clamp_cpu"
+        _refuse_complex_tensors(kernel, min, max)
     if min.__class__ is max.__class__ or min is None or max is None:
         return
     if is_tensor(min) != is_tensor(max):
@@ -195,10 +207,16 @@ class clamp_backward:
         return m.where((self >= min) & (self <= max), gradient, 0)
 
 
-def _check_bound(self, bound):
-    _no_complex(self)
-    if bound.__class__ is complex:
-        _refuse_complex_bound()
+def _checks_bound(kernel):
+    def check(self, bound):
+        if is_tensor(bound):
+            _refuse_complex_tensors(kernel, self, bound)
+            return
+        _no_complex(self)
+        if bound.__class__ is complex:
+            _refuse_complex_bound()
+
+    return check
 
 
 @op("clamp_min(Tensor self, Operand min) -> Tensor", kind=BINARY, inplace=True,
@@ -207,7 +225,7 @@ class clamp_min:
     """Each element, but at least ``min``: a number or a tensor."""
 
     numpy = larger
-    check = _check_bound
+    check = _checks_bound("maximum_cpu")
     numbers = {"min": OWN}
 
     def element(m, self, min):
@@ -226,7 +244,7 @@ class clamp_max:
     """Each element, but at most ``max``: a number or a tensor."""
 
     numpy = smaller
-    check = _check_bound
+    check = _checks_bound("minimum_cpu")
     numbers = {"max": OWN}
 
     def element(m, self, max):

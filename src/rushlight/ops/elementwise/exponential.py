@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from ..table import BINARY, ELEMENTWISE, FLOAT, FUSED, UNARY, conj, functions, op
+from ..numpy_math import numpy_math
+from ..table import BINARY, ELEMENTWISE, FLOAT, FUSED, UNARY, conj, functions, is_half, op, widened
 from .checks import BOOL, COMPLEX, INTEGERS, is_tensor
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -180,6 +181,15 @@ def product_with_log(m, self, other, log):
     return m.where(m.isnan(other), other, m.where(self == 0, 0 * self, self * log(other)))
 
 
+def product_with_rounded_log(self, other, log):
+    """The same on arrays: in half precision the logarithm is rounded before the product, as PyTorch does."""
+    if not is_half(self.dtype):
+        return product_with_log(numpy_math, self, other, log)
+    wide, logs = widened(self), log(widened(other)).astype(self.dtype)
+    found = np.where(wide == 0, 0 * wide, wide * widened(logs))
+    return np.where(np.isnan(logs) & np.isnan(widened(other)), np.float32(np.nan), found).astype(self.dtype)
+
+
 def by_operands(name):
     """The node names of PyTorch's three overloads."""
     return lambda self, other: (
@@ -192,13 +202,17 @@ def by_operands(name):
 class xlogy:
     """``self * log(other)``, 0 where self is 0."""
 
+    rounds_inside = lambda: True
+
+    def numpy(self, other):
+        return product_with_rounded_log(self, other, np.log)
+
     def element(m, self, other):
         return product_with_log(m, self, other, m.log)
 
     def d_self(grad, self, other):
         undefined = (self == 0) & (other <= 0)
-        slope = functions.log(other) if is_tensor(other) else grad.new_full((), other).log()
-        return grad * (functions.where(undefined, 0, slope))
+        return functions.where_select(undefined, 0, functions.xlogy(grad, other))  # 0 where no gradient comes in
 
     def d_other(grad, self, other):
         return grad * self / other
@@ -209,13 +223,17 @@ class xlogy:
 class special_xlog1py:
     """``self * log1p(other)``, 0 where self is 0."""
 
+    rounds_inside = lambda: True
+
+    def numpy(self, other):
+        return product_with_rounded_log(self, other, np.log1p)
+
     def element(m, self, other):
         return product_with_log(m, self, other, m.log1p)
 
     def d_self(grad, self, other):
         undefined = (self == 0) & (other <= -1)
-        slope = functions.log1p(other) if is_tensor(other) else grad.new_full((), other).log1p()
-        return grad * (functions.where(undefined, 0, slope))
+        return functions.where_select(undefined, 0, functions.special_xlog1py(grad, other))
 
     def d_other(grad, self, other):
         return grad * self / (other + 1)

@@ -326,7 +326,7 @@ class ldexp:
     def element(m, self, other):
         return self * m.exp2(other)
 
-    def d_self(grad, other):
+    def d_self(grad, other, result):  # PyTorch saves the result for either operand
         return grad * conj(functions.exp2(other))
 
     def d_other(grad, result):

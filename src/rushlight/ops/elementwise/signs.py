@@ -82,7 +82,7 @@ class copysign:
     def d_self(grad, self, result):
         return grad * (result / self).masked_fill(self == 0, 0)
 
-    def d_other(grad):
+    def d_other(grad, result):  # PyTorch saves it for either operand
         return functions.zeros_like(grad)
 
 

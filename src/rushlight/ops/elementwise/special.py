@@ -193,7 +193,13 @@ _MOST_DIMENSIONS = 1 << 24
 class mvlgamma:
     """The logarithm of the multivariate gamma function of dimension p."""
 
+    kernel = "arange_cpu"  # where PyTorch's composition of it first meets a dtype that it lacks
+
     def check(self, p):
+        if self._array.dtype.kind == "b":
+            raise RuntimeError(
+                hinted("The input tensor may not be a boolean tensor.", "convert the mask with .float() first")
+            )
         if p < 1:
             raise RuntimeError(hinted("p has to be greater than or equal to 1", f"it is the dimension, not {p}"))
         if p > _MOST_DIMENSIONS:  # PyTorch makes as many numbers of each

@@ -82,6 +82,15 @@ def check_kernel(value, kernel):
         )
 
 
+def for_lapack(array, kernel):
+    """``(array, dtype of what follows from it)``; of an empty one, for which PyTorch starts no kernel, any dtype is taken."""
+    if array.size:
+        check_kernel(array, kernel)
+    elif array.dtype.kind not in "fc" or array.dtype.itemsize == 2:
+        return array.astype(np.float32), array.dtype
+    return array, array.dtype
+
+
 def check_same_dtype(a, b, name, first_name="A"):
     """Refuse two operands of different dtypes."""
     if array_of(a).dtype != array_of(b).dtype:
@@ -90,6 +99,18 @@ def check_same_dtype(a, b, name, first_name="A"):
             hinted(
                 f"{name}: Expected {first_name} and B to have the same dtype, but found {first_name} of type {first} and B of type {second} "
                 "instead",
+                "convert one of them with .to(other.dtype)",
+            )
+        )
+
+
+def check_same_factor(b, A):
+    """Refuse right sides of another dtype than the matrix that they are solved with."""
+    if array_of(b).dtype != array_of(A).dtype:
+        raise RuntimeError(
+            hinted(
+                f"Expected b and A to have the same dtype, but found b of type {legacy_name(b)} and A of type "
+                f"{legacy_name(A)} instead.",
                 "convert one of them with .to(other.dtype)",
             )
         )

@@ -11,6 +11,7 @@ from .checks import (
     check_kernel,
     check_square,
     first_failure,
+    for_lapack,
     herm,
     legacy_name,
     with_names,
@@ -38,7 +39,7 @@ class cholesky_parts:
     by_columns = (0,)
 
     def forward(A, upper):
-        check_kernel(A, "cholesky_cpu")
+        A, kind = for_lapack(A, "cholesky_cpu")
         source = herm(A) if upper else A
         info = np.zeros(A.shape[:-2], np.int32)
         try:
@@ -47,7 +48,7 @@ class cholesky_parts:
             lower = np.empty(A.shape, A.dtype)
             for place in np.ndindex(*A.shape[:-2]):
                 lower[place], info[place] = _column_by_column(source[place])
-        return np.ascontiguousarray(herm(lower)) if upper else lower, info
+        return (np.ascontiguousarray(herm(lower)) if upper else lower).astype(kind, copy=False), info
 
     def d_A(grads, upper, result0):
         if grads[0] is None:

@@ -5,7 +5,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.errors import hinted
 from ..table import composite, conj, functions, op
-from .checks import LinAlgError, check_kernel, check_square, legacy_name, with_names
+from .checks import LinAlgError, check_kernel, check_square, for_lapack, legacy_name, with_names
 
 
 @op("linalg_eigh(Tensor A, str UPLO, bool vectors) -> Tensor[]", names=(), node="LinalgEighBackward0")
@@ -21,11 +21,10 @@ class eigh_parts:
             raise RuntimeError(
                 hinted(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}", "it names the triangle that is read")
             )
-        check_kernel(A, "linalg_eigh_cpu")
+        A, kind = for_lapack(A, "linalg_eigh_cpu")
         try:
-            if vectors:
-                return tuple(np.linalg.eigh(A, UPLO))
-            return np.linalg.eigvalsh(A, UPLO), np.empty(0, A.dtype)
+            found = np.linalg.eigh(A, UPLO) if vectors else (np.linalg.eigvalsh(A, UPLO), np.empty(0, A.dtype))
+            return tuple(found) if kind == A.dtype else tuple(part.astype(kind) for part in found)
         except np.linalg.LinAlgError:
             raise LinAlgError(
                 hinted(

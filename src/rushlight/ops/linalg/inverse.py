@@ -5,7 +5,7 @@ import numpy as np
 from ...base.errors import hinted
 from ..table import composite, conj, functions, op
 from . import lu_arrays
-from .checks import LinAlgError, check_floating, check_kernel, check_square, first_failure, with_names
+from .checks import LinAlgError, check_floating, check_square, first_failure, for_lapack, with_names
 
 
 @op("linalg_inv_ex(Tensor A) -> Tensor[]", names=(), node="LinalgInvExBackward0")
@@ -91,8 +91,8 @@ class linalg_det:
     def forward(A):
         check_square(A, "linalg.det")
         check_floating(A, "linalg.det")
-        check_kernel(A, "lu_cpu")
-        return np.asarray(np.linalg.det(A), A.dtype)
+        A, kind = for_lapack(A, "lu_cpu")
+        return np.asarray(np.linalg.det(A)).astype(kind, copy=False)
 
     def d_A(grad, A, result):
         if A.numel() == 0:

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from ...base.errors import hinted
 from ..table import composite, functions, op
-from .checks import check_floating, check_kernel, check_square, with_names
+from .checks import check_floating, check_same_factor, check_square, for_lapack, with_names
 
 _THRESHOLD = (1 + 17**0.5) / 8
 _NAME = "torch.linalg.ldl_factor_ex"
@@ -85,13 +86,13 @@ class ldl_parts:
     no_derivative = RuntimeError, "derivative for aten::linalg_ldl_factor_ex is not implemented"
 
     def forward(self, hermitian):
-        check_kernel(self, "ldl_factor_kernel_cpu")
+        self, kind = for_lapack(self, "ldl_factor_kernel_cpu")
         hermitian = hermitian and self.dtype.kind == "c"
         packed = np.tril(self)
         pivots, info = np.zeros(self.shape[:-1], np.int32), np.zeros(self.shape[:-2], np.int32)
         for place in np.ndindex(*self.shape[:-2]):
             info[place] = _factor_one(packed[place], pivots[place], hermitian)
-        return np.tril(packed), pivots, info
+        return np.tril(packed).astype(kind, copy=False), pivots, info
 
 
 def _factored(A, hermitian):
@@ -158,18 +159,27 @@ class ldl_solution:
     no_derivative = RuntimeError, "derivative for aten::linalg_ldl_solve is not implemented"
 
     def forward(LD, pivots, B, hermitian):
-        check_kernel(LD, "ldl_solve_kernel_cpu")
+        LD, kind = for_lapack(LD, "ldl_solve_kernel_cpu")
         hermitian = hermitian and LD.dtype.kind == "c"
         batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
         found = np.array(np.broadcast_to(B, (*batch, *B.shape[-2:])))
         LD, pivots = np.broadcast_to(LD, (*batch, *LD.shape[-2:])), np.broadcast_to(pivots, (*batch, pivots.shape[-1]))
         for place in np.ndindex(*batch):
             _solve_one(LD[place], pivots[place], found[place], hermitian)
-        return found
+        return found.astype(kind, copy=False)
 
 
 @composite(names=("linalg:ldl_solve",), out=True)
 def linalg_ldl_solve(LD, pivots, B, *, hermitian=False):
     """X with ``A @ X = B``, of the matrix that `linalg.ldl_factor` factored."""
     check_square(LD, "torch.linalg.ldl_solve", "LD")
+    check_floating(LD, "torch.linalg.ldl_solve")
+    check_same_factor(B, LD)
+    if pivots._array.dtype.kind not in "iu":
+        raise RuntimeError(
+            hinted(
+                f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {pivots.dtype.legacy_name}",
+                "give the pivots that linalg.ldl_factor found",
+            )
+        )
     return functions.ldl_solution(LD, pivots, B, hermitian)

@@ -8,12 +8,14 @@ from ...base.shapes import broadcast_shapes
 from ..table import composite, conj, functions, op
 from . import lu_arrays
 from .checks import (
+    array_of,
     check_floating,
     check_kernel,
     check_matrix,
     check_same_dtype,
     check_square,
     first_failure,
+    for_lapack,
     herm,
     with_names,
 )
@@ -27,7 +29,7 @@ def _check(A, name):
                 f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead", "pass a matrix"
             )
         )
-    check_kernel(A, "lu_cpu")
+    for_lapack(array_of(A), "lu_cpu")
 
 
 @op("linalg_lu_factor_ex(Tensor A) -> Tensor[]", names=(), node="LinalgLuFactorExBackward0")
@@ -37,7 +39,9 @@ class lu_packed:
     by_columns = (0,)
 
     def forward(A):
-        return lu_arrays.factor(A)
+        wide, kind = for_lapack(A, "lu_cpu")
+        packed, pivots, info = lu_arrays.factor(wide)
+        return packed.astype(kind, copy=False), pivots, info
 
     def d_A(grads, result0, result1):
         if grads[0] is None:
@@ -244,6 +248,8 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     name = "torch.linalg.lu_solve"
     check_floating(LU, name)
     check_same_dtype(LU, B, "linalg.lu_solve", "LU")
+    if pivots.dtype is dtypes.int32:
+        check_kernel(LU, "linalg.lu_solve_cpu")
     if pivots.dtype is not dtypes.int32:
         message = "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32"
         raise RuntimeError(hinted(message, f"they have {pivots.dtype!r}: lu_factor() gives them"))

@@ -182,6 +182,15 @@ def _apply(vectors, tau, found, order, conjugated):
 def ormqr(input, tau, other, left=True, transpose=False):
     """Q times ``other`` (``other`` times Q where ``left`` is False; Q^H where ``transpose``), of the whole Q that
     `geqrf` packs."""
+    for name, value in (("tau", tau), ("other", other)):
+        if value.dtype is not input.dtype:
+            raise RuntimeError(
+                hinted(
+                    f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype"
+                    f"{input.dtype.legacy_name} and {name} has dtype {value.dtype.legacy_name}",
+                    "convert them to one dtype",
+                )
+            )
     length = other.shape[-2 if left else -1]
     if length < tau.shape[-1]:
         raise RuntimeError(
@@ -192,6 +201,7 @@ def ormqr(input, tau, other, left=True, transpose=False):
         )
     if length != input.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]")
+    check_kernel(input, "ormqr_cpu")
     count = tau.shape[-1]
     vectors = _reflectors(input)
     # X Q = (Q^H X^H)^H

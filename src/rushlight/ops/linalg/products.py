@@ -7,7 +7,7 @@ from ...base import dtypes
 from ...base.errors import hinted, kind_name
 from ...base.shapes import broadcast_shapes, wrap_dim
 from ..elementwise.complex_parts import times_conjugate
-from ..table import composite, conj, functions, op
+from ..table import composite, conj, functions, is_half, op
 from .checks import check_floating, check_square
 
 # ---------------------------------------------------------------- vectors
@@ -98,14 +98,19 @@ def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
 @composite(names=("linalg:vander",))
 def linalg_vander(x, *, N=None):
     """The powers 0 to N - 1 of each element, along a new last dimension: (..., n) gives (..., n, N)."""
+    if x.dtype is dtypes.bool_ or is_half(x.dtype.numpy):
+        raise RuntimeError(
+            hinted(
+                f"linalg.vander supports floating point, complex, and integer tensors, but got {x.dtype.legacy_name}",
+                "convert it first: x.float()",
+            )
+        )
     x = functions.atleast_1d(x)
     count = x.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError(
             hinted("N must be greater than 1.", "it is the number of powers, by default the length of x")
         )
-    if x.dtype is dtypes.bool_:
-        x = x.to(dtypes.int64)
     powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
     return functions.cat([functions.ones((*x.shape, 1), dtype=powers.dtype), powers], -1)
 

@@ -10,9 +10,9 @@ from ..table import composite, conj, functions, op
 from .checks import (
     LinAlgError,
     check_floating,
-    check_kernel,
     check_matrix,
     check_square,
+    for_lapack,
     legacy_name,
     with_names,
 )
@@ -41,8 +41,9 @@ class svd_parts:
     by_columns = (0, 2)
 
     def forward(A, full_matrices):
-        _check_svd(A)
-        return tuple(_converge(lambda: np.linalg.svd(A, full_matrices), A, "linalg.svd", "singular values"))
+        A, kind = _checked(A)
+        found = _converge(lambda: np.linalg.svd(A, full_matrices), A, "linalg.svd", "singular values")
+        return tuple(found) if kind == A.dtype else tuple(part.astype(kind) for part in found)
 
     def d_A(grads, full_matrices, result0, result1, result2):
         g_U, g_S, g_Vh = grads
@@ -58,17 +59,18 @@ class svd_values:
     """The singular values alone."""
 
     def forward(A):
-        _check_svd(A)
-        return _converge(lambda: np.linalg.svd(A, compute_uv=False), A, "linalg.svd", "singular values")
+        A, kind = _checked(A)
+        found = _converge(lambda: np.linalg.svd(A, compute_uv=False), A, "linalg.svd", "singular values")
+        return found if kind == A.dtype else found.astype(kind)
 
     def d_A(grad, A):
         return svd_gradient(None, grad, None, *functions.svd_parts(A, False))
 
 
-def _check_svd(A):
+def _checked(A):
     check_matrix(A, "linalg.svd")
     check_floating(A, "linalg.svd")
-    check_kernel(A, "linalg_svd_cpu")
+    return for_lapack(A, "linalg_svd_cpu")
 
 
 def svd_gradient(g_U, g_S, g_Vh, U, S, Vh):

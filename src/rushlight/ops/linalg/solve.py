@@ -14,8 +14,10 @@ from .checks import (
     check_kernel,
     check_matrix,
     check_same_dtype,
+    check_same_factor,
     check_square,
     first_failure,
+    for_lapack,
     legacy_name,
     solve_arrays,
     with_names,
@@ -45,8 +47,10 @@ class solve_parts:
     by_columns = (0,)
 
     def forward(A, B):
-        check_kernel(A, "lu_cpu")
+        A, kind = for_lapack(A, "lu_cpu")
         info = np.zeros(A.shape[:-2], np.int32)
+        if not A.size:
+            return np.empty((*A.shape[:-2], *B.shape[-2:]), kind), info
         try:
             return np.linalg.solve(A, B), info
         except np.linalg.LinAlgError:
@@ -162,6 +166,7 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False):
 @with_names("triangular_solve", "solution cloned_coefficient", ("torch", "Tensor"))
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     """Deprecated in PyTorch: `linalg.solve_triangular` with the arguments the other way round; also a copy of A."""
+    check_same_factor(input, A)
     matrix = A.mT if transpose else A
     found = linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
     shape = broadcast_shapes(tuple(A.shape[:-2]), tuple(input.shape[:-2]))
