@@ -9,7 +9,7 @@ from rushlight.vision import models
 torch = pytest.importorskip("torch")
 theirs = pytest.importorskip("torchvision.models")
 
-SMALL = ["resnet18"]
+SMALL = ["resnet18", "mobilenet_v2", "squeezenet1_0", "squeezenet1_1"]
 LARGE = [name for name in models.list_models() if name not in SMALL]
 
 
