@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rushlight.ops.table import functions
+
 from ... import nn
 from .registry import refuse_weights, register_model
 
@@ -28,10 +30,10 @@ class Fire(nn.Module):
         self.expand3x3_activation = nn.ReLU(inplace=True)
 
     def forward(self, x):
-        from ... import cat
-
         x = self.squeeze_activation(self.squeeze(x))
-        return cat([self.expand1x1_activation(self.expand1x1(x)), self.expand3x3_activation(self.expand3x3(x))], 1)
+        return functions.cat(
+            [self.expand1x1_activation(self.expand1x1(x)), self.expand3x3_activation(self.expand3x3(x))], 1
+        )
 
 
 class SqueezeNet(nn.Module):
