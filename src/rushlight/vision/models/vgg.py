@@ -1,0 +1,70 @@
+"""VGG, with and without batch normalization."""
+
+from __future__ import annotations
+
+from ... import nn
+from .registry import refuse_weights, register_model
+
+__all__ = ["VGG"]
+
+WIDTHS = (64, 128, 256, 512, 512)
+DEPTHS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}  # convolutions a stage
+
+
+class VGG(nn.Module):
+    """Stages of 3x3 convolutions and three linear layers (Simonyan and Zisserman, 2014)."""
+
+    def __init__(self, features, num_classes=1000, init_weights=True, dropout=0.5):
+        super().__init__()
+        self.features = features
+        self.avgpool = nn.AdaptiveAvgPool2d((7, 7))
+        self.classifier = nn.Sequential(
+            nn.Linear(512 * 49, 4096),
+            nn.ReLU(True),
+            nn.Dropout(p=dropout),
+            nn.Linear(4096, 4096),
+            nn.ReLU(True),
+            nn.Dropout(p=dropout),
+            nn.Linear(4096, num_classes),
+        )
+        if init_weights:
+            for module in self.modules():
+                if isinstance(module, nn.Conv2d):
+                    nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+                    nn.init.zeros_(module.bias)
+                elif isinstance(module, nn.Linear):
+                    nn.init.normal_(module.weight, 0, 0.01)
+                    nn.init.zeros_(module.bias)
+
+    def forward(self, x):
+        return self.classifier(self.avgpool(self.features(x)).flatten(1))
+
+
+def stages(depths, normalized):
+    layers, width = [], 3
+    for channels, depth in zip(WIDTHS, depths, strict=True):
+        for _ in range(depth):
+            layers.append(nn.Conv2d(width, channels, kernel_size=3, padding=1))
+            if normalized:
+                layers.append(nn.BatchNorm2d(channels))
+            layers.append(nn.ReLU(inplace=True))
+            width = channels
+        layers.append(nn.MaxPool2d(kernel_size=2, stride=2))
+    return nn.Sequential(*layers)
+
+
+def constructor(size, normalized):
+    def build(*, weights=None, progress=True, **kwargs):
+        refuse_weights(weights)
+        return VGG(stages(DEPTHS[size], normalized), **kwargs)
+
+    build.__name__ = build.__qualname__ = f"vgg{size}" + "_bn" * normalized
+    build.__doc__ = f"VGG-{size}" + " with batch normalization" * normalized + ", without trained weights."
+    return register_model(build)
+
+
+for _size in DEPTHS:
+    for _normalized in (False, True):
+        _build = constructor(_size, _normalized)
+        globals()[_build.__name__] = _build
+        __all__.append(_build.__name__)
