@@ -80,7 +80,7 @@ globals().update(_TYPED)
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(
     ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "draw", "func", "jit", "multiprocessing", "fft", "kernels", "linalg", "masked", "mps", "nn", "optim", "return_types", "serialization",
-     "signal", "special", "storage", "testing", "types", "utils", "version", "vision")
+     "signal", "special", "storage", "testing", "torch_version", "types", "utils", "version", "vision")
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "vmap": "func.vmap", "explain": "autograd.explanation", "find_nonfinite": "tensor.nonfinite",
