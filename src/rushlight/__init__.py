@@ -79,12 +79,13 @@ globals().update(_TYPED)
 
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(
-    ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "draw", "func", "jit", "multiprocessing", "fft", "kernels", "linalg", "masked", "mps", "nn", "optim", "return_types", "serialization",
-     "signal", "special", "storage", "testing", "torch_version", "types", "utils", "version", "vision")
+    ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "draw", "func", "jit", "multiprocessing", "fft", "kernels", "linalg", "masked", "mps", "mtia", "nn", "optim", "return_types", "serialization",
+     "signal", "special", "storage", "testing", "torch_version", "types", "utils", "version", "vision", "xpu")
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "vmap": "func.vmap", "explain": "autograd.explanation", "find_nonfinite": "tensor.nonfinite",
-    "autocast": "amp",
+    "autocast": "amp", "AcceleratorError": "base.errors", "OutOfMemoryError": "base.errors",
+    "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator",
     **dict.fromkeys(
         ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype", "is_autocast_cache_enabled",
          "set_autocast_cache_enabled", "clear_autocast_cache", "autocast_increment_nesting", "autocast_decrement_nesting",

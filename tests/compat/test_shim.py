@@ -11,7 +11,8 @@ import sysconfig
 import pytest
 
 import rushlight
-from rushlight.cli import main, shim as command
+from rushlight.cli import main
+from rushlight.cli import shim as command
 from rushlight.compat.packages import TORCH_VERSION, VISION_VERSION
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(rushlight.__file__)))
@@ -155,7 +156,7 @@ def test_a_real_one_is_refused(tmp_path, capsys, name, kind):
 
 def test_outside_an_environment_it_asks(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
-    monkeypatch.setattr(command, "search_path", lambda: [])
+    monkeypatch.setattr(command, "search_path", list)
     monkeypatch.setattr(command, "in_environment", lambda: False)
     assert main(["shim", "install"]) == 2
     assert "is not a virtual environment" in capsys.readouterr().err and not list(tmp_path.iterdir())

@@ -1,0 +1,3 @@
+"""``torch.cuda.memory``: what `torch.cuda` answers about a device's memory."""
+
+__all__ = [name for name in dir() if not name.startswith("_")]
