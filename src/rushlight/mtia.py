@@ -1,5 +1,6 @@
 """``torch.mtia`` of a build without Meta's accelerator: asking is answered, using raises."""
 
+from .base.streams import Event, Stream  # noqa: F401  # names of this module, too
 from .compat import absent as _absent
 
 _M = "torch.mtia"
