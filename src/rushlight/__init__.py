@@ -79,13 +79,19 @@ globals().update(_TYPED)
 
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(
-    ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "draw", "func", "jit", "multiprocessing", "fft", "kernels", "linalg", "masked", "mps", "mtia", "nn", "optim", "return_types", "serialization",
+    ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "draw", "func", "jit", "multiprocessing", "fft", "kernels", "library", "linalg", "masked", "mps", "mtia", "nn", "optim", "overrides", "return_types", "serialization",
      "signal", "special", "storage", "testing", "torch_version", "types", "utils", "version", "vision", "xpu")
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "vmap": "func.vmap", "explain": "autograd.explanation", "find_nonfinite": "tensor.nonfinite",
     "autocast": "amp", "AcceleratorError": "base.errors", "OutOfMemoryError": "base.errors",
     "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator",
+    **dict.fromkeys(
+        ("_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented", "_check_with", "_check_tensor_all",
+         "_check_tensor_all_with", "_check_is_size", "_assert", "_assert_async", "_shape_as_tensor", "detach", "SymInt", "SymFloat",
+         "SymBool", "sym_int", "sym_float", "sym_not", "sym_ite", "sym_max", "sym_min", "sym_sum", "sym_sqrt"),
+        "compat.checks",
+    ),
     **dict.fromkeys(
         ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype", "is_autocast_cache_enabled",
          "set_autocast_cache_enabled", "clear_autocast_cache", "autocast_increment_nesting", "autocast_decrement_nesting",
@@ -117,6 +123,10 @@ def __getattr__(name):
         if found is not None:
             globals()[name] = found
             return found
+    if name.startswith("_") and not name.startswith("__"):
+        inside = _importlib.import_module(".compat.inside", __name__)
+        if inside.has(name):
+            return _importlib.import_module(f".compat.inside.{name}", __name__)
     raise AttributeError(
         f"module '{__name__}' has no attribute '{name}'\nhint: Rushlight {__version__} does not have torch.{name}"
     )

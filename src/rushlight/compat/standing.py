@@ -93,6 +93,8 @@ def face(name):
     for place in inside:
         for asked in importlib.import_module(place).REPLACES:
             vars(module).pop(asked, None)  # a room of ours has the name of another thing of PyTorch's
+    if name == "torch":
+        module.torch = module  # some programs say torch.torch
     if name in VERSIONS:
         version = importlib.import_module("..torch_version", __package__).TorchVersion
         module.__version__ = version(TORCH_VERSION) if name == "torch" else VERSIONS[name]

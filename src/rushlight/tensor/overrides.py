@@ -30,6 +30,11 @@ class DisableTorchFunctionSubclass:
         _off.depth -= 1
 
 
+def is_torch_function_enabled():
+    """Whether operations ask ``__torch_function__``."""
+    return not _off.depth
+
+
 def _asks(kind, plain):
     return kind not in plain and getattr(kind, "__torch_function__", None) is not None
 
