@@ -85,7 +85,7 @@ _MODULES = frozenset(
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "vmap": "func.vmap", "explain": "autograd.explanation", "find_nonfinite": "tensor.nonfinite",
     "autocast": "amp", "AcceleratorError": "base.errors", "OutOfMemoryError": "base.errors",
-    "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator",
+    "PyTorchFileReader": "compat.records", "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator",
     **dict.fromkeys(
         ("_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented", "_check_with", "_check_tensor_all",
          "_check_tensor_all_with", "_check_is_size", "_assert", "_assert_async", "_shape_as_tensor", "detach", "SymInt", "SymFloat",
@@ -123,7 +123,7 @@ def __getattr__(name):
         if found is not None:
             globals()[name] = found
             return found
-    if name.startswith("_") and not name.startswith("__"):
+    if not name.startswith("__"):
         inside = _importlib.import_module(".compat.inside", __name__)
         if inside.has(name):
             return _importlib.import_module(f".compat.inside.{name}", __name__)

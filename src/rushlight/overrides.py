@@ -6,11 +6,13 @@ import functools as _functools
 import importlib as _importlib
 
 from .base.errors import hinted as _hinted
+from .compat.modes import TorchFunctionMode
 from .tensor import NAMESPACES as _NAMESPACES
 from .tensor import Tensor as _Tensor
 from .tensor.overrides import overloaded_arguments as _overloaded
 
 __all__ = [
+    "TorchFunctionMode",
     "get_overridable_functions",
     "handle_torch_function",
     "has_torch_function",

@@ -21,7 +21,9 @@ def _check_with(error_type, cond, message=None):
     if cond:
         return
     if message is None:
-        raise error_type(hinted(_UNTOLD, "the condition is the first argument of the call; a function as the second says more"))
+        raise error_type(
+            hinted(_UNTOLD, "the condition is the first argument of the call; a function as the second says more")
+        )
     if not callable(message):
         raise TypeError("message must be a callable")
     raise error_type(str(message()))
@@ -82,7 +84,10 @@ def _assert_async(input, assert_msg=None):
     """Raise RuntimeError unless the only element is True."""
     if not bool(input):
         raise RuntimeError(
-            hinted(assert_msg or "Expected Tensor with single nonzero value, but got zero", "the tensor is the first argument")
+            hinted(
+                assert_msg or "Expected Tensor with single nonzero value, but got zero",
+                "the tensor is the first argument",
+            )
         )
 
 

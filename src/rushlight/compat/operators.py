@@ -61,7 +61,7 @@ class _Operation:
             return kernel(*bound.args, **bound.kwargs)
         return self._differentiable().apply(self, kernel, rebuild, bound.kwargs, *flat)
 
-    @functools.lru_cache(maxsize=None)  # noqa: B019  # operations live as long as the program
+    @functools.cache  # noqa: B019  # operations live as long as the program
     def _differentiable(self):
         """The graph node's class."""
         name = f"GeneratedBackwardFor_{self.namespace}_{self.name}_default"
@@ -260,7 +260,9 @@ class Library:
         """Make an operation from its schema; returns its name."""
         name = re.match(r"\s*([\w.]+)\s*\(", schema)
         if name is None:
-            raise RuntimeError(hinted(f"expected a schema such as 'twice(Tensor x) -> Tensor' but got {schema!r}", "name(...)"))
+            raise RuntimeError(
+                hinted(f"expected a schema such as 'twice(Tensor x) -> Tensor' but got {schema!r}", "name(...)")
+            )
         key = _parts(f"{self.ns}::{name[1]}")
         if key in REGISTERED and REGISTERED[key].schema == schema:
             raise RuntimeError(

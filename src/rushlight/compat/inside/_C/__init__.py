@@ -45,7 +45,9 @@ _absent.define(
         "_log_api_usage_once(event); _log_api_usage_metadata(event, metadata); _jit_override_can_fuse_on_cpu(enabled); "
         "_jit_override_can_fuse_on_gpu(enabled); _jit_set_texpr_fuser_enabled(enabled); _jit_set_nvfuser_enabled(enabled); "
         "_debug_set_autodiff_subgraph_inlining(enabled); _get_tracing_state()": lambda: None,
-        "_jit_set_profiling_mode(enabled); _jit_set_profiling_executor(enabled); _get_graph_executor_optimize()": lambda: True,
+        "_jit_set_profiling_mode(enabled); _jit_set_profiling_executor(enabled); _get_graph_executor_optimize()": lambda: (
+            True
+        ),
         "_jit_can_fuse_on_cpu(); _jit_can_fuse_on_gpu(); _jit_set_nvfuser_guard_mode(enabled); "
         "_get_cublas_allow_tf32(); _get_nnpack_enabled()": lambda: False,
         "_len_torch_dispatch_stack()": lambda: 0,

@@ -2,7 +2,7 @@
 
 import importlib as _importlib
 
-from ....nn.modules.conversion import _parse_to as _parse_to  # noqa: PLC0414
+from ....nn.modules.conversion import _parse_to as _parse_to
 
 
 def __getattr__(name):

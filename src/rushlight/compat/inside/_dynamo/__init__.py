@@ -58,6 +58,8 @@ def set_stance(stance="default", *, skip_guard_eval_unsafe=False, force_backend=
     yield
 
 
-def substitute_in_graph(original_fn, *, can_constant_fold_through=False, skip_signature_check=False, is_embedded_type=False):
+def substitute_in_graph(
+    original_fn, *, can_constant_fold_through=False, skip_signature_check=False, is_embedded_type=False
+):
     """Let the compiler see another function: without effect, since nothing is compiled."""
     return lambda traceable: traceable

@@ -5,7 +5,11 @@ from . import config
 
 def list_mode_options(mode=None, dynamic=None):
     """The settings of each mode of compilation: there are none."""
-    return {} if mode else {name: {} for name in ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")}
+    return (
+        {}
+        if mode
+        else {name: {} for name in ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")}
+    )
 
 
 def list_options():

@@ -13,7 +13,10 @@ class FakeTensorMode:
 
     def __init__(self, *args, **options):
         raise NotImplementedError(
-            _hinted("FakeTensorMode is not available", "it belongs to PyTorch's compiler, which is not here; make real tensors")
+            _hinted(
+                "FakeTensorMode is not available",
+                "it belongs to PyTorch's compiler, which is not here; make real tensors",
+            )
         )
 
 
