@@ -43,7 +43,7 @@ NODES = {
     tuple: Node(tuple, lambda tree: (list(tree), None), lambda children, context: tuple(children)),
     list: Node(list, lambda tree: (tree, None), lambda children, context: list(children)),
     dict: Node(dict, _of_dictionary, lambda children, keys: dict(zip(keys, children))),
-    namedtuple: Node(namedtuple, lambda tree: (list(tree), type(tree)), _named),  # type: ignore[dict-item]
+    namedtuple: Node(namedtuple, lambda tree: (list(tree), type(tree)), _named),
     OrderedDict: Node(OrderedDict, _of_dictionary, lambda children, keys: OrderedDict(zip(keys, children))),
     defaultdict: Node(
         defaultdict, _of_defaultdict, lambda children, context: defaultdict(context[0], zip(context[1], children))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections.abc import Callable
 
 from ..base.errors import hinted
 from ..base.user_code import PACKAGE
@@ -74,7 +75,7 @@ class StreamContext:
 class NoDevice:
     """``with torch.cuda.device(0)``: entering needs the device."""
 
-    enter_refusal = None  # a function that raises
+    enter_refusal: Callable  # a function that raises
 
     def __init__(self, device):
         self.idx = device if isinstance(device, int) else getattr(device, "index", None)

@@ -13,6 +13,7 @@ from ..amp.grafts import graft
 from ..base.errors import hinted
 from ..tensor import NAMESPACES, Tensor
 from ..tensor.overrides import overloaded_arguments
+from ..tensor.short_paths import settle
 
 # What PyTorch does not report, and what the handling itself needs.
 _UNSEEN = {
@@ -79,6 +80,7 @@ def _graft_all():
                 hidden = name in _UNSEEN or (name.startswith("_") and not name.startswith("__"))
                 if known and not hidden and function not in _grafted:
                     _grafted.add(function)
+                    settle(function)
                     graft(function, _asking(function))
 
 

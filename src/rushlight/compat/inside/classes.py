@@ -44,5 +44,5 @@ class _Classes(_types.ModuleType):
 
 
 _made = _Classes(__name__, __doc__)
-_made.__dict__.update(__spec__=__spec__, __loader__=__loader__, __file__=__file__, __package__=__package__)
+_made.__dict__.update(__spec__=__spec__, __loader__=__spec__.loader, __file__=__file__, __package__=__package__)
 _sys.modules[__name__] = _made

@@ -126,6 +126,6 @@ class _Ops(_types.ModuleType):
 
 
 _made = _Ops(__name__, __doc__)
-_made.__dict__.update(__spec__=__spec__, __loader__=__loader__, __file__=__file__, __package__=__package__)
+_made.__dict__.update(__spec__=__spec__, __loader__=__spec__.loader, __file__=__file__, __package__=__package__)
 _made.__dict__.update(OpOverload=OpOverload, OpOverloadPacket=OpOverloadPacket)
 _sys.modules[__name__] = _made

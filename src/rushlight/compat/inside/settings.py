@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import types
 
 
-class Settings:
+class Settings(types.ModuleType):
     """``torch._dynamo.config``: attributes with first values; others exist once they are set."""
 
     def __init__(self, name, **values):
+        super().__init__(name)
         self.__dict__.update(values)
-        object.__setattr__(self, "__name__", name)
 
     def __getattr__(self, name):
         raise AttributeError(f"{self.__name__}.{name} does not exist")

@@ -25,7 +25,7 @@ has_lapack = has_spectral = _GLIBCXX_USE_CXX11_ABI = True
 _Event, _Stream = Event, Stream
 
 
-class _VariableFunctions:
+class _VariableFunctionsClass:
     """The functions of the op table."""
 
     def __getattr__(self, name):
@@ -38,7 +38,7 @@ class _VariableFunctions:
         return list(_NAMESPACES["torch"])
 
 
-_VariableFunctions = _VariableFunctions()
+_VariableFunctions = _VariableFunctionsClass()
 _absent.define(
     globals(),
     {

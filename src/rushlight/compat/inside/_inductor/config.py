@@ -7,7 +7,7 @@ from ..settings import Settings as _Settings
 _sys.modules[__name__] = _Settings(
     __name__,
     __spec__=__spec__,
-    __loader__=__loader__,
+    __loader__=__spec__.loader,
     __package__=__package__,
     __file__=__file__,
     __doc__=__doc__,
