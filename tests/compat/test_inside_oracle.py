@@ -332,3 +332,29 @@ def test_trees_of_another_form(value, other):
         except Exception as error:
             said.append((type(error).__name__, str(error).split("\n")[0]))
     assert said[0] == said[1]
+
+
+def test_an_optimizer_that_wraps_another():
+    """Libraries make subclasses of Optimizer that never call its ``__init__``."""
+    for framework in (torch, OURS):
+
+        class Wrapped(framework.optim.Optimizer):
+            def __init__(self, inner):
+                self.inner = inner
+
+            @property
+            def param_groups(self):
+                return self.inner.param_groups
+
+            def step(self, closure=None):
+                self.inner.step(closure)
+
+            def zero_grad(self, set_to_none=True):
+                self.inner.zero_grad(set_to_none)
+
+        weight = framework.ones(1, requires_grad=True)
+        optimizer = Wrapped(framework.optim.SGD([weight], lr=0.5))
+        weight.sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        assert weight.tolist() == [0.5] and weight.grad is None
