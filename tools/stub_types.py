@@ -181,6 +181,13 @@ _RETURNS = {
     "Explanation": "explain",
 }
 RETURNS = {name: kind for kind, names in _RETURNS.items() for name in names.split()}
-RETURNS |= {"sym_float": "float", "sym_int": "int", "sym_not": "bool", "sym_sqrt": "float", "sym_ite": "Any", "get_device_module": "Any"}
+RETURNS |= {
+    "sym_float": "float",
+    "sym_int": "int",
+    "sym_not": "bool",
+    "sym_sqrt": "float",
+    "sym_ite": "Any",
+    "get_device_module": "Any",
+}
 RETURNS |= dict.fromkeys(("sym_max", "sym_min", "sym_sum"), "Number")
 RETURNS["lu"] = "tuple[Tensor, ...]"

@@ -124,8 +124,7 @@ def __getattr__(name):
             globals()[name] = found
             return found
     if not name.startswith("__"):
-        inside = _importlib.import_module(".compat.inside", __name__)
-        if inside.has(name):
+        if name in _importlib.import_module(".compat.inside", __name__).names():
             return _importlib.import_module(f".compat.inside.{name}", __name__)
     raise AttributeError(
         f"module '{__name__}' has no attribute '{name}'\nhint: Rushlight {__version__} does not have torch.{name}"

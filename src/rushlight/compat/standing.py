@@ -76,12 +76,13 @@ def face(name):
     module = types.ModuleType(name, ours.__doc__)
     own = {"__name__", "__spec__", "__loader__", "__package__", "__version__", "__builtins__", "__getattr__", "__dir__"}
     module.__dict__.update((key, value) for key, value in vars(ours).items() if key not in own)
-    inside = [place for place in PLACES[name] if place != ours.__name__]
+    inside = importlib.import_module(".inside", __package__).names() if name == "torch" else ()
+    for asked in inside:
+        vars(module).pop(asked, None)  # a room of ours has the name of another thing of PyTorch's
 
     def __getattr__(asked):
-        for place in inside:
-            if not asked.startswith("__") and _module_spec(f"{place}.{asked}") is not None:
-                return importlib.import_module(f"{name}.{asked}")
+        if asked in inside:
+            return importlib.import_module(f"{name}.{asked}")
         found = getattr(ours, asked)
         if isinstance(found, types.ModuleType) and found.__name__ == f"{ours.__name__}.{asked}":
             return importlib.import_module(f"{name}.{asked}")
@@ -89,10 +90,7 @@ def face(name):
         return found
 
     module.__getattr__ = __getattr__
-    module.__dir__ = lambda: sorted({*vars(module), *dir(ours)})
-    for place in inside:
-        for asked in importlib.import_module(place).REPLACES:
-            vars(module).pop(asked, None)  # a room of ours has the name of another thing of PyTorch's
+    module.__dir__ = lambda: sorted({*vars(module), *dir(ours), *inside})
     if name == "torch":
         module.torch = module  # some programs say torch.torch
     if name in VERSIONS:

@@ -92,7 +92,7 @@ def _with_hooks(step):
             hook(self, args, kwargs)
         return result
 
-    step_with_hooks.hooked = True  # type: ignore[attr-defined]
+    step_with_hooks.hooked = True
     return step_with_hooks
 
 
@@ -164,7 +164,7 @@ class Optimizer:
         # The class's own step gets them where an instance is made: a class that wraps an optimizer makes none.
         cls = type(self)
         if not getattr(cls.step, "hooked", False):
-            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
+            cls.step = _with_hooks(cls.step)
         self._optimizer_step_pre_hooks = OrderedDict()
         self._optimizer_step_post_hooks = OrderedDict()
         self._optimizer_state_dict_pre_hooks = OrderedDict()

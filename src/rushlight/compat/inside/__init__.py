@@ -1,11 +1,11 @@
 """Modules of PyTorch that Rushlight has under its name alone, mostly of its inside, as a build for the CPU answers them."""
 
+import functools
 import os
 
-REPLACES = ("ops",)  # names that mean something else in Rushlight itself
 
-
-def has(name):
-    """Whether there is a module of this name here."""
-    place = os.path.join(os.path.dirname(__file__), name)
-    return os.path.isfile(f"{place}.py") or os.path.isdir(place)
+@functools.cache
+def names():
+    """The modules that are here: files and folders say it."""
+    found = {entry.partition(".")[0] for entry in os.listdir(os.path.dirname(__file__))}
+    return frozenset(name for name in found if name and not name.startswith("__"))

@@ -2,7 +2,7 @@
 
 import contextlib as _contextlib
 
-from ..settings import unchanged as _unchanged
+from ...settings import unchanged as _unchanged
 from . import config, eval_frame, exc
 from .eval_frame import OptimizedModule
 

@@ -2,7 +2,7 @@
 
 import sys as _sys
 
-from ..settings import Settings as _Settings
+from ...settings import Settings as _Settings
 
 _sys.modules[__name__] = _Settings(
     __name__,
