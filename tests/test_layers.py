@@ -13,7 +13,7 @@ from rushlight.kernels import kernel
 ROOT = Path(rushlight.__file__).parent
 ORDER = [
     "base", "random", "ops", "kernels", "autograd", "tensor", "func", "amp", "nn", "optim", "utils", "serialization", "vision", "compile",
-    "draw", "distributed", "cli",
+    "draw", "distributed", "compat", "cli",
 ]  # fmt: skip
 # Packages that an imported function may name inside itself: optional ones, and heavy parts of the standard library.
 LAZY = {"ml_dtypes", "tqdm", "PIL", "safetensors", "llvmlite", "rich", "mpi4py"}

@@ -71,6 +71,8 @@ ROWS = {
 _DIMS = "int | ints"
 # Arguments of one function, under the name of its entry in the table or of the function itself.
 PARTICULAR = {
+    **dict.fromkeys((f"{name}.{given}" for name in ("sym_int", "sym_float", "sym_not", "sym_max", "sym_min", "sym_sqrt") for given in "ab"), "Number"),
+    **dict.fromkeys((f"sym_ite.{given}" for given in "btf"), "Any"), "sym_sum.args": "Sequence[Number]",
     "allclose.other": "Tensor", "isclose.other": "Tensor", "dist.other": "Tensor", "kron.other": "Tensor",
     **dict.fromkeys((f"{name}.dim" for name in (
         "sum", "mean", "nanmean", "hash_tensor", "nansum", "all", "any", "amax", "amin", "aminmax", "logsumexp", "count_nonzero", "norm", "nuclear_norm", "squeeze",
@@ -179,4 +181,13 @@ _RETURNS = {
     "Explanation": "explain",
 }
 RETURNS = {name: kind for kind, names in _RETURNS.items() for name in names.split()}
+RETURNS |= {
+    "sym_float": "float",
+    "sym_int": "int",
+    "sym_not": "bool",
+    "sym_sqrt": "float",
+    "sym_ite": "Any",
+    "get_device_module": "Any",
+}
+RETURNS |= dict.fromkeys(("sym_max", "sym_min", "sym_sum"), "Number")
 RETURNS["lu"] = "tuple[Tensor, ...]"

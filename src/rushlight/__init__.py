@@ -85,12 +85,19 @@ globals().update(_TYPED)
 
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(
-    ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "draw", "func", "fx", "jit", "multiprocessing", "fft", "kernels", "linalg", "masked", "mps", "nn", "optim", "return_types", "serialization",
-     "signal", "special", "storage", "testing", "types", "utils", "version", "vision")
+    ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "draw", "func", "fx", "jit", "multiprocessing", "fft", "kernels", "library", "linalg", "masked", "mps", "mtia", "nn", "optim", "overrides", "return_types", "serialization",
+     "signal", "special", "storage", "testing", "torch_version", "types", "utils", "version", "vision", "xpu")
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "vmap": "func.vmap", "explain": "autograd.explanation", "find_nonfinite": "tensor.nonfinite",
-    "autocast": "amp", "_assert": "fx._symbolic_trace",
+    "autocast": "amp", "_assert": "fx._symbolic_trace", "AcceleratorError": "base.errors", "OutOfMemoryError": "base.errors",
+    "PyTorchFileReader": "compat.records", "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator",
+    **dict.fromkeys(
+        ("_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented", "_check_with", "_check_tensor_all",
+         "_check_tensor_all_with", "_check_is_size", "_assert_async", "_shape_as_tensor", "detach", "SymInt", "SymFloat",
+         "SymBool", "sym_int", "sym_float", "sym_not", "sym_ite", "sym_max", "sym_min", "sym_sum", "sym_sqrt"),
+        "compat.checks",
+    ),
     **dict.fromkeys(
         ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype", "is_autocast_cache_enabled",
          "set_autocast_cache_enabled", "clear_autocast_cache", "autocast_increment_nesting", "autocast_decrement_nesting",
@@ -128,6 +135,9 @@ def __getattr__(name):
             return found
     if name == "__all__":
         return _public(__dir__())
+    if not name.startswith("__"):
+        if name in _importlib.import_module(".compat.inside", __name__).names():
+            return _importlib.import_module(f".compat.inside.{name}", __name__)
     raise AttributeError(
         f"module '{__name__}' has no attribute '{name}'\nhint: Rushlight {__version__} does not have torch.{name}"
     )

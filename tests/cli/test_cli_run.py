@@ -30,7 +30,7 @@ def test_script_finds_rushlight_as_torch(tmp_path):
     )
     done = rushlight("run", script)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "rushlight 3.0 FashionMNIST DataLoader\n"
+    assert done.stdout == "torch 3.0 FashionMNIST DataLoader\n"
 
 
 def test_script_sees_what_python_shows_it(tmp_path):
@@ -159,3 +159,15 @@ def test_find_nonfinite_stops_at_the_first_one(tmp_path):
     assert done.returncode == 1 and done.stdout == ""
     assert "NonFiniteError: log made -inf in the forward pass: 2 of 2 elements" in done.stderr
     assert f"at {script}:3: y = x.log()" in done.stderr and "hint:" in done.stderr
+
+
+def test_versions_are_told_within_the_process(tmp_path):
+    script = write(
+        tmp_path,
+        "script.py",
+        "import importlib.metadata as found, importlib.util as util, torch, torchvision\n"
+        "print(torch.__version__, found.version('torch'), torchvision.__version__, found.version('torchvision'))\n"
+        "print(util.find_spec('torch.nn') is not None, util.find_spec('torch.frobnicate'), util.find_spec('torchvision').name)\n",
+    )
+    lines = rushlight("run", script).stdout.splitlines()
+    assert lines == ["2.13.0+rushlight 2.13.0+rushlight 0.28.0+rushlight 0.28.0+rushlight", "True None torchvision"]

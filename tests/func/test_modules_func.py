@@ -321,7 +321,7 @@ from rushlight.compat import install_as_torch
 install_as_torch()
 import functorch, torch
 from functorch.experimental import chunk_vmap
-assert functorch.__name__.startswith("rushlight")
+assert functorch.experimental.__name__.startswith("rushlight")
 assert chunk_vmap(torch.sin, chunks=2)(torch.zeros(3)).tolist() == [0, 0, 0]
 """
     subprocess.run([sys.executable, "-c", script], check=True)

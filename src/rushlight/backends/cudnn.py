@@ -1,11 +1,15 @@
 """cuDNN's switches: accepted, without effect on the CPU."""
 
-from ..base.contexts import contextmanager
+from .switches import Precision as _Precision
+from .switches import define as _define
 
-enabled = False
-benchmark = False
-deterministic = False
-allow_tf32 = False
+_define(
+    globals(),
+    {"enabled": True, "benchmark": False, "benchmark_limit": None, "deterministic": False, "allow_tf32": True,
+     "fp32_precision": "none", "depthwise_kernel": "auto"},
+    {"enabled": False, "benchmark": False, "benchmark_limit": 10, "deterministic": False, "allow_tf32": True},
+)  # fmt: skip
+conv, rnn = _Precision(), _Precision()
 
 
 def is_available():
@@ -13,20 +17,11 @@ def is_available():
     return False
 
 
+def is_acceptable(tensor):
+    """Whether cuDNN would take this tensor: False."""
+    return False
+
+
 def version():
     """The version of cuDNN: none."""
     return None
-
-
-@contextmanager
-def flags(
-    enabled=False,
-    benchmark=False,
-    benchmark_limit=10,
-    deterministic=False,
-    allow_tf32=True,
-    fp32_precision="none",
-    depthwise_kernel="auto",
-):
-    """A block with other switches of cuDNN: accepted, without effect on the CPU."""
-    yield

@@ -86,6 +86,14 @@ class device:
 CPU = device("cpu")
 
 
+_UNCOMPILED = {
+    "cuda": "Torch not compiled with CUDA enabled",
+    "xpu": "Torch not compiled with XPU enabled",
+    "mtia": "Torch not compiled with MTIA enabled. Ensure you have `import mtia.host_runtime.torch_mtia.dynamic_library` in your "
+    "python src file and include `//mtia/host_runtime/torch_mtia:torch_mtia` as your target dependency!",
+}
+
+
 def check_device(value):
     """The device that tensors can be made on, or the error PyTorch's CPU build raises for the others."""
     if value is None or value is CPU:
@@ -93,11 +101,11 @@ def check_device(value):
     wanted = value if isinstance(value, device) else device(value)
     if wanted.type == "cpu":
         return CPU
-    if wanted.type == "cuda":
+    if wanted.type in _UNCOMPILED:
         raise AssertionError(
             hinted(
-                "Torch not compiled with CUDA enabled",
-                "this version computes on the CPU; ask torch.cuda.is_available() first",
+                _UNCOMPILED[wanted.type],
+                f"this version computes on the CPU; ask torch.{wanted.type}.is_available() first",
             )
         )
     if wanted.type == "mps":

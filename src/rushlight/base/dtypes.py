@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .errors import hinted, kind_name
@@ -342,16 +344,18 @@ class finfo:
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype!r}'"
             )
         real = dtype.to_real()
-        if real is bfloat16:
+        if real is bfloat16 or real.name in _NAMES_ONLY:
             import ml_dtypes
 
-            info = ml_dtypes.finfo(ml_dtypes.bfloat16)
+            info = ml_dtypes.finfo(getattr(ml_dtypes, real.name))
         else:
             info = np.finfo(real.numpy)
         self.bits, self.dtype = real.itemsize * 8, real.name
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        if real is float8_e5m2fnuz:
+            self.eps = 0.125  # PyTorch's number; the step above 1 is twice that
+        self.resolution = 10.0 ** -int(-math.log10(float(info.eps)))
 
     def __repr__(self):
         return (

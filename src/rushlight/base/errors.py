@@ -44,3 +44,11 @@ def kind_name(value):
     if name in _NATIVE and kind.__module__.startswith(__package__.partition(".")[0]):
         return _NATIVE[name]
     return name if kind.__flags__ & _HEAP_TYPE or kind.__module__ == "builtins" else f"{kind.__module__}.{name}"
+
+
+class AcceleratorError(RuntimeError):
+    """``torch.AcceleratorError``: what a device reports; never raised in a build for the CPU."""
+
+
+class OutOfMemoryError(RuntimeError):
+    """``torch.OutOfMemoryError``: a device's memory is used up; never raised in a build for the CPU."""

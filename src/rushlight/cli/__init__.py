@@ -1,4 +1,4 @@
-"""The program ``rushlight``: demo, run, graph, info, cache. What a command needs is imported when it is given."""
+"""The program ``rushlight``: demo, run, graph, shim, info, cache. What a command needs is imported when it is given."""
 
 from __future__ import annotations
 
@@ -80,6 +80,7 @@ def parser():
     action = cache.add_mutually_exclusive_group()
     action.add_argument("--info", action="store_true", help="where they are, how many, how large (default)")
     action.add_argument("--clear", action="store_true", help="remove them; they are compiled again when needed")
+    add_shim(commands)
     commands.add_parser("info", help="versions, processor, threads", description="Versions, processor, threads.")
     return whole
 
@@ -102,6 +103,19 @@ def add_graph(commands):
         "--max", type=positive, default=1, help="so many graphs of different shape for each line (default: 1)"
     )
     graph.add_argument("--depth", type=whole_number, help="how many levels of modules are unfolded at first")
+
+
+def add_shim(commands):
+    """``rushlight shim``."""
+    shim = commands.add_parser(
+        "shim",
+        help="stand in for PyTorch in this environment: install, remove",
+        description="Make this virtual environment believe that PyTorch is installed: `import torch` and `import torchvision` "
+        "find Rushlight in every program, and pip finds both packages there.",
+    )
+    shim.add_argument("action", choices=("install", "remove"), help="remove takes away every file that install wrote")
+    shim.add_argument("--system", action="store_true", help="also outside a virtual environment")
+    shim.add_argument("--folder", metavar="DIR", help="another site-packages folder than that of this Python")
 
 
 def whole_number(text):

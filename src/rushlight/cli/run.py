@@ -10,7 +10,7 @@ import sys
 import types
 from importlib.machinery import SourceFileLoader
 
-from rushlight import compat
+from rushlight.compat import standing
 
 from .errors import CommandError
 from .missing import missing_name_hint
@@ -72,7 +72,7 @@ def find_code(name):
 
 def stand_in():
     try:
-        compat.install_as_torch()
+        standing.install_as_torch()
     except RuntimeError as error:  # something at start-up has imported the real one
         raise CommandError(str(error)) from error
 
@@ -100,7 +100,7 @@ class Arguments(list):
 
 
 def arguments_in_worker(arguments):
-    compat.install_as_torch()
+    standing.install_as_torch()
     return Arguments(arguments)
 
 
@@ -124,8 +124,8 @@ def users_frames(trace):
     frames, previous = [], ""
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        by_compat = file == importlib.__file__ and previous == compat.__file__
-        ours = file == compat.__file__ or os.path.dirname(file) == os.path.dirname(__file__)
+        by_compat = file == importlib.__file__ and previous == standing.__file__
+        ours = file == standing.__file__ or os.path.dirname(file) == os.path.dirname(__file__)
         if not (ours or file.startswith("<frozen importlib") or by_compat):
             frames.append(trace)
         previous, trace = file, trace.tb_next

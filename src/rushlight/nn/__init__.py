@@ -8,5 +8,5 @@ from .parameter import (
     UninitializedParameter as UninitializedParameter,
 )
 from .modules import *
-from . import modules as modules, parallel as parallel, utils as utils
+from . import attention as attention, modules as modules, parallel as parallel, utils as utils
 from .parallel import DataParallel as DataParallel

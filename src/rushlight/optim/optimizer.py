@@ -92,6 +92,7 @@ def _with_hooks(step):
             hook(self, args, kwargs)
         return result
 
+    step_with_hooks.hooked = True
     return step_with_hooks
 
 
@@ -133,11 +134,6 @@ class Optimizer:
     tensor([ 0.9000, -1.9000], requires_grad=True)
     """
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "step" in cls.__dict__:
-            cls.step = _with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
-
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._make_hooks()
@@ -165,6 +161,10 @@ class Optimizer:
             self.add_param_group(group)
 
     def _make_hooks(self):
+        # The class's own step gets them where an instance is made: a class that wraps an optimizer makes none.
+        cls = type(self)
+        if not getattr(cls.step, "hooked", False):
+            cls.step = _with_hooks(cls.step)
         self._optimizer_step_pre_hooks = OrderedDict()
         self._optimizer_step_post_hooks = OrderedDict()
         self._optimizer_state_dict_pre_hooks = OrderedDict()

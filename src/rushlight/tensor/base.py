@@ -358,6 +358,7 @@ class Tensor:
         return self.dtype.is_signed
 
     is_sparse = is_sparse_csr = is_quantized = is_meta = is_mkldnn = is_nested = is_cuda = is_mps = is_xpu = False
+    is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
     is_cpu = True
 
     def get_device(self):

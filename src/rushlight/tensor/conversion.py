@@ -152,6 +152,20 @@ def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
     return self
 
 
+@method
+def xpu(self, device=None, non_blocking=False, memory_format=preserve_format):
+    """Refused: this version has no backend for Intel's GPUs."""
+    check_device("xpu" if device is None else device)
+    return self
+
+
+@method
+def mtia(self, device=None, non_blocking=False, memory_format=preserve_format):
+    """Refused: this version has no backend for Meta's accelerator."""
+    check_device("mtia" if device is None else device)
+    return self
+
+
 # ---------------------------------------------------------------- Python values
 
 

@@ -31,6 +31,11 @@ class DisableTorchFunctionSubclass:
         _off.depth -= 1
 
 
+def is_torch_function_enabled():
+    """Whether operations ask ``__torch_function__``."""
+    return not _off.depth
+
+
 def _asks(kind, plain):
     if kind in plain or getattr(kind, "__torch_function__", None) is None:
         return False

@@ -113,6 +113,14 @@ class ModuleConversion:
         """Move every parameter and buffer to a CUDA device; raises as PyTorch's CPU build does where there is none."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
+    def xpu(self, device: DeviceLike = None) -> Self:
+        """Move every parameter and buffer to an Intel GPU; raises as PyTorch's CPU build does where there is none."""
+        return self._apply(lambda tensor: tensor.xpu(device))
+
+    def mtia(self, device: DeviceLike = None) -> Self:
+        """Move every parameter and buffer to Meta's accelerator; raises as PyTorch's CPU build does where there is none."""
+        return self._apply(lambda tensor: tensor.mtia(device))
+
 
 def _parse_to(*args, **kwargs):
     """The four forms of ``to`` as (device, dtype, non_blocking, memory_format)."""

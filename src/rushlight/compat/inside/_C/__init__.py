@@ -1,0 +1,73 @@
+"""``torch._C``: classes and questions of PyTorch's native part that programs reach for, as a build for the CPU answers."""
+
+from ....autograd.function import Function as _Function
+from ....base.device import device, layout, memory_format
+from ....base.dtypes import DType as dtype
+from ....base.errors import AcceleratorError, OutOfMemoryError
+from ....base.size import Size
+from ....base.streams import Event, Stream
+from ....autograd import is_grad_enabled
+from ....kernels.host import host as _host
+from ....ops.linalg.checks import LinAlgError as _LinAlgError
+from ....random import Generator, default_generator
+from ....tensor import NAMESPACES as _NAMESPACES
+from ....tensor import Tensor as _Tensor
+from ....tensor.base import Tensor as TensorBase
+from ....tensor.overrides import DisableTorchFunctionSubclass, is_torch_function_enabled as _is_torch_function_enabled
+from ....tensor.storage import UntypedStorage as StorageBase
+from ... import absent as _absent
+from . import _functorch, _nn
+
+_TensorBase, _FunctionBase, _TensorMeta = TensorBase, _Function, type(_Tensor)
+_has_cuda = _has_mps = _has_xpu = _has_mkldnn = has_openmp = has_mkl = False
+_has_kineto = _has_distributed = _has_xnnpack = False
+has_lapack = has_spectral = _GLIBCXX_USE_CXX11_ABI = True
+_Event, _Stream = Event, Stream
+
+
+class _VariableFunctionsClass:
+    """The functions of the op table."""
+
+    def __getattr__(self, name):
+        try:
+            return _NAMESPACES["torch"][name]
+        except KeyError:
+            raise AttributeError(f"type object 'torch._C._VariableFunctions' has no attribute '{name}'") from None
+
+    def __dir__(self):
+        return list(_NAMESPACES["torch"])
+
+
+_VariableFunctions = _VariableFunctionsClass()
+_absent.define(
+    globals(),
+    {
+        "_log_api_usage_once(event); _log_api_usage_metadata(event, metadata); _jit_override_can_fuse_on_cpu(enabled); "
+        "_jit_override_can_fuse_on_gpu(enabled); _jit_set_texpr_fuser_enabled(enabled); _jit_set_nvfuser_enabled(enabled); "
+        "_debug_set_autodiff_subgraph_inlining(enabled); _get_tracing_state()": lambda: None,
+        "_jit_set_profiling_mode(enabled); _jit_set_profiling_executor(enabled); _get_graph_executor_optimize()": lambda: (
+            True
+        ),
+        "_jit_can_fuse_on_cpu(); _jit_can_fuse_on_gpu(); _jit_set_nvfuser_guard_mode(enabled); "
+        "_get_cublas_allow_tf32(); _get_nnpack_enabled()": lambda: False,
+        "_len_torch_dispatch_stack()": lambda: 0,
+        "_get_privateuse1_backend_name()": lambda: "privateuseone",
+        "_get_accelerator(check=None)": lambda: device("cpu"),
+    },
+)
+
+
+def _is_torch_function_all_disabled():
+    """Whether ``__torch_function__`` is off for all classes: False."""
+    return False
+
+
+def _are_functorch_transforms_active():
+    """Whether a transform of ``torch.func`` is at work in this thread."""
+    return _functorch.maybe_current_level() is not None
+
+
+def _get_cpu_capability():
+    """The vector instructions in use."""
+    machine = _host()
+    return {64: "AVX512", 32: "AVX2"}.get(0 if machine is None else machine.vector_bytes, "DEFAULT")

@@ -1,0 +1,111 @@
+"""``torch.overrides.TorchFunctionMode``: a block in which every call of an operation goes to a handler first.
+
+Nothing is paid before the first such block: only then do the functions get a body that asks for a mode (`amp.grafts`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from types import FunctionType
+
+from ..amp.grafts import graft
+from ..base.errors import hinted
+from ..tensor import NAMESPACES, Tensor
+from ..tensor.overrides import overloaded_arguments
+from ..tensor.short_paths import settle
+
+# What PyTorch does not report, and what the handling itself needs.
+_UNSEEN = {
+    "__init__", "__new__", "__class__", "__getattribute__", "__setattr__", "__delattr__", "__init_subclass__", "__hash__",
+    "__torch_function__", "__torch_dispatch__", "__subclasshook__", "__dir__", "__reduce__", "__reduce_ex__", "__getstate__",
+    "is_grad_enabled", "set_grad_enabled", "get_default_dtype", "typename", "is_tensor", "is_storage", "as_subclass",
+}  # fmt: skip
+_lock = threading.Lock()
+_grafted = set()
+
+
+class _Modes(threading.local):
+    def __init__(self):
+        self.active = []
+
+
+_modes = _Modes()
+
+
+class TorchFunctionMode:
+    """A block in which calls of operations go to ``__torch_function__(self, func, types, args=(), kwargs=None)``.
+
+    Inside the handler the mode is off, so that ``func(*args, **kwargs)`` does what the call would have done.
+
+    >>> import rushlight as torch
+    >>> from rushlight.overrides import TorchFunctionMode
+    >>> class Told(TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Told():
+    ...     x = torch.ones(2).exp()
+    ones
+    exp
+    """
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        raise NotImplementedError(hinted("", "a TorchFunctionMode needs a method __torch_function__"))
+
+    def __enter__(self):
+        _graft_all()
+        _modes.active.append(self)
+        return self
+
+    def __exit__(self, kind, value, trace):
+        _modes.active.remove(self)
+
+    @classmethod
+    def push(cls, *args, **kwargs):
+        """An instance, for a ``with`` statement."""
+        return cls(*args, **kwargs)
+
+
+def _graft_all():
+    """Let all functions ask for a mode, once."""
+    with _lock:
+        if _grafted:
+            return
+        functional = importlib.import_module("rushlight.nn.functional")
+        places = [*NAMESPACES.values(), vars(Tensor), vars(functional), vars(importlib.import_module("rushlight"))]
+        for place in places:
+            for name, function in list(place.items()):
+                known = isinstance(function, FunctionType) and function.__module__.startswith("rushlight")
+                hidden = name in _UNSEEN or (name.startswith("_") and not name.startswith("__"))
+                if known and not hidden and function not in _grafted:
+                    _grafted.add(function)
+                    settle(function)
+                    graft(function, _asking(function))
+
+
+def _asking(function):
+    def around(plain):
+        def call(args, kwargs):
+            active = _modes.active
+            if not active:
+                return plain(*args, **kwargs)
+            mode = active.pop()
+            try:
+                types = tuple(map(type, overloaded_arguments(args, kwargs, (Tensor,))))
+                found = mode.__torch_function__(function, types, args, kwargs)
+            finally:
+                active.append(mode)
+            if found is not NotImplemented:
+                return found
+            raise TypeError(
+                hinted(
+                    f"no implementation found for 'torch.{function.__name__}' on types that implement __torch_function__: "
+                    f"{list(types)} nor was it found on the currently active mode {mode}",
+                    "its __torch_function__ has returned NotImplemented",
+                )
+            )
+
+        return call
+
+    return around

@@ -1,0 +1,136 @@
+"""``torch.overrides``: helpers for classes that define ``__torch_function__``."""
+
+from __future__ import annotations
+
+import functools as _functools
+import importlib as _importlib
+
+from .base.errors import hinted as _hinted
+from .compat.modes import TorchFunctionMode
+from .tensor import NAMESPACES as _NAMESPACES
+from .tensor import Tensor as _Tensor
+from .tensor.overrides import overloaded_arguments as _overloaded
+
+__all__ = [
+    "TorchFunctionMode",
+    "get_overridable_functions",
+    "handle_torch_function",
+    "has_torch_function",
+    "is_tensor_like",
+    "is_tensor_method_or_property",
+    "resolve_name",
+    "wrap_torch_function",
+]
+_PLAIN = (_Tensor,)
+
+
+def is_tensor_like(inp):
+    """Whether it is a tensor, or its class defines ``__torch_function__``.
+
+    >>> import rushlight as torch
+    >>> from rushlight.overrides import is_tensor_like
+    >>> is_tensor_like(torch.ones(1)), is_tensor_like(3)
+    (True, False)
+    """
+    return type(inp) is _Tensor or hasattr(inp, "__torch_function__")
+
+
+def has_torch_function(relevant_args):
+    """Whether one of the arguments has a ``__torch_function__`` of its own."""
+    return any(_asks(value) for value in relevant_args)
+
+
+def has_torch_function_unary(obj):
+    """`has_torch_function` for one argument."""
+    return _asks(obj)
+
+
+def has_torch_function_variadic(*args):
+    """`has_torch_function` for arguments given one by one."""
+    return any(_asks(value) for value in args)
+
+
+def _asks(value):
+    kind = value.__class__
+    found = getattr(kind, "__torch_function__", None)
+    if found is None or kind is _Tensor:
+        return False
+    return getattr(found, "__func__", found) is not getattr(_Tensor.__torch_function__, "__func__", None) or not (
+        kind.__module__.startswith("rushlight.nn")
+    )
+
+
+def handle_torch_function(public_api, relevant_args, *args, **kwargs):
+    """Let the ``__torch_function__`` of the arguments make a call of ``public_api``."""
+    overloaded = _overloaded(tuple(relevant_args), {}, _PLAIN)
+    types = tuple(map(type, overloaded))
+    for value in overloaded:
+        result = type(value).__torch_function__(public_api, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    name = f"{public_api.__module__}.{public_api.__name__}"
+    raise TypeError(
+        _hinted(
+            f"no implementation found for '{name}' on types that implement __torch_function__: {[type(v) for v in overloaded]}",
+            "each of their __torch_function__ has returned NotImplemented",
+        )
+    )
+
+
+def wrap_torch_function(dispatcher):
+    """A decorator: ``dispatcher(*args, **kwargs)`` gives the arguments whose ``__torch_function__`` is asked first."""
+
+    def decorate(function):
+        @_functools.wraps(function)
+        def call(*args, **kwargs):
+            relevant = dispatcher(*args, **kwargs)
+            if has_torch_function(relevant):
+                return handle_torch_function(call, relevant, *args, **kwargs)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def is_tensor_method_or_property(func):
+    """Whether a function belongs to the class of tensors."""
+    return func in _tensor_functions() or getattr(func, "__name__", None) == "__get__"
+
+
+@_functools.cache
+def _tensor_functions():
+    found = set()
+    for value in vars(_Tensor).values():
+        if callable(value):
+            found.add(value)
+    return found
+
+
+@_functools.cache
+def get_overridable_functions():
+    """The functions that ask ``__torch_function__``, a list for each place that has them."""
+    root = _importlib.import_module("rushlight")
+    found = {}
+    for place, names in _NAMESPACES.items():
+        if place == "Tensor":
+            continue
+        owner = root if place == "torch" else _importlib.import_module(f"rushlight.{place}")
+        found[owner] = [function for function in names.values() if callable(function)]
+    found[_Tensor] = list(_tensor_functions())
+    return found
+
+
+@_functools.cache
+def _names():
+    found = {}
+    for owner, functions in get_overridable_functions().items():
+        prefix = "torch.Tensor" if owner is _Tensor else owner.__name__.replace("rushlight", "torch", 1)
+        for function in functions:
+            found.setdefault(function, f"{prefix}.{function.__name__}")
+    return found
+
+
+def resolve_name(f):
+    """The name of a function that asks ``__torch_function__``, such as ``torch.nn.functional.relu``; None for others."""
+    return _names().get(f)
