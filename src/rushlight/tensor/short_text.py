@@ -178,8 +178,11 @@ def _result(op, schema, parts, leave, elements):
 
 
 def _unwrapped(op, tensors, leave):
-    """The lines that name the arrays, and leave those of a dtype that PyTorch's kernel lacks."""
+    """The lines that name the arrays, and leave lazy ones and those of a dtype that PyTorch's kernel lacks."""
     lines = [part.unwrapped() for part in tensors]
+    if tensors:
+        lazy = " or ".join([f"{part.array}.__class__ is LazyArray" for part in tensors])
+        lines += [f"if LAZY and ({lazy}):", f"    {leave}"]
     if op.refuse and tensors:
         lines += [f"if {tensors[0].array}.dtype.char in op.refused_letters:", f"    {leave}"]
     return lines
