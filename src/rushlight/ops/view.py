@@ -85,7 +85,7 @@ def view(input, *size, dtype=None):
         dtype = size[0]
     try:
         if dtype is not None:
-            _refuse_lazy(input, dtype)
+            _refuse_lazy(input)
             read = functions.view_dtype(input, dtype)
             functions.share_version(input, read)
             return read
@@ -95,12 +95,12 @@ def view(input, *size, dtype=None):
         raise
 
 
-def _refuse_lazy(tensor, dtype):
-    """PyTorch's error for reading memory with lazy bits as elements of a dtype."""
+def _refuse_lazy(tensor):
+    """PyTorch's error for reading memory with lazy bits as elements of a dtype, even its own."""
     conj, neg = bits_of(tensor._array)
     if conj:
         what = "conjugate view tensors"
-    elif neg and dtype is not tensor.dtype:
+    elif neg:
         what = "tensors with negative bit set"
     else:
         return

@@ -16,6 +16,8 @@ function of an operation that is called again and again is written out of its sc
             return slow(*as_given(given0, given1), *rest, **options)
         array0 = given0._array
         array1 = value1._array
+        if LAZY and (array0.__class__ is LazyArray or array1.__class__ is LazyArray):
+            return slow(*as_given(given0, given1), *rest, **options)
         found = quiet().run(forward, array0, array1)
         ...
 

@@ -163,7 +163,7 @@ def _relative(A, atol, rtol):
     """``rtol``, by default 0 where an ``atol`` above 0 is given and eps * max(m, n) where not."""
     if rtol is not None:
         return rtol
-    default = float(np.finfo(A.real._array.dtype).eps) * max(A.shape[-2:])
+    default = float(np.finfo(A.dtype.numpy).eps) * max(A.shape[-2:])
     if hasattr(atol, "_edge"):
         return functions.where(atol > 0, 0.0, default)
     return 0.0 if atol is not None and atol > 0 else default
