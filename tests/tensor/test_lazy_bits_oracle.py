@@ -276,8 +276,8 @@ def test_gradients_through_lazy_views(history):
         return [
             *[type(f.grad_fn).__name__ for f in found],
             *[f.detach() for f in found],
-            first.detach().clone(),
-            second.clone(),
+            first.detach().contiguous().clone(),
+            second.contiguous().clone(),
         ]
 
     theirs, ours = both(steps)

@@ -192,8 +192,8 @@ def conj(input):
     return functions.conj_view(input) if input.is_complex() else input
 
 
-@composite(names=("torch:_conj", "Tensor:_conj"))
-def conj_of_complex(input):
+@composite
+def _conj(input):
     """`conj` of a complex tensor."""
     if not input.is_complex():
         raise RuntimeError(
