@@ -326,6 +326,9 @@ OTHERS = {
         m.func.jvp(lambda t: t.conj().imag.exp(), (x,), (x * 1j,))[1].tolist(), m.func.vmap(lambda t: t.clone().conj().fill_(2j))(x),
         m.func.vmap(m.func.grad(lambda t: (t.conj() * t).real.sum()))(x.conj()),
     ],
+    "optimizers": lambda m, x: [stepped(m, x, **options) for options in ({"momentum": 0.5}, {}, {"nesterov": True, "momentum": 0.9})],
+    "optimizers that take pairs": lambda m, x: [stepped(m, x, "Adam")],
+    "workers": lambda m, x: [*m.utils.data.DataLoader([x.conj(), x.conj().imag], batch_size=None, num_workers=1)],
     "inference": lambda m, x: within(m.inference_mode, x),
     "no_grad": lambda m, x: within(m.no_grad, x),
 }  # fmt: skip
@@ -336,6 +339,16 @@ def collected(module, x, times=1):
     for _ in range(times):
         leaf.conj().backward(x.clone())
     return leaf.grad
+
+
+def stepped(module, x, kind="SGD", **options):
+    params = [module.nn.Parameter(x.clone()), module.nn.Parameter(x * 2)]
+    optimizer = getattr(module.optim, kind)(params, lr=0.5, **options)
+    for _ in range(2):
+        for param in params:
+            param.grad = (param.detach() * 1j + 1).conj()
+        optimizer.step()
+    return [param.tolist() for param in params]
 
 
 def within(mode, x):
