@@ -39,7 +39,7 @@ def _numbers(array):
 
 def view_of(op, values, calculate):
     """The array or arrays of a view of a lazy tensor: ``calculate`` makes them of the memory, and they keep its bits."""
-    array, *arguments = values[0]._array, *values[1:]
+    array, arguments = values[0]._array, values[1:]
     conj, neg = op.bits(array.conj, array.neg, *arguments)
     found = calculate([wrap(array.stored), *arguments])
     # The view itself may have made bits for memory that has none: `stored_in` looks behind those.
