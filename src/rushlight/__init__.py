@@ -135,9 +135,8 @@ def __getattr__(name):
             return found
     if name == "__all__":
         return _public(__dir__())
-    if not name.startswith("__"):
-        if name in _importlib.import_module(".compat.inside", __name__).names():
-            return _importlib.import_module(f".compat.inside.{name}", __name__)
+    if not name.startswith("__") and name in _importlib.import_module(".compat.inside", __name__).names():
+        return _importlib.import_module(f".compat.inside.{name}", __name__)
     raise AttributeError(
         f"module '{__name__}' has no attribute '{name}'\nhint: Rushlight {__version__} does not have torch.{name}"
     )

@@ -332,6 +332,7 @@ DIFFERENTIABLE = {
     "real": lambda: call(z(3)),
     "imag": lambda: call(z(3)),
     "conj": lambda: call(z(3)),
+    "_conj": lambda: call(z(3)),
     "conj_physical": lambda: call(z(3)),
     "resolve_conj": lambda: call(t(3)),
     "resolve_neg": lambda: call(t(3)),

@@ -65,12 +65,7 @@ def both(make, values):
         total = sum((g * g.conj()).real.sum() for g in first)
         second = module.autograd.grad(total, tensors, allow_unused=True) if total.requires_grad else ()
         parts = [result, *first, *second]
-        found.append(
-            [
-                None if p is None else p.detach().resolve_conj().numpy() if module is torch else p.detach().numpy()
-                for p in parts
-            ]
-        )
+        found.append([None if p is None else p.detach().resolve_conj().numpy() for p in parts])
     return found
 
 

@@ -199,7 +199,9 @@ def test_lazy_conjugation():
     value = torch.tensor([1 + 2j, 3 - 4j])
     ours = load(torch_saved([value, value.conj(), value.conj()[1]]))
     assert [t.tolist() for t in ours] == [[1 + 2j, 3 - 4j], [1 - 2j, 3 + 4j], 3 + 4j]
-    assert load(torch_saved(value.conj().imag)).tolist() == [-2, 4]
+    assert [t.is_conj() for t in ours] == [False, True, True] and ours[0].data_ptr() == ours[1].data_ptr()
+    parts = load(torch_saved(value.conj().imag))
+    assert parts.tolist() == [-2, 4] and parts.is_neg()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 
 import rushlight as rl
 from rushlight.base import dtypes
+from rushlight.base.lazy import stored_in
 from rushlight.ops.table import COMPOSITES, CREATE, TABLE, functions
 from rushlight.utils.data import DataLoader, TensorDataset
 
@@ -101,7 +102,7 @@ def assigned(array):
 
 
 def assert_interned(tensor):
-    assert tensor._array.dtype is tensor.dtype.numpy
+    assert stored_in(tensor._array).dtype is tensor.dtype.numpy
 
 
 @pytest.mark.filterwarnings("ignore")

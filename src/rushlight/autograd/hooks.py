@@ -161,7 +161,7 @@ def _check_value(hook, grad, replaced):
                 f"no gradient flows there: hook '{name}' must return None in this place",
             )
         )
-    if replaced._array.dtype != grad._array.dtype:
+    if replaced.dtype is not grad.dtype:
         raise RuntimeError(
             hinted(
                 f"hook '{name}' has changed the type of value (was {grad.type()} got {replaced.type()})",

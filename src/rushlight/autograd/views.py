@@ -6,6 +6,7 @@ import weakref
 
 from ..base.arrays import address_of, element_strides, owner_of, storage_bytes
 from ..base.errors import hinted
+from ..base.lazy import bits_of, stored_in
 from ..ops.table import functions
 from . import modes
 from .hints import call_of
@@ -51,7 +52,7 @@ class View:
             raise refused_view(self, "the write", "its base or another view of its base has been")
         former, self.version = self.edge, tensor._version_counter.value
         base_edge = edge_of(self.base) or (Nowhere(), 0)
-        self.edge = edge_through(self.base, base_edge, geometry(tensor, self.base), tensor._array.dtype.kind)
+        self.edge = edge_through(self.base, base_edge, Look(tensor, self.base))
         if former.__class__ is tuple:
             move_retained(former, self.edge)
 
@@ -73,32 +74,57 @@ def known_edge(tensor):
     return edge if edge.__class__ is tuple else None
 
 
-def geometry(tensor, base):
-    """Shape, element strides of ``tensor`` and the offset, in its elements, of its first one from that of ``base``."""
-    array, whole = tensor._array, base._array
-    if owner_of(array) is owner_of(whole):
-        distance = address_of(array) - address_of(whole)
-    else:  # one of them was given other memory, by set_() or resize_()
-        distance = storage_bytes(array)[1] - storage_bytes(whole)[1]
-    return array.shape, element_strides(array), distance // array.itemsize
+class Look:
+    """How a view looks into its base: where its elements lie, of what kind they are, and which lazy bits tell the two apart."""
+
+    __slots__ = ("bits", "is_complex", "offset", "shape", "strides", "whole_bits")
+
+    def __init__(self, tensor, base):
+        array, whole = stored_in(tensor._array), stored_in(base._array)
+        if owner_of(array) is owner_of(whole):
+            distance = address_of(array) - address_of(whole)
+        else:  # one of them was given other memory, by set_() or resize_()
+            distance = storage_bytes(array)[1] - storage_bytes(whole)[1]
+        self.shape, self.strides, self.offset = array.shape, element_strides(array), distance // array.itemsize
+        self.is_complex, self.bits, self.whole_bits = (
+            array.dtype.kind == "c",
+            bits_of(tensor._array),
+            bits_of(base._array),
+        )
+
+    def at(self, base):
+        """The same view of ``base``, which is a tensor like the one that was looked into, or one of the same form: a gradient."""
+        (conj, neg), (whole_conj, whole_neg) = self.bits, self.whole_bits
+        if base.is_complex() and not self.is_complex:  # parts of what lies in memory
+            base = functions.view_as_real(base.conj() if whole_conj else base)
+            if neg != whole_neg:
+                base = functions._neg_view(base)
+            return base if self._shows_all_of(base) else self._window_on(base)
+        if self.is_complex and not base.is_complex():
+            start = base.storage_offset() + 2 * self.offset
+            pairs = base.as_strided((*self.shape, 2), (*[2 * stride for stride in self.strides], 1), start)
+            found = functions.view_as_complex(pairs)
+            return _with_bits(found, conj, neg != whole_neg)
+        if self.bits == self.whole_bits:
+            return self._window_on(base)
+        base = _with_bits(base, conj != whole_conj, neg != whole_neg)
+        return base if self._shows_all_of(base) else self._window_on(base)
+
+    def _shows_all_of(self, base):
+        return base.shape == self.shape and base.stride() == self.strides and not self.offset
+
+    def _window_on(self, base):
+        return base.as_strided(self.shape, self.strides, base.storage_offset() + self.offset)
 
 
-def seen_through(base, geometry, kind):
-    """The view of ``base`` with this geometry; ``kind`` "c" or not says whether its elements are complex numbers."""
-    shape, strides, offset = geometry
-    if base.is_complex() and kind != "c":
-        base = functions.view_as_real(base)
-        if base.shape == shape and base.stride() == strides and not offset:
-            return base
-    elif kind == "c" and not base.is_complex():
-        start = base.storage_offset() + 2 * offset
-        pairs = base.as_strided((*shape, 2), (*[2 * stride for stride in strides], 1), start)
-        return functions.view_as_complex(pairs)
-    return base.as_strided(shape, strides, base.storage_offset() + offset)
+def _with_bits(tensor, conj, neg):
+    """A view of ``tensor`` with lazy bits turned over."""
+    tensor = tensor.conj() if conj else tensor
+    return functions._neg_view(tensor) if neg else tensor
 
 
-def edge_through(base, base_edge, geometry, kind):
-    """The edge of a view of ``base`` with this geometry, whose gradient goes on along ``base_edge``."""
+def edge_through(base, base_edge, look):
+    """The edge of a view of ``base``, made by this `Look`, whose gradient goes on along ``base_edge``."""
     alias = base._alias()
     alias._edge = base_edge
     state = modes.state
@@ -106,7 +132,7 @@ def edge_through(base, base_edge, geometry, kind):
     try:
         state.grad = True
         state.update()
-        view = seen_through(alias, geometry, kind)
+        view = look.at(alias)
     finally:
         state.grad, state.recording = before
     return view._edge.edge
@@ -211,13 +237,13 @@ def rebase(tensor, edge):
             )
         )
     node.inner = inner
-    node.view_geometry, node.kind = geometry(tensor, base), tensor._array.dtype.kind
+    node.look = Look(tensor, base)
     array = base._array
     node.base_shape, node.base_strides = array.shape, element_strides(array)
     node.next_edges = (edge_of(base), *inner.next_edges[1:])
     node.sequence = next_sequence()
     if any(entry.__class__ is SavedResult for entry in inner.saved or ()):
-        inner.written_through = _WrittenThrough(node, base, node.view_geometry, node.kind)
+        inner.written_through = _WrittenThrough(node, base, node.look)
     if base._edge.__class__ is tuple:
         move_retained(base._edge, (node, 0))
     base._edge = (node, 0)
@@ -232,19 +258,19 @@ class _WrittenThrough:
     The CopySlices node holds the operation's, which must not hold it in turn.
     """
 
-    __slots__ = ("base", "geometry", "kind", "node")
+    __slots__ = ("base", "look", "node")
 
-    def __init__(self, node, base, geometry, kind):
-        self.node, self.base, self.geometry, self.kind = weakref.ref(node), base._alias(), geometry, kind
+    def __init__(self, node, base, look):
+        self.node, self.base, self.look = weakref.ref(node), base._alias(), look
 
     def edge(self):
-        return edge_through(self.base, (self.node(), 0), self.geometry, self.kind)
+        return edge_through(self.base, (self.node(), 0), self.look)
 
 
 class _CopySlices(Node):
     """A write through a view, seen from the base: the written part's gradient goes through the operation."""
 
-    __slots__ = ("base_shape", "base_strides", "inner", "kind", "view_geometry")
+    __slots__ = ("base_shape", "base_strides", "inner", "look")
 
     @property
     def next_functions(self):
@@ -260,7 +286,7 @@ class _CopySlices(Node):
 
     def apply(self, grad):
         full = functions.in_layout(grad, self.base_strides)
-        part = seen_through(full, self.view_geometry, self.kind)
+        part = self.look.at(full)
         found = self.inner.apply(part.clone())
         if found[0] is None or self.inner.next_edges[0] is None:
             part.zero_()

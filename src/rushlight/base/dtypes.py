@@ -159,9 +159,19 @@ def interned(array):
     return array if array.dtype is known else array.view(known)
 
 
+_LAZY = set()
+
+
+def register_lazy(lazy, dtype):
+    """Let ``lazy``, which stands for the NumPy dtype of ``dtype`` where memory has lazy bits (`base.lazy`), be known as it."""
+    _from_numpy[lazy] = dtype
+    if dtype.is_floating_point or dtype.is_complex:
+        _LAZY.add(lazy)
+
+
 def is_differentiable(array_dtype):
     """Whether tensors of this NumPy dtype can require a gradient: floating point or complex."""
-    return array_dtype in FLOATS or array_dtype in COMPLEXES
+    return array_dtype in FLOATS or array_dtype in COMPLEXES or array_dtype in _LAZY
 
 
 _default = float32

@@ -10,6 +10,7 @@ import textwrap
 
 from ..autograd.modes import no_grad
 from ..base.errors import hinted
+from ..base.lazy import bits_of, rebuilt, stored_in
 from ..base.size import Size
 from ..ops import table
 from ..ops.table import functions
@@ -63,7 +64,7 @@ class BatchedTensor(LevelTensor):
             )
         array, known = self.value._array, self._entry
         if known is None or known[0] is not array:
-            known = self._entry = (array, entry_of(array))
+            known = self._entry = (array, rebuilt(entry_of(stored_in(array)), *bits_of(array)))
         return known[1]
 
     @_array.setter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import get_ident
 
 from ..autograd.modes import state
-from ..autograd.views import geometry, seen_through
+from ..autograd.views import Look
 from ..base import dtypes
 from ..base.contexts import contextmanager
 from ..base.errors import hinted
@@ -147,7 +147,7 @@ class DualLevel(Level):
     def _part_of_base(self, view, base):
         """The tangent of a view: its part of the tangent of the base."""
         inside = self.unwrap(view)
-        return seen_through(base._tangent, geometry(inside, self.unwrap(base)), inside._array.dtype.kind)
+        return Look(inside, self.unwrap(base)).at(base._tangent)
 
     def _write_tangent(self, target, tangent):
         """Give a tensor that was written in place its new tangent: in the memory of the old one, which views share."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.errors import hinted
+from ..base.lazy import LazyArray, bits_of, plain, rebuilt
 
 ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to "
@@ -59,4 +60,6 @@ def entry_of(batch):
 
 def shown(array):
     """The first entry as an array that can be read."""
+    if array.__class__ is LazyArray:
+        return plain(rebuilt(shown(array.stored), *bits_of(array)))
     return array.view(np.ndarray) if array.__class__ is EntryArray else array

@@ -8,12 +8,12 @@ def _define(count):
     """The pair of functions for ``count`` spatial dimensions."""
 
     def to_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
-        shapes, dtype = (tuple(input_size), weight._array.shape, grad_output._array.shape), weight._array.dtype
+        shapes, dtype = (tuple(input_size), weight._array.shape, grad_output._array.shape), weight.dtype.numpy
         options = gradient_options(count, *shapes, dtype, stride, padding, dilation, groups)
         return functions.convolution_input_gradient(grad_output, weight, list(input_size), *options, groups)
 
     def to_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
-        shapes, dtype = (input._array.shape, tuple(weight_size), grad_output._array.shape), input._array.dtype
+        shapes, dtype = (input._array.shape, tuple(weight_size), grad_output._array.shape), input.dtype.numpy
         options = gradient_options(count, *shapes, dtype, stride, padding, dilation, groups)
         return functions.convolution_weight_gradient(grad_output, input, list(weight_size), *options, groups)
 

@@ -94,7 +94,7 @@ def common_shape(*shapes):
 def _check_coordinates(tensors):
     if not tensors:
         raise RuntimeError(hinted("meshgrid expects a non-empty TensorList", "give one tensor for each dimension"))
-    kind = tensors[0]._array.dtype
+    kind = tensors[0].dtype
     for tensor in tensors:
         if tensor._array.ndim > 1:
             raise RuntimeError(
@@ -104,7 +104,7 @@ def _check_coordinates(tensors):
                     "the coordinates along a dimension form one row",
                 )
             )
-    if [t for t in tensors if t._array.dtype != kind]:
+    if [t for t in tensors if t.dtype is not kind]:
         raise RuntimeError(hinted("meshgrid expects all tensors to have the same dtype", "convert them with .to()"))
 
 

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.lazy import stored_in
 from ..base.limits import LARGEST_WORD
 from ..base.scalars import c_name
 from .table import is_half
@@ -25,7 +26,10 @@ def repeated(value, count, name, where):
 
 def form_of(tensor):
     """(shape, NumPy dtype) of a tensor, None for None."""
-    return None if tensor is None else (tensor._array.shape, tensor._array.dtype)
+    if tensor is None:
+        return None
+    array = stored_in(tensor._array)
+    return array.shape, array.dtype
 
 
 def check_operands(name, input, weight, bias, groups, count, transposed):

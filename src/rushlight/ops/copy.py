@@ -6,6 +6,7 @@ from ..base import dtypes
 from ..base.arrays import address_of, narrowed
 from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..base.errors import hinted, kind_name
+from ..base.lazy import stored_in
 from ..base.scalars import fitted, relaxed
 from ..base.shapes import broadcast_shapes, sizes_argument
 from .moving import copied
@@ -81,7 +82,7 @@ def contiguous(input, memory_format=contiguous_format):
 @composite(names=("Tensor",))
 def is_contiguous(input, memory_format=contiguous_format):
     """Whether the elements lie in memory in the order of ``memory_format``, without gaps."""
-    array = input._array
+    array = stored_in(input._array)
     if memory_format is contiguous_format or memory_format is preserve_format:
         return array.flags.c_contiguous
     rank = 4 if memory_format is channels_last else 5

@@ -8,6 +8,7 @@ from ..base import dtypes
 from ..base.arrays import aligned_bytes, bounds, window_on
 from ..base.device import channels_last, check_device, contiguous_format, preserve_format
 from ..base.errors import hinted, kind_name
+from ..base.lazy import stored_in
 from ..base.limits import LARGEST_WORD, too_much_memory
 from ..base.scalars import check_number
 from ..base.shapes import sizes_argument
@@ -153,7 +154,7 @@ def _like(name, input, value, dtype, device, requires_grad, memory_format):
         )
     if device is not None:
         check_device(device)
-    array, order = input._array, None
+    array, order = stored_in(input._array), None
     kind = array.dtype if dtype is None else dtype.numpy
     if memory_format is not None and memory_format is not preserve_format:
         order, back = _format_order(array, memory_format)

@@ -293,7 +293,7 @@ def fft_irfft(input, n=None, dim=-1, norm=None):
 def fft_hfft(input, n=None, dim=-1, norm=None):
     """The real transform of a signal that is Hermitian, given by its first half."""
     input, dims, length = _half_spectrum(input, n, dim)
-    return functions.fft_c2r(conj(input), dims, _ADJOINT[_norm(norm)], length)
+    return functions.fft_c2r(input.conj(), dims, _ADJOINT[_norm(norm)], length)
 
 
 @composite(names=("fft:ihfft",), out=True)

@@ -292,7 +292,7 @@ def _scatter(input, dim, index, src, value, reduce, suffix):
             source = given
         else:
             check_number(given)
-            source = functions.wrap(np.full(tuple(index.shape), fitted(input._array.dtype, given)))
+            source = functions.wrap(np.full(tuple(index.shape), fitted(input.dtype.numpy, given)))
         if reduce == "add":
             return getattr(functions, "scatter_add" + suffix)(input, dim, index, source)
         return getattr(functions, "scatter_reduce" + suffix)(input, dim, index, source, "prod", include_self=True)

@@ -63,7 +63,7 @@ class affine_points:
         return found.reshape(size[0], *size[2:], len(size) - 2)
 
     def d_theta(grad, size, align_corners):
-        base = functions.from_numpy(_base_points(size, align_corners, grad._array.dtype)).expand(size[0], -1, -1)
+        base = functions.from_numpy(_base_points(size, align_corners, grad.dtype.numpy)).expand(size[0], -1, -1)
         return grad.reshape(size[0], -1, len(size) - 2).transpose(1, 2).bmm(base)
 
 

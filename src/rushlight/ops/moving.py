@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ..base.arrays import narrowed
+from ..base.lazy import LazyArray
 from ..base.limits import refusal_of
 
 # What computes from how many elements on: (elements, function that may return NotImplemented). `kernels.routing`, which
@@ -19,6 +20,9 @@ _ROW = 32  # elements: of rows of so many the same is true
 
 def write(target, source, use="copy"):
     """Copy an array into another one, to whose shape it is broadcast, converting as C does; returns the target."""
+    if target.__class__ is LazyArray:
+        _write_lazily(target, source)
+        return target
     elements, kernel = kernels.get(use, _NONE)
     if target.size >= elements and not _is_plain(target, source) and kernel(source, target) is not NotImplemented:
         return target
@@ -28,6 +32,12 @@ def write(target, source, use="copy"):
         with np.errstate(all="ignore"):
             np.copyto(target, narrowed(source, target.dtype), casting="unsafe")
     return target
+
+
+def _write_lazily(target, source):
+    """`write` into memory that is read conjugated or negated."""
+    numbers = write(np.empty(target.shape, target.dtype.numpy), source)
+    write(target.stored, LazyArray(numbers, target.conj, target.neg).resolved())
 
 
 def _is_plain(target, source):

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.lazy import stored_in
 from ..random import distributions as draw
 from .create import default_kind, negative_size
 from .schema import TENSOR_CLASSES
@@ -137,7 +138,7 @@ _NEW = {"uniform_": draw.rand, "normal_": draw.randn}  # what draws new numbers 
 def _random_like(input, fill, bounds, generator, dtype, device, requires_grad, memory_format):
     """A tensor in the shape, and order in memory, of ``input``, filled by the distribution ``fill``."""
     if input.__class__ in TENSOR_CLASSES and dtype is device is memory_format is None and not functions.interposers:
-        array, draw_new = input._array, _NEW.get(fill)
+        array, draw_new = stored_in(input._array), _NEW.get(fill)
         if draw_new is not None and array.flags.c_contiguous:
             made = functions.wrap(draw_new(array.shape, array.dtype, generator))
             return made.requires_grad_(True) if requires_grad else made

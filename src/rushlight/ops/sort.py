@@ -7,6 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.arrays import in_result_order
 from ..base.errors import hinted
+from ..base.lazy import plain
 from ..base.scalars import check_number, wrapped
 from ..base.shapes import wrap_dim
 from .extrema import at_positions
@@ -280,7 +281,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         each = elements if hasattr(elements, "_edge") else functions.tensor(elements)
         found = (each.unsqueeze(-1) == given).any(-1)
         return found.logical_not() if invert else found
-    first, second = (widened(t._array) if hasattr(t, "_edge") else t for t in (elements, test_elements))
+    first, second = (widened(plain(t._array)) if hasattr(t, "_edge") else t for t in (elements, test_elements))
     return functions.from_numpy(np.asarray(np.isin(first, second, invert=invert)))
 
 

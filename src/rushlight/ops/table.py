@@ -43,6 +43,8 @@ What a record may hold:
 - ``joins``: True where the arguments are a list of tensors and a dimension, 0 by default;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
 - ``by_columns``: numbers of the results that are matrices laid out column by column, as LAPACK writes them;
+- ``bits(conj, neg, ...)``: (views) the lazy bits of the result, by those of the tensor and the other arguments (`base.lazy`); by
+  default the same;
 - ``by_rows``: True where the result lies row by row, however the operands lie;
 - ``frees_values``: True where plain values that a call keeps count as saved tensors (index arrays): backward frees them;
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
@@ -166,6 +168,7 @@ class Op(Described):
         self.light = body.get("light", False)
         self.rounds_inside = body.get("rounds_inside")
         self.joins = body.get("joins", False)
+        self.bits = body.get("bits", _same_bits)
         self.with_number = body.get("with_number")
         self.gate = body.get("gate", False)
         self.untracked = body.get("untracked", False)
@@ -198,6 +201,10 @@ class Op(Described):
 
     def __repr__(self):
         return f"<op {self.schema}>"
+
+
+def _same_bits(conj, neg, *arguments):
+    return conj, neg
 
 
 def _laid_out(forward, layout, numbers):
@@ -324,7 +331,7 @@ def conj(value):
     array = getattr(value, "_array", None)
     if array is None:
         return value.conjugate()
-    return value.conj() if array.dtype.kind == "c" else value
+    return functions.conjugate(value) if array.dtype.kind == "c" else value
 
 
 def is_half(dtype):

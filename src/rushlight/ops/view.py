@@ -7,6 +7,7 @@ from ..base import dtypes
 from ..base.arrays import element_strides, expand_view, storage_bytes
 from ..base.device import contiguous_format
 from ..base.errors import hinted
+from ..base.lazy import bits_of, stored_in
 from ..base.shapes import infer_view_shape, view_strides, wrap_dim, wrap_dims
 from .strided import window
 from .table import VIEW, composite, functions, op
@@ -84,6 +85,7 @@ def view(input, *size, dtype=None):
         dtype = size[0]
     try:
         if dtype is not None:
+            _refuse_lazy(input)
             read = functions.view_dtype(input, dtype)
             functions.share_version(input, read)
             return read
@@ -91,6 +93,23 @@ def view(input, *size, dtype=None):
     except Exception:
         functions.refuse("view", (input, *size), {} if size or dtype is None else {"dtype": dtype})
         raise
+
+
+def _refuse_lazy(tensor):
+    """PyTorch's error for reading memory with lazy bits as elements of a dtype, even its own."""
+    conj, neg = bits_of(tensor._array)
+    if conj:
+        what = "conjugate view tensors"
+    elif neg:
+        what = "tensors with negative bit set"
+    else:
+        return
+    raise RuntimeError(
+        hinted(
+            f"torch.Tensor.view is not supported for {what} when converting to a different dtype.",
+            "the bytes hold the numbers turned over: resolve_conj() or resolve_neg() first",
+        )
+    )
 
 
 @op("view_dtype(Tensor self, dtype dtype) -> Tensor", names=())
@@ -146,7 +165,7 @@ def reshape(input, *shape):
     try:
         if not shape:
             raise TypeError("reshape() takes a shape: reshape(()) makes a 0-dim tensor")
-        array = input._array
+        array = stored_in(input._array)
         if array.flags.c_contiguous:
             given = shape[0] if shape[0].__class__ is not int and isinstance(shape[0], (tuple, list)) else shape
             for length in given:
@@ -213,7 +232,7 @@ def flatten(input, start_dim=0, end_dim=-1):
     >>> torch.zeros(2, 3, 4).flatten(1).shape
     torch.Size([2, 12])
     """
-    array = input._array
+    array = stored_in(input._array)
     shape, ndim = array.shape, array.ndim
     if not ndim:
         return input.reshape(1)

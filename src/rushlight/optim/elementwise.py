@@ -63,6 +63,7 @@ class ElementwiseOptimizer(Optimizer):
 
     scalar_names: tuple[str, ...] = ("step",)
     capturable_parts = "params and state_steps"
+    takes_pairs = True  # of complex numbers the formula gets pairs of real ones, of which a lazy conjugate has none, as in PyTorch
 
     @staticmethod
     def advance_scalars(group, step):
@@ -165,7 +166,7 @@ class ElementwiseOptimizer(Optimizer):
                 numbers = [state[name].item() for name in self.scalar_names]
                 numbers[0] -= 1
             tensors = [param, grad, *(state[name] for name in names)]
-            if param.is_complex():
+            if self.takes_pairs and param.is_complex():
                 tensors = [functions.view_as_real(tensor) for tensor in tensors]
             self.formula(functions, self.constants(group, *numbers), *tensors)
             if numbers:

@@ -87,6 +87,8 @@ class SGD(ElementwiseOptimizer):
             if values.get("momentum_buffer", 0) is None:  # so older checkpoints say that there was no step yet
                 del values["momentum_buffer"]
 
+    takes_pairs = False
+
     def with_numbers(self, group: dict[str, Any]) -> Any:
         group = super().with_numbers(group)
         if isinstance(group["weight_decay"], Tensor):

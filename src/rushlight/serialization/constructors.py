@@ -6,6 +6,7 @@ from collections import Counter, OrderedDict
 
 from ..base import device as devices
 from ..base.dtypes import NAMES
+from ..base.lazy import rebuilt
 from ..base.size import Size
 from ..nn.parameter import Parameter
 from ..tensor import Tensor
@@ -146,11 +147,11 @@ def _tensor(storage, dtype, offset, sizes, strides, requires_grad=False, metadat
     if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
         raise malformed(f"a tensor of {dtype!r} that requires a gradient")
     conj, neg = (False, False) if metadata is None else _bits(dtype, metadata)
-    return make_tensor(view_storage(storage, dtype, Layout(offset, sizes, strides), conj, neg), requires_grad)
+    return make_tensor(rebuilt(view_storage(storage, dtype, Layout(offset, sizes, strides)), conj, neg), requires_grad)
 
 
 def _bits(dtype, metadata):
-    """(conj, neg): whether PyTorch's lazy conjugation and negation are to be done."""
+    """(conj, neg): whether the memory is read conjugated, and negated."""
     if type(metadata) is not dict or not all(type(flag) is bool for flag in metadata.values()):
         raise malformed("a tensor with unknown properties")
     unknown = [name for name in metadata if name not in ("conj", "neg")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from ..base.errors import hinted
+from ..base.lazy import bits_of, stored_in
 from ..nn.parameter import Parameter
 from ..tensor import Tensor
 from .storages import UNTYPED, storage_name
@@ -163,7 +164,7 @@ class Pickler:
 
     def save_tensor_parts(self, tensor, requires_grad):
         """Push the arguments of the rebuilding function: storage, offset, sizes, strides, flags."""
-        view = describe(tensor._array)
+        view = describe(stored_in(tensor._array))
         kind = storage_name(view.dtype)
         key = self.storage_key(view)
         self.parts.append(b"(")
@@ -181,6 +182,9 @@ class Pickler:
         self.call("collections", "OrderedDict")
         if kind[1] == UNTYPED:
             self.save(view.dtype)
+        conj, neg = bits_of(tensor._array)
+        if conj or neg:
+            self.save({name: True for name, bit in (("conj", conj), ("neg", neg)) if bit})
         self.parts.append(b"t")
 
     def storage_key(self, view):

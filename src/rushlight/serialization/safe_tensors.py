@@ -9,6 +9,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.device import DeviceLike, check_device
 from ..base.errors import hinted, missing_package
+from ..base.lazy import plain
 from ..tensor import Tensor
 from .files import readable, writable
 from .tensors import make_tensor
@@ -57,7 +58,7 @@ def save_safetensors(tensors: Any, filename: str, metadata: Any = None) -> None:
                     f"safetensors has no dtype for {tensor.dtype!r}", f"convert the tensor {name!r} first, or use save"
                 )
             )
-        arrays[name] = np.ascontiguousarray(tensor._array).reshape(tensor._array.shape)
+        arrays[name] = np.ascontiguousarray(plain(tensor._array)).reshape(tensor._array.shape)
     data = _library().numpy.save(arrays, metadata)
     with writable(filename) as file:
         file.write(data)

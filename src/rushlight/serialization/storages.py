@@ -41,11 +41,11 @@ class Storage:
     ``nbytes()`` is its length, ``device`` where it will live. ``cpu()`` returns it; ``cuda()`` raises.
     """
 
-    __slots__ = ("_array", "_changed", "_nbytes", "_read", "_swapped", "dtype", "location")
+    __slots__ = ("_array", "_nbytes", "_read", "_swapped", "dtype", "location")
 
     def __init__(self, nbytes, dtype, location, read, swapped=False):
         self._nbytes, self.dtype, self.location = nbytes, dtype, location
-        self._read, self._swapped, self._array, self._changed = read, swapped, None, {}
+        self._read, self._swapped, self._array = read, swapped, None
 
     device = CPU
 
@@ -87,22 +87,6 @@ class Storage:
                 array = np.minimum(array, 1)
             self._array = array
         return self._array
-
-    def changed(self, dtype, conj, neg):
-        """Its bytes as a uint8 array with PyTorch's lazy conjugation and negation done, the same at every call.
-
-        Done for the storage, not for the tensors: these may be expanded, or many over the same elements.
-        """
-        found = self._changed.get((dtype, conj, neg))
-        if found is None:
-            found = self.array(dtype).copy()
-            elements = found[: len(found) // dtype.itemsize * dtype.itemsize].view(dtype.numpy)
-            if conj:
-                np.conjugate(elements, out=elements)
-            if neg:
-                np.negative(elements, out=elements)
-            self._changed[dtype, conj, neg] = found
-        return found
 
 
 def swap_bytes(array, dtype):

@@ -24,10 +24,10 @@ class Layout(NamedTuple):
     strides: tuple
 
 
-def view_storage(storage, dtype, layout, conj=False, neg=False):
+def view_storage(storage, dtype, layout):
     """A NumPy view of the storage's bytes. Nothing is read or allocated before the layout is known to fit."""
     _check_layout(storage.nbytes(), dtype, layout)
-    bytes_ = storage.changed(dtype, conj, neg) if conj or neg else storage.array(dtype)
+    bytes_ = storage.array(dtype)
     width = dtype.itemsize
     strides = tuple(stride * width for stride in layout.strides)
     offset = layout.offset * width

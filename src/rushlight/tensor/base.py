@@ -19,6 +19,7 @@ from ..base import dtypes
 from ..base.arrays import address_of, deep_copy, element_strides, storage_bytes
 from ..base.device import CPU, strided
 from ..base.errors import hinted, kind_name
+from ..base.lazy import LazyArray, bits_of, plain, rebuilt, stored_in
 from ..base.size import Size
 from ..ops.table import functions
 from .interposers import INTERPOSERS
@@ -315,11 +316,11 @@ class Tensor:
 
     def storage_offset(self):
         """Where in its storage the first element lies, in elements."""
-        return storage_bytes(self._array)[1] // self._array.itemsize
+        return storage_bytes(stored_in(self._array))[1] // self._array.itemsize
 
     def data_ptr(self):
         """The address of the first element."""
-        return address_of(self._array) if self._array.size else 0
+        return address_of(stored_in(self._array)) if self._array.size else 0
 
     def element_size(self):
         """Bytes of one element."""
@@ -377,12 +378,12 @@ class Tensor:
         return False
 
     def is_conj(self):
-        """Whether the elements are shown conjugated: never, they are stored as they are."""
-        return False
+        """Whether the memory is read conjugated: `conj` sets the bit, or takes it away."""
+        return bits_of(self._array)[0]
 
     def is_neg(self):
-        """Whether the elements are shown negated: never, they are stored as they are."""
-        return False
+        """Whether the memory is read negated, as in the imaginary parts of a lazy conjugate."""
+        return bits_of(self._array)[1]
 
     def has_names(self):
         """Whether a dimension has a name."""
@@ -401,7 +402,7 @@ class Tensor:
             name = "Invalid"
         tangent = functions.tangent_of(self) if INTERPOSERS else None
         return format_tensor(
-            self._array,
+            plain(self._array),
             dtype_name=self.dtype.name,
             requires_grad=self.requires_grad,
             grad_fn_name=name,
@@ -412,7 +413,7 @@ class Tensor:
         )
 
     def __format__(self, spec):
-        return format_scalar(self._array, spec, owner=self, plain=type(self) is Tensor)
+        return format_scalar(plain(self._array), spec, owner=self, plain=type(self) is Tensor)
 
     def __hash__(self):
         return id(self)
@@ -450,7 +451,8 @@ class Tensor:
                     f"{described(self)} was made by {self.grad_fn.name()}: copy its detach(), and keep results out of modules",
                 )
             )
-        made = functions.wrap(deep_copy(self._array, memo))
+        array = self._array
+        made = functions.wrap(array.resolved() if array.__class__ is LazyArray else deep_copy(array, memo))
         made.__class__ = type(self)
         memo[id(self)] = made
         if self.requires_grad:
@@ -465,7 +467,9 @@ class Tensor:
     def __reduce_ex__(self, protocol):
         if self._hooks:
             warn_if_has_hooks(self)
-        return _rebuild, (type(self), self._array, self.requires_grad)
+        bits = bits_of(self._array)
+        parts = type(self), stored_in(self._array), self.requires_grad
+        return _rebuild, (*parts, *bits) if any(bits) else parts
 
     def __setstate__(self, state):
         self.__dict__.update(state)
@@ -474,8 +478,8 @@ class Tensor:
         printer.text(repr(self))
 
 
-def _rebuild(cls, array, requires_grad):
-    made = wrap(dtypes.interned(array))
+def _rebuild(cls, array, requires_grad, conj=False, neg=False):
+    made = wrap(rebuilt(dtypes.interned(array), conj, neg))
     made.__class__ = cls
     if requires_grad:
         made._edge = LEAF
@@ -489,7 +493,7 @@ new_tensor = functools.partial(object.__new__, Tensor)
 def wrap(array):
     """An untracked Tensor on ``array``, without a copy; a NumPy scalar becomes a 0-dim array."""
     made = new_tensor()
-    made._array = array if array.__class__ is np.ndarray else np.asarray(array)
+    made._array = array if array.__class__ is np.ndarray or array.__class__ is LazyArray else np.asarray(array)
     made._edge = None
     return made
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ..base import dtypes
+from ..base.lazy import LAZY
 from ..base.limits import refusal_of
 from ..kernels.routing import NEVER, elements_of, kernel_of
 from ..ops import table
@@ -12,6 +15,7 @@ from ..ops.schema import Schema
 from .base import quiet
 from .classes import PLAIN_CLASSES
 from .elementwise import elementwise_result
+from .lazy_calls import is_lazy, resolved, view_of, written
 
 ndarray = np.ndarray
 ELEMENTWISE_KINDS = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED))
@@ -32,6 +36,13 @@ def default_rule(op):
 
 def compute(op, schema, values):
     """The array, or tuple of arrays, that an operation gives for bound values; with float warnings off."""
+    if LAZY and any(map(is_lazy, values)):
+        again = partial(compute, op, schema)
+        if op.kind == table.VIEW:
+            return view_of(op, values, again)
+        if op.kind == table.INPLACE and is_lazy(values[0]):
+            return written(values, again)
+        values = list(map(resolved, values))
     if op.kind in ELEMENTWISE_KINDS:
         try:
             return quiet().run(elementwise_result, op, schema, values)

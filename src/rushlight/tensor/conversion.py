@@ -13,7 +13,9 @@ from ..base.device import check_device, preserve_format
 from ..base.device import device as Device
 from ..base.device import memory_format as MemoryFormat
 from ..base.errors import hinted
+from ..base.lazy import bits_of, plain, stored_in
 from ..base.scalars import no_place
+from ..ops.moving import write
 from ..ops.table import functions
 from .base import Tensor, method, wrap
 from .creation import as_dtype, on_foreign_memory, type_name
@@ -295,7 +297,7 @@ def _write_numbers(self, numbers, name):
                 )
             )
     array = self._array
-    array[...] = np.array(numbers).astype(array.dtype).reshape(array.shape)
+    write(array, np.array(numbers).astype(self.dtype.numpy).reshape(array.shape))
     bump(self, name)
     return self
 
@@ -326,6 +328,9 @@ def map2_(self, x, y, callable):
 # ---------------------------------------------------------------- NumPy and DLPack
 
 
+_BITS = {"conj": "conjugate", "neg": "negative"}  # what errors call the lazy bits
+
+
 @method
 def numpy(self, *, force=False):
     """The elements as a NumPy array on the same memory.
@@ -340,6 +345,13 @@ def numpy(self, *, force=False):
             )
         )
     array = self._array
+    for bit, name in zip(bits_of(array), ("conj", "neg")):
+        if bit and not force:
+            message = f"Can't call numpy() on Tensor that has {_BITS[name]} bit set. Use tensor.resolve_{name}().numpy() instead."
+            raise RuntimeError(
+                hinted(message, "an array shows memory as it is, and here it holds the numbers turned over")
+            )
+    array = plain(array)
     if array.dtype.kind == "V":
         raise TypeError("Got unsupported ScalarType BFloat16")
     self._resizable = False
@@ -370,13 +382,19 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
                 f"another library records nothing of what it does with {described(self)}",
             )
         )
+    for bit, name in zip(bits_of(self._array), ("conj", "neg")):
+        if bit:
+            message = f"Can't export tensors with the {_BITS[name]} bit set"
+            raise BufferError(
+                hinted(message, f"the other library would see the memory as it is: resolve_{name}() first")
+            )
     # Without a version the consumer cannot be told that it may write.
     return self._array.__dlpack__() if max_version is None else self._array.__dlpack__(max_version=max_version)
 
 
 @method
 def __dlpack_device__(self):
-    return self._array.__dlpack_device__()
+    return stored_in(self._array).__dlpack_device__()
 
 
 class _Capsule:

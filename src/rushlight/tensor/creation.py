@@ -11,6 +11,7 @@ from ..base import dtypes
 from ..base.arrays import narrowed
 from ..base.device import check_device
 from ..base.errors import hinted, kind_name
+from ..base.lazy import plain
 from ..base.scalars import check_word, holds, no_place, range_of, unpackable
 from ..ops.copy import dense_copy
 from ..ops.table import functions
@@ -209,7 +210,7 @@ def array_from(data, dtype):
     if data.__class__ in _PLAIN:
         return _fitted(np.array(data), dtype or dtypes.of_scalar(data))
     if isinstance(data, Tensor):
-        return data._array.astype((dtype or data.dtype).numpy, order="C", copy=True)
+        return plain(data._array).astype((dtype or data.dtype).numpy, order="C", copy=True)
     if isinstance(data, np.ndarray):
         _check_numpy(data)
         array = dtypes.interned(np.asarray(data))

@@ -17,6 +17,7 @@ from ..autograd.modes import PLAIN, SPECIAL, state
 from ..autograd.node import Node, next_sequence, node_class
 from ..base import dtypes
 from ..base.arrays import in_result_order
+from ..base.lazy import LazyDtype
 from ..base.limits import refusal_of
 from ..base.scalars import NUMBER_ARRAYS, SAFE, number_array
 from ..kernels.routing import elements_of, kernel_of
@@ -194,7 +195,9 @@ def _calmly(function):
 
 @functools.cache
 def _common(first, second):
-    """The dtype in which arrays of two dtypes that have dimensions meet; None where they cannot."""
+    """The dtype in which arrays of two dtypes that have dimensions meet; None where they cannot, or are to be resolved first."""
+    if LazyDtype in (first.__class__, second.__class__):
+        return None
     try:
         return dtypes.promote_types(dtypes.from_numpy(first), dtypes.from_numpy(second)).numpy
     except RuntimeError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..autograd.modes import PLAIN, state
+from ..base.lazy import LazyDtype
 from ..base.scalars import number_array
 from ..kernels.routing import route_elementwise, run_elementwise
 from ..kernels.thresholds import HALVES
@@ -43,7 +44,7 @@ def unary(op, slow, tracked):
     def call(input):
         array, edge = input._array, input._edge
         dtype = array.dtype
-        if dtype.itemsize != 2 or dtype.kind not in taken or array.size < HALVES:
+        if dtype.itemsize != 2 or dtype.kind not in taken or array.size < HALVES or dtype.__class__ is LazyDtype:
             return slow(input)
         if edge is not None and op.differentiable and state.recording:
             if tracked is None or state.recording != PLAIN:
@@ -77,7 +78,7 @@ def binary(op, slow, recorders):
     def call(input, other):
         x, kind, other_edge = input._array, other.__class__, None
         dtype, size, record = x.dtype, x.size, number
-        if dtype.itemsize != 2 or dtype.kind not in taken:
+        if dtype.itemsize != 2 or dtype.kind not in taken or dtype.__class__ is LazyDtype:
             return slow(input, other)
         if kind in PLAIN_CLASSES:
             y, other_edge, record = other._array, other._edge, pair
@@ -118,6 +119,8 @@ def fused(op, slow, count):
     def call(*values):
         dtype, arrays = values[0]._array.dtype, []
         if state.recording or dtype.itemsize != 2 or dtype.kind not in taken or values[0]._array.size < HALVES:
+            return slow(*values)
+        if dtype.__class__ is LazyDtype:
             return slow(*values)
         for value in values:
             if value.__class__ in PLAIN_CLASSES:

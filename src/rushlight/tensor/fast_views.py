@@ -6,6 +6,7 @@ from ..autograd.modes import state
 from ..autograd.node import INFERENCE, UNTOUCHED, Node, VersionCounter, next_sequence, node_class
 from ..autograd.views import MULTI_OUTPUT, View, made_now
 from ..base import dtypes
+from ..base.lazy import LAZY
 from .base import new_tensor
 from .compute import schema_of
 
@@ -25,7 +26,7 @@ def link(source, array, track, arguments):
     base = source._base
     result._base = base = source if base is None else base
     kind = array.dtype
-    if kind in FLOATS or kind in COMPLEXES:
+    if kind in FLOATS or kind in COMPLEXES or (LAZY and dtypes.is_differentiable(kind)):
         edge = source._edge
         made = None if state.recording else made_now()
         if edge is not None:

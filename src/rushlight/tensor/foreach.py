@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..base.errors import hinted
+from ..base.lazy import bits_of
 from ..ops.table import functions
 from .base import Tensor
 
@@ -122,12 +123,29 @@ def foreach_function(name):
         single = _writing(_SPECIAL[base])
 
     def call(*args, **kwargs):
-        found = [single(*each, **named) for each, named in _calls(name, args, kwargs)]
+        calls = _calls(name, args, kwargs)
+        if writes:
+            _refuse_lazy(name, args[0] if args else kwargs["self"])
+        found = [single(*each, **named) for each, named in calls]
         return (args[0] if args else kwargs["self"]) if writes else tuple(found)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"``{operation}`` on each tensor of a list; arguments that are lists have an entry for each."
     return call
+
+
+def _refuse_lazy(name, tensors):
+    """PyTorch's error for writing into a list of tensors with lazy bits among them."""
+    bits = [bits_of(tensor._array) for tensor in tensors if isinstance(tensor, Tensor)]
+    for place, kind in enumerate(("conjugate", "negation")):
+        if any(each[place] for each in bits):
+            raise RuntimeError(
+                hinted(
+                    f" fallback doesn't currently support mutable TensorLists with {kind} inputs. Please materialize all the {kind} "
+                    f"input tensor(s) in the mutable TensorList inputs before calling aten::{name}",
+                    "resolve_conj() or resolve_neg() makes a tensor with the numbers in memory; or write into each one by itself",
+                )
+            )
 
 
 def _writing(function):

@@ -14,6 +14,7 @@ from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..base import dtypes
 from ..base.device import check_device, check_layout
 from ..base.errors import hinted, kind_name
+from ..base.lazy import LAZY, LazyArray, plain
 from ..base.limits import refusal_of
 from ..base.scalars import SAFE, number_array
 from ..base.size import Size
@@ -32,6 +33,7 @@ from .dispatch import general, named, record_result
 from .elementwise import spreads
 from .fast import CALM, WITH_NUMBERS
 from .interposers import INTERPOSERS, innermost
+from .lazy_calls import on_arrays
 from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, written
 from .short_paths import MISSING, as_given, short
@@ -160,6 +162,8 @@ def joined(op):
             arrays.append(tensor._array)
             if tensor._edge is not None:
                 tracked = True
+        if LAZY and any(array.__class__ is LazyArray for array in arrays):
+            return slow(*args)
         found, first = NotImplemented, arrays[0]
         total = len(arrays) * first.size
         try:
@@ -184,6 +188,12 @@ def on_lists(name, function, writes):
 
     def call(*lists, **options):
         lists_of_arrays = [list(map(array_of, tensors)) for tensors in lists]
+        if LAZY and any(array.__class__ is LazyArray for arrays in lists_of_arrays for array in arrays):
+            calculate = partial(quiet().run, function)
+            found = on_arrays(lists_of_arrays, written, lambda plain_ones: calculate(*plain_ones, **options))
+            for place in written:
+                count_writes(lists[place], name)
+            return found
         found = NotImplemented
         if elements is not NEVER and sum(map(size_of, lists_of_arrays[0])) >= elements:
             found = kernel_of(name)(*lists_of_arrays, **options)
@@ -274,7 +284,7 @@ def _created(op, schema, values):
     interposer = innermost() if INTERPOSERS else None
     if interposer is None:
         try:
-            return wrap(quiet().run(op.forward, *[v._array if hasattr(v, "_edge") else v for v in values]))
+            return wrap(quiet().run(op.forward, *[plain(v._array) if hasattr(v, "_edge") else v for v in values]))
         except (MemoryError, ValueError, OverflowError) as error:
             raise refusal_of(error) from None
     return interposer.call(op, schema, values, partial(_created, op, schema), _unrecorded)

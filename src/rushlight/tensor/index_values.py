@@ -6,6 +6,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.lazy import plain
 from ..base.scalars import largest_float
 from ..kernels.routing import all_inside, extremes, mask_positions
 from .base import Tensor
@@ -21,7 +22,7 @@ def index_array(part):
     """
     if isinstance(part, Tensor):
         values = getattr(part, "index_values", None)
-        return part._array if values is None else values()
+        return plain(part._array) if values is None else values()
     if not isinstance(part, (list, tuple, range, np.ndarray)):
         if isinstance(part, str):
             raise TypeError(hinted("new(): invalid data type 'str'", "a key is made of numbers, slices and tensors"))

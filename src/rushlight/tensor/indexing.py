@@ -35,7 +35,7 @@ def __getitem__(self, key):
         if kind is int:
             try:
                 found = self._array[key, ...]
-            except IndexError:
+            except (IndexError, TypeError):  # TypeError: of memory with lazy bits NumPy makes no views
                 return select(self, 0, key, 0, self)
             return link(self, found, _track_select, (0, key))
         if kind is tuple or kind is slice:
@@ -134,7 +134,7 @@ def __setitem__(self, key, value):
     elif isinstance(value, (int, float, complex)):
         if isinstance(value, int) and not is_signed_word(value):
             raise unpackable(value)
-        kind = self._array.dtype
+        kind = self.dtype.numpy
         if indices is None and not view.requires_grad and not is_half(kind):
             refuse_overlap(view._array)
             view.fill_(value)
@@ -237,7 +237,7 @@ _PLAIN_PARTS = frozenset((int, slice, type(...)))
 def _filling(target, value):
     """A tensor of one element as the number that fills a mask: of the target's dtype, where that has a place for it."""
     if value.dtype is not target.dtype:
-        number_in(target._array.dtype, value.detach().item())
+        number_in(target.dtype.numpy, value.detach().item())
         value = (value.real if value.is_complex() and not target.is_complex() else value).to(target.dtype)
     return value.reshape(())
 

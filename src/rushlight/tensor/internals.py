@@ -9,6 +9,7 @@ from ..autograd.leaves import set_requires_grad
 from ..autograd.modes import enable_grad, is_grad_enabled, state
 from ..autograd.node import UNTOUCHED, VersionCounter
 from ..base import dtypes, shapes
+from ..base.lazy import bits_of, plain, rebuilt, stored_in
 from ..ops.moving import filled, write
 from ..ops.table import functions
 from ..random import generator as random_generator
@@ -24,7 +25,7 @@ def internal(function):
 
 internal(wrap)
 functions.interposers = INTERPOSERS
-random_generator.use_tensors(wrap, lambda state: state._array)
+random_generator.use_tensors(wrap, lambda state: plain(state._array))
 functions.wrap_dim = shapes.wrap_dim
 functions.bump_version = writes.bump
 functions.refuse_tracked_out = writes.refuse_tracked_out
@@ -59,7 +60,7 @@ def write_outputs(found, out, name):
     """Write a result (one tensor or a tuple) into ``out=`` tensors, which are returned."""
     many = isinstance(found, tuple)
     for target, value in zip(out if many else (out,), found if many else (found,)):
-        writes.write_result(target, value._array, name, False)
+        writes.write_result(target, plain(value._array), name, False)
     if not many:
         return out
     return found._make(out) if hasattr(found, "_make") else tuple(out)
@@ -128,7 +129,7 @@ def differentiate_gradient(formula, inputs, grad, outer):
 @internal
 def unit_gradient(output):
     """A one in the shape and dtype of ``output``, which has one element."""
-    array = output._array
+    array = stored_in(output._array)
     made = new_tensor()
     made._edge = None
     made._array = np.array(1, array.dtype) if array.ndim == 0 else np.ones(array.shape, array.dtype)
@@ -138,11 +139,12 @@ def unit_gradient(output):
 @internal
 def copied_gradient(variable, grad):
     """A copy of ``grad``, outside the graph and in the memory layout of ``variable``, unless that has another shape by now."""
-    like = variable._array if variable._array.shape == grad._array.shape else grad._array
-    array = np.empty_like(like, grad._array.dtype)
-    write(array, grad._array)
+    stored = stored_in(grad._array)
+    like = stored_in(variable._array) if variable._array.shape == stored.shape else stored
+    array = np.empty_like(like, stored.dtype)
+    write(array, stored)
     made = new_tensor()
-    made._array, made._edge = array, None
+    made._array, made._edge = rebuilt(array, *bits_of(grad._array)), None
     return made
 
 
@@ -161,7 +163,7 @@ def zeros_beside(tensor, size, options):
 def elements_of(tensor):
     """The elements of a tensor as an array; of a tensor inside vmap those of every entry: for checks that hold for all."""
     elements = getattr(tensor, "elements", None)
-    return tensor._array if elements is None else elements()
+    return plain(tensor._array) if elements is None else elements()
 
 
 @internal

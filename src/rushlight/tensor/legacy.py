@@ -7,6 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.device import check_device
 from ..base.errors import hinted
+from ..base.lazy import plain
 from ..base.size import Size
 from ..ops.table import functions
 from .base import Tensor, method, wrap
@@ -65,7 +66,7 @@ def legacy_array(dtype, args, kwargs):
             raise TypeError(
                 hinted(f"expected {type_name(dtype)} (got {type_name(data.dtype)})", "data.to() converts a tensor")
             )
-        return data._array
+        return plain(data._array)
     if isinstance(data, (str, bytes)):
         raise TypeError(hinted(f"new(): invalid data type '{type(data).__name__}'", "tensors hold numbers"))
     if isinstance(data, (float, complex, bool)) or not (hasattr(data, "__len__") or hasattr(data, "__iter__")):

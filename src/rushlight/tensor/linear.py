@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..autograd.modes import state
 from ..autograd.op_node import OpNode, op_node_class, record, wanted
 from ..base.dtypes import is_differentiable
+from ..base.lazy import LAZY
 from ..kernels.routing import elements_of, kernel_of
 from ..ops.matmul import NATIVE_FLOATS, linear_gradients
 from ..ops.table import is_half
@@ -13,6 +14,7 @@ from .classes import PLAIN_CLASSES
 from .compute import schema_of
 from .dispatch import named
 from .interposers import INTERPOSERS
+from .lazy_calls import is_lazy
 from .short_paths import short
 
 _ELEMENTS = elements_of("linear_gradients")
@@ -32,6 +34,8 @@ def linear(op):
             or weight.__class__ not in PLAIN_CLASSES
             or (bias is not None and bias.__class__ not in PLAIN_CLASSES)
         ):
+            return slow(input, weight, bias)
+        if LAZY and any(map(is_lazy, (input, weight, bias))):
             return slow(input, weight, bias)
         x, w, b = input._array, weight._array, None if bias is None else bias._array
         found = kernel_of("linear_rows")(x, w, b) if x.size >= elements or w.size >= elements else NotImplemented

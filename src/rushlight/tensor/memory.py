@@ -12,6 +12,7 @@ from ..autograd.op_node import UnfinishedNode
 from ..autograd.views import check_inplace, rebase
 from ..base.arrays import address_of, bounds, grown, resized, storage_bytes, window_on
 from ..base.errors import hinted
+from ..base.lazy import bits_of, rebuilt, stored_in
 from ..base.limits import not_resizable, too_many_elements, too_much_memory
 from ..base.scalars import c_name
 from ..base.shapes import contiguous_strides, sizes_argument
@@ -23,8 +24,10 @@ from .writes import bump, is_resizable
 
 @method
 def is_set_to(self, tensor):
-    """Whether ``tensor`` is the same window on the same memory."""
+    """Whether ``tensor`` is the same window on the same memory; with lazy bits none is, as PyTorch looks at a resolved copy."""
     mine, other = self._array, tensor._array
+    if any(bits_of(mine) + bits_of(other)):
+        return False
     same = mine.shape == other.shape and mine.strides == other.strides and mine.dtype == other.dtype
     return same and address_of(mine) == address_of(other)
 
@@ -52,7 +55,7 @@ def resize_(self, *sizes, memory_format=None):
             hinted("numel: integer multiplication overflow", f"lengths are 0 or more, not {list(shape)}")
         )
     if shape != self._array.shape:
-        self._array = resized(self._array, shape, is_resizable(self))
+        self._array = rebuilt(resized(stored_in(self._array), shape, is_resizable(self)), *bits_of(self._array))
         bump(self, "resize_")
     return self
 
@@ -136,7 +139,7 @@ def set_(self, source=None, storage_offset=None, size=None, stride=None):
     if recorded:
         check_inplace(self, "set_", tensors)
         edges = tuple([edge_of(tensor) for tensor in tensors])
-    self._array = _window_on(self, source, storage_offset, size, stride)
+    self._array = rebuilt(_window_on(self, source, storage_offset, size, stride), *bits_of(self._array))
     self._resizable = source is None or (is_resizable(source) if isinstance(source, Tensor) else source.resizable())
     self._accumulator = None  # a leaf in other memory collects gradients anew
     bump(self, "set_")
@@ -155,12 +158,12 @@ def _given(source, storage_offset, size):
 
 
 def _window_on(self, source, storage_offset, size, stride):
-    kind = self._array.dtype
+    kind = stored_in(self._array).dtype
     if source is None:
         return np.empty(0, kind)
     if isinstance(source, Tensor) and size is None:
-        return source._array[...]
-    raw = storage_bytes(source._array)[0] if isinstance(source, Tensor) else source._bytes
+        return stored_in(source._array)[...]
+    raw = storage_bytes(stored_in(source._array))[0] if isinstance(source, Tensor) else source._bytes
     offset, itemsize = storage_offset or 0, kind.itemsize
     if offset < 0:
         raise RuntimeError(hinted(f"Tensor: invalid storage offset {offset}", "it counts elements from the start"))
@@ -188,16 +191,16 @@ def _window_on(self, source, storage_offset, size, stride):
 @method
 def share_memory_(self):
     """Move the tensor into memory that child processes started by fork share; other tensors keep the old memory."""
-    array = self._array
+    array = stored_in(self._array)
     if not is_shared_memory(array) and array.size:
-        self._array = shared_copy(array)
+        self._array = rebuilt(shared_copy(array), *bits_of(self._array))
     return self
 
 
 @method
 def is_shared(self):
     """Whether the tensor lies in memory that forked processes share."""
-    return is_shared_memory(self._array)
+    return is_shared_memory(stored_in(self._array))
 
 
 @method

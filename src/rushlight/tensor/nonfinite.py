@@ -13,6 +13,7 @@ from ..autograd.holdings import saved_arrays, saved_values
 from ..autograd.modes import OFF, SPECIAL, state
 from ..autograd.names import is_module, is_tensor, modules_in_scope
 from ..base import dtypes
+from ..base.lazy import stored_in
 from ..base.user_code import PACKAGE, to_user, user_location, written
 from .interposers import INTERPOSERS, Interposer, below
 
@@ -237,7 +238,8 @@ class _Watcher(Interposer):
 
 def _floats_of(value):
     """The array of a tensor that can hold NaN, as a list of one; empty for anything else."""
-    return [value._array] if is_tensor(value) and _holds_floats(value._array) else []
+    array = stored_in(value._array) if is_tensor(value) else None
+    return [array] if _holds_floats(array) else []
 
 
 def _holds_floats(array):

@@ -43,12 +43,12 @@ def is_signed(input):
 
 
 def is_conj(input):
-    """Whether the tensor is conjugated lazily: never here, conj() computes at once."""
+    """Whether the memory of the tensor is read conjugated, as that of ``x.conj()`` is."""
     return _checked(input, "is_conj").is_conj()
 
 
 def is_neg(input):
-    """Whether the tensor is negated lazily: never here."""
+    """Whether the memory of the tensor is read negated, as that of ``x.conj().imag`` is."""
     return _checked(input, "is_neg").is_neg()
 
 

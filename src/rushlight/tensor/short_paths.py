@@ -11,6 +11,7 @@ from ..autograd.leaves import require_grad
 from ..autograd.modes import PLAIN, state
 from ..base import dtypes
 from ..base.device import check_device, device, memory_format
+from ..base.lazy import LAZY, LazyArray
 from ..base.limits import refusal_of
 from ..base.scalars import LOWEST_WORD, WORDS_END
 from ..base.size import Size

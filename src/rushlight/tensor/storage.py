@@ -14,6 +14,7 @@ from ..base.arrays import address_of, aligned_bytes, deep_copy, storage_bytes, w
 from ..base.device import CPU, DeviceLike, check_device
 from ..base.dtypes import DType
 from ..base.errors import hinted
+from ..base.lazy import stored_in
 from ..base.limits import LARGEST_WORD, not_resizable
 from .base import method
 from .buffers import is_shared_memory, map_file, read_buffer, shared_copy
@@ -482,7 +483,7 @@ def is_storage(obj: Any, /) -> Any:
 @method
 def untyped_storage(self: Any) -> Any:
     """The memory that the tensor looks into, as bytes."""
-    made = UntypedStorage(storage_bytes(self._array)[0])
+    made = UntypedStorage(storage_bytes(stored_in(self._array))[0])
     if not is_resizable(self):
         made._resizable = False
     return made
@@ -490,7 +491,7 @@ def untyped_storage(self: Any) -> Any:
 
 @method
 def _typed_storage(self):
-    return TypedStorage._of(storage_bytes(self._array)[0], self.dtype)
+    return TypedStorage._of(storage_bytes(stored_in(self._array))[0], self.dtype)
 
 
 @method

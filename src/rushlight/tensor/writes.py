@@ -14,6 +14,7 @@ from ..autograd.views import View, check_inplace, rebase
 from ..base import dtypes
 from ..base.arrays import resized
 from ..base.errors import hinted, kind_name
+from ..base.lazy import LAZY, bits_of, plain, rebuilt, stored_in
 from ..base.shapes import broadcast_shapes
 from ..base.user_code import to_user, user_place
 from ..ops import table
@@ -26,6 +27,7 @@ from .classes import LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, living
 from .compute import ELEMENTWISE_KINDS, compute
 from .elementwise import elementwise_result
 from .interposers import INTERPOSERS, innermost
+from .lazy_calls import is_lazy, resolved, written
 
 
 def bump(tensor, name, inside=2):
@@ -68,7 +70,7 @@ def _around_write(op, schema, name, values, write):
         check_inplace(self, name, values)
     original, needs = None, _needs(schema, values)
     if needs and op.differentiable and plan_of(op, schema, needs, values).keeps_first:
-        original = wrap(dense_copy(self._array)) if self.__class__ in PLAIN_CLASSES else self.clone()
+        original = wrap(dense_copy(plain(self._array))) if self.__class__ in PLAIN_CLASSES else self.clone()
         original._edge = edge_of(self)
     write(values)
     node_type = node_class_of(op, values) if op.inplace_node is None else op_node_class(op.inplace_node)
@@ -85,6 +87,11 @@ def _write(op, schema, name, values):
     if op.kind == table.INPLACE:
         compute(op, schema, values)
         return
+    if LAZY and any(map(is_lazy, values)):
+        if is_lazy(values[0]):
+            written(values, partial(_write, op, schema, name))
+            return
+        values = list(map(resolved, values))
     target = values[0]._array
     if op.kind in ELEMENTWISE_KINDS:
         refuse_overlap(target)
@@ -155,11 +162,13 @@ def write_out(op, schema, values, out):
     refuse_tracked_out(op.name, out, values)
     if schema.name in DTYPE_FROM_OUT and values[-1] is None:
         values[-1] = out.dtype
+    if LAZY and any(map(is_lazy, values)):
+        values = list(map(resolved, values))
     casting = op.kind in ELEMENTWISE_KINDS
     if casting:
         refuse_overlap(out._array)
         _refuse_shared_operands(out._array, schema, values)
-        found = quiet().run(elementwise_result, op, schema, values, out._array)
+        found = quiet().run(elementwise_result, op, schema, values, None if is_lazy(out) else out._array)
         if found is out._array:
             bump(out, schema.name)
             return out
@@ -215,7 +224,8 @@ def _resize(target, shape):
             "inplace, to zero elements with t.resize_(0).",
             stacklevel=to_user(),
         )
-    target._array = resized(target._array, shape, is_resizable(target))
+    array = target._array
+    target._array = rebuilt(resized(stored_in(array), shape, is_resizable(target)), *bits_of(array))
 
 
 def is_resizable(tensor):

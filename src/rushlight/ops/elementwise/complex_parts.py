@@ -5,6 +5,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.arrays import in_result_order
 from ...base.errors import hinted
+from ...base.lazy import LazyArray
 from ...base.shapes import broadcast_shapes
 from ..order import PROPERTIES
 from ..table import FLOAT, FUSED, UNARY, VIEW, composite, functions, op
@@ -15,6 +16,9 @@ from .checks import is_tensor
 class real_part:
     """The real parts of a complex tensor, as a view."""
 
+    def bits(conj, neg):
+        return False, neg
+
     def forward(self):
         return self.real
 
@@ -24,7 +28,10 @@ class real_part:
 
 @op("imaginary_part(Tensor self) -> Tensor", kind=VIEW, names=(), node="SelectBackward0")
 class imaginary_part:
-    """The imaginary parts of a complex tensor, as a view."""
+    """The imaginary parts of a complex tensor, as a view; of a lazy conjugate they are read negated."""
+
+    def bits(conj, neg):
+        return False, conj != neg
 
     def forward(self):
         return self.imag
@@ -68,6 +75,17 @@ PROPERTIES.update(real=property(real, _set_real), imag=property(imag, _set_imag)
 @op("view_as_real(Tensor self) -> Tensor", kind=VIEW, names=("torch",))
 class view_as_real:
     """A complex tensor as a real view with a last dimension of length 2: real and imaginary parts."""
+
+    def bits(conj, neg):
+        if conj:
+            raise RuntimeError(
+                hinted(
+                    "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it "
+                    "as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original.",
+                    "the imaginary parts of a lazy conjugate are stored with the other sign: one view cannot show both parts",
+                )
+            )
+        return False, neg
 
     def forward(self):
         if self.dtype.kind != "c":
@@ -118,21 +136,73 @@ class view_as_complex:
         return functions.view_as_real(grad)
 
 
-@op("conj(Tensor self) -> Tensor", kind=UNARY, names=(), node="ConjBackward0")
-class conjugate:
-    """The complex conjugate of each element, in new memory."""
+@op("conj_view(Tensor self) -> Tensor", kind=VIEW, names=(), node="ConjBackward0")
+class conj_view:
+    """The complex conjugate as a view: the same memory, read conjugated."""
 
-    def numpy(self):
-        return np.conjugate(self)
+    def bits(conj, neg):
+        return not conj, neg
+
+    def forward(self):
+        return LazyArray(self[...], True, False)
 
     def d_self(grad):
         return grad.conj()
 
 
+@op(
+    "_neg_view(Tensor self) -> Tensor",
+    kind=VIEW,
+    names=("torch:_neg_view", "Tensor:_neg_view"),
+    node="NegViewBackward0",
+)
+class _neg_view:
+    """The negative as a view: the same memory, read negated."""
+
+    def bits(conj, neg):
+        return conj, not neg
+
+    def forward(self):
+        return LazyArray(self[...], False, True)
+
+    def d_self(grad):
+        return -grad
+
+
+@op("conj(Tensor self) -> Tensor", kind=UNARY, names=(), node="ConjBackward0")
+class conjugate:
+    """The complex conjugate of each element, in new memory: what derivatives multiply by."""
+
+    def numpy(self):
+        return np.conjugate(self)
+
+    def d_self(grad):
+        return functions.conjugate(grad)
+
+
 @composite
 def conj(input):
-    """The complex conjugate; a real tensor itself."""
-    return functions.conjugate(input) if input.is_complex() else input
+    """The complex conjugate, as a view: the same memory, read conjugated. A real tensor itself.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([1 + 2j])
+    >>> x.conj().is_conj(), x.conj().data_ptr() == x.data_ptr(), x.conj()
+    (True, True, tensor([1.-2.j]))
+    """
+    return functions.conj_view(input) if input.is_complex() else input
+
+
+@composite
+def _conj(input):
+    """`conj` of a complex tensor."""
+    if not input.is_complex():
+        raise RuntimeError(
+            hinted(
+                "isComplexType(typeMetaToScalarType(dtype())) INTERNAL ASSERT FAILED: _conj is for complex tensors",
+                f"this tensor is {input.dtype!r}: conj() gives it as it is",
+            )
+        )
+    return functions.conj_view(input)
 
 
 @op("conj_physical_complex(Tensor self) -> Tensor", kind=UNARY, names=(), node="ConjPhysicalBackward0")
@@ -143,7 +213,7 @@ class conj_physical_complex:
         return np.conjugate(self)
 
     def d_self(grad):
-        return grad.conj()
+        return functions.conj_physical_complex(grad)
 
 
 @composite(inplace=True, out=True)
@@ -154,14 +224,14 @@ def conj_physical(input):
 
 @composite
 def resolve_conj(input):
-    """The tensor itself: conjugates are always computed at once here."""
-    return input
+    """The tensor itself, or a copy with the conjugates in memory where it is read conjugated."""
+    return input.clone() if input.is_conj() else input
 
 
 @composite
 def resolve_neg(input):
-    """The tensor itself: negatives are always computed at once here."""
-    return input
+    """The tensor itself, or a copy with the negatives in memory where it is read negated."""
+    return input.clone() if input.is_neg() else input
 
 
 @op("mul_conjugate(Tensor gradient, Tensor other) -> Tensor", kind=FUSED, names=())

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...base.errors import hinted
 from ..numpy_math import sign as sign_of
-from ..table import BINARY, FLOAT, FUSED, UNARY, functions, op
+from ..table import BINARY, FLOAT, FUSED, UNARY, conj, functions, op
 from .checks import BOOL, COMPLEX, INTEGERS, NOT_INTEGRAL, is_tensor, no_derivative, refuse_complex
 from .complex_arrays import sign as complex_sign
 
@@ -68,7 +68,7 @@ class sgn:
         if not self.is_complex():
             return functions.zeros_like(grad)
         size = self.abs()
-        across = (grad - result * result * grad.conj()) / (2 * size)
+        across = (grad - result * result * conj(grad)) / (2 * size)
         return across.masked_fill(size == 0, 0)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...base import dtypes
 from ...base.errors import hinted
+from ...base.lazy import plain
 from ..results import named_result
 from ..table import composite
 
@@ -19,7 +20,7 @@ class LinAlgError(RuntimeError):
 
 def array_of(value):
     """The array of a Tensor; an array itself."""
-    return value if value.__class__ is np.ndarray else value._array
+    return value if value.__class__ is np.ndarray else plain(value._array)
 
 
 def legacy_name(value):

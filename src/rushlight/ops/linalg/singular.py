@@ -155,7 +155,7 @@ def svd(input, some=True, compute_uv=True):
         zeros = [functions.zeros((*batch, length, length), dtype=input.dtype) for length in (m, n)]
         return zeros[0], linalg_svdvals(input), zeros[1]
     U, S, Vh = functions.svd_parts(input, not some)
-    return U, S, conj(Vh.mT)
+    return U, S, Vh.mH
 
 
 # ---------------------------------------------------------------- pseudo-inverse, rank, condition
@@ -165,7 +165,7 @@ def _relative(A, atol, rtol):
     """``rtol``, by default 0 where an ``atol`` above 0 is given and eps * max(m, n) where not."""
     if rtol is not None:
         return rtol
-    default = float(np.finfo(A.real._array.dtype).eps) * max(A.shape[-2:])
+    default = float(np.finfo(A.dtype.numpy).eps) * max(A.shape[-2:])
     if hasattr(atol, "_edge"):
         return functions.where(atol > 0, 0.0, default)
     return 0.0 if atol is not None and atol > 0 else default
@@ -315,7 +315,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
         A, M = A.mH, None if M is None else M.mH
     Q = _range_of(A, q, niter, M)
     U, S, Vh = functions.svd_parts(conj(Q.mT) @ (A if M is None else A - M), False)
-    U, V = Q @ U, conj(Vh.mT)
+    U, V = Q @ U, Vh.mH
     return (V, S, U) if wide else (U, S, V)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from ...base.dtypes import interned
 from ...base.errors import hinted
+from ...base.lazy import bits_of, rebuilt, stored_in
 from ...tensor import Tensor, wrap
 
 SLOTS = 16  # at most, a worker; each costs two file descriptors
@@ -40,22 +41,23 @@ def _reduce_tensor(tensor):
                 "the dataset or collate_fn returned it from a DataLoader worker: return tensor.detach()",
             )
         )
-    array = tensor._array
+    array = stored_in(tensor._array)
     # Dense memory travels as it lies, with the order of its axes; anything else is packed first.
     axes = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
     packed = array.transpose(axes)
     if not (packed.flags.c_contiguous and packed.flags.writeable):
         axes, packed = list(range(array.ndim)), array.copy(order="C")
     flat = packed.reshape(-1).view(np.uint8)
-    return _rebuild_tensor, (pickle.PickleBuffer(flat), packed.dtype, packed.shape, axes, tensor.requires_grad)
+    parts = pickle.PickleBuffer(flat), packed.dtype, packed.shape, axes, tensor.requires_grad, *bits_of(tensor._array)
+    return _rebuild_tensor, parts
 
 
-def _rebuild_tensor(buffer, dtype, shape, axes, requires_grad):
+def _rebuild_tensor(buffer, dtype, shape, axes, requires_grad, conj, neg):
     array = interned(np.ndarray(shape, dtype, buffer))
     places = [0] * len(axes)
     for place, axis in enumerate(axes):
         places[axis] = place
-    tensor = wrap(array.transpose(places))
+    tensor = wrap(rebuilt(array.transpose(places), conj, neg))
     return tensor.requires_grad_() if requires_grad else tensor
 
 
