@@ -17,6 +17,10 @@ class cummin(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class frexp(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor
+
 class geqrf(NamedTuple):
     a: Tensor
     tau: Tensor

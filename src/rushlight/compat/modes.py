@@ -1,6 +1,6 @@
 """``torch.overrides.TorchFunctionMode``: a block in which every call of an operation goes to a handler first.
 
-Nothing is paid before the first such block: only then do the functions get a body that asks for a mode (`amp.grafts`).
+Nothing is paid before the first such block: only then do the functions get a body that asks for a mode (`base.grafts`).
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ import importlib
 import threading
 from types import FunctionType
 
-from ..amp.grafts import graft
 from ..base.errors import hinted
+from ..base.grafts import graft
 from ..tensor import NAMESPACES, Tensor
+from ..tensor.names import make_all
 from ..tensor.overrides import overloaded_arguments
 from ..tensor.short_paths import settle
 
@@ -72,6 +73,7 @@ def _graft_all():
     with _lock:
         if _grafted:
             return
+        make_all()
         functional = importlib.import_module("rushlight.nn.functional")
         places = [*NAMESPACES.values(), vars(Tensor), vars(functional), vars(importlib.import_module("rushlight"))]
         for place in places:

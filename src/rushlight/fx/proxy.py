@@ -54,6 +54,9 @@ class TracerBase:
     proxy_buffer_attributes = False
     traced_func_name = "forward"
 
+    def __init__(self):
+        intercept_for(Proxy)
+
     def create_node(self, kind, target, args, kwargs, name=None, type_expr=None):
         """A new node at the end of the graph."""
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
@@ -275,6 +278,3 @@ class GraphAppendingTracer(TracerBase):
     def __init__(self, graph):
         super().__init__()
         self.graph = graph
-
-
-intercept_for(Proxy)
