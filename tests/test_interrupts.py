@@ -75,7 +75,33 @@ ELSEWHERE = {
     "autograd.modes._Mode": "the base of others",
     "cuda.amp.autocast": "switches nothing without CUDA",
     "base.device.device": "switches nothing: there is one device",
-    "backends.cudnn.flags": "switches nothing without CUDA",
+    "backends.switches.define.<locals>.flags": "switches of machinery that is not here: restored, without effect",
+    "backends.cuda.sdp_kernel": "switches nothing without CUDA",
+    "nn.attention.sdpa_kernel": "switches nothing without CUDA",
+    **dict.fromkeys(
+        (
+            "accelerator.device_index",
+            "base.streams.Stream",
+            "compat.absent.StreamContext",
+            "compat.absent.NoDevice",
+            "cpu.StreamContext",
+            "cuda.device",
+            "cuda.device_of",
+            "cuda.nvtx.range",
+            "cuda.profiler.profile",
+            "mtia.device",
+            "xpu.device",
+            "xpu.device_of",
+            "compat.inside._dynamo.set_stance",
+            "compat.settings._Patch",
+            "compat.inside._dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex",
+        ),
+        "switches nothing: such devices and compilers are not here",
+    ),
+    "fx.code.transformed": "changes a graph that is the program's own",
+    "fx.graph._InsertPoint": "changes a graph that is the program's own",
+    "fx._symbolic_trace._Exchanges": "not tested yet: holds while a graph is recorded",
+    "compat.modes.TorchFunctionMode": "not tested yet",
     "kernels.showing.watching": "counts, switches nothing",
     "cli.graph.Watch": "its process ends with the script",
     "draw.play.Recorder": "test_hooks_go_in_spite_of_interrupts: its hooks are RemovableHandles",
@@ -114,6 +140,8 @@ def ready():
     """What first uses make ready is no context's."""
     for _ in range(2):
         torch.func.vmap(torch.func.grad(lambda x: x.sin().sum()))(torch.ones(2, 2))
+        with torch.autocast("cpu"):
+            pass
 
 
 pytestmark = [

@@ -72,7 +72,11 @@ from rushlight.base.device import (
     sparse_csr as sparse_csr, strided as strided,
 )
 from rushlight.base.dtypes import finfo as finfo, iinfo as iinfo
+from rushlight.base.errors import AcceleratorError as AcceleratorError, OutOfMemoryError as OutOfMemoryError
 from rushlight.base.size import Size as Size
+from rushlight.base.streams import Event as Event, Stream as Stream
+from rushlight.compat.checks import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt
+from rushlight.compat.records import PyTorchFileReader as PyTorchFileReader
 from rushlight.random import Generator as Generator, default_generator as default_generator
 from rushlight.storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 from rushlight.tensor.nonfinite import find_nonfinite as find_nonfinite

@@ -9,6 +9,7 @@ from .base.errors import hinted as _hinted
 from .compat.modes import TorchFunctionMode
 from .tensor import NAMESPACES as _NAMESPACES
 from .tensor import Tensor as _Tensor
+from .tensor.names import make_all as _make_all
 from .tensor.overrides import overloaded_arguments as _overloaded
 
 __all__ = [
@@ -112,6 +113,7 @@ def get_overridable_functions():
     """The functions that ask ``__torch_function__``, a list for each place that has them."""
     root = _importlib.import_module("rushlight")
     found = {}
+    _make_all()
     for place, names in _NAMESPACES.items():
         if place == "Tensor":
             continue

@@ -18,7 +18,7 @@ from ..tensor.short_paths import settle
 
 # What PyTorch does not report, and what the handling itself needs.
 _UNSEEN = {
-    "__init__", "__new__", "__class__", "__getattribute__", "__setattr__", "__delattr__", "__init_subclass__", "__hash__",
+    "__init__", "__new__", "__class__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__init_subclass__", "__hash__",
     "__torch_function__", "__torch_dispatch__", "__subclasshook__", "__dir__", "__reduce__", "__reduce_ex__", "__getstate__",
     "is_grad_enabled", "set_grad_enabled", "get_default_dtype", "typename", "is_tensor", "is_storage", "as_subclass",
 }  # fmt: skip

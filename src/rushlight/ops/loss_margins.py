@@ -16,7 +16,8 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
     zeros = functions.zeros_like(input)
-    margin = functions.full((), margin, dtype=input.dtype)  # of integers, a whole number
+    if not (input.is_floating_point() or input.is_complex()):
+        margin = int(margin)
     loss = functions.where(target != 1, (margin - input).clamp_min(0), zeros) + functions.where(
         target != -1, input, zeros
     )

@@ -7,8 +7,25 @@ from threading import RLock
 from ..ops.table import BOTH, EXPECTED, functions
 from .base import Tensor
 
-# The functions of each public module that are made, by the name that records write for the module.
-NAMESPACES: dict[str, dict] = {"torch": {}, "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}}
+
+class _Namespace(dict):
+    """The functions of a module that are made; ``[name]`` makes one that is pending."""
+
+    def __init__(self, where):
+        super().__init__()
+        self.where = where
+
+    def __missing__(self, name):
+        found = function_at(self.where, name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+
+# What each public module holds, by the name that records write for the module.
+NAMESPACES: dict[str, _Namespace] = {
+    where: _Namespace(where) for where in ("torch", "nn.functional", "special", "linalg", "fft", "masked")
+}
 
 # Where a name is expected, in a module, in ``functions`` or in Tensor: name -> Pending.
 _PENDING: dict[str, dict] = {"functions": EXPECTED, "Tensor": {}, **{where: {} for where in NAMESPACES}}

@@ -17,6 +17,8 @@ class _Namespace(_types.ModuleType):
         self.name = name
 
     def __getattr__(self, attribute):
+        if attribute.startswith("__"):
+            raise AttributeError(f"module '{self.__name__}' has no attribute '{attribute}'")
         raise RuntimeError(
             _hinted(
                 f"Tried to instantiate class '{self.name}.{attribute}', but it does not exist! Ensure that it is registered "

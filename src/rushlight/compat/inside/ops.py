@@ -9,6 +9,7 @@ import types as _types
 from ...base.errors import hinted as _hinted
 from ...ops.table import functions as _functions
 from ...tensor import NAMESPACES as _NAMESPACES
+from ...tensor.names import function_at as _function_at
 from ..operators import REGISTERED as _REGISTERED
 
 
@@ -97,7 +98,7 @@ def _operation(namespace, name):
     if namespace != "aten" or name.startswith("__"):
         return None
     for place in ("torch", "nn.functional", "linalg", "special", "fft", "Tensor"):
-        found = _NAMESPACES.get(place, {}).get(name)
+        found = _function_at(place, name) if place in _NAMESPACES else None
         if found is not None:
             return found
     return getattr(_functions, name, None)

@@ -40,8 +40,6 @@ def relu6(input, inplace=False):
 @functional
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """Each element, but at least ``min_val`` and at most ``max_val``."""
-    if input._array.dtype.kind == "u":
-        min_val, max_val = int(min_val), int(max_val)  # the fraction is cut before the sign is looked at
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return (functions.hardtanh_ if inplace else functions.hardtanh)(input, min_val, max_val)

@@ -13,6 +13,7 @@ from ....random import Generator, default_generator
 from ....tensor import NAMESPACES as _NAMESPACES
 from ....tensor import Tensor as _Tensor
 from ....tensor.base import Tensor as TensorBase
+from ....tensor.names import names_at as _names_at
 from ....tensor.overrides import DisableTorchFunctionSubclass, is_torch_function_enabled as _is_torch_function_enabled
 from ....tensor.storage import UntypedStorage as StorageBase
 from ... import absent as _absent
@@ -35,7 +36,7 @@ class _VariableFunctionsClass:
             raise AttributeError(f"type object 'torch._C._VariableFunctions' has no attribute '{name}'") from None
 
     def __dir__(self):
-        return list(_NAMESPACES["torch"])
+        return sorted(_names_at("torch"))
 
 
 _VariableFunctions = _VariableFunctionsClass()
