@@ -7,6 +7,7 @@ import inspect
 import sys
 
 from rushlight.amp.state import state as amp
+from rushlight.autograd.engine import accumulating
 from rushlight.autograd.modes import _State, state
 from rushlight.base.user_code import PACKAGE
 from rushlight.nn.modules import hooks
@@ -35,6 +36,7 @@ def switches():
         "serialization": (settings._settings.mmap_flags, settings._settings.safe_globals),
         "random": default_generator.state_bytes().tobytes(),
         "collector": gc.isenabled(),
+        "lock of gradients": accumulating._is_owned(),
         "module hooks": [list(each) for each in HOOKS],
     }
 

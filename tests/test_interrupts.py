@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import mmap
 import pkgutil
+import threading
 import traceback
 import types
 
@@ -193,6 +194,20 @@ def at_places(run, most):
 
 
 vector = torch.linspace(-1, 1, 4)
+
+
+def beside_a_thread(run):
+    """What ``run`` gives while another thread is alive, for whose sake locks are taken."""
+    done = threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    try:
+        return run()
+    finally:
+        done.set()
+        other.join()
+
+
 TRANSFORMS = {
     "grad": lambda: torch.func.grad(lambda x: (x.sin() * x).sum())(vector),
     "vmap": lambda: torch.func.vmap(lambda x: x.sin() + x.sum())(torch.ones(2, 3)),
@@ -201,6 +216,7 @@ TRANSFORMS = {
     "hessian": lambda: torch.func.hessian(lambda x: x.sin().sum())(vector),
     "per-sample gradients": lambda: torch.func.vmap(torch.func.grad(lambda x: x.exp().sum()))(torch.ones(2, 3)),
     "backward": lambda: hooked.sin().sum().backward(),
+    "backward beside a thread": lambda: beside_a_thread(lambda: hooked.sin().sum().backward()),
     "created graph": lambda: torch.autograd.grad(hooked.exp().sum(), hooked, create_graph=True)[0].sum().backward(),
     "checkpoint": lambda: checkpoint.checkpoint(lambda x: x.sin().exp(), hooked, use_reentrant=False).sum().backward(),
     "re-entrant": lambda: checkpoint.checkpoint(lambda x: x.sin().exp(), hooked, use_reentrant=True).sum().backward(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import contextvars
 import sys
 import threading
@@ -20,8 +19,7 @@ from .names import described
 from .node import LEAF, AccumulateGrad, Freed, Nowhere
 
 getrefcount = sys.getrefcount
-count_threads = _thread._count
-accumulating = threading.RLock()  # held while a leaf's gradient grows, where several threads are at work
+accumulating = threading.RLock()  # held while a leaf's gradient grows: another thread may be at the same leaf
 object_new = object.__new__
 
 
@@ -277,10 +275,8 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
         grad = run_tensor_hooks(variable._hooks, grad)
     # Unless it was made to require no grad since.
     if grad is not None and (variable._edge is LEAF or variable.requires_grad):
-        crowded = count_threads()  # those beside the main one: one of them may accumulate into the same leaf
-        if crowded:
-            accumulating.acquire()
-        try:
+        # `with`, not acquire and release: Ctrl-C may come after any call, but not while a lock is entered.
+        with accumulating:
             present = variable._grad
             if present is None:
                 array = grad._array
@@ -296,9 +292,6 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
             else:
                 present.add_(grad)
             variable._grad_call = state.last_backward
-        finally:
-            if crowded:
-                accumulating.release()
     if variable._post_accumulate_hooks:
         run_post_accumulate_hooks(variable)
 
