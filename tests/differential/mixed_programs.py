@@ -84,7 +84,7 @@ STEPS = {
         _number(r)
     ),
     "number_": lambda t, r, a, b: getattr(a, r.choice(("add_", "mul_", "sub_", "div_", "pow_", "fill_")))(_number(r)),
-    "conj": lambda t, r, a, b: a.conj().resolve_conj(),
+    "conj": lambda t, r, a, b: a.conj(),
     "alpha": lambda t, r, a, b: t.add(a, b, alpha=r.choice((2, 0.5, -1))),
     "addcmul": lambda t, r, a, b: t.addcmul(a, b, b, value=r.choice((1, 2, 0.5))),
     "lerp": lambda t, r, a, b: t.lerp(a, b, 0.25),

@@ -247,6 +247,38 @@ def test_pickles_and_folders(tmp_path):
     assert done.stdout.strip() == str(traced(x).tolist()), done.stderr
 
 
+def reshaped(t):
+    class Reshaped(t.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = t.nn.Parameter(t.ones(2, 3))
+
+        def forward(self, x):
+            w = self.weight
+            return x.reshape(w.shape[0], w.size()[1], w.dim() + w.ndim, w.numel()) + w.sum()
+
+    return Reshaped()
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_shapes_of_parameters(known):
+    expected, found = (str(t.fx.Tracer(param_shapes_constant=known).trace(reshaped(t))) for t in LIBRARIES)
+    assert found == expected
+
+
+def test_only_functions_of_python_are_recorded():
+    class Called:
+        def method(self, x):
+            return x
+
+        __call__ = method
+
+    for make in (lambda t: Called().method, lambda t: Called(), lambda t: t.relu):
+        for t in LIBRARIES:
+            with pytest.raises(AssertionError, match="Expected FunctionType, got <"):
+                t.fx.symbolic_trace(make(t))
+
+
 def test_unused_modules_are_taken_out():
     for t in LIBRARIES:
         model = t.nn.Sequential(t.nn.Linear(2, 2), t.nn.ReLU())

@@ -89,6 +89,29 @@ class _Exchanges:
                 delattr(holder, name) if before is holder else setattr(holder, name, before)
 
 
+class _ParameterProxy(Proxy):
+    """A parameter whose shape is known while the graph is recorded: looks at it become numbers, not nodes."""
+
+    def __init__(self, tracer, parameter, node):
+        super().__init__(node, tracer)
+        self.parameter = parameter
+
+    shape = property(lambda self: self.parameter.shape)
+    ndim = property(lambda self: self.parameter.ndim)
+
+    def size(self, *dim):
+        return self.parameter.size(*dim)
+
+    def dim(self):
+        return self.parameter.dim()
+
+    def numel(self):
+        return self.parameter.numel()
+
+    def nelement(self):
+        return self.parameter.nelement()
+
+
 class Tracer(TracerBase):
     """Records graphs; subclasses decide what stays one node.
 
@@ -153,7 +176,13 @@ class Tracer(TracerBase):
                 for name, held in named():
                     if held is attr_val:
                         if name not in parameter_proxy_cache:
-                            parameter_proxy_cache[name] = self.create_proxy("get_attr", name, (), {})
+                            known = (
+                                functools.partial(_ParameterProxy, self, attr_val)
+                                if self.param_shapes_constant
+                                else None
+                            )
+                            made = self.create_proxy("get_attr", name, (), {}, proxy_factory_fn=known)
+                            parameter_proxy_cache[name] = made
                         return parameter_proxy_cache[name]
         return attr_val
 
@@ -258,12 +287,17 @@ class Tracer(TracerBase):
         else:
             self.root, function = nn.Module(), root
             self.submodule_paths = None
+        if not isinstance(inspect.unwrap(function), FunctionType):
+            raise AssertionError(
+                hinted(
+                    f"Expected FunctionType, got {type(root)}",
+                    "give a function that is written in Python: `lambda x: f(x)` makes one of any other",
+                )
+            )
         annotations = getattr(inspect.unwrap(function), "__annotations__", {})
         self._annotations = {name: kind for name, kind in annotations.items() if not isinstance(kind, str)}
         self.graph = Graph(tracer_cls=type(self))
         self.tensor_attrs = {id(t): name for t, name in _tensors_of(self.root)}
-        if not isinstance(function, FunctionType):
-            function = _plain(function)
         called, args = self.create_args_for_root(function, isinstance(root, nn.Module), concrete_args)
         with _Exchanges() as exchanges:
             self._exchange_modules(exchanges)
@@ -322,12 +356,6 @@ def _named(concrete, names):
     if concrete is None:
         return {}
     return dict(zip(names, concrete)) if isinstance(concrete, tuple) else concrete
-
-
-def _plain(function):
-    """A callable that is no function as one."""
-    call = function.__call__ if not hasattr(function, "__code__") else function
-    return getattr(call, "__func__", call) if not hasattr(call, "__self__") else functools.partial(call).func
 
 
 def _spreading(function, args, keywords, spreads):

@@ -10,6 +10,7 @@ from ..base.device import device as Device
 from ..base.device import layout, memory_format
 from ..base.dtypes import DType
 from ..base.errors import hinted
+from ..base.user_code import user_frames
 from ..tensor import Tensor
 from ..tensor.interception import intercept_for
 from . import code
@@ -138,12 +139,7 @@ def _is_enumerated(value):
 
 def _user_lines():
     """Where the program is, outside of this package, as a traceback shows it."""
-    frame, lines = sys._getframe(1), []
-    while frame is not None:
-        code_of = frame.f_code
-        if "/rushlight/" not in code_of.co_filename.replace("\\", "/"):
-            lines.append(f'  File "{code_of.co_filename}", line {frame.f_lineno}, in {code_of.co_name}')
-        frame = frame.f_back
+    lines = [f'  File "{f.f_code.co_filename}", line {f.f_lineno}, in {f.f_code.co_name}' for f in user_frames()]
     return "\n".join(reversed(lines))
 
 
