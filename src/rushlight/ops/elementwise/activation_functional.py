@@ -3,6 +3,7 @@
 import warnings
 from functools import partial
 
+from ...base import dtypes
 from ...base.user_code import to_user
 from ..table import composite, functions
 
@@ -42,6 +43,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """Each element, but at least ``min_val`` and at most ``max_val``."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if getattr(input, "dtype", None) is dtypes.uint8:  # the fraction of a bound is cut before its sign is looked at
+        min_val, max_val = (0 if -1 < bound < 0 else bound for bound in (min_val, max_val))
     return (functions.hardtanh_ if inplace else functions.hardtanh)(input, min_val, max_val)
 
 
