@@ -271,6 +271,7 @@ def threads(torch, note):
     note("mt set", st)
     torch.autograd.set_multithreading_enabled(True)
     note("mt deco", lambda: torch.autograd.set_multithreading_enabled(False)(lambda: st())())
+    torch.autograd.set_multithreading_enabled(True)  # other tests look at it: making the decorator has switched it
     with torch.autograd.graph.saved_tensors_hooks(lambda t: note("packed", lambda: t), lambda t: t):
 
         def f():
