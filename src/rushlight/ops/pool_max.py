@@ -214,10 +214,14 @@ def _places_of_nothing(lengths, stride, padding, dilation, out):
 
 
 def _pool_line(name, kernel_op, input, kernel_size, stride, padding, dilation, ceil_mode):
+    alone = kernel_op is functions.max_pool_values  # PyTorch's own kernel for lines; with places they are planes
     if input.ndim not in (2, 3):
         raise RuntimeError(
             hinted(
-                f"{name}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
+                "arguments for max_pool1d)"
+                if not alone
+                else f"{name}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
                 f"{list(input.shape)}",
                 f"{name} takes (samples, channels, length) or (channels, length)",
             )
@@ -225,13 +229,13 @@ def _pool_line(name, kernel_op, input, kernel_size, stride, padding, dilation, c
     (kernel,) = numbers(kernel_size, 1, "kernel_size", name)
     step = (kernel,) if stride is None or stride in ([], ()) else numbers(stride, 1, "stride", name)
     (pad,), (dilation,) = numbers(padding, 1, "padding", name), numbers(dilation, 1, "dilation", name)
-    if kernel > 0 and pad > kernel // 2:
+    if alone and kernel > 0 and pad > kernel // 2:
         raise RuntimeError(
             f"{name}() padding should be at most half of kernel size, but got padding={pad} and kernel_size={kernel}"
         )
     plane = input.unsqueeze(-2)
     length = input.shape[-1] + 2 * pad - dilation * (kernel - 1) - 1
-    if step[0] > 0 and length < 0:
+    if alone and step[0] > 0 and length < 0:
         raise RuntimeError(f"{name}() Invalid computed output size: {length // step[0] + 1}")
     arguments = window_arguments(name, 2, plane, (1, kernel), (1, *step), (0, pad), (1, dilation), ceil_mode)
     found = _pooled(kernel_op, plane, arguments)

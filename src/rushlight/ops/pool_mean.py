@@ -5,7 +5,7 @@ import numpy as np
 from ..base.errors import hinted
 from .elementwise.checks import NOT_FLOATING
 from .pool import dimension_name, numbers, room_behind, surrounded, window_arguments, windows_along
-from .table import composite, functions, op, widened
+from .table import composite, functions, is_half, op, widened
 
 _REFUSED = tuple(name for name in NOT_FLOATING if name != "int64")
 _OPTIONS = "bool count_include_pad, int? divisor_override"
@@ -94,6 +94,13 @@ def _define_avg_pool(count):
         kernel, stride, padding, _, out = window_arguments(
             name, count, input, kernel_size, stride, padding, 1, ceil_mode
         )
+        if count == 3 and divisor_override != 0 and is_half(input._array.dtype):
+            raise NotImplementedError(
+                hinted(
+                    f"\"avg_pool3d_out_frame\" not implemented for '{input.dtype.legacy_name}'",
+                    "convert the input with .float()",
+                )
+            )
         return functions.avg_pool(input, kernel, stride, padding, out, count_include_pad, divisor_override)
 
     pool.__name__ = pool.__qualname__ = name
