@@ -202,7 +202,9 @@ def _per_sample(input, running_mean, running_var, weight, bias, use_input_stats,
     """Batch norm with every channel of every sample as a channel of its own."""
     samples, channels = input.shape[:2]
     rows = input.reshape(1, samples * channels, *input.shape[2:])
-    repeated = [None if v is None else v.repeat(samples) for v in (running_mean, running_var, weight, bias)]
+    dtype = (input if weight is None else weight).dtype  # statistics of any other are converted, unlike batch_norm's
+    repeated = [None if v is None else v.to(dtype).repeat(samples) for v in (running_mean, running_var)]
+    repeated += [None if v is None else v.repeat(samples) for v in (weight, bias)]
     found = functions.batch_norm(
         rows, repeated[2], repeated[3], repeated[0], repeated[1], use_input_stats or running_mean is None, momentum, eps
     )
