@@ -102,6 +102,18 @@ class batch_norm_gradients:
 _BESIDE = "running_mean", "running_var", "weight", "bias"
 
 
+def _check_beside(input, weight, bias, running_mean, running_var):
+    """Refuse parameters and statistics of other dtypes than PyTorch takes beside the input's, and statistics in matrices."""
+    if not input.dtype.is_floating_point:
+        message = f"\"batch_norm\" not implemented for '{input.dtype.legacy_name}'"
+        raise NotImplementedError(hinted(message, "convert the input first: x.float()"))
+    check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
+    for value in (running_mean, running_var):
+        if value is not None and value.ndim != 1:
+            message = f"TensorAccessor expected 1 dims but tensor has {value.ndim}"
+            raise RuntimeError(hinted(message, "running statistics are vectors, one number a channel"))
+
+
 @composite(names=("torch",))
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
     """Each channel shifted and scaled to mean 0 and variance 1 over the batch, then ``* weight + bias``.
@@ -123,34 +135,27 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     sizes = input._array.shape
     if len(sizes) < 2:
         return input.clone()
-    channels, kind = sizes[1], input._array.dtype
-    differ = kind.kind in "iubc"
+    channels = sizes[1]
+    kind = input._array.dtype
+    plain = kind.kind not in "iubc"
     for name, value in zip(_BESIDE, (running_mean, running_var, weight, bias)):
-        if value is None:
-            continue
-        differ = differ or value._array.dtype is not kind
-        if value._array.size != channels:
-            raise RuntimeError(
-                hinted(
-                    f"{name} should contain {channels} elements not {value.numel()}",
-                    f"the input has {channels} channels (dimension 1), the layer was made for {value.numel()}",
-                )
-            )
-    if differ:
-        if kind.kind in "iubc":
-            check_parameters("batch_norm", input)
-        check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
-    for value in (running_mean, running_var):
         if value is not None:
-            if value._array.ndim != 1:
+            array = value._array
+            if array.size != channels:
                 raise RuntimeError(
                     hinted(
-                        f"TensorAccessor expected 1 dims but tensor has {value.ndim}",
-                        f"the statistics have the shape ({channels},)",
+                        f"{name} should contain {channels} elements not {value.numel()}",
+                        f"the input has {channels} channels (dimension 1), the layer was made for {value.numel()}",
                     )
                 )
-            if training:
+            if array.dtype is not kind or array.ndim != 1:
+                plain = False
+    if training:
+        for value in (running_mean, running_var):
+            if value is not None:
                 functions.bump_version(value, "batch_norm")
+    if not plain:
+        _check_beside(input, weight, bias, running_mean, running_var)
     return functions.batch_norm_parts(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -178,6 +183,7 @@ def functional_batch_norm(
 @composite(names=("torch",))
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """`batch_norm` with the mean and reciprocal deviation that it used in training (empty otherwise)."""
+    _check_beside(input, weight, bias, running_mean, running_var)
     found, mean, scale = functions.batch_norm_parts(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )

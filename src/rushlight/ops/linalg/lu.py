@@ -207,6 +207,19 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     return P, L, U
 
 
+def _check_pivots(pivots, size):
+    """Refuse exchanges with rows that are not there."""
+    few = (pivots < 1).any()
+    if few or (pivots > size).any():
+        bound = "greater or equal to 1" if few else "smaller or equal to LU.size(-2)"
+        raise RuntimeError(
+            hinted(
+                f"Pivots given to lu_solve must all be {bound}. Did you properly pass the result of lu_factor?",
+                f"they count the {size} rows from 1",
+            )
+        )
+
+
 @op(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, bool left, bool adjoint) -> Tensor",
     names=(),
@@ -220,6 +233,8 @@ class lu_solution:
     def forward(LU, pivots, B, left, adjoint):
         if not left:
             return herm(lu_solution.forward(LU, pivots, herm(B), True, not adjoint)).copy()
+        if LU.size and B.size:
+            _check_pivots(pivots, LU.shape[-1])
         order = lu_arrays.permutation(pivots, LU.shape[-1])[..., None]
         if not adjoint:
             B = np.take_along_axis(B, np.broadcast_to(order, (*B.shape[:-1], 1)), -2)
@@ -255,8 +270,8 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
         raise RuntimeError(hinted(message, f"they have {pivots.dtype!r}: lu_factor() gives them"))
     check_square(LU, name, "A")
     check_matrix(B, "linalg.lu_solve", "B")
-    _check_fit(tuple(LU.shape), tuple(B.shape), left, name)
-    if not pivots.ndim or LU.shape[-1] != pivots.shape[-1]:
+    _check_fit(tuple(LU.shape), tuple(B.shape), left, "linalg.lu_solve")
+    if LU.shape[-1] != pivots.size(-1):
         message = "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix"
         raise RuntimeError(hinted(message, f"LU has the shape {list(LU.shape)}, pivots {list(pivots.shape)}"))
     if tuple(LU.shape[:-1]) != tuple(pivots.shape):
@@ -265,7 +280,7 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
             f"{list(pivots.shape)} instead"
         )
         raise RuntimeError(hinted(message, f"LU has the shape {list(LU.shape)}"))
-    batch = broadcast_shapes(tuple(LU.shape[:-2]), tuple(B.shape[:-2]))
+    batch = broadcast_shapes(tuple(B.shape[:-2]), tuple(LU.shape[:-2]))
     LU, B = (x if tuple(x.shape[:-2]) == batch else x.expand((*batch, *x.shape[-2:])) for x in (LU, B))
     pivots = pivots.expand((*batch, pivots.shape[-1]))
     return functions.lu_solution(LU, pivots, B, left, adjoint)

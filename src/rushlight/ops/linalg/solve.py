@@ -13,8 +13,8 @@ from .checks import (
     check_floating,
     check_kernel,
     check_matrix,
+    check_right_sides,
     check_same_dtype,
-    check_same_factor,
     check_square,
     first_failure,
     for_lapack,
@@ -156,6 +156,7 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     check_square(A, name)
     check_matrix(B, name, "B")
     _check_fit(tuple(A.shape), tuple(B.shape), left, name)
+    broadcast_shapes(tuple(B.shape[:-2]), tuple(A.shape[:-2]))
     if left:
         found = functions.triangular_parts(A, B, upper, unitriangular)
     else:
@@ -166,7 +167,16 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False):
 @with_names("triangular_solve", "solution cloned_coefficient", ("torch", "Tensor"))
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     """Deprecated in PyTorch: `linalg.solve_triangular` with the arguments the other way round; also a copy of A."""
-    check_same_factor(input, A)
+    for value, name in ((input, "b"), (A, "A")):
+        if value.ndim < 2:
+            raise RuntimeError(
+                hinted(
+                    f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {value.ndim} "
+                    "dimensions instead",
+                    f"its shape is {list(value.shape)}; a matrix is (rows, columns)",
+                )
+            )
+    check_right_sides(input, A, "triangular_solve")
     matrix = A.mT if transpose else A
     found = linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
     shape = broadcast_shapes(tuple(A.shape[:-2]), tuple(input.shape[:-2]))
