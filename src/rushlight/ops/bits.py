@@ -39,6 +39,8 @@ def frexp(input):
 class hash_bits:
     """The bits of the elements, as 64-bit numbers, combined by exclusive or."""
 
+    by_rows = True
+
     def forward(self, dim, keepdim, mode):
         if mode != 0:
             raise RuntimeError(hinted("Unknown hash_tensor mode", "mode 0, exclusive or, is the only one"))

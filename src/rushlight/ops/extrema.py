@@ -164,7 +164,7 @@ def _many(name, ufunc, doc):
                     if not dim:
                         _refuse_empty(self, name)
                     raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
-            return np.asarray(ufunc.reduce(self, axis=axes if self.ndim else None, keepdims=keepdim))
+            return np.asarray(ufunc.reduce(self, axis=axes if self.ndim else None, keepdims=keepdim), None, "C")
 
         def d_self(grad, self, dim, keepdim, result):
             return _shared(grad, self, result, dim or None, keepdim)

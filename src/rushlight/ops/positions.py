@@ -62,6 +62,8 @@ class nonzero_static:
 class count_nonzero:
     """How many elements are not zero, in all or along ``dim``."""
 
+    by_rows = True
+
     def forward(self, dim):
         axes = wrap_dims(dim, self.ndim) if dim else None
         return np.asarray(np.count_nonzero(self, axis=axes) if self.ndim else int(self != 0), np.int64)

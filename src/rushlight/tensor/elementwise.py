@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import in_result_order
+from ..base.arrays import converted, empty_in_result_order, in_result_order
 from ..base.scalars import number_array, number_in
 from ..base.shapes import broadcast_shapes
 from ..kernels.routing import run_elementwise
@@ -73,7 +73,9 @@ def elementwise_result(op, schema, values, out=None):
         raise
     if found.__class__ is not ndarray:
         found = np.asarray(found)
-    if out is None and found.ndim > 1 and op.kind != table.UNARY:
+    if out is None and found.ndim > 1:
+        if op.patterns is not None:
+            arrays = [as_operand(value, common) for value in op.patterns(*operands)]
         found = in_result_order(found, [a for a in arrays if a is not None])
     if op.kind == table.UNARY or result is None:
         return found if result is None or found.dtype == result.numpy else _settle(op, found, result)
@@ -138,6 +140,12 @@ def _large_result(op, operands, options, common, result, out):
     dtype = None if common is None else common.numpy
     if out is not None and (result is None or result.numpy != out.dtype or not fills(out, arrays)):
         out = None
+    elif out is None and op.patterns is not None:
+        out = empty_in_result_order(
+            [v._array for v in op.patterns(*operands) if hasattr(v, "_edge")],
+            np.broadcast_shapes(*[a.shape for a in arrays if a is not None]),
+            dtype if result is None else result.numpy,
+        )
     return run_elementwise(op, tuple(arrays), options, dtype, None if result is None else result.numpy, out)
 
 
@@ -197,6 +205,19 @@ def _evaluate(op, arrays, rest):
     return found
 
 
+def laid_out(function):
+    """``function`` of arrays and other values, element by element, with its results in the order of their dimensions in memory
+    that PyTorch gives them."""
+
+    def call(first, *rest):
+        found = function(first, *rest)
+        if found.ndim < 2 or (first.flags.c_contiguous and first.shape == found.shape):
+            return found
+        return in_result_order(found, [first, *[value for value in rest if value.__class__ is ndarray]])
+
+    return call
+
+
 def array_function(op):
     """The formula of an elementwise operation as a function of its arguments in schema order, arrays for tensors."""
     found = op.__dict__.get("array_function")
@@ -230,5 +251,5 @@ def as_operand(value, dtype):
         return None
     if hasattr(value, "_edge"):
         array = value._array
-        return array if dtype is None or array.dtype is dtype._numpy else array.astype(dtype.numpy, copy=False)
+        return array if dtype is None or array.dtype is dtype._numpy else converted(array, dtype.numpy)
     return number_array((dtype or dtypes.of_scalar(value)).numpy, value)
