@@ -320,13 +320,16 @@ def in_result_order(found, arrays):
     if found.ndim < 2 or not found.size:
         return found
     shape = found.shape
-    order = None
     for array in arrays:
         if not array.flags.c_contiguous:
-            order = result_order(arrays, shape)
-            break
+            return in_order(found, result_order(arrays, shape))
         if array.shape == shape:  # row by row: it decides
             break
+    return found if found.flags.c_contiguous else np.ascontiguousarray(found)
+
+
+def in_order(found, order):
+    """``found``, laid out with its dimensions in this order in memory, outermost first; None for 0, 1, 2, ..."""
     if order is None:
         return found if found.flags.c_contiguous else np.ascontiguousarray(found)
     laid = found.transpose(order)

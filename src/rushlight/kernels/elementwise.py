@@ -35,7 +35,19 @@ class Entry:
     parameters that the options make, ``plans`` the layouts met so far.
     """
 
-    __slots__ = ("alone", "casts", "chunk", "dtype", "key", "numbers", "plans", "signature", "stored", "stream", "streamed")
+    __slots__ = (
+        "alone",
+        "casts",
+        "chunk",
+        "dtype",
+        "key",
+        "numbers",
+        "plans",
+        "signature",
+        "stored",
+        "stream",
+        "streamed",
+    )
     __slots__ += ("strided_kernels", "threaded", "threshold")
 
     def __init__(self, signature, dtype, numbers, steps, cost):

@@ -42,8 +42,9 @@ What a record may hold:
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
 - ``joins``: True where the arguments are a list of tensors and a dimension, 0 by default;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
-- ``patterns(...)``: (elementwise kinds) takes the operands and returns those after which the result is laid out in memory, first
-  the one that decides; () where it lies row by row. By default all of them, in the order of the arguments;
+- ``patterns(...)``: (elementwise kinds, losses) takes the operands as arrays and returns the arrays after which the result is laid out in
+  memory, first the one that decides; () where it lies row by row. By default all operands, in the order of the arguments;
+- ``number_first_by_rows``: (elementwise kinds) True where the result lies row by row if the first operand is a number;
 - ``by_columns``: numbers of the results that are matrices laid out column by column, as LAPACK writes them;
 - ``bits(conj, neg, ...)``: (views) the lazy bits of the result, by those of the tensor and the other arguments (`base.lazy`); by
   default the same;
@@ -162,6 +163,7 @@ class Op(Described):
         self.ufunc = body.get("ufunc", self.numpy if isinstance(self.numpy, np.ufunc) else None)
         self.element = body.get("element")
         self.patterns = body.get("patterns")
+        self.number_first_by_rows = body.get("number_first_by_rows", False)
         self.check = body.get("check")
         self.numbers = body.get("numbers", {})
         self.aside = body.get("aside", "")

@@ -74,12 +74,19 @@ def elementwise_result(op, schema, values, out=None):
     if found.__class__ is not ndarray:
         found = np.asarray(found)
     if out is None and found.ndim > 1:
-        if op.patterns is not None:
-            arrays = [as_operand(value, common) for value in op.patterns(*operands)]
-        found = in_result_order(found, [a for a in arrays if a is not None])
+        found = in_result_order(found, _patterns(op, operands, arrays))
     if op.kind == table.UNARY or result is None:
         return found if result is None or found.dtype == result.numpy else _settle(op, found, result)
     return found if found.dtype == result.numpy else found.astype(result.numpy)
+
+
+def _patterns(op, operands, arrays):
+    """The arrays after which the result is laid out; ``arrays`` are the operands, None where one is absent."""
+    if op.patterns is not None:
+        return op.patterns(*arrays)
+    if op.number_first_by_rows and not is_tensor(operands[0]):
+        return ()
+    return [array for array in arrays if array is not None]
 
 
 def _is_number(value):
@@ -140,12 +147,9 @@ def _large_result(op, operands, options, common, result, out):
     dtype = None if common is None else common.numpy
     if out is not None and (result is None or result.numpy != out.dtype or not fills(out, arrays)):
         out = None
-    elif out is None and op.patterns is not None:
-        out = empty_in_result_order(
-            [v._array for v in op.patterns(*operands) if hasattr(v, "_edge")],
-            np.broadcast_shapes(*[a.shape for a in arrays if a is not None]),
-            dtype if result is None else result.numpy,
-        )
+    elif out is None and (op.patterns is not None or (op.number_first_by_rows and not is_tensor(operands[0]))):
+        shape = np.broadcast_shapes(*[array.shape for array in arrays if array is not None])
+        out = empty_in_result_order(_patterns(op, operands, arrays), shape, dtype if result is None else result.numpy)
     return run_elementwise(op, tuple(arrays), options, dtype, None if result is None else result.numpy, out)
 
 

@@ -116,7 +116,6 @@ def unary(op):
                     edge = edge.resolve(input)
             else:
                 edge = None
-            strided = array.base is not None and array.ndim > 1 and not array.flags.c_contiguous
             if patterned and array.ndim > 1 and not array.flags.c_contiguous:
                 return slow(input)
             try:
