@@ -322,20 +322,23 @@ def in_result_order(found, arrays):
     shape = found.shape
     for array in arrays:
         if not array.flags.c_contiguous:
-            return in_order(found, result_order(arrays, shape))
+            return in_memory_order(found, result_order(arrays, shape))
         if array.shape == shape:  # row by row: it decides
             break
     return found if found.flags.c_contiguous else np.ascontiguousarray(found)
 
 
-def in_order(found, order):
-    """``found``, laid out with its dimensions in this order in memory, outermost first; None for 0, 1, 2, ..."""
+def in_memory_order(found, order, copied=np.ascontiguousarray):
+    """``found``, laid out with its dimensions in this order in memory, outermost first; None for 0, 1, 2, ...
+
+    ``copied`` makes the copies, row by row.
+    """
     if order is None:
-        return found if found.flags.c_contiguous else np.ascontiguousarray(found)
+        return found if found.flags.c_contiguous else copied(found)
     laid = found.transpose(order)
     if laid.flags.c_contiguous:
         return found
-    return np.ascontiguousarray(laid).transpose([order.index(axis) for axis in range(found.ndim)])
+    return copied(laid).transpose([order.index(axis) for axis in range(found.ndim)])
 
 
 def empty_in_result_order(arrays, shape, dtype):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import in_order, result_order
+from ..base.arrays import in_memory_order, result_order
 
 
 class _Steps(NamedTuple):
@@ -29,4 +29,4 @@ def in_order_of(found, array, indices):
     spread = [np.broadcast_to(index, lengths).strides for index in arrays]
     after = (0,) * (len(rest) - before)
     others = [_Steps(found.shape, (0,) * before + each + after) for each in spread]
-    return in_order(found, result_order([source, *others], found.shape))
+    return in_memory_order(found, result_order([source, *others], found.shape))
