@@ -248,9 +248,9 @@ def is_channels_last(array):
 
 
 def laid_out_as(array, pattern):
-    """``array``, copied to channels last in memory where ``pattern``, of as many dimensions, lies so."""
+    """``array``, channels last in memory where ``pattern``, of as many dimensions, lies so, else row by row."""
     if pattern.flags.c_contiguous or not is_channels_last(pattern):
-        return array
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
     return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)
 
 
