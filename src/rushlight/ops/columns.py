@@ -22,9 +22,20 @@ _LEAST = (
 )
 
 
+def _pair(value, name):
+    """An int or two of them as two ints."""
+    if not isinstance(value, (tuple, list)):
+        return (int(value),) * 2
+    if len(value) != 2:
+        raise RuntimeError(
+            hinted(f"It is expected {name} equals to 2, but got size {len(value)}", "give one int, or two")
+        )
+    return tuple(int(v) for v in value)
+
+
 def _unfold_arguments(kernel_size, dilation, padding, stride):
-    names = ("kernel_size", "dilation", "padding", "stride")
-    values = [repeated(v, 2, n, "unfold") for v, n in zip((kernel_size, dilation, padding, stride), names)]
+    names = ("kernel_size", "stride", "padding", "stride")  # PyTorch's own word for the dilation
+    values = [_pair(v, n) for v, n in zip((kernel_size, dilation, padding, stride), names)]
     for (first, second), words, named in zip(values, _LEAST, ("kernel", "dilation", "pad", "stride")):
         if min(first, second) < (named != "pad"):
             raise RuntimeError(

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from ..base import dtypes
 from ..base.dtypes import FLOATS, get_default_dtype
 from ..base.errors import hinted
 from ..base.scalars import c_name
@@ -288,7 +289,17 @@ class soft_margin_loss_pair:
         return m.log1p(m.exp(-(self * target)))
 
     def forward(self, target, reduction):
-        broadcast_shapes(self.shape, target.shape)  # raises PyTorch's message
+        shape = broadcast_shapes(self.shape, target.shape)  # raises PyTorch's message
+        if target.dtype.kind == "c" != self.dtype.kind:
+            goal, source = (dtypes.from_numpy(array.dtype).legacy_name for array in (self, target))
+            raise RuntimeError(f"result type {source} can't be cast to the desired output type {goal}")
+        if shape != self.shape:
+            raise RuntimeError(
+                hinted(
+                    f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}",
+                    "the losses have the shape of the input: the target's must fit into it",
+                )
+            )
         decay = np.exp(np.negative(np.multiply(self, target)))  # half precision overflows, as it does in PyTorch
         return reduce_array(np.asarray(np.log1p(decay), self.dtype), reduction, self.dtype, (self,))
 
@@ -296,8 +307,7 @@ class soft_margin_loss_pair:
         return (self,)
 
     def d_self(grad, self, target, reduction):
-        size = math.prod(broadcast_shapes(tuple(self.shape), tuple(target.shape)))
-        return share(grad, size, reduction) * -target * (-target * self).sigmoid()
+        return share(grad, self.numel(), reduction) * -target * (-target * self).sigmoid()
 
 
 @composite(names=("nn.functional",))
@@ -324,7 +334,8 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     loss = -(target * functions.logsigmoid(input) + (1 - target) * functions.logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    return reduced(loss.sum(-1) / input.shape[-1], reduction)
+    classes = input.size(-1)
+    return reduced(loss.sum(-1) / classes, reduction)
 
 
 numbered("binary_cross_entropy_with_logits", binary_cross_entropy_with_logits,

@@ -122,24 +122,34 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     sizes = input._array.shape
     if len(sizes) < 2:
         return input.clone()
-    channels = sizes[1]
+    channels, kind = sizes[1], input._array.dtype
+    differ = kind.kind in "iubc"
     for name, value in zip(_BESIDE, (running_mean, running_var, weight, bias)):
-        if value is not None and value._array.size != channels:
+        if value is None:
+            continue
+        differ = differ or value._array.dtype is not kind
+        if value._array.size != channels:
             raise RuntimeError(
                 hinted(
                     f"{name} should contain {channels} elements not {value.numel()}",
                     f"the input has {channels} channels (dimension 1), the layer was made for {value.numel()}",
                 )
             )
-    if training:
-        for value in (running_mean, running_var):
-            if value is not None:
-                functions.bump_version(value, "batch_norm")
-    kind = input._array.dtype
-    if kind.kind in "iubc" or not (
-        (weight is None or weight._array.dtype is kind) and (bias is None or bias._array.dtype is kind)
-    ):
+    if differ:
+        if kind.kind in "iubc":
+            check_parameters("batch_norm", input)
         check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
+    for value in (running_mean, running_var):
+        if value is not None:
+            if value._array.ndim != 1:
+                raise RuntimeError(
+                    hinted(
+                        f"TensorAccessor expected 1 dims but tensor has {value.ndim}",
+                        f"the statistics have the shape ({channels},)",
+                    )
+                )
+            if training:
+                functions.bump_version(value, "batch_norm")
     return functions.batch_norm_parts(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -157,6 +167,10 @@ def functional_batch_norm(
                     "one value has no variance: use a larger batch, or eval()",
                 )
             )
+        if eps <= 0:
+            raise ValueError(hinted(f"batch_norm eps must be positive during training, but got {eps}", "1e-5 is usual"))
+    elif eps < 0:
+        raise ValueError(hinted(f"batch_norm eps must be non-negative, but got {eps}", "1e-5 is usual"))
     return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
@@ -187,7 +201,9 @@ def _per_sample(input, running_mean, running_var, weight, bias, use_input_stats,
     """Batch norm with every channel of every sample as a channel of its own."""
     samples, channels = input.shape[:2]
     rows = input.reshape(1, samples * channels, *input.shape[2:])
-    repeated = [None if v is None else v.repeat(samples) for v in (running_mean, running_var, weight, bias)]
+    dtype = (input if weight is None else weight).dtype  # statistics of any other are converted, unlike batch_norm's
+    repeated = [None if v is None else v.to(dtype).repeat(samples) for v in (running_mean, running_var)]
+    repeated += [None if v is None else v.repeat(samples) for v in (weight, bias)]
     found = functions.batch_norm(
         rows, repeated[2], repeated[3], repeated[0], repeated[1], use_input_stats or running_mean is None, momentum, eps
     )

@@ -288,6 +288,8 @@ class Tensor:
         if dim is None:
             return Size(shape)
         if not -len(shape) <= dim < len(shape):
+            if not shape:
+                raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
             functions.wrap_dim(dim, len(shape))
         return shape[dim]
 
