@@ -339,6 +339,10 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
     unbatched = input.ndim == count + 1
     if unbatched:
         input = input.unsqueeze(0)
+    if count == 3:  # PyTorch's volumes lie row by row, unless a weight that it gives to oneDNN does not
+        input = input.contiguous()
+        if not _is_for_onednn(*form_of(input), weight.shape[2:], stride, output_padding, groups):
+            weight = weight.contiguous()
     lengths = [
         (n - 1) * s - 2 * p + d * (k - 1) + o + 1
         for n, s, p, d, k, o in zip(input.shape[2:], stride, padding, dilation, weight.shape[2:], output_padding)

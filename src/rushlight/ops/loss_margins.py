@@ -89,7 +89,7 @@ class multi_margin_loss_parts:
         slope = (gap > 0) * factor if p == 1 else 2 * gap * factor
         slope[each, labels] = -slope.sum(axis=1)
         loss = ((gap if p == 1 else gap * gap) * factor).sum(axis=1).reshape(self.shape[:-1])
-        return reduce_array(np.asarray(loss), reduction, self.dtype), slope.reshape(self.shape).astype(self.dtype)
+        return reduce_array(np.asarray(loss), reduction, self.dtype, ()), slope.reshape(self.shape).astype(self.dtype)
 
     def d_self(grad, self, reduction, result1):
         return _along_rows(grad, self, reduction) * result1.detach()
@@ -167,7 +167,7 @@ class multilabel_margin_loss_parts:
         slope = active.sum(axis=1).astype(rows.dtype)
         np.subtract.at(slope, (lines, safe[live]), active.sum(axis=2)[live])
         slope = (slope / classes).reshape(self.shape)
-        return reduce_array(np.asarray(loss, rows.dtype), reduction, self.dtype), slope.astype(self.dtype)
+        return reduce_array(np.asarray(loss, rows.dtype), reduction, self.dtype, ()), slope.astype(self.dtype)
 
     def d_self(grad, self, reduction, result1):
         return _along_rows(grad, self, reduction) * result1.detach()

@@ -38,7 +38,10 @@ class binary_cross_entropy_pair:
 
     def forward(self, target, weight, reduction):
         loss = _elements("binary_cross_entropy_pair", self, target, weight)
-        return reduce_array(loss, reduction, self.dtype)
+        return reduce_array(loss, reduction, self.dtype, (self,))
+
+    def patterns(self, target, weight):
+        return (self,)
 
     def d_self(grad, self, target, weight, reduction):
         each = share(grad, self.numel(), reduction)
@@ -137,7 +140,10 @@ class binary_cross_entropy_with_logits_pair:
 
     def forward(self, target, weight, pos_weight, reduction):
         loss = _elements("binary_cross_entropy_with_logits_pair", self, target, weight, pos_weight)
-        return reduce_array(loss, reduction, self.dtype)
+        return reduce_array(loss, reduction, self.dtype, (target,))
+
+    def patterns(self, target, weight, pos_weight):
+        return (target,)
 
     def d_self(grad, self, target, weight, pos_weight, reduction):
         each = share(grad, self.numel(), reduction)
@@ -257,7 +263,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if tuple(var.shape) != tuple(input.shape):
         if tuple(input.shape[:-1]) == tuple(var.shape):
             var = var.unsqueeze(-1)
-        elif not (tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1):
+        elif input.ndim != var.ndim or sum(m for n, m in zip(input.shape, var.shape) if n != m) != 1:
             raise ValueError("var is of incorrect size")
     if reduction not in REDUCTIONS:
         raise ValueError(reduction + " is not valid")
@@ -295,7 +301,10 @@ class soft_margin_loss_pair:
                 )
             )
         decay = np.exp(np.negative(np.multiply(self, target)))  # half precision overflows, as it does in PyTorch
-        return reduce_array(np.asarray(np.log1p(decay), self.dtype), reduction, self.dtype)
+        return reduce_array(np.asarray(np.log1p(decay), self.dtype), reduction, self.dtype, (self,))
+
+    def patterns(self, target):
+        return (self,)
 
     def d_self(grad, self, target, reduction):
         return share(grad, self.numel(), reduction) * -target * (-target * self).sigmoid()
