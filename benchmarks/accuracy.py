@@ -8,7 +8,7 @@ Usage:
 
 Both modules compute the same on the same float32 operands, PyTorch once more in float64. An error is relative to the size of
 the results: the root mean square of the differences (``rms``), or the largest (``max``), divided by the root mean square of
-the results. A row with several results (gradients, say) shows the one where Rushlight does worst beside PyTorch.
+the results; all of it over several draws of the operands, as errors of one draw may have one cause. A row with several results (gradients, say) shows the one where Rushlight does worst beside PyTorch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import numpy as np
 from accuracy_rows import FAMILIES
 
 FLOOR = 3e-8  # what one rounding costs: half a unit in the last place of float32 at most
-ENOUGH, MOST_DRAWS = 64, 16  # numbers that an average is taken of, and how many draws are made for it
+ENOUGH, MOST_DRAWS = 1000, 16  # numbers that an average is taken of, and how many draws are made for it at most
+DRAWS, LARGE = 8, 300_000  # draws at least, where operands have no more elements than are LARGE; a quarter of them elsewhere
 
 
 class Errors(NamedTuple):
@@ -54,15 +55,20 @@ def errors(found, exact):
 
 
 def compared(row, ours, theirs):
-    """(our Errors, their Errors) for each of a row's results; where these are few numbers, of several draws of operands."""
-    found, numbers, seed = [], 0, 0
-    while numbers < ENOUGH and seed < MOST_DRAWS:
-        arrays = operands(row, seed)
+    """(our Errors, their Errors) for each of a row's results, over several draws of operands."""
+    found, numbers, least = [], 0, DRAWS if size(row) <= LARGE else DRAWS // 4
+    while len(found) < least or (numbers < ENOUGH and len(found) < MOST_DRAWS):
+        arrays = operands(row, len(found))
         exact = computed(theirs, row, [array.astype(np.float64) for array in arrays])
         both = [computed(module, row, arrays) for module in (ours, theirs)]
         found.append([(errors(a, e), errors(b, e)) for a, b, e in zip(*both, exact, strict=True)])
-        numbers, seed = numbers + min(each.size for each in exact), seed + 1
+        numbers += min(each.size for each in exact)
     return [tuple(map(together, zip(*draws))) for draws in zip(*found)]
+
+
+def size(row):
+    """How many elements a row's operands have."""
+    return sum(int(np.prod(shape)) for shape in row.shapes)
 
 
 def together(draws):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 
 class Row(NamedTuple):
     """``compute(module, *tensors)`` gives a tensor or several; the operands have ``shapes``, are normal with a mean and spread."""
@@ -248,8 +250,9 @@ def _with_gradients(row, function):
     def compute(torch, *leaves):
         leaves = [leaf.requires_grad_() for leaf in leaves]
         result = function(torch, *leaves)
-        grad = torch.arange(result.numel(), dtype=leaves[0].dtype).reshape(result.shape)
-        return torch.autograd.grad(result, leaves, (grad * 0.7548776662) % 1 - (0 if row.mean else 0.5))
+        grad = np.modf(np.arange(result.numel()) * 0.7548776662)[0] - (0 if row.mean else 0.5)
+        grad = torch.from_numpy(grad.astype(np.float32)).to(result.dtype)
+        return torch.autograd.grad(result, leaves, grad.reshape(result.shape))
 
     return row._replace(compute=compute)
 
