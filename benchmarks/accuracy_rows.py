@@ -292,10 +292,11 @@ def _recurrent():
     def network(kind):
         def compute(torch, x, *weights):
             layer = getattr(torch.nn, kind)(x.shape[2], weights[0].shape[1], dtype=x.dtype)
+            scale = min(0.1, weights[0].shape[1] ** -0.5)
             with torch.no_grad():
                 for parameter, weight in zip(layer.parameters(), weights):
-                    parameter.copy_(weight[: len(parameter), : parameter.shape[-1]].reshape(parameter.shape) * 0.1
-                                    if parameter.ndim == 2 else weight[0, : len(parameter)] * 0.1)  # fmt: skip
+                    parameter.copy_(weight[: len(parameter), : parameter.shape[-1]].reshape(parameter.shape) * scale
+                                    if parameter.ndim == 2 else weight[0, : len(parameter)] * scale)  # fmt: skip
             x.requires_grad_()
             out = layer(x)[0]
             out.sum().backward()
@@ -305,7 +306,7 @@ def _recurrent():
 
     found = []
     for kind in ("LSTM", "GRU", "RNN"):
-        for steps, batch, inputs, hidden in ((20, 16, 40, 64), (30, 3, 10, 300)):
+        for steps, batch, inputs, hidden in ((20, 16, 40, 64), (30, 3, 10, 300), (8, 24, 50, 600)):
             weights = ((4 * hidden, hidden),) * 2 + ((1, 4 * hidden),) * 2
             found += named(kind, rows(network(kind), ((steps, batch, inputs), *weights), means=(0,)))
     return found
