@@ -22,7 +22,7 @@ from accuracy_rows import FAMILIES
 
 FLOOR = 3e-8  # what one rounding costs: half a unit in the last place of float32 at most
 ENOUGH, MOST_DRAWS = 1000, 16  # numbers that an average is taken of, and how many draws are made for it at most
-DRAWS, LARGE = 8, 300_000  # draws at least, where operands have no more elements than are LARGE; a quarter of them elsewhere
+DRAWS, LARGE = 8, 300_000  # draws at least; a quarter of them where operands have more elements than are LARGE
 
 
 class Errors(NamedTuple):
@@ -48,32 +48,33 @@ def computed(module, row, arrays):
 
 
 def errors(found, exact):
-    """The Errors of a result."""
-    size = np.sqrt(np.mean(np.abs(exact) ** 2)) or 1.0
-    away = np.abs(found - exact)
-    return Errors(float(np.sqrt(np.mean(away**2)) / size), float(away.max(initial=0) / size))
+    """The Errors of a result of several draws."""
+    size = np.sqrt(mean(np.abs(each) ** 2 for each in exact)) or 1.0
+    away = [np.abs(a - b) for a, b in zip(found, exact)]
+    rms, largest = np.sqrt(mean(each**2 for each in away)), max(each.max(initial=0) for each in away)
+    return Errors(float(rms / size), float(largest / size))
+
+
+def mean(arrays):
+    """The mean of arrays' means."""
+    return float(np.mean([each.mean() for each in arrays]))
 
 
 def compared(row, ours, theirs):
     """(our Errors, their Errors) for each of a row's results, over several draws of operands."""
-    found, numbers, least = [], 0, DRAWS if size(row) <= LARGE else DRAWS // 4
-    while len(found) < least or (numbers < ENOUGH and len(found) < MOST_DRAWS):
-        arrays = operands(row, len(found))
+    draws, numbers, least = [], 0, DRAWS if size(row) <= LARGE else DRAWS // 4
+    while len(draws) < least or (numbers < ENOUGH and len(draws) < MOST_DRAWS):
+        arrays = operands(row, len(draws))
         exact = computed(theirs, row, [array.astype(np.float64) for array in arrays])
-        both = [computed(module, row, arrays) for module in (ours, theirs)]
-        found.append([(errors(a, e), errors(b, e)) for a, b, e in zip(*both, exact, strict=True)])
+        draws.append([exact, *(computed(module, row, arrays) for module in (ours, theirs))])
         numbers += min(each.size for each in exact)
-    return [tuple(map(together, zip(*draws))) for draws in zip(*found)]
+    exact, mine, other = (list(zip(*results, strict=True)) for results in zip(*draws))
+    return [(errors(a, e), errors(b, e)) for a, b, e in zip(mine, other, exact, strict=True)]
 
 
 def size(row):
     """How many elements a row's operands have."""
     return sum(int(np.prod(shape)) for shape in row.shapes)
-
-
-def together(draws):
-    """The Errors over several draws."""
-    return Errors(float(np.sqrt(np.mean([each.rms**2 for each in draws]))), max(each.largest for each in draws))
 
 
 def ratio(pair):

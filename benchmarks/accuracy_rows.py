@@ -118,6 +118,46 @@ def _softmaxes():
     }  # fmt: skip
 
 
+def _losses():
+    def of(name, signs=False, chances=False, **options):
+        def compute(torch, x, y):
+            x, y = (x.sigmoid(), y.sigmoid()) if chances else (x, y.sign() if signs else y)
+            return getattr(torch.nn.functional, name)(x, y, **options)
+
+        return compute
+
+    def nll_loss(torch, x, y):
+        return torch.nn.functional.nll_loss(x, torch.arange(len(x)) % x.shape[1], y[0].abs())
+
+    def weighted(torch, x, y):
+        classes = torch.arange(len(x)) % x.shape[1]
+        return torch.nn.functional.cross_entropy(x, classes, y[0].abs(), label_smoothing=0.1)
+
+    def kl_div(torch, x, y):
+        return torch.nn.functional.kl_div(x.log_softmax(1), y.softmax(1), reduction="batchmean")
+
+    def cosine(torch, x, y):
+        return torch.nn.functional.cosine_embedding_loss(x, y, x[:, 0].sign())
+
+    def triplet(torch, x, y):
+        return torch.nn.functional.triplet_margin_loss(x, y, x.roll(1, 0))
+
+    names = [
+        "mse_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "poisson_nll_loss",
+        "binary_cross_entropy_with_logits",
+    ]
+    given = {name: of(name) for name in names}
+    given |= {"soft_margin_loss": of("soft_margin_loss", signs=True), "binary_cross_entropy": of("binary_cross_entropy", chances=True),
+              "nll_loss": nll_loss, "cross_entropy weighted": weighted, "kl_div": kl_div, "cosine_embedding_loss": cosine,
+              "triplet_margin_loss": triplet}  # fmt: skip
+    sizes = [(s, s) for s in ((64, 10), (5000, 3), (64, 1000))]
+    return [row for name, function in given.items() for row in named(name, rows(function, *sizes, means=(0,)))]
+
+
 def _norms():
     def layer_norm(torch, x):
         return torch.nn.functional.layer_norm(x, x.shape[1:])
@@ -375,6 +415,7 @@ FAMILIES = {
     **_reductions(),
     "variance": _variances(),
     **_softmaxes(),
+    "losses": _losses(),
     **_norms(),
     "matmul": _products(),
     "linear": _linears(),
