@@ -74,6 +74,19 @@ def _reductions():
         found.setdefault("cumsum", []).extend(named(f"dim {dim}", rows(cumulated, (3000, 1000), (40, 20_000), (5, 7))))
         near_one = rows(product, (3000, 1000), (40, 1000), means=(1,), spread=0.01)
         found.setdefault("prod", []).extend(named(f"dim {dim}", near_one))
+    for name in ("sum", "mean", "norm", "logsumexp"):
+
+        def middle(torch, x, name=name):
+            return getattr(x, name)(dim=(0, 2))
+
+        found[name] += named("dim (0, 2)", rows(middle, (32, 64, 300), (200, 5, 49)))
+    for name in ("logcumsumexp", "cumprod"):
+
+        def scanned(torch, x, name=name):
+            return getattr(x, name)(1)
+
+        given = {"means": (1,), "spread": 0.01} if name == "cumprod" else {}
+        found[name] = rows(scanned, (40, 2000), (5, 7), **given)
     found["cumsum"] += rows(lambda torch, x: x.cumsum(0), (1_000_000,))
     turned = named("turned", rows(lambda torch, x: x.t().sum(0), (3000, 1000)))
     found["sum"] += turned + named("steps", rows(lambda torch, x: x[:, ::2].sum(0), (3000, 1000)))
@@ -262,6 +275,9 @@ def _convolutions():
 
         return compute
 
+    def grouped(torch, x, w):
+        return torch.nn.functional.conv2d(x, w, None, 1, 1, 1, 4)
+
     def transposed(torch, x, w):
         return getattr(torch.nn.functional, f"conv_transpose{x.ndim - 2}d")(x, w, None, 2)
 
@@ -274,6 +290,7 @@ def _convolutions():
         "3x3 stride 2": (plain(2, 1), (((2, 128, 28, 28), (64, 128, 3, 3)),)),
         "3x3 dilated": (plain(1, 2, dilation=2), (((2, 64, 28, 28), (32, 64, 3, 3)),)),
         "depthwise": (plain(1, 1, "each"), (((4, 64, 28, 28), (64, 1, 3, 3)), ((2, 32, 40, 40), (32, 1, 7, 7)))),
+        "groups": (grouped, (((2, 128, 14, 14), (64, 32, 3, 3)),)),
         "3d": (plain(), (((2, 16, 8, 14, 14), (16, 16, 3, 3, 3)),)),
         "transposed": (transposed, (((2, 64, 14, 14), (64, 32, 3, 3)), ((2, 128, 7, 7), (128, 16, 4, 4)))),
     }  # fmt: skip
@@ -312,8 +329,16 @@ def _windows():
         return [resize(x, size=(50, 37), mode=mode, align_corners=corners) for mode, corners in modes] + [
             resize(x, size=(9, 11), mode="area"), resize(x, size=(9, 11), mode="bilinear", antialias=True)]  # fmt: skip
 
+    def slopes(function):
+        def compute(torch, x):
+            x.requires_grad_()
+            return torch.autograd.grad(sum((each * each).sum() for each in function(torch, x)), x)
+
+        return compute
+
     images = (4, 16, 28, 28), (2, 3, 200, 200)
-    return {"pooling": rows(pooled, *images), "interpolate": rows(resized, *images)}
+    given = {"pooling": pooled, "interpolate": resized}
+    return {name: rows(each, *images) + named("gradient", rows(slopes(each), *images)) for name, each in given.items()}
 
 
 # ---------------------------------------------------------------- networks' parts
@@ -365,8 +390,14 @@ def _places():
         index = (torch.arange(x.numel()) * 7919 % 13).reshape(x.shape)
         return torch.zeros(13, x.shape[1], dtype=x.dtype).scatter_add(0, index, x)
 
+    def looked_up(torch, x):
+        table = torch.zeros(7, x.shape[1], dtype=x.dtype, requires_grad=True)
+        found = torch.nn.functional.embedding(torch.arange(len(x)) * 7919 % 7, table)
+        return torch.autograd.grad(found, table, x)
+
     sizes = (1000, 64), (3000, 300)
     return {
+        "embedding gradient": rows(looked_up, *sizes),
         "embedding_bag": rows(bags, *sizes),
         "index_add": rows(added, *sizes),
         "scatter_add": rows(scattered, *sizes),
@@ -377,6 +408,9 @@ def _geometry():
     def cdist(torch, a, b):
         return torch.cdist(a, b), torch.cdist(a, b, p=1)
 
+    def distance(torch, a, b):
+        return torch.cdist(a, b)
+
     def cosine(torch, a, b):
         return torch.nn.functional.cosine_similarity(a, b), torch.nn.functional.cosine_similarity(a, b, dim=0)
 
@@ -385,7 +419,8 @@ def _geometry():
 
     pairs = [((m, k), (m + 5, k)) for m, k in ((20, 64), (60, 1000))]
     return {
-        "cdist": rows(cdist, *pairs),
+        "cdist": rows(cdist, *pairs)
+        + named("gradients", rows(gradients(distance), *[(*p, (p[0][0], p[1][0])) for p in pairs])),
         "cosine_similarity": rows(cosine, *[((m, k), (m, k)) for m, k in ((20, 64), (200, 3000))]),
         "fft": rows(transformed, (64, 100), (16, 1009), (8, 65_536), (1024, 1024)),
     }
