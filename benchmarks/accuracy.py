@@ -21,8 +21,8 @@ import numpy as np
 from accuracy_rows import FAMILIES
 
 FLOOR = 3e-8  # what one rounding costs: half a unit in the last place of float32 at most
-ENOUGH, MOST_DRAWS = 1000, 16  # numbers that an average is taken of, and how many draws are made for it at most
-DRAWS, LARGE = 8, 300_000  # draws at least; a quarter of them where operands have more elements than are LARGE
+ENOUGH = 1000  # numbers that an average is taken of
+DRAWS, MOST_DRAWS, LARGE = 8, 64, 300_000  # draws at least, at most; a quarter of them of more than LARGE operands
 
 
 class Errors(NamedTuple):
@@ -62,8 +62,12 @@ def mean(arrays):
 
 def compared(row, ours, theirs):
     """(our Errors, their Errors) for each of a row's results, over several draws of operands."""
-    draws, numbers, least = [], 0, DRAWS if size(row) <= LARGE else DRAWS // 4
-    while len(draws) < least or (numbers < ENOUGH and len(draws) < MOST_DRAWS):
+    draws, numbers, (least, most) = (
+        [],
+        0,
+        [count if size(row) <= LARGE else count // 4 for count in (DRAWS, MOST_DRAWS)],
+    )
+    while len(draws) < least or (numbers < ENOUGH and len(draws) < most):
         arrays = operands(row, len(draws))
         exact = computed(theirs, row, [array.astype(np.float64) for array in arrays])
         draws.append([exact, *(computed(module, row, arrays) for module in (ours, theirs))])
