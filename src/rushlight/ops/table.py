@@ -142,54 +142,54 @@ class Described:
         return import_module("rushlight.ops.signatures").signature_of(self)
 
 
+def _same_bits(conj, neg, *arguments):
+    return conj, neg
+
+
 class Op(Described):
     """One operation: its schema, how NumPy computes it, its derivatives and its names."""
+
+    # What a record holds only where it is something else; the docstring above tells what each is.
+    forward = numpy = element = check = inplace_node = rounds_inside = with_number = samples = None
+    whole = whole_gradient = gradients = by_columns = by_rows = None
+    wide_numbers = light = joins = gate = untracked = into_differentiable = frees_values = False
+    numbers: dict[str, str] = {}
+    constants: dict[str, Any] = {}
+    beside: tuple[str, ...] = ()
+    aside = ""
+    tracked = ALL
+    bits = staticmethod(_same_bits)
 
     def __init__(self, schema, record, kind, dtype_rule, inplace, names, node, refuse):
         self.__wrapped__ = record
         self.schema, self.kind, self.dtype_rule, self.inplace, self.names = schema, kind, dtype_rule, inplace, names
-        self.name = record.__name__
+        self.name = name = record.__name__
         self.doc = record.__doc__
-        body = record.__dict__
-        self.forward = body.get("forward")
-        if "by_columns" in body:
-            self.forward = _laid_out(self.forward, _columns, body["by_columns"])
-        elif body.get("by_rows") and kind != INPLACE:
+        self.kernel = name + "_cpu"
+        self.no_derivative = (NotImplementedError, f"the derivative for '{name}' is not implemented.")
+        self.derivatives = {}
+        self._take(record.__dict__)
+        if self.by_columns is not None:
+            self.forward = _laid_out(self.forward, _columns, self.by_columns)
+        elif self.by_rows and kind != INPLACE:
             self.forward = _laid_out(self.forward, np.ascontiguousarray, (0, 1))
-        self.numpy = body.get("numpy")
-        self.ufunc = body.get("ufunc", self.numpy if isinstance(self.numpy, np.ufunc) else None)
-        self.element = body.get("element")
-        self.check = body.get("check")
-        self.numbers = body.get("numbers", {})
-        self.aside = body.get("aside", "")
-        self.kernel = body.get("kernel", self.name + "_cpu")
-        self.inplace_node = body.get("inplace_node")
-        self.wide_numbers = body.get("wide_numbers", False)
-        self.light = body.get("light", False)
-        self.rounds_inside = body.get("rounds_inside")
-        self.joins = body.get("joins", False)
-        self.bits = body.get("bits", _same_bits)
-        self.with_number = body.get("with_number")
-        self.gate = body.get("gate", False)
-        self.untracked = body.get("untracked", False)
-        self.into_differentiable = body.get("into_differentiable", False)
-        self.beside = body.get("beside", ())
-        self.constants = body.get("constants", {})
-        self.no_derivative = body.get(
-            "no_derivative", (NotImplementedError, f"the derivative for '{self.name}' is not implemented.")
-        )
-        self.tracked = body.get("tracked", ALL)
-        self.frees_values = body.get("frees_values", False)
-        self.samples = body.get("samples")
-        self.whole, self.whole_gradient = body.get("whole"), body.get("whole_gradient")
-        self.gradients = body.get("gradients")
         self.plans = {}  # which tensor arguments need gradients, as bits -> autograd's Plan
         self.node_base = None  # the base class of its nodes, where they have one of their own
-        self.derivatives = {key[2:]: rule for key, rule in body.items() if key.startswith("d_")}
         # Whether a recorded call runs the formula on Tensors: its derivatives are those of the formula's parts.
         self.in_parts = kind == FUSED and not self.differentiable
-        self.node_name = node or camel_case(self.name) + "Backward0"
+        self.node_name = node or camel_case(name) + "Backward0"
         self.refuse = frozenset(refuse)  # names of dtypes that PyTorch's kernel lacks
+
+    def _take(self, body):
+        """What the record holds."""
+        self.ufunc = body.get("numpy")
+        if not isinstance(self.ufunc, np.ufunc):
+            self.ufunc = None
+        for key, value in body.items():
+            if key in _PARTS:
+                setattr(self, key, value)
+            elif key[:2] == "d_":
+                self.derivatives[key[2:]] = value
 
     def rule_for(self, **options):
         """The dtype rule for these values of the arguments that are no tensors."""
@@ -201,10 +201,6 @@ class Op(Described):
 
     def __repr__(self):
         return f"<op {self.schema}>"
-
-
-def _same_bits(conj, neg, *arguments):
-    return conj, neg
 
 
 def _laid_out(forward, layout, numbers):
@@ -223,6 +219,11 @@ def _laid_out(forward, layout, numbers):
 
 def _columns(matrices):
     return np.ascontiguousarray(matrices.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+# The attributes of a record that an `Op` takes over as they are.
+_PARTS = frozenset(name for name in vars(Op) if name[0] != "_") - {"rule_for", "differentiable"}
+_PARTS |= {"ufunc", "kernel", "no_derivative"}
 
 
 class InplaceForm(Described):
