@@ -379,17 +379,9 @@ class group_norm_gradients:
         return *found, None, None
 
 
-@composite(names=("torch",))
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
-    """Channels in ``num_groups`` groups, each group of a sample shifted and scaled to mean 0 and variance 1.
-
-    Follows "Group Normalization" (Wu, He, 2018).
-    """
-    sizes = input._array.shape
-    if len(sizes) < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    channels = sizes[1]
-    if num_groups < 0:
+def _check_groups(input, channels, num_groups, weight, bias):
+    """PyTorch's refusals of groups and parameters that the channels do not allow."""
+    if num_groups <= 0:
         raise RuntimeError(
             hinted(f"Expected num groups to be greater than 0, got {num_groups}", "1 takes all channels together")
         )
@@ -407,6 +399,18 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(weight.shape if name == 'bias' and weight is not None else value.shape)} and input of shape {list(input.shape)}"
             )
+
+
+@composite(names=("torch",))
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
+    """Channels in ``num_groups`` groups, each group of a sample shifted and scaled to mean 0 and variance 1.
+
+    Follows "Group Normalization" (Wu, He, 2018).
+    """
+    sizes = input._array.shape
+    if len(sizes) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    _check_groups(input, sizes[1], num_groups, weight, bias)
     if not _alike(input, weight, bias):
         check_parameters("GroupNormKernelImpl", input, weight, bias)
     return functions.group_norm_parts(input, weight, bias, num_groups, eps)[0]
@@ -430,9 +434,22 @@ def functional_group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
 @composite(names=("torch",))
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """`group_norm` of (N, C, ...) with the mean and reciprocal deviation of each group."""
-    rows = input.reshape(N, group, C // group * HxW)
+    _check_groups(input, C, group, weight, bias)
+    if not _alike(input, weight, bias) or not input.is_floating_point():
+        check_parameters("GroupNormKernelImpl", input, weight, bias)
+    if N < 0:
+        message = f"Trying to create tensor with negative dimension {N}: {[N, group]}"
+        raise RuntimeError(hinted(message, "N is the number of samples"))
+    if input.numel() != N * C * HxW:
+        message = (
+            "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be improved?  If so, "
+            "please report an enhancement request to PyTorch.)"
+        )
+        raise RuntimeError(hinted(message, f"the input has {input.numel()} elements, N * C * HxW is {N * C * HxW}"))
+    image = input.reshape(N, C, max(HxW, 0))
+    rows = image.reshape(N, group, C // group * max(HxW, 0))
     mean, scale = rows.mean(-1), (rows.var(-1, correction=0) + eps).rsqrt()
-    return functions.group_norm_parts(input, weight, bias, group, eps)[0], mean, scale
+    return functions.group_norm_parts(image, weight, bias, group, eps)[0].reshape(input.shape), mean, scale
 
 
 @composite(names=("nn.functional",))
