@@ -209,6 +209,9 @@ def _check_normalized(input, normalized_shape, weight, bias, comma=", "):
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(value.shape)} and "
                 f"normalized_shape = {list(shape)}"
             )
+    if not comma and input.ndim < len(shape):  # the root mean square norm has words of its own
+        message = f"Input tensor must have at least {len(shape)} dimensions, but got {input.ndim}"
+        raise ValueError(hinted(message, f"it is normalised over dimensions of the lengths {list(shape)}"))
     raise RuntimeError(
         hinted(
             f"Given normalized_shape={list(shape)}, expected input with shape [*{comma}{', '.join(map(str, shape))}], but "
@@ -310,6 +313,9 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
         eps = _EPSILONS[8 if kind.itemsize == 16 else max(kind.itemsize, 4)] if kind.itemsize > 1 else 0.0
     if kind.is_floating_point and (weight is None or weight.dtype is kind):
         return functions.rms_norm_parts(input, shape, weight, eps)[0]
+    if not kind.is_floating_point and not kind.is_complex:
+        message = f"\"rms_norm\" not implemented for '{kind.legacy_name}'"
+        raise NotImplementedError(hinted(message, "convert the input first: x.float()"))
     return _rms_norm_formula(input, weight, shape, eps)
 
 
