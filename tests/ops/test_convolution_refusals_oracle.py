@@ -4,8 +4,9 @@ import warnings
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 import rushlight
+import torch
 
 OPTIONS = ({}, {"dilation": 2}, {"padding": "same", "dilation": 2}, {"output_padding": 1, "dilation": 2},
            {"output_padding": 1, "stride": 2})  # fmt: skip
