@@ -72,7 +72,7 @@ def common_shape(*shapes):
     >>> torch.broadcast_shapes((3, 1), (2,))
     torch.Size([3, 2])
     """
-    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    shapes = [(s,) if isinstance(s, int) else s if isinstance(s, tuple) else tuple(s) for s in shapes]
     result = [1] * max((len(s) for s in shapes), default=0)
     for number, shape in enumerate(shapes):
         for place in range(-1, -len(shape) - 1, -1):
