@@ -40,6 +40,8 @@ def frexp(input):
 class hash_bits:
     """The bits of the elements, as 64-bit numbers, combined by exclusive or."""
 
+    by_rows = True
+
     def forward(self, dim, keepdim, mode):
         if self.size == 0:
             if not dim:

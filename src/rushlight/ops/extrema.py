@@ -163,7 +163,7 @@ def _many(name, ufunc, doc):
                     _refuse_empty(self, name)
                 refuse_empty_dims(self.shape, dim, f"{name}()")
             axes = axes_of(dim, self.ndim)
-            return np.asarray(ufunc.reduce(self, axis=axes if self.ndim else None, keepdims=keepdim))
+            return np.asarray(ufunc.reduce(self, axis=axes if self.ndim else None, keepdims=keepdim), None, "C")
 
         def d_self(grad, self, dim, keepdim, result):
             return _shared(grad, self, result, dim or None, keepdim)

@@ -140,7 +140,7 @@ def _histogram(input, bins, bounds, weight, density):
         _check_real(input, "histogramdd")
     rows = input.detach().reshape(math.prod(input.shape[:-1]), dims)
     if given:
-        edges = [edge.detach().clone() for edge in bins]
+        edges = list(bins)
     else:
         limits = [None] * dims if bounds is None else [bounds[2 * dim : 2 * dim + 2] for dim in range(dims)]
         edges = [
@@ -222,8 +222,8 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     weight = None if weight is None else weight.reshape(-1)
     if not hasattr(bins, "_edge") and bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    counts, edges = _histogram(input.reshape(-1, 1), [bins], range, weight, density)
-    return _HISTOGRAM(counts, edges[0])
+    counts, (edges,) = _histogram(input.reshape(-1, 1), [bins], range, weight, density)
+    return _HISTOGRAM(counts, edges.detach().clone() if edges is bins else edges)
 
 
 @composite(names=("torch",))

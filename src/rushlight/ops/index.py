@@ -345,6 +345,8 @@ class index_add:
     tensor([1., 0., 2.])
     """
 
+    by_rows = True
+
     def write(self, dim, index, source, alpha):
         axis = checked_rows(self, dim, index, source, "index_add_", refuse_rows(self))
         values = source if alpha == 1 else source * fitted(source.dtype, alpha)

@@ -6,13 +6,13 @@ import math
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import is_channels_last
+from ..base.arrays import empty_in_result_order, is_channels_last
 from ..base.device import contiguous_format
 from ..base.errors import hinted
 from ..base.lazy import plain
 from ..base.shapes import sizes_argument, wrap_dim, wrap_dims, wrap_own_dim
 from .moving import copied, filled, ramps, write
-from .table import composite, functions, op
+from .table import TABLE, composite, functions, op
 
 
 def common_array_dtype(arrays):
@@ -126,7 +126,7 @@ class stack:
     def forward(tensors, dim):
         if not tensors:
             raise RuntimeError("stack expects a non-empty TensorList")
-        if dim == 0 and tensors[0].size <= _FEW:
+        if dim == 0 and tensors[0].size <= _FEW and tensors[0].ndim < 4:
             found = packed(tensors)
             if found is not None:
                 return found
@@ -142,6 +142,8 @@ class stack:
                 )
         dim = wrap_dim(dim, first.ndim + 1)
         shape = (*first.shape[:dim], len(tensors), *first.shape[dim:])
+        if 3 < first.ndim < 6 and dim < first.ndim and all(map(is_channels_last, tensors)):
+            return TABLE["cat"].forward(tensors, dim).reshape(shape)  # a split dimension is a view
         if alike and dim < first.ndim:
             return np.ascontiguousarray(np.concatenate(tensors, dim)).reshape(shape)
         before, found = (slice(None),) * dim, np.empty(shape, first.dtype if alike else common_array_dtype(tensors))
@@ -367,9 +369,9 @@ def _flipped(array, dims):
     axes = wrap_dims(dims, array.ndim)
     turned = [slice(None, None, -1 if axis in axes else 1) for axis in range(array.ndim)]
     view = array[(*turned, ...)]
-    if array.flags.c_contiguous or 0 in array.strides:
+    if array.flags.c_contiguous:
         return copied(view)
-    return write(np.empty_like(array), view)
+    return write(empty_in_result_order((array,), array.shape, array.dtype), view)
 
 
 @op("flip(Tensor self, int[]* dims) -> Tensor")

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .elementwise.checks import COMPLEX, NOT_FLOATING
 from .reduce import add_up
@@ -344,7 +345,8 @@ class group_norm_parts:
             found *= widened(weight).reshape(shape)
         if bias is not None:
             found += widened(bias).reshape(shape)
-        return found.astype(input.dtype, copy=False), mean.reshape(groups), scale.reshape(groups)
+        found = laid_out_as(found.astype(input.dtype, copy=False), input)
+        return found, mean.reshape(groups), scale.reshape(groups)
 
     def gradients(grads, input, weight, num_groups, eps, result1, result2, needs):
         return functions.group_norm_gradients(grads[0], input, weight, num_groups, eps, result1, result2)

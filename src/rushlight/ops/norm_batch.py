@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .norm import channel_shape, check_parameters, rounded_mean
 from .reduce import add_up
@@ -17,8 +18,6 @@ from .table import composite, functions, op, widened
     names=(), node="NativeBatchNormBackward0")  # fmt: skip
 class batch_norm_parts:
     """`batch_norm` with the mean and reciprocal deviation that it used; updates the running statistics in place."""
-
-    by_rows = True
 
     constants = {"running_mean": "native_batch_norm", "running_var": "native_batch_norm"}
 
@@ -47,7 +46,7 @@ class batch_norm_parts:
         found *= (scale if weight is None else scale * widened(weight)).reshape(shape)
         if bias is not None:
             found += widened(bias).reshape(shape)
-        return found.astype(input.dtype, copy=False), mean, scale
+        return laid_out_as(found.astype(input.dtype, copy=False), input), mean, scale
 
     def gradients(grads, input, weight, training, eps, result1, result2, needs):
         found = functions.batch_norm_gradients(grads[0], input, weight, training, eps, result1, result2)
@@ -173,6 +172,10 @@ def functional_batch_norm(
                     "one value has no variance: use a larger batch, or eval()",
                 )
             )
+        if eps <= 0:
+            raise ValueError(hinted(f"batch_norm eps must be positive during training, but got {eps}", "1e-5 is usual"))
+    elif eps < 0:
+        raise ValueError(hinted(f"batch_norm eps must be non-negative, but got {eps}", "1e-5 is usual"))
     return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
@@ -204,7 +207,9 @@ def _per_sample(input, running_mean, running_var, weight, bias, use_input_stats,
     """Batch norm with every channel of every sample as a channel of its own."""
     samples, channels = input.shape[:2]
     rows = input.reshape(1, samples * channels, *input.shape[2:])
-    repeated = [None if v is None else v.repeat(samples) for v in (running_mean, running_var, weight, bias)]
+    dtype = (input if weight is None else weight).dtype  # statistics of any other are converted, unlike batch_norm's
+    repeated = [None if v is None else v.to(dtype).repeat(samples) for v in (running_mean, running_var)]
+    repeated += [None if v is None else v.repeat(samples) for v in (weight, bias)]
     found = functions.batch_norm(
         rows, repeated[2], repeated[3], repeated[0], repeated[1], use_input_stats or running_mean is None, momentum, eps
     )

@@ -140,7 +140,7 @@ def _random_like(input, fill, bounds, generator, dtype, device, requires_grad, m
     if input.__class__ in TENSOR_CLASSES and dtype is device is memory_format is None and not functions.interposers:
         array, draw_new = stored_in(input._array), _NEW.get(fill)
         if draw_new is not None and array.flags.c_contiguous:
-            made = functions.wrap(draw_new(array.shape, array.dtype, generator))
+            made = functions.wrap(getattr(draw, draw_new)(array.shape, array.dtype, generator))
             return made.requires_grad_(True) if requires_grad else made
     target = functions.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
     made = drawn(target, fill, bounds, generator)

@@ -187,7 +187,7 @@ class unique_parts:
         else:
             values, numbers, lengths = _different_rows(rows)
         if dim is not None:
-            values = np.ascontiguousarray(np.moveaxis(values, 0, axis))
+            values = np.moveaxis(np.ascontiguousarray(values), 0, axis)
         found = [values, numbers.reshape(shape)] if inverse else [values]
         return (*found, lengths) if counts else tuple(found)
 

@@ -130,6 +130,9 @@ class rsub:
     def element(m, self, other, alpha=1):
         return other - scaled(self, alpha)
 
+    def patterns(self, other):
+        return other, self
+
     def d_self(grad, alpha):
         return scaled(-grad, conj(alpha))
 

@@ -5,7 +5,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.errors import hinted
 from ...base.shapes import broadcast_shapes
-from ..table import composite, conj, functions, op
+from ..table import columns, composite, conj, functions, op, rows
 from . import lu_arrays
 from .checks import (
     array_of,
@@ -228,22 +228,12 @@ def _check_pivots(pivots, size):
 class lu_solution:
     """X with A X = B (X A = B; A^H for A) of a factored A."""
 
-    by_columns = (0,)
-
     def forward(LU, pivots, B, left, adjoint):
-        if not left:
-            return herm(lu_solution.forward(LU, pivots, herm(B), True, not adjoint)).copy()
         if LU.size and B.size:
             _check_pivots(pivots, LU.shape[-1])
-        order = lu_arrays.permutation(pivots, LU.shape[-1])[..., None]
-        if not adjoint:
-            B = np.take_along_axis(B, np.broadcast_to(order, (*B.shape[:-1], 1)), -2)
-            half = lu_arrays.solve_triangular(LU, B, False, True)
-            return lu_arrays.solve_triangular(LU, half, True, False)
-        turned = herm(LU)
-        half = lu_arrays.solve_triangular(turned, B, False, False)
-        found = lu_arrays.solve_triangular(turned, half, True, True)
-        return np.take_along_axis(found, np.broadcast_to(np.argsort(order, -2), (*found.shape[:-1], 1)), -2)
+        if left:
+            return columns(_solution(LU, pivots, B, adjoint))
+        return rows(herm(_solution(LU, pivots, herm(B), not adjoint)))
 
     def gradients(grad, LU, pivots, left, adjoint, result, needs):
         g_B = functions.lu_solution(LU, pivots, grad, left, not adjoint)
@@ -255,6 +245,19 @@ class lu_solution:
         g_A = conj(g_A.mT) if adjoint else g_A
         inside = conj(P.mT) @ g_A
         return (inside @ conj(U.mT)).tril(-1) + (conj(L.mT) @ inside).triu(), None, g_B
+
+
+def _solution(LU, pivots, B, adjoint):
+    """X with A X = B, or A^H X = B."""
+    order = lu_arrays.permutation(pivots, LU.shape[-1])[..., None]
+    if not adjoint:
+        B = np.take_along_axis(B, np.broadcast_to(order, (*B.shape[:-1], 1)), -2)
+        half = lu_arrays.solve_triangular(LU, B, False, True)
+        return lu_arrays.solve_triangular(LU, half, True, False)
+    turned = herm(LU)
+    half = lu_arrays.solve_triangular(turned, B, False, False)
+    found = lu_arrays.solve_triangular(turned, half, True, True)
+    return np.take_along_axis(found, np.broadcast_to(np.argsort(order, -2), (*found.shape[:-1], 1)), -2)
 
 
 @composite(names=("linalg:lu_solve",), out=True)

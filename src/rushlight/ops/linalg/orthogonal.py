@@ -111,7 +111,7 @@ class geqrf_parts:
         check_kernel(A, "geqrf_cpu")
         packed, tau = np.linalg.qr(A, "raw")
         # Column by column in memory, as LAPACK writes it and PyTorch shows it.
-        return np.ascontiguousarray(packed, A.dtype).swapaxes(-1, -2), tau.astype(A.dtype)
+        return np.ascontiguousarray(packed, A.dtype).swapaxes(-1, -2), tau.astype(A.dtype, "C")
 
 
 @with_names("geqrf", "a tau", ("torch", "Tensor"))
@@ -160,7 +160,7 @@ def linalg_householder_product(A, tau):
     found = functions.eye(*A.shape[-2:], dtype=A.dtype).expand(A.shape)
     if tau.shape[-1] == 0:  # no reflector: the identity, which still is a function of A
         found = found + A.masked_fill(A == A, 0)
-    return _apply(vectors, tau, found, range(tau.shape[-1] - 1, -1, -1), False)
+    return functions.in_columns(_apply(vectors, tau, found, range(tau.shape[-1] - 1, -1, -1), False))
 
 
 @composite(out=True)
@@ -224,4 +224,4 @@ def ormqr(input, tau, other, left=True, transpose=False):
     turned = transpose if left else not transpose
     order = range(count) if turned else range(count - 1, -1, -1)
     found = _apply(vectors, tau, other if left else conj(other.mT), order, turned)
-    return found if left else conj(found.mT)
+    return functions.in_columns(found if left else conj(found.mT))
