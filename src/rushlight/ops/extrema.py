@@ -157,8 +157,9 @@ def _shared(grad, self, result, dim, keepdim):
 def _many(name, ufunc, doc):
     class record:
         def forward(self, dim, keepdim):
-            refuse(self, f"{name[1:]}_values_cpu")
-            if self.size == 0:
+            if self.size:
+                refuse(self, f"{name[1:]}_values_cpu")
+            else:
                 if not dim:
                     _refuse_empty(self, name)
                 refuse_empty_dims(self.shape, dim, f"{name}()")
