@@ -103,10 +103,14 @@ def _check_coordinates(tensors):
     kind = tensors[0].dtype
     for tensor in tensors:
         if tensor._array.ndim > 1:
+            shown = f"{tensor.type()}{{{','.join(map(str, tensor.shape))}}}"
+            if not tensor.numel():
+                shown = f"[ {shown} ]"
+            elif tensor.ndim > 2:  # the first line of what PyTorch prints of it
+                shown = f"({'1,' * (tensor.ndim - 2)}.,.) = "
             raise RuntimeError(
                 hinted(
-                    "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
-                    f"{tensor.type()}{{{','.join(map(str, tensor.shape))}}}",
+                    f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {shown}",
                     "the coordinates along a dimension form one row",
                 )
             )

@@ -43,7 +43,7 @@ def check_constant(shape, pad):
     if len(pad) // 2 > len(shape):
         raise RuntimeError(
             "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-            f"{len(pad)} while the input has {len(shape)} dimensions."
+            f"{len(pad)}while the input has {len(shape)}dimensions."
         )
     if any(n + min(before, 0) + min(after, 0) < 0 for n, (before, after) in zip(shape, sides_of(pad, len(shape)))):
         raise RuntimeError(
