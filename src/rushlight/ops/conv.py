@@ -191,6 +191,28 @@ class convolution_input_gradient:
         )
 
 
+@op("convolution_transposed(Tensor input, Tensor weight, Tensor? bias, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
+    names=(), node="ConvolutionBackward0")  # fmt: skip
+class transposed_convolution:
+    """`convolution_input_gradient` as an operation of its own, with a bias; ``size`` is that of the result."""
+
+    beside = ("input", "weight")
+
+    def forward(input, weight, bias, size, stride, padding, dilation, groups):
+        found = convolution_input_gradient.forward(input, weight, size, stride, padding, dilation, groups)
+        return found if bias is None else found + bias.reshape((-1,) + (1,) * (found.ndim - 2))
+
+    def d_input(grad, weight, input_shape, stride, padding, dilation, groups):
+        found = functions.convolution(grad, conj(weight), None, stride, padding, dilation, groups)
+        return _first_windows(found, input_shape)
+
+    def d_weight(grad, input, weight_shape, stride, padding, dilation, groups):
+        return functions.convolution_weight_gradient(conj(input), grad, weight_shape, stride, padding, dilation, groups)
+
+    def d_bias(grad):
+        return grad.sum((0, *range(2, grad.ndim)))
+
+
 def _first_windows(found, shape):
     """A convolution's result cut to ``shape``: output padding can make room for one more window."""
     if found.shape[:2] != shape[:2]:
@@ -353,9 +375,7 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
                 "convert input and weight with .float()",
             )
         )
-    found = functions.convolution_input_gradient(input, weight, size, stride, padding, dilation, groups)
-    if bias is not None:
-        found = found + bias.reshape((-1,) + (1,) * count)
+    found = functions.transposed_convolution(input, weight, bias, size, stride, padding, dilation, groups)
     return found.squeeze(0) if unbatched else found
 
 

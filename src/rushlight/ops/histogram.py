@@ -7,6 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.scalars import check_fits, number_in
+from .moving import copied
 from .results import named_result
 from .table import composite, functions, op
 
@@ -87,13 +88,28 @@ def _edges_of(values, bins, bounds):
     return np.linspace(low, high, bins + 1).astype(values.dtype)
 
 
-@op("histogramdd(Tensor self, Tensor[] edges, Tensor? weight, bool density) -> Tensor", names=())
+def _no_derivative(*values):
+    return RuntimeError, f"derivative for aten::{values[-1]} is not implemented"
+
+
+@op("histogram_edges(Tensor self, int[] bins, any range, str name) -> Tensor[]", names=())
+class histogram_edges:
+    """The edges of equal intervals over each column of (rows, dimensions), or over a range; ``name`` is PyTorch's."""
+
+    no_derivative = staticmethod(_no_derivative)
+
+    def forward(self, bins, range, name):
+        bounds = [None] * len(bins) if range is None else zip(range[::2], range[1::2])
+        return tuple(_edges_of(*each) for each in zip(self.T, bins, bounds))
+
+
+@op("histogramdd(Tensor self, Tensor[] edges, Tensor? weight, bool density, str name) -> Tensor[]", names=())
 class histogram_counts:
-    """How many rows of (rows, dimensions) fall into each cell between ``edges``, or their weights' sum."""
+    """How many rows of (rows, dimensions) fall into each cell between ``edges``, or their weights' sum; and the edges."""
 
-    untracked = True
+    no_derivative = staticmethod(_no_derivative)
 
-    def forward(self, edges, weight, density):
+    def forward(self, edges, weight, density, name):
         shape = tuple(edge.size - 1 for edge in edges)
         inside = np.ones(self.shape[0], bool)
         cells = np.zeros(self.shape[0], np.int64)
@@ -108,11 +124,11 @@ class histogram_counts:
             found /= found.sum()
             for axis, edge in enumerate(edges):
                 found /= np.diff(edge).reshape((-1,) + (1,) * (len(shape) - 1 - axis))
-        return found.astype(self.dtype)
+        return found.astype(self.dtype), *map(copied, edges)
 
 
-def _histogram(input, bins, bounds, weight, density):
-    """(counts, edges of each dimension) of the rows in ``input``'s last dimension."""
+def _check(input, bins, bounds, weight):
+    """PyTorch's refusals of a histogram of the rows in ``input``'s last dimension."""
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise NotImplementedError(
             hinted(f"\"histogramdd\" not implemented for '{input.dtype.legacy_name}'", "convert the tensor: x.float()")
@@ -129,9 +145,7 @@ def _histogram(input, bins, bounds, weight, density):
             f"torch.histogramdd: for a {dims}-dimensional histogram range should have {2 * dims} elements, but got "
             f"{len(bounds)}"
         )
-    rows = input.detach().reshape(-1, dims)
-    edges = []
-    for dim, (column, bin) in enumerate(zip(rows.unbind(1), bins)):
+    for dim, bin in enumerate(bins):
         if hasattr(bin, "_edge"):
             if bin.dtype is not input.dtype:
                 given, wanted = (
@@ -141,13 +155,8 @@ def _histogram(input, bins, bounds, weight, density):
                     "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
                     f"{wanted} and bins for dimension {dim} with dtype {given}"
                 )
-            edges.append(bin.detach().clone())
-        else:
-            if bin <= 0:
-                raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bin} for dimension {dim}")
-            limits = None if bounds is None else bounds[2 * dim : 2 * dim + 2]
-            edges.append(functions.from_numpy(_edges_of(column._array, bin, limits)))
-    return functions.histogram_counts(rows, edges, weight, density), edges
+        elif bin <= 0:
+            raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bin} for dimension {dim}")
 
 
 _HISTOGRAM, _HISTOGRAMDD = (named_result(name, "hist bin_edges") for name in ("histogram", "histogramdd"))
@@ -162,8 +171,10 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     tensor([0., 3.])
     """
     weight = None if weight is None else weight.reshape(-1)
-    counts, edges = _histogram(input.reshape(-1, 1), [bins], range, weight, density)
-    return _HISTOGRAM(counts, edges[0])
+    rows = input.reshape(-1, 1)
+    _check(rows, [bins], range, weight)
+    edges = [bins] if hasattr(bins, "_edge") else functions.histogram_edges(rows.detach(), [bins], range, "histogram")
+    return _HISTOGRAM(*functions.histogram_counts(rows, edges, weight, density, "histogram"))
 
 
 @composite(names=("torch",))
@@ -176,5 +187,9 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
         bins = [bins] * dims
     if len(bins) != dims:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
-    counts, edges = _histogram(input, bins, range, weight, density)
+    _check(input, bins, range, weight)
+    rows, given = input.reshape(-1, dims), hasattr(bins[0], "_edge")
+    edges = bins if given else functions.histogram_edges(rows, bins, range, "_histogramdd_bin_edges")
+    name = "_histogramdd_from_bin_tensors" if given else "_histogramdd_from_bin_cts"
+    counts = functions.histogram_counts(rows, list(edges), weight, density, name)[0]
     return _HISTOGRAMDD(counts, tuple(edges))

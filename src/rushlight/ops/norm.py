@@ -12,6 +12,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from .elementwise.checks import COMPLEX, NOT_FLOATING
+from .recording import is_recorded
 from .reduce import add_up
 from .rowwise import row_slices
 from .table import composite, functions, op, widened
@@ -244,6 +245,8 @@ def _node_of_rms_norm(input, *rest):
 class rms_norm_parts:
     """`rms_norm` with one over the root of each row's mean square."""
 
+    tracked = 1
+
     def forward(input, normalized_shape, weight, eps):
         rows = _as_rows(widened(input), normalized_shape)
         count = rows.dtype.type(max(rows.shape[1], 1))
@@ -258,6 +261,7 @@ class rms_norm_parts:
         return found.reshape(input.shape).astype(input.dtype, copy=False), scale.reshape(lead)
 
     def gradients(grads, input, normalized_shape, weight, eps, result1, needs):
+        weight = weight if needs[0] else None  # the gradient of the weight does not depend on it
         return functions.rms_norm_gradients(grads[0], input, normalized_shape, weight, eps, result1)
 
 
@@ -332,8 +336,6 @@ class group_norm_parts:
 
     kernel = "GroupNormKernelImpl"
 
-    tracked = 1
-
     def forward(input, weight, bias, num_groups, eps):
         x = widened(input)
         groups = (x.shape[0], num_groups)
@@ -347,7 +349,15 @@ class group_norm_parts:
         return found.astype(input.dtype, copy=False), mean.reshape(groups), scale.reshape(groups)
 
     def gradients(grads, input, weight, num_groups, eps, result1, result2, needs):
-        return functions.group_norm_gradients(grads[0], input, weight, num_groups, eps, result1, result2)
+        (grad, *_), d_bias = grads, None
+        if grad is None:  # the statistics are constants
+            return None, None, None
+        if needs[2] and is_recorded(result1):  # the gradient of the bias depends on the other alone
+            d_bias = grad.sum((0, *range(2, input.ndim)))
+        if not any(needs[:2]) and d_bias is not None:
+            return None, None, d_bias
+        found = functions.group_norm_gradients(grad, input, weight, num_groups, eps, result1, result2)
+        return found if d_bias is None else (*found[:2], d_bias)
 
 
 @op("group_norm_gradients(Tensor grad, Tensor input, Tensor? weight, int num_groups, float eps, Tensor mean, Tensor scale) -> Tensor[]",
@@ -430,9 +440,8 @@ def functional_group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
 @composite(names=("torch",))
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """`group_norm` of (N, C, ...) with the mean and reciprocal deviation of each group."""
-    rows = input.reshape(N, group, C // group * HxW)
-    mean, scale = rows.mean(-1), (rows.var(-1, correction=0) + eps).rsqrt()
-    return functions.group_norm_parts(input, weight, bias, group, eps)[0], mean, scale
+    found, mean, scale = functions.group_norm_parts(input, weight, bias, group, eps)
+    return found, mean.to(input.dtype), scale.to(input.dtype)
 
 
 @composite(names=("nn.functional",))
