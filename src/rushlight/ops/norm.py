@@ -261,7 +261,8 @@ class rms_norm_parts:
         return found.reshape(input.shape).astype(input.dtype, copy=False), scale.reshape(lead)
 
     def gradients(grads, input, normalized_shape, weight, eps, result1, needs):
-        weight = weight if needs[0] else None  # the gradient of the weight does not depend on it
+        if weight is not None and not needs[0]:
+            weight = weight.detach()  # its own gradient does not depend on it
         return functions.rms_norm_gradients(grads[0], input, normalized_shape, weight, eps, result1)
 
 
