@@ -211,7 +211,5 @@ def combinations(input, r=2, with_replacement=False):
         lengths = input.shape[0] - first
         places = [np.repeat(column, lengths) for column in places]
         places.append(ramps(np.empty(places[0].size, np.int64), first, lengths, 1))
-        if not places[0].size:
-            return functions.empty(0, r, dtype=input.dtype)
     columns = [functions.wrap(column) for column in places]
     return functions.stack([input.index_select(0, column) for column in columns], 1)

@@ -79,6 +79,7 @@ class cdist_pairs:
     """The p-norms of the differences of all pairs of rows; ``expanded`` takes Euclidean ones from a matrix product."""
 
     by_rows = True
+    beside = ("x1", "x2")
 
     def forward(x1, x2, p, expanded):
         a, b = widened(x1), widened(x2)
@@ -140,6 +141,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 @op("pdist(Tensor self, float p) -> Tensor", names=(), node="PdistBackward0")
 class pdist_pairs:
     """The p-norms of the differences of all pairs of rows, row by row of the upper triangle."""
+
+    beside = ("self",)
 
     def forward(self, p):
         wide = widened(self)

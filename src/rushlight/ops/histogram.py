@@ -7,6 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.scalars import c_name, check_fits, number_in
+from .moving import copied
 from .results import named_result
 from .table import composite, functions, op, widened
 
@@ -101,14 +102,29 @@ def _edges_of(values, bins, bounds, dim):
     return np.linspace(low, high, bins + 1).astype(values.dtype)
 
 
-@op("histogramdd(Tensor self, Tensor[] edges, Tensor? weight, bool density) -> Tensor", names=())
+def _no_derivative(*values):
+    return RuntimeError, f"derivative for aten::{values[-1]} is not implemented"
+
+
+@op("histogram_edges(Tensor self, int[] bins, any range, str name) -> Tensor[]", names=())
+class histogram_edges:
+    """The edges of equal intervals over each column of (rows, dimensions), or over a range; ``name`` is PyTorch's."""
+
+    no_derivative = staticmethod(_no_derivative)
+
+    def forward(self, bins, range, name):
+        bounds = [None] * len(bins) if range is None else zip(range[::2], range[1::2])
+        return tuple(_edges_of(*each, dim) for dim, each in enumerate(zip(self.T, bins, bounds)))
+
+
+@op("histogramdd(Tensor self, Tensor[] edges, Tensor? weight, bool density, str name) -> Tensor[]", names=())
 class histogram_counts:
-    """How many rows of (rows, dimensions) fall into each cell between ``edges``, or their weights' sum."""
+    """How many rows of (rows, dimensions) fall into each cell between ``edges``, or their weights' sum; and the edges."""
 
-    untracked = True
+    no_derivative = staticmethod(_no_derivative)
 
-    def forward(self, edges, weight, density):
-        kind = self.dtype
+    def forward(self, edges, weight, density, name):
+        kind, given = self.dtype, edges
         self, edges = widened(self), [widened(edge) for edge in edges]
         shape = tuple(edge.size - 1 for edge in edges)
         inside = np.ones(self.shape[0], bool)
@@ -124,11 +140,12 @@ class histogram_counts:
             found /= found.sum()
             for axis, edge in enumerate(edges):
                 found /= np.diff(edge).reshape((-1,) + (1,) * (len(shape) - 1 - axis))
-        return found.astype(kind)
+        return found.astype(kind), *map(copied, given)
 
 
-def _histogram(input, bins, bounds, weight, density):
-    """(counts, edges of each dimension) of the rows in ``input``'s last dimension."""
+def _checked_edges(input, bins, bounds, weight, name):
+    """The edges for each dimension of the rows in ``input``'s last dimension, after PyTorch's refusals."""
+    dims = input.shape[-1]
     dims = input.shape[-1]
     if bounds is not None and len(bounds) != 2 * dims:
         raise RuntimeError(
@@ -138,15 +155,11 @@ def _histogram(input, bins, bounds, weight, density):
     given = bool(bins) and hasattr(bins[0], "_edge")
     if not given and bounds is None and input.numel():
         _check_real(input, "histogramdd")
-    rows = input.detach().reshape(math.prod(input.shape[:-1]), dims)
     if given:
         edges = list(bins)
     else:
-        limits = [None] * dims if bounds is None else [bounds[2 * dim : 2 * dim + 2] for dim in range(dims)]
-        edges = [
-            functions.from_numpy(_edges_of(column._array, *bin_and_limits, dim))
-            for dim, (column, *bin_and_limits) in enumerate(zip(rows.unbind(1), bins, limits))
-        ]
+        rows = input.detach().reshape(math.prod(input.shape[:-1]), dims)
+        edges = list(functions.histogram_edges(rows, bins, bounds, name))
     _check_edges(input, edges)
     if weight is not None:
         _check_weight(input, weight)
@@ -157,7 +170,7 @@ def _histogram(input, bins, bounds, weight, density):
             )
     if not input.dtype.is_floating_point:
         _check_real(input, "histogram_cpu")
-    return functions.histogram_counts(rows, edges, weight, density), edges
+    return edges
 
 
 def _check_real(input, kernel):
@@ -222,8 +235,9 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     weight = None if weight is None else weight.reshape(-1)
     if not hasattr(bins, "_edge") and bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    counts, (edges,) = _histogram(input.reshape(-1, 1), [bins], range, weight, density)
-    return _HISTOGRAM(counts, edges.detach().clone() if edges is bins else edges)
+    rows = input.reshape(-1, 1)
+    edges = _checked_edges(rows, [bins], range, weight, "histogram")
+    return _HISTOGRAM(*functions.histogram_counts(rows, edges, weight, density, "histogram"))
 
 
 @composite(names=("torch",))
@@ -236,5 +250,8 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
         bins = [bins] * dims
     if len(bins) != dims and not (bins and hasattr(bins[0], "_edge")):
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
-    counts, edges = _histogram(input, bins, range, weight, density)
+    edges = _checked_edges(input, bins, range, weight, "_histogramdd_bin_edges")
+    name = "_histogramdd_from_bin_tensors" if bins and hasattr(bins[0], "_edge") else "_histogramdd_from_bin_cts"
+    rows = input.reshape(math.prod(input.shape[:-1]), dims)
+    counts = functions.histogram_counts(rows, edges, weight, density, name)[0]
     return _HISTOGRAMDD(counts, tuple(edges))

@@ -122,7 +122,7 @@ class slogdet_parts:
             zero = functions.zeros_like(turned)
             factor = functions.complex(zero if g_size is None else g_size, -turned)
         if factor is None:
-            return functions.zeros_like(A)
+            return None
         return factor[..., None, None] * conj(functions.linalg_inv_ex(A)[0].mT)
 
 

@@ -178,6 +178,31 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     return functions.triangular_parts(A, B, upper, left, unitriangular)
 
 
+@op("triangular_solve(Tensor self, Tensor A, bool upper, bool transpose, bool unitriangular) -> Tensor[]",
+    names=(), node="TriangularSolveBackward0")  # fmt: skip
+class triangular_solve_parts:
+    """X with A X = B, or with the transpose of A, and a copy of A."""
+
+    by_columns = (0, 1)
+
+    def forward(self, A, upper, transpose, unitriangular):
+        matrix = A.swapaxes(-1, -2) if transpose else A
+        found = triangular_parts.forward(matrix, self, upper != transpose, True, unitriangular)
+        return found, np.broadcast_to(A, (*found.shape[:-2], *A.shape[-2:]))
+
+    def gradients(grads, self, A, upper, transpose, unitriangular, result0, needs):
+        (grad, g_copy), g_self = grads, None
+        if grad is not None:
+            matrix = conj(A) if transpose else conj(A.mT)
+            g_self = functions.triangular_parts(matrix, grad, upper == transpose, True, unitriangular)
+            if needs[1]:
+                g_A = -(conj(result0) @ g_self.mT) if transpose else -(g_self @ conj(result0.mT))
+                least = 1 if unitriangular else 0
+                g_A = g_A.triu(least) if upper else g_A.tril(-least)
+                g_copy = g_A if g_copy is None else g_copy + g_A
+        return functions.zeros_like(self) if g_self is None else g_self, g_copy
+
+
 @with_names("triangular_solve", "solution cloned_coefficient", ("torch", "Tensor"))
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     """Deprecated in PyTorch: `linalg.solve_triangular` with the arguments the other way round; also a copy of A."""
@@ -191,10 +216,11 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False)
                 )
             )
     check_right_sides(input, A, "triangular_solve")
-    matrix = A.mT if transpose else A
-    found = linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
-    shape = broadcast_shapes(tuple(A.shape[:-2]), tuple(input.shape[:-2]))
-    return found, functions.in_columns(A.expand((*shape, *A.shape[-2:])))
+    name = "linalg.solve_triangular"
+    check_square(A, name)
+    check_matrix(input, name, "B")
+    _check_fit(tuple(A.shape), tuple(input.shape), True, name)
+    return functions.triangular_solve_parts(input, A, upper, transpose, unitriangular)
 
 
 @op("in_columns(Tensor self) -> Tensor", names=(), node="CloneBackward0")
