@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..base.errors import hinted
 from ..nn import Module
 
 _OWN = {
@@ -39,6 +40,10 @@ class OptimizedModule(Module):
         return None
 
     def __len__(self):
+        if not hasattr(type(self._orig_mod), "__len__"):
+            raise TypeError(
+                hinted(f"{type(self._orig_mod).__name__} does not support len()", "the compiled module has no __len__")
+            )
         return len(self._orig_mod)
 
     def __reduce__(self):
