@@ -133,7 +133,7 @@ CALLS = {
     "interpolate_gradient": lambda: (t(1, 1, 5), (3,), (None,), "linear", False, False),
     "cholesky_solve": lambda: (t(3, 2), regular().tril(), False),
     "cholesky_inverse": lambda: (regular().tril(), False),
-    "linalg_solve_triangular": lambda: (regular().triu(), t(3, 2), True, False),
+    "linalg_solve_triangular": lambda: (regular().triu(), t(3, 2), True, True, False),
     "linalg_solve_ex": lambda: (regular(), t(3, 2)),
     "linalg_cross": lambda: (t(2, 3), t(2, 3), 1),
     "transposed_mm": lambda: (t(2, 3), t(2, 4)),

@@ -31,7 +31,7 @@ from .eval_frame import (
 )
 
 guard_failures = _collections.defaultdict(list)
-patch_dynamo_config = config.patch
+patch_dynamo_config = config.patch  # type: ignore[attr-defined]
 dont_skip_tracing = disable_nested_graph_breaks = forbid_in_graph
 _limit = [-1]
 
