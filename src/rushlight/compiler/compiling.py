@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-import inspect
 
 from ..base.errors import hinted
 from ..base.notes import note_once
-from ..nn import Module
 from .backends import get_default_backend, lookup_backend
-from .optimized_module import OptimizedModule
+from .optimized_module import OptimizeContext
 
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 _NOTE = "there is no compiler here yet: what torch.compile makes runs the Python that it was made of"
@@ -100,20 +98,4 @@ def optimized(model, backend):
         note_once(_UNCALLED.format(name=getattr(function, "__name__", repr(function))))
     else:
         note_once(_NOTE)
-    if isinstance(model, Module):
-        return OptimizedModule(model)
-    if inspect.isclass(model):
-        return model
-    return _wrapped(model)
-
-
-def _wrapped(function):
-    """A function of its own around another, as programs expect one that can be told from it."""
-
-    @functools.wraps(function)
-    def compiled(*args, **kwargs):
-        return function(*args, **kwargs)
-
-    compiled._torchdynamo_orig_callable = compiled._torchdynamo_inline = function
-    compiled.get_compiler_config = lambda: None
-    return compiled
+    return OptimizeContext(backend)(model)

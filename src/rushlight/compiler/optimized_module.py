@@ -1,7 +1,11 @@
-"""What ``torch.compile`` makes of a module: a wrapper under PyTorch's names, whose call runs the module."""
+"""What ``torch.compile`` makes of modules and functions: wrappers under PyTorch's names, whose call runs what they were made of."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+
+from ..base.errors import hinted
 from ..nn import Module
 
 _OWN = {
@@ -28,7 +32,7 @@ class OptimizedModule(Module):
         super().__init__()
         self.__dict__.pop("training")  # the module's
         self._modules["_orig_mod"] = mod
-        self.__dict__["dynamo_ctx"] = dynamo_ctx
+        self.__dict__["dynamo_ctx"] = OptimizeContext() if dynamo_ctx is None else dynamo_ctx
 
     def forward(self, *args, **kwargs):
         """The module's call."""
@@ -39,6 +43,10 @@ class OptimizedModule(Module):
         return None
 
     def __len__(self):
+        if not hasattr(type(self._orig_mod), "__len__"):
+            raise TypeError(
+                hinted(f"{type(self._orig_mod).__name__} does not support len()", "the compiled module has no __len__")
+            )
         return len(self._orig_mod)
 
     def __reduce__(self):
@@ -65,3 +73,27 @@ class OptimizedModule(Module):
 
     def __dir__(self):
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+
+class OptimizeContext:
+    """How a function is compiled, as a decorator: with which backend. Modules become `OptimizedModule`, classes stay as they are."""
+
+    def __init__(self, backend="inductor"):
+        self.backend = backend
+
+    def __call__(self, fn):
+        if isinstance(fn, Module):
+            return OptimizedModule(fn, self)
+        return fn if inspect.isclass(fn) else _wrapped(fn)
+
+
+def _wrapped(function):
+    """A function of its own around another, as programs expect one that can be told from it."""
+
+    @functools.wraps(function)
+    def compiled(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    compiled._torchdynamo_orig_callable = compiled._torchdynamo_inline = function
+    compiled.get_compiler_config = lambda: None
+    return compiled

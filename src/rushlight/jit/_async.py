@@ -8,7 +8,7 @@ _INSTEAD = "Please use `torch.compile` instead."
 
 
 def fork(func, *args, **kwargs):
-    """Call a function; the `Future` holds what it returns or raises. As in PyTorch outside of TorchScript, nothing runs beside it.
+    """Call a function; the `Future` holds what it returns. As in PyTorch outside of TorchScript, it is called at once.
 
     >>> import rushlight as torch
     >>> torch.jit.wait(torch.jit.fork(torch.add, torch.ones(1), 1))
@@ -22,15 +22,12 @@ def fork(func, *args, **kwargs):
             )
         )
     future = Future()
-    try:
-        future.set_result(func(*args, **kwargs))
-    except Exception as error:  # it is raised where the result is asked for
-        future.set_exception(error)
+    future.set_result(func(*args, **kwargs))
     return future
 
 
 def wait(future):
-    """What a forked function has returned, or raised."""
+    """What a forked function has returned."""
     _deprecated("wait", _INSTEAD)
     if not isinstance(future, Future):
         raise TypeError(

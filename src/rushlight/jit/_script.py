@@ -145,13 +145,11 @@ class RecursiveScriptModule(ScriptModule):
     @classmethod
     def _of(cls, module, below=None):
         """A wrapper around a copy of ``module``, and for each child one of class ``below`` around the copy's child."""
-        return cls._around(_copied(module, {}), below or cls, {})
+        return cls._around(_copied(module, {}), below or cls)
 
     @classmethod
-    def _around(cls, inner, below, known):
-        if id(inner) in known:
-            return known[id(inner)]
-        self = known[id(inner)] = cls.__new__(cls)
+    def _around(cls, inner, below):
+        self = cls.__new__(cls)
         Module.__init__(self)
         state, theirs = self.__dict__, inner.__dict__
         state["_inner"] = inner
@@ -162,7 +160,7 @@ class RecursiveScriptModule(ScriptModule):
         else:
             state["training"] = inner.training
         for name, child in inner._modules.items():
-            self._modules[name] = child if child is None else below._around(child, below, known)
+            self._modules[name] = child if child is None else below._around(child, below)
         return self
 
     @property
@@ -229,10 +227,10 @@ class RecursiveScriptModule(ScriptModule):
         return sorted({*super().__dir__(), *dir(self._inner)})
 
     def __copy__(self):
-        return type(self)._around(_copied(self._inner, {}), type(self), {})
+        return type(self)._around(_copied(self._inner, {}), type(self))
 
     def __deepcopy__(self, memo):
-        return type(self)._around(copy.deepcopy(self._inner, memo), type(self), {})
+        return type(self)._around(copy.deepcopy(self._inner, memo), type(self))
 
     def __reduce_ex__(self, protocol):
         raise RuntimeError(

@@ -15,7 +15,10 @@ _LOAD = (
 def save(m, f, _extra_files=None):
     """Refused: there is no TorchScript to keep."""
     _deprecated("save", "Please switch to `torch.export`.")
-    m.save(f)
+    if isinstance(f, (str, _os.PathLike)):
+        m.save(f)
+    else:
+        m.save_to_buffer()
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):

@@ -14,8 +14,8 @@ from ._state import _enabled, deprecated, made, traced, tracing
 from .marks import is_module_class, qualified_name
 
 _OUTPUTS = "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions"
-_DICTIONARY = (
-    "Encountering a dict at the output of the tracer might cause the trace to be incorrect, this is only valid if the "
+_CONTAINER = (
+    "Encountering a {kind} at the output of the tracer might cause the trace to be incorrect, this is only valid if the "
     "container structure does not change based on the module's inputs. Consider using a constant container instead (e.g. "
     "for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` instead). If you absolutely need this and know the "
     "side effects, pass strict=False to trace() to allow this behavior."
@@ -84,6 +84,10 @@ def _can_be_traced(value):
     return isinstance(value, Tensor)
 
 
+def _has_list(value):
+    return isinstance(value, list) or (isinstance(value, tuple) and any(map(_has_list, value)))
+
+
 def _inputs(examples):
     """The examples as a tuple of arguments."""
     return (examples,) if isinstance(examples, (Tensor, dict)) else tuple(examples)
@@ -108,7 +112,9 @@ def _run(function, args, kwargs, strict):
             )
         )
     if isinstance(found, dict) and strict:
-        raise RuntimeError(hinted(_DICTIONARY, "trace(..., strict=False) takes it"))
+        raise RuntimeError(hinted(_CONTAINER.format(kind="dict"), "trace(..., strict=False) takes it"))
+    if strict and _has_list(found):
+        warnings.warn(_CONTAINER.format(kind="list"), TracerWarning, stacklevel=4)
     if not _can_be_traced(found):
         raise RuntimeError(hinted(_OUTPUTS, f"it has returned a {_type_name(found)}"))
 

@@ -9,9 +9,9 @@ import warnings
 
 from ..base.errors import hinted
 
-_OLD = {"List": "List[int]", "Dict": "Dict[int, int]", "Tuple": "Tuple[int, int]", "Optional": "Optional[int]"}
+_OLD = {"List": "List[int]", "Dict": "Dict[int, int]", "Tuple": "Tuple[int]", "Optional": "Optional[int]"}
 _BARE = {getattr(typing, name): example for name, example in _OLD.items()}
-_BARE.update({list: "list[int]", dict: "dict[int, int]", tuple: "tuple[int, int]"})
+_BARE.update({list: "list[int]", dict: "dict[int, int]", tuple: "tuple[int]"})
 _EMPTY = (
     "The inner type of a container is lost when calling torch.jit.isinstance in eager mode. For example, List[int] would "
     "become list and therefore falsely return True for List[float] or List[str]."
@@ -39,9 +39,10 @@ def _refuse_bare(target):
         return
     if example is not None:
         name = example.partition("[")[0]
+        missing, wanted = ("contained types", "contained type") if "," in example else ("a contained type",) * 2
         raise RuntimeError(
             hinted(
-                f"Attempted to use {name} without a contained type. Please add a contained type, e.g. {example}",
+                f"Attempted to use {name} without {missing}. Please add {wanted}, e.g. {example}",
                 "what is in it is looked at too",
             )
         )

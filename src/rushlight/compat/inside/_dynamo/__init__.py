@@ -33,7 +33,7 @@ from .eval_frame import (
 guard_failures = _collections.defaultdict(list)
 patch_dynamo_config = config.patch  # type: ignore[attr-defined]
 dont_skip_tracing = disable_nested_graph_breaks = forbid_in_graph
-_limit = [None]
+_limit = [-1]
 
 
 def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize_on=None):
@@ -87,11 +87,11 @@ def reset_recompile_user_contexts():
 
 def set_recursion_limit(limit):
     """Set how deep calls may be nested while code is compiled: kept without effect."""
-    if limit < 1:
-        raise ValueError(_hinted("recursion limit must be greater or equal than 1", f"it is {limit}"))
+    if limit < 1 and limit != -1:
+        raise ValueError(_hinted("recursion limit must be >= 1, or -1 to reset", f"it is {limit}"))
     _limit[0] = limit
 
 
 def get_recursion_limit():
     """What `set_recursion_limit` was given."""
-    return -1 if _limit[0] is None else _limit[0]
+    return _limit[0]
