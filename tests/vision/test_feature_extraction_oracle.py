@@ -32,16 +32,16 @@ def test_features_and_their_gradients():
     image = np.random.default_rng(0).standard_normal((2, 3, 64, 64))
     for lib, made, room in ((torch, torchvision.models, theirs), (rushlight, models, feature_extraction)):
         lib.manual_seed(0)
-        model = made.mobilenet_v3_small().double()
+        model = made.mobilenet_v3_small().double().eval()
         extractor = room.create_feature_extractor(model, {"features.3.block": "early", "avgpool": "late"})
         features = extractor(lib.from_numpy(image))
         assert list(features) == ["early", "late"]
-        features["late"].sum().backward()
+        (features["late"] ** 2).sum().backward()
         names = [name for name, _ in extractor.named_parameters()]
         found.append(
             [names, *(each.detach().numpy() for each in features.values()), model.features[0][0].weight.grad.numpy()]
         )
-        again = copy.deepcopy(extractor.eval())
+        again = copy.deepcopy(extractor.train())
         assert list(again(lib.from_numpy(image))) == ["early", "late"]
     assert found[0][0] == found[1][0]
     for expected, got in zip(found[0][1:], found[1][1:], strict=True):

@@ -121,7 +121,7 @@ class DenseNet(nn.Module):
     def forward(self, x):
         out = nn.functional.relu(self.features(x), inplace=True)
         out = nn.functional.adaptive_avg_pool2d(out, (1, 1))
-        return self.classifier(functions.flatten(out, 1))
+        return self.classifier(out.flatten(1))
 
 
 def renamed(state):

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from rushlight.ops.table import functions
-
 from ... import nn
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ..ops.stochastic_depth import StochasticDepth
@@ -211,7 +209,7 @@ class EfficientNet(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def forward(self, x):
-        return self.classifier(functions.flatten(self.avgpool(self.features(x)), 1))
+        return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
 def first_version(name):

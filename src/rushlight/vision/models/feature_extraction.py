@@ -219,6 +219,7 @@ def create_feature_extractor(
     asked = names_by_mode(return_nodes, train_return_nodes, eval_return_nodes)
     found = traced(model, with_defaults(tracer_kwargs), concrete_args)
     for (tracer, graph), names in zip(found, asked, strict=True):
+        graph.owning_module = model  # which says of its modules whether a node without uses may go
         returning(graph, tracer.node_to_qualname, names)
     if not suppress_diff_warning:
         warn_of_differences(found[0][0], found[1][0])

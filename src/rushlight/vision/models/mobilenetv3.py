@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from rushlight.ops.table import functions
-
 from ... import nn
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ._utils import _make_divisible
@@ -157,7 +155,7 @@ class MobileNetV3(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def forward(self, x):
-        return self.classifier(functions.flatten(self.avgpool(self.features(x)), 1))
+        return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
 def constructor(name):

@@ -167,11 +167,12 @@ class ShiftedWindowAttention(nn.Module):
         return {}
 
     def forward(self, x):
+        bias = self.get_relative_position_bias()
         return shifted_window_attention(
             x,
             self.qkv.weight,
             self.proj.weight,
-            self.get_relative_position_bias(),
+            bias,
             self.window_size,
             self.num_heads,
             shift_size=self.shift_size,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from rushlight.ops.table import functions
 
 from ... import fx, nn
+from ...fx._symbolic_trace import _assert
 from ..ops.misc import MLP, Conv2dNormActivation
 from ._utils import _ovewrite_named_param
 from .registry import define
@@ -26,7 +27,7 @@ MODELS = {
     "vit_h_14": (14, 32, 16, 1280, 5120),
 }
 LayerNorm = partial(nn.LayerNorm, eps=1e-6)
-ensure = fx._symbolic_trace._assert  # also while a graph is recorded
+fx.wrap("_assert")  # a node of recorded graphs
 
 
 class ConvStemConfig(NamedTuple):
@@ -78,7 +79,7 @@ class EncoderBlock(nn.Module):
         self.mlp = MLPBlock(hidden_dim, mlp_dim, dropout)
 
     def forward(self, input):
-        ensure(input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}")
+        _assert(input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}")
         x = self.ln_1(input)
         x, _ = self.self_attention(x, x, x, need_weights=False)
         x = self.dropout(x) + input
@@ -101,7 +102,7 @@ class Encoder(nn.Module):
         self.ln = norm_layer(hidden_dim)
 
     def forward(self, input):
-        ensure(input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}")
+        _assert(input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}")
         return self.ln(self.layers(self.dropout(input + self.pos_embedding)))
 
 
@@ -124,7 +125,7 @@ class VisionTransformer(nn.Module):
         conv_stem_configs=None,
     ):
         super().__init__()
-        ensure(image_size % patch_size == 0, "Input shape indivisible by patch size!")
+        _assert(image_size % patch_size == 0, "Input shape indivisible by patch size!")
         self.image_size = image_size
         self.patch_size = patch_size
         self.hidden_dim = hidden_dim
@@ -169,14 +170,15 @@ class VisionTransformer(nn.Module):
         """The embedded patches of images, NxPxC."""
         count, _channels, height, width = x.shape
         patch, size = self.patch_size, self.image_size
-        ensure(height == size, f"Wrong image height! Expected {size} but got {height}!")
-        ensure(width == size, f"Wrong image width! Expected {size} but got {width}!")
+        _assert(height == size, f"Wrong image height! Expected {size} but got {height}!")
+        _assert(width == size, f"Wrong image width! Expected {size} but got {width}!")
         down, across = height // patch, width // patch
         return self.conv_proj(x).reshape(count, self.hidden_dim, down * across).permute(0, 2, 1)
 
     def forward(self, x):
         x = self._process_input(x)
-        token = self.class_token.expand(x.shape[0], -1, -1)
+        count = x.shape[0]
+        token = self.class_token.expand(count, -1, -1)
         x = self.encoder(functions.cat([token, x], dim=1))
         return self.heads(x[:, 0])
 

@@ -15,6 +15,7 @@ from rushlight.autograd.function import once_differentiable
 from rushlight.ops.table import functions
 
 from ... import fx, nn
+from ...fx._symbolic_trace import _assert
 
 __all__ = ["roi_align", "RoIAlign", "roi_pool", "RoIPool", "ps_roi_align", "PSRoIAlign", "ps_roi_pool", "PSRoIPool"]
 
@@ -27,12 +28,10 @@ def regions_of(boxes):
     """Boxes as one Kx5 tensor: the number of the image, x1, y1, x2, y2."""
     if isinstance(boxes, (list, tuple)):
         for each in boxes:
-            fx._symbolic_trace._assert(
-                each.size(1) == 4, "The shape of the tensor in the boxes list is not correct as List[Tensor[L, 4]]"
-            )
+            _assert(each.size(1) == 4, "The shape of the tensor in the boxes list is not correct as List[Tensor[L, 4]]")
         numbers = [functions.full_like(each[:, :1], index) for index, each in enumerate(boxes)]
         return functions.cat([functions.cat(numbers, dim=0), functions.cat(list(boxes), dim=0)], dim=1)
-    fx._symbolic_trace._assert(boxes.size(1) == 5, "The boxes tensor shape is not correct as Tensor[K, 5]")
+    _assert(boxes.size(1) == 5, "The boxes tensor shape is not correct as Tensor[K, 5]")
     return boxes
 
 
