@@ -9,7 +9,7 @@ from ..base import dtypes
 from ..base.arrays import is_channels_last
 from ..base.device import contiguous_format
 from ..base.errors import hinted
-from ..base.lazy import plain
+from ..base.lazy import NO_NUMBERS, is_meta, plain
 from ..base.shapes import sizes_argument, wrap_dim, wrap_dims
 from .moving import copied, filled, ramps, write
 from .table import composite, functions, op
@@ -278,6 +278,8 @@ def _counts(repeats, length, dim):
     """The array of how often each of ``length`` slices is repeated."""
     if repeats.ndim > 1:
         raise RuntimeError(hinted("repeats must be 0-dim or 1-dim tensor", f"it has shape {list(repeats.shape)}"))
+    if is_meta(repeats._array):
+        raise RuntimeError(hinted("cannot repeat_interleave a meta tensor without output_size", NO_NUMBERS))
     counts = plain(repeats._array)
     if counts.dtype.kind != "i" or counts.dtype.itemsize < 4:
         raise RuntimeError(hinted("repeats has to be Long or Int tensor", f"it holds {repeats.dtype!r}"))
