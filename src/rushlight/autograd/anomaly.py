@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 import warnings
 from typing import Any
 
@@ -67,6 +66,8 @@ def is_anomaly_check_nan_enabled() -> Any:
 
 def note_forward(node: Any) -> None:
     """Let ``node`` remember the call that made it."""
+    import traceback
+
     frames = traceback.extract_stack()
     while len(frames) > 1 and frames[-1].filename.startswith(PACKAGE):
         frames.pop()  # the call that the user wrote is the last one shown

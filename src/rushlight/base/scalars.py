@@ -68,6 +68,15 @@ def c_name(dtype):
     return _C_NAMES.get(name_of(dtype), name_of(dtype))
 
 
+_OLD_CLASSES = frozenset(("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"))
+
+
+def type_name(dtype):
+    """The class that PyTorch's messages call a tensor of a DType by: only the older dtypes have one of their own."""
+    name = dtype.legacy_name
+    return f"torch.{name}Tensor" if name in _OLD_CLASSES else f"CPU{name}Type"
+
+
 def largest_float(dtype):
     """The largest finite number of a real floating dtype, as a Python float."""
     return _LARGEST[name_of(dtype)]

@@ -79,7 +79,13 @@ def common_shape(*shapes):
             length = shape[place]
             if length in (1, result[place]):
                 continue
-            if length < 0 or result[place] != 1:
+            if length < 0 and result[place] == 1:
+                raise ValueError(
+                    hinted(
+                        "Attempting to broadcast a dimension with negative length!", f"argument {number} has {length}"
+                    )
+                )
+            if result[place] != 1:
                 raise RuntimeError(
                     hinted(
                         f"Attempting to broadcast a dimension of length {length} at {place}! Mismatching argument at index "

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..base.arrays import laid_out_as, strided_view
+from ..base.arrays import is_channels_last, laid_out_as, strided_view
 from ..base.errors import hinted
 from .conv import taps
 from .conv_checks import output_lengths, repeated
@@ -22,9 +22,20 @@ _LEAST = (
 )
 
 
+def _pair(value, name):
+    """An int or two of them as two ints."""
+    if not isinstance(value, (tuple, list)):
+        return (int(value),) * 2
+    if len(value) != 2:
+        raise RuntimeError(
+            hinted(f"It is expected {name} equals to 2, but got size {len(value)}", "give one int, or two")
+        )
+    return tuple(int(v) for v in value)
+
+
 def _unfold_arguments(kernel_size, dilation, padding, stride):
-    names = ("kernel_size", "dilation", "padding", "stride")
-    values = [repeated(v, 2, n, "unfold") for v, n in zip((kernel_size, dilation, padding, stride), names)]
+    names = ("kernel_size", "stride", "padding", "stride")  # PyTorch's own word for the dilation
+    values = [_pair(v, n) for v, n in zip((kernel_size, dilation, padding, stride), names)]
     for (first, second), words, named in zip(values, _LEAST, ("kernel", "dilation", "pad", "stride")):
         if min(first, second) < (named != "pad"):
             raise RuntimeError(
@@ -215,6 +226,9 @@ class channel_shuffle:
             raise RuntimeError(
                 f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
             )
+        if is_channels_last(self):
+            found = np.moveaxis(self, 1, -1).reshape(samples, *lengths, groups, channels // groups).swapaxes(-1, -2)
+            return np.moveaxis(copied(found).reshape(samples, *lengths, channels), -1, 1)
         found = self.reshape(samples, groups, channels // groups, *lengths).swapaxes(1, 2)
         return copied(found).reshape(self.shape)
 

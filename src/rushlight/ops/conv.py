@@ -269,9 +269,9 @@ def _arguments(name, count, input, weight, bias, stride, padding, dilation, grou
     named = isinstance(padding, str)
     padding = padding if named else repeated(padding, count, "padding", name)
     fits = len(weight[0]) == count + 2 and len(input[0]) in (count + 1, count + 2)
-    if fits and not named:
-        check_options(stride, padding, dilation, groups)
-    check_operands(name, input, weight, bias, groups, count, False)
+    if fits:
+        check_options(*(((), (), ()) if named else (stride, padding, dilation)), groups)
+    check_operands(name, input, weight, bias, groups, count, False, stride, named)
     lengths, kernel = input[0][-count:], weight[0][2:]
     extra = ()
     if named:
@@ -324,7 +324,7 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
     )
     if weight.ndim == count + 2 and input.ndim in (count + 1, count + 2):
         check_options(stride, padding, dilation, groups, output_padding)
-    check_operands(name, form_of(input), form_of(weight), form_of(bias), groups, count, True)
+    check_operands(name, form_of(input), form_of(weight), form_of(bias), groups, count, True, stride)
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
         # PyTorch convolves lines as planes of height one.
         values = {"output_padding": (0, *output_padding), "stride": (1, *stride), "dilation": (1, *dilation)}
@@ -339,6 +339,10 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
     unbatched = input.ndim == count + 1
     if unbatched:
         input = input.unsqueeze(0)
+    if count == 3:  # PyTorch's volumes lie row by row, unless a weight that it gives to oneDNN does not
+        input = input.contiguous()
+        if not _is_for_onednn(*form_of(input), weight.shape[2:], stride, output_padding, groups):
+            weight = weight.contiguous()
     lengths = [
         (n - 1) * s - 2 * p + d * (k - 1) + o + 1
         for n, s, p, d, k, o in zip(input.shape[2:], stride, padding, dilation, weight.shape[2:], output_padding)

@@ -1,12 +1,13 @@
 """The refusals of convolutions: shapes, dtypes and numbers that do not fit, in PyTorch's words."""
 
+import math
 from functools import lru_cache
 
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.lazy import stored_in
 from ..base.limits import LARGEST_WORD
-from ..base.scalars import c_name
+from ..base.scalars import c_name, type_name
 from .table import is_half
 
 _EXCHANGED = "an assignment to .data gave a tensor other memory between forward and backward"
@@ -32,8 +33,8 @@ def form_of(tensor):
     return array.shape, array.dtype
 
 
-def check_operands(name, input, weight, bias, groups, count, transposed):
-    """PyTorch's refusals of tensors of such forms."""
+def check_operands(name, input, weight, bias, groups, count, transposed, stride, named=False):
+    """PyTorch's refusals of tensors of such forms; ``named`` says that the padding is a word."""
     (shape, dtype), (kernel, of_weight) = input, weight
     if len(shape) not in (count + 1, count + 2):
         raise RuntimeError(
@@ -44,10 +45,18 @@ def check_operands(name, input, weight, bias, groups, count, transposed):
             )
         )
     if len(kernel) != count + 2:
+        if named and len(kernel) > 2:
+            raise RuntimeError(
+                hinted(
+                    f"Expected {len(kernel)}-dimensional input for {len(kernel)}-dimensional weight{list(kernel)}, but got "
+                    f"{len(shape)}-dimensional input of size {list(shape)} instead",
+                    f"{name} takes a weight of {count + 2} dimensions",
+                )
+            )
         raise RuntimeError(
             hinted(
                 f"expected stride to be a single integer value or a list of {len(kernel) - 2} values to match the convolution "
-                f"dimensions, but got stride={[1] * count}",
+                f"dimensions, but got stride={list(stride)}",
                 f"{name} takes a weight of {count + 2} dimensions, not of shape {list(kernel)}",
             )
             if len(kernel) > 2
@@ -72,15 +81,43 @@ def check_operands(name, input, weight, bias, groups, count, transposed):
             )
         )
     given = given if transposed else f"Given weight of size {list(kernel)}"
-    _check_bias(given, dtype, bias, kernel[1] * groups if transposed else kernel[0])
-    if dtype is not of_weight:
-        found, wanted = dtypes.from_numpy(dtype), dtypes.from_numpy(of_weight)
+    out = kernel[1] * groups if transposed else kernel[0]
+    if bias is not None and not transposed and not named and bias[1] is not dtype:
         raise RuntimeError(
             hinted(
-                f"expected scalar type {found.legacy_name} but found {wanted.legacy_name}",
-                f"convert the input with .to({wanted!r}), or the layer",
+                f"Input type ({c_name(dtype)}) and bias type ({c_name(bias[1])}) should be the same",
+                f"convert the input with .to({dtypes.from_numpy(bias[1])!r}), or the layer",
             )
         )
+    if bias is not None and bias[0] != (out,):
+        raise RuntimeError(
+            f"{given}, expected bias to be 1-dimensional with {out} elements, but got bias of size {list(bias[0])} instead"
+        )
+    for what, other in (("weight", of_weight), ("bias", bias and bias[1])):
+        if other is not None and other is not dtype:
+            raise RuntimeError(_of_other_kind(what, input, kernel, groups, dtypes.from_numpy(other)))
+
+
+def _of_other_kind(what, input, kernel, groups, other):
+    """PyTorch's words for a weight or a bias of another dtype than the input: each of its implementations has its own."""
+    dtype = dtypes.from_numpy(input[1])
+    hint = f"convert the input with .to({other!r}), or the layer"
+    named = f"Input type ({type_name(dtype)}) and {what} type ({type_name(other)}) should be the same"
+    if dtype.is_complex:
+        return hinted(named, hint)
+    if _is_large(*input, kernel, groups):
+        return hinted(f"{named} or input should be a MKLDNN tensor and {what} is a dense tensor", hint)
+    return hinted(f"expected scalar type {dtype.legacy_name} but found {other.legacy_name}", hint)
+
+
+def _is_large(shape, dtype, kernel, groups):
+    """Whether PyTorch leaves a convolution of such an input to oneDNN: half precision always, single where it pays."""
+    if is_half(dtype):
+        return True
+    if dtype.itemsize != 4 or dtype.kind != "f":
+        return False
+    batched = shape if len(shape) == len(kernel) else (1, *shape)
+    return groups > 1 or batched[0] > 1 or math.prod(batched[:4]) > 20480 or (len(kernel) > 3 and min(kernel[-2:]) > 3)
 
 
 def output_lengths(lengths, kernel, stride, padding, dilation):
@@ -106,7 +143,7 @@ def check_fit(input, weight, grad, stride, padding, dilation, groups):
     widened = grad is not None and is_half(of_weight) and dtype.itemsize == 4  # as in PyTorch's backward
     of_weight = dtype if widened or dtype == of_weight else of_weight
     seen = shape if len(shape) == count + 2 else (0,) * (count + 2)  # the weight's dimensions are refused first
-    check_operands(f"conv{count}d", (seen, dtype), (kernel, of_weight), None, groups, count, False)
+    check_operands(f"conv{count}d", (seen, dtype), (kernel, of_weight), None, groups, count, False, stride)
     lengths = output_lengths(shape[2:], kernel[2:], stride, padding, dilation)
     if grad is None:
         if any(n < 0 for n in lengths):
@@ -147,23 +184,6 @@ def check_gradient(wanted, grad):
                     f"the gradient has the shape of the convolution's output, {list(wanted)}",
                 )
             )
-
-
-def _check_bias(given, dtype, bias, out):
-    if bias is None:
-        return
-    shape, of_bias = bias
-    if of_bias is not dtype:
-        raise RuntimeError(
-            hinted(
-                f"Input type ({c_name(dtype)}) and bias type ({c_name(of_bias)}) should be the same",
-                f"convert the input with .to({dtypes.from_numpy(of_bias)!r}), or the layer",
-            )
-        )
-    if shape != (out,):
-        raise RuntimeError(
-            f"{given}, expected bias to be 1-dimensional with {out} elements, but got bias of size {list(shape)} instead"
-        )
 
 
 def check_lengths(lengths, kernel, padding, dilation):

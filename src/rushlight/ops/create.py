@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import aligned_bytes, bounds, window_on
+from ..base.arrays import aligned_bytes, bounds, result_order, window_on
 from ..base.device import META, channels_last, check_device, contiguous_format, preserve_format
 from ..base.errors import hinted, kind_name
 from ..base.lazy import LazyArray, is_meta, stored_in
@@ -176,11 +176,9 @@ def _like(name, input, value, dtype, device, requires_grad, memory_format):
 
 
 def _memory_order(array):
-    """The dimensions of a dense array from the outermost in memory inwards, and the way back; (None, None) for no dense one."""
-    if 0 in array.strides and array.size > 1:
-        return None, None
-    order = sorted(range(array.ndim), key=lambda d: (-array.strides[d], d))
-    return order, sorted(range(array.ndim), key=order.__getitem__)
+    """The dimensions of an array from the outermost in memory inwards, and the way back; (None, None) for 0, 1, 2, ..."""
+    order = result_order((array,), array.shape)
+    return order, order and sorted(range(array.ndim), key=order.__getitem__)
 
 
 def _format_order(array, memory_format):

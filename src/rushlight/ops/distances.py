@@ -76,6 +76,8 @@ class distance_gradient:
 class cdist_pairs:
     """The p-norms of the differences of all pairs of rows; ``expanded`` takes Euclidean ones from a matrix product."""
 
+    by_rows = True
+
     def forward(x1, x2, p, expanded):
         a, b = widened(x1), widened(x2)
         if p == 2 and expanded:

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import type_name
 from .index import add_rows, largest_unsigned
 from .table import composite, functions, op
 
@@ -44,13 +45,13 @@ def check_lookup(weight, indices):
         )
 
 
-def require_row_numbers(indices, name):
+def require_row_numbers(indices, name, place=1):
+    """PyTorch's refusal of the argument number ``place`` where it holds no row numbers."""
     if indices.dtype.kind != "i" or indices.itemsize < 4:
-        kind = dtypes.from_numpy(indices.dtype).legacy_name
         raise RuntimeError(
             hinted(
-                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-                f"torch.{kind}Tensor instead (while checking arguments for {name})",
+                f"Expected tensor for argument #{place} 'indices' to have one of the following scalar types: Long, Int; but "
+                f"got {type_name(dtypes.from_numpy(indices.dtype))} instead (while checking arguments for {name})",
                 f"{name}() takes row numbers: convert them with .long()",
             )
         )
@@ -106,6 +107,15 @@ def functional_embedding(
 
 def renormalise(weight, indices, max_norm, norm_type):
     """Scale the rows in use down to ``max_norm``, in place, outside the graph."""
+    if weight.ndim != 2:
+        raise RuntimeError(
+            hinted(
+                f"Expected 2-dimensional tensor, but got {weight.ndim}-dimensional tensor for argument #1 'self' (while "
+                "checking arguments for embedding_renorm_)",
+                "the table holds a vector a row",
+            )
+        )
+    require_row_numbers(indices._array, "embedding_renorm_", 2)
     rows = indices.reshape(-1).unique()
     data = weight.detach()
     data[rows] = data[rows].renorm(norm_type, 0, max_norm)

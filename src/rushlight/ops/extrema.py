@@ -7,7 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
-from .reduce import axes_of, spread
+from .reduce import axes_of, refuse_empty_dims, spread
 from .results import named_result
 from .table import composite, functions, op
 
@@ -158,13 +158,12 @@ def _many(name, ufunc, doc):
     class record:
         def forward(self, dim, keepdim):
             refuse(self, f"{name[1:]}_values_cpu")
+            if self.size == 0:
+                if not dim:
+                    _refuse_empty(self, name)
+                refuse_empty_dims(self.shape, dim, f"{name}()")
             axes = axes_of(dim, self.ndim)
-            for axis in axes:
-                if self.shape[axis] == 0:
-                    if not dim:
-                        _refuse_empty(self, name)
-                    raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
-            return np.asarray(ufunc.reduce(self, axis=axes if self.ndim else None, keepdims=keepdim))
+            return np.asarray(ufunc.reduce(self, axis=axes if self.ndim else None, keepdims=keepdim), None, "C")
 
         def d_self(grad, self, dim, keepdim, result):
             return _shared(grad, self, result, dim or None, keepdim)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.errors import hinted
 from ..base.user_code import to_user
+from .elementwise.checks import check_scalar_type
 from .matmul import product
 from .table import composite, functions, op, widened
 
@@ -303,7 +304,9 @@ def _formula(input, grid, mode, padding_mode, align):
 
 
 def _check_grid(input, grid, mode):
-    if not input.ndim or not grid.ndim or input.shape[0] != grid.shape[0]:
+    if not input.ndim or not grid.ndim:
+        raise IndexError(hinted("Dimension specified as 0 but tensor has no dimensions", _sizes_of(input, grid)))
+    if input.shape[0] != grid.shape[0]:
         raise RuntimeError(
             f"grid_sampler(): expected grid and input to have same batch size, but got {_sizes_of(input, grid)}"
         )
@@ -316,11 +319,6 @@ def _check_grid(input, grid, mode):
         raise RuntimeError(
             "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got "
             + _sizes_of(input, grid)
-        )
-    if input.dtype is not grid.dtype:
-        raise RuntimeError(
-            f"grid_sampler(): expected input and grid to have same dtype, but input has {input.dtype} and grid has "
-            f"{grid.dtype}"
         )
     lengths = input.shape[2:]
     if 0 in lengths:
@@ -335,6 +333,7 @@ def _check_grid(input, grid, mode):
         raise NotImplementedError(
             hinted(f"\"{kernel}\" not implemented for '{input.dtype.legacy_name}'", "convert both with .float()")
         )
+    check_scalar_type(grid.dtype, input.dtype)
 
 
 def _sizes_of(input, grid):

@@ -141,7 +141,7 @@ def _histogram(input, bins, bounds, weight, density):
                     "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
                     f"{wanted} and bins for dimension {dim} with dtype {given}"
                 )
-            edges.append(bin.detach().clone())
+            edges.append(bin)
         else:
             if bin <= 0:
                 raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bin} for dimension {dim}")
@@ -162,8 +162,8 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     tensor([0., 3.])
     """
     weight = None if weight is None else weight.reshape(-1)
-    counts, edges = _histogram(input.reshape(-1, 1), [bins], range, weight, density)
-    return _HISTOGRAM(counts, edges[0])
+    counts, (edges,) = _histogram(input.reshape(-1, 1), [bins], range, weight, density)
+    return _HISTOGRAM(counts, edges.detach().clone() if edges is bins else edges)
 
 
 @composite(names=("torch",))

@@ -5,7 +5,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.scalars import fitted
-from ..base.shapes import wrap_dim
+from ..base.shapes import wrap_dim, wrap_own_dim
 from .index_layout import in_order_of
 from .table import composite, functions, is_half, op, widened
 from .writing import WARN, writes
@@ -282,9 +282,7 @@ def checked_rows(self, dim, index, source, name, out_of_range):
             )
         )
     if source.ndim == 0 and self.ndim:
-        raise IndexError(
-            hinted(f"Dimension specified as {dim} but tensor has no dimensions", "the source has shape []")
-        )
+        wrap_own_dim(dim, 0)
     expected, given = list(self.shape), list(source.shape)
     if self.ndim:
         expected[axis : axis + 1] = []
@@ -346,6 +344,8 @@ class index_add:
     >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 2]), torch.ones(3))
     tensor([1., 0., 2.])
     """
+
+    by_rows = True
 
     def write(self, dim, index, source, alpha):
         axis = checked_rows(self, dim, index, source, "index_add_", refuse_rows(self))

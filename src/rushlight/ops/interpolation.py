@@ -116,7 +116,7 @@ def _target_lengths(input, size, scale_factor, recompute_scale_factor):
             raise TypeError(hinted("interpolate(): argument 'size' must be ints, not float", "round the size first"))
         return tuple(int(n) for n in out), (None,) * count
     factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * count
-    if len(factors) != count:
+    if len(factors) != max(count, 0):
         raise ValueError(
             "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions "
             f"of {list(lengths)} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, "

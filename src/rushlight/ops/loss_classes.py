@@ -4,7 +4,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from .elementwise.checks import NOT_FLOATING
+from .elementwise.checks import NOT_FLOATING, check_scalar_type
 from .loss import REDUCTIONS, reduction_of
 from .reduce import add_up
 from .table import composite, functions, op, widened
@@ -42,7 +42,7 @@ def _summed(loss, places, valid, weight, reduction, kind):
     if valid is not None:
         loss = np.where(valid, loss, loss.dtype.type(0))
     if reduction == "none":
-        return loss.astype(kind, copy=False), np.zeros((), kind)
+        return np.asarray(loss, kind, "C"), np.zeros((), kind)
     if weight is None:
         total = loss.dtype.type(loss.size if valid is None else np.count_nonzero(valid))
     else:
@@ -192,13 +192,13 @@ def _check_target(input, target, weight):
         )
     shape, target_shape = input._array.shape, target._array.shape
     classes = shape[0] if len(shape) == 1 else shape[1]
-    if weight is not None and weight._array.shape != (classes,):
+    if len(shape) <= 2 and len(target_shape) > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(shape) <= 2 and weight is not None and weight._array.shape != (classes,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
             f"shape: {list(weight.shape)}"
         )
-    if len(shape) == 2 and len(target_shape) != 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if len(shape) == 4 and len(target_shape) != 3:
         raise RuntimeError(
             f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(target_shape)}"
@@ -212,6 +212,18 @@ def _check_target(input, target, weight):
                 "the target has the input's shape without the class dimension (dimension 1)",
             )
         )
+    if len(shape) > 2 and weight is not None and weight.numel() != classes:
+        raise RuntimeError(
+            hinted(
+                "weight tensor should be defined either for all or no classes",
+                f"there are {classes} classes, and the weight has the shape {list(weight.shape)}",
+            )
+        )
+    if input.is_floating_point():  # its kernel refuses other inputs first
+        if weight is not None:
+            check_scalar_type(weight.dtype, input.dtype)
+        if len(shape) > 2:
+            check_scalar_type(target.dtype, dtypes.int64)
 
 
 @composite(names=("nn.functional",))
@@ -225,6 +237,8 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
         reduction = reduction_of(reduction, size_average, reduce)
     target = _matching(input, target, weight)
+    if weight is not None and weight.ndim != 1:
+        weight = weight.reshape(-1)
     return functions.nll_loss_parts(input, target, weight, reduction, ignore_index)[0]
 
 
@@ -242,11 +256,19 @@ def _matching(input, target, weight):
         raise ValueError(f"Expected 1 or more dimensions (got {ndim})")
     if ndim == 1 and target.numel() == 1:
         target = target.reshape(())
-    elif ndim == 1 or not target.ndim or input._array.shape[0] != target._array.shape[0]:
+    elif ndim == 1:
+        if target.ndim == 1:
+            raise ValueError(
+                hinted(
+                    f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}",
+                    "an input without a dimension of samples has one class number",
+                )
+            )
+    elif not target.ndim or input._array.shape[0] != target._array.shape[0]:
         raise ValueError(
             hinted(
                 f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
-                f"({target.shape[0] if target.ndim else 1}).",
+                f"({target.shape[0] if target.ndim else 0}).",
                 f"the input has shape {list(input.shape)}, the target {list(target.shape)}",
             )
         )

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from .elementwise.checks import NOT_FLOATING
+from .elementwise.checks import NOT_FLOATING, check_scalar_type
 from .loss import REDUCTIONS, numbered, reduce_array, reduced, reduction_of, share
 from .table import composite, functions, op, widened
 
@@ -72,6 +72,14 @@ class multi_margin_loss_parts:
         x = widened(self)
         rows, labels = x.reshape(-1, x.shape[-1] if x.ndim else 1), target.reshape(-1)
         count, classes = rows.shape
+        if labels.size:
+            check_scalar_type(dtypes.from_numpy(target.dtype), dtypes.int64)
+            if weight is not None:
+                check_scalar_type(dtypes.from_numpy(weight.dtype), dtypes.from_numpy(self.dtype))
+            if not 0 <= labels.min() <= labels.max() < classes:
+                raise RuntimeError(
+                    hinted("target out of range", f"there are {classes} classes, numbered 0 to {classes - 1}")
+                )
         each = np.arange(count)
         gap = np.maximum(margin - rows[each, labels][:, None] + rows, 0).astype(rows.dtype, copy=False)
         gap[each, labels] = 0
@@ -81,7 +89,7 @@ class multi_margin_loss_parts:
         slope = (gap > 0) * factor if p == 1 else 2 * gap * factor
         slope[each, labels] = -slope.sum(axis=1)
         loss = ((gap if p == 1 else gap * gap) * factor).sum(axis=1).reshape(self.shape[:-1])
-        return reduce_array(np.asarray(loss), reduction, self.dtype), slope.reshape(self.shape).astype(self.dtype)
+        return reduce_array(np.asarray(loss), reduction, self.dtype, ()), slope.reshape(self.shape).astype(self.dtype)
 
     def d_self(grad, self, reduction, result1):
         return _along_rows(grad, self, reduction) * result1.detach()
@@ -93,12 +101,26 @@ def _along_rows(grad, self, reduction):
     return grad.unsqueeze(-1) if reduction == "none" and grad.ndim else share(grad, rows, reduction)
 
 
+def _check_scores(input):
+    """PyTorch's refusal of scores that are neither one sample's nor several ones'."""
+    if input.ndim > 2 or (input.ndim and not input.shape[-1]):
+        raise RuntimeError(
+            hinted(
+                f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}",
+                "scores have the shape (samples, classes) or (classes)",
+            )
+        )
+
+
 @composite(names=("nn.functional",))
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """``sum(max(0, margin - x[y] + x[i]) ** p) / classes`` over the other classes i (Crammer and Singer)."""
     reduction = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError(hinted("weight must be one-dimensional", f"its shape is {list(weight.shape)}"))
+    _check_scores(input)
     samples = input.shape[0] if input.ndim == 2 else 1
     classes = input.shape[-1] if input.ndim else 1
     if target.ndim > 1 or target.numel() != samples:
@@ -108,9 +130,6 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         )
     if weight is not None and weight.numel() != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
-    labels = functions.elements_of(target)
-    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
-        raise RuntimeError(hinted("target out of range", f"there are {classes} classes, numbered 0 to {classes - 1}"))
     return functions.multi_margin_loss_parts(input, target, p, float(margin), weight, reduction)[0]
 
 
@@ -127,6 +146,15 @@ class multilabel_margin_loss_parts:
         x = widened(self)
         rows = x.reshape(-1, x.shape[-1] if x.ndim else 1)
         labels = target.reshape(rows.shape)
+        if labels.size:
+            check_scalar_type(dtypes.from_numpy(target.dtype), dtypes.int64)
+            if not -1 <= labels.min() <= labels.max() < rows.shape[1]:
+                raise RuntimeError(
+                    hinted(
+                        "argument #2 'target' is out of range",
+                        f"classes are numbered 0 to {rows.shape[1] - 1}; -1 ends a row",
+                    )
+                )
         live = np.logical_and.accumulate(labels >= 0, axis=1)  # a row's labels end at its first -1
         safe = np.where(live, labels, 0)
         is_target = np.zeros(rows.shape, bool)
@@ -139,7 +167,7 @@ class multilabel_margin_loss_parts:
         slope = active.sum(axis=1).astype(rows.dtype)
         np.subtract.at(slope, (lines, safe[live]), active.sum(axis=2)[live])
         slope = (slope / classes).reshape(self.shape)
-        return reduce_array(np.asarray(loss, rows.dtype), reduction, self.dtype), slope.astype(self.dtype)
+        return reduce_array(np.asarray(loss, rows.dtype), reduction, self.dtype, ()), slope.astype(self.dtype)
 
     def d_self(grad, self, reduction, result1):
         return _along_rows(grad, self, reduction) * result1.detach()
@@ -149,16 +177,9 @@ class multilabel_margin_loss_parts:
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Hinge losses of each true label against each other class; a row's labels end at its first -1."""
     reduction = reduction_of(reduction, size_average, reduce)
+    _check_scores(input)
     if tuple(target.shape) != tuple(input.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    labels = functions.elements_of(target)
-    if labels.size and not -1 <= labels.min() <= labels.max() < (classes := input.shape[-1] if input.ndim else 1):
-        raise RuntimeError(
-            hinted(
-                "argument #2 'target' is out of range",
-                f"classes are numbered 0 to {classes - 1}; -1 ends a row",
-            )
-        )
     return functions.multilabel_margin_loss_parts(input, target, reduction)[0]
 
 

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from ..base import dtypes
 from ..base.dtypes import FLOATS, get_default_dtype
 from ..base.errors import hinted
 from ..base.scalars import c_name
@@ -37,7 +38,10 @@ class binary_cross_entropy_pair:
 
     def forward(self, target, weight, reduction):
         loss = _elements("binary_cross_entropy_pair", self, target, weight)
-        return reduce_array(loss, reduction, self.dtype)
+        return reduce_array(loss, reduction, self.dtype, (self,))
+
+    def patterns(self, target, weight):
+        return (self,)
 
     def d_self(grad, self, target, weight, reduction):
         each = share(grad, self.numel(), reduction)
@@ -136,7 +140,10 @@ class binary_cross_entropy_with_logits_pair:
 
     def forward(self, target, weight, pos_weight, reduction):
         loss = _elements("binary_cross_entropy_with_logits_pair", self, target, weight, pos_weight)
-        return reduce_array(loss, reduction, self.dtype)
+        return reduce_array(loss, reduction, self.dtype, (target,))
+
+    def patterns(self, target, weight, pos_weight):
+        return (target,)
 
     def d_self(grad, self, target, weight, pos_weight, reduction):
         each = share(grad, self.numel(), reduction)
@@ -256,7 +263,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if tuple(var.shape) != tuple(input.shape):
         if tuple(input.shape[:-1]) == tuple(var.shape):
             var = var.unsqueeze(-1)
-        elif not (tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1):
+        elif input.ndim != var.ndim or sum(m for n, m in zip(input.shape, var.shape) if n != m) != 1:
             raise ValueError("var is of incorrect size")
     if reduction not in REDUCTIONS:
         raise ValueError(reduction + " is not valid")
@@ -282,13 +289,25 @@ class soft_margin_loss_pair:
         return m.log1p(m.exp(-(self * target)))
 
     def forward(self, target, reduction):
-        broadcast_shapes(self.shape, target.shape)  # raises PyTorch's message
+        shape = broadcast_shapes(self.shape, target.shape)  # raises PyTorch's message
+        if target.dtype.kind == "c" != self.dtype.kind:
+            goal, source = (dtypes.from_numpy(array.dtype).legacy_name for array in (self, target))
+            raise RuntimeError(f"result type {source} can't be cast to the desired output type {goal}")
+        if shape != self.shape:
+            raise RuntimeError(
+                hinted(
+                    f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}",
+                    "the losses have the shape of the input: the target's must fit into it",
+                )
+            )
         decay = np.exp(np.negative(np.multiply(self, target)))  # half precision overflows, as it does in PyTorch
-        return reduce_array(np.asarray(np.log1p(decay), self.dtype), reduction, self.dtype)
+        return reduce_array(np.asarray(np.log1p(decay), self.dtype), reduction, self.dtype, (self,))
+
+    def patterns(self, target):
+        return (self,)
 
     def d_self(grad, self, target, reduction):
-        size = math.prod(broadcast_shapes(tuple(self.shape), tuple(target.shape)))
-        return share(grad, size, reduction) * -target * (-target * self).sigmoid()
+        return share(grad, self.numel(), reduction) * -target * (-target * self).sigmoid()
 
 
 @composite(names=("nn.functional",))
@@ -315,7 +334,8 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     loss = -(target * functions.logsigmoid(input) + (1 - target) * functions.logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    return reduced(loss.sum(-1) / input.shape[-1], reduction)
+    classes = input.size(-1)
+    return reduced(loss.sum(-1) / classes, reduction)
 
 
 numbered("binary_cross_entropy_with_logits", binary_cross_entropy_with_logits,

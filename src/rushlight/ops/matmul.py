@@ -446,21 +446,35 @@ def linear(input, weight, bias=None):
 @composite(names=("nn.functional", "torch"))
 def bilinear(input1, input2, weight, bias=None):
     """``input1[i] * weight[o, i, j] * input2[j]`` summed over i and j, plus bias."""
-    for number, value, length in ((1, input1, weight.shape[1]), (2, input2, weight.shape[2])):
-        if value.shape[-1] != length:
-            raise RuntimeError(
-                f"bilinear(): input{number} size does not match weight size: got {value.shape[-1]} but expected {length}"
+    _check_bilinear(input1, input2, weight, bias)
+    found = functions.einsum("...i,oij,...j->...o", input1, weight, input2)
+    return found if bias is None else found + bias
+
+
+def _check_bilinear(input1, input2, weight, bias):
+    """PyTorch's refusals of dtypes and shapes that do not belong together."""
+    named = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if any(value.dtype is not input1.dtype for value in named.values()):
+        listed = ", ".join(f"{name}: {c_name(value._array.dtype)}" for name, value in named.items())
+        raise RuntimeError(
+            hinted(
+                f"All tensors must have the same dtype, got {listed}", "products do not promote: convert one with .to()"
             )
+        )
+    if input1.ndim != input2.ndim:
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
     for dim, (first, second) in enumerate(zip(input1.shape[:-1], input2.shape[:-1])):
         if first != second:
             raise RuntimeError(
                 f"bilinear(): input batch dimensions do not match at dim {dim}: got {first} and {second}"
             )
-    operands = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
-    if any(value.dtype is not input1.dtype for value in operands.values()):
-        dtypes_named = ", ".join(f"{name}: {c_name(value._array.dtype)}" for name, value in operands.items())
+    for number, value in ((1, input1), (2, input2)):
+        found, wanted = value.size(-1), weight.size(number)
+        if found != wanted:
+            raise RuntimeError(
+                f"bilinear(): input{number} size does not match weight size: got {found} but expected {wanted}"
+            )
+    if bias is not None and bias.size(0) != weight.size(0):
         raise RuntimeError(
-            hinted(f"All tensors must have the same dtype, got {dtypes_named}", "convert them to one with .to()")
+            f"bilinear(): bias size does not match weight size: got {bias.size(0)} but expected {weight.size(0)}"
         )
-    found = functions.einsum("...i,oij,...j->...o", input1, weight, input2)
-    return found if bias is None else found + bias

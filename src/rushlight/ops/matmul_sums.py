@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import converted, in_result_order
 from ..base.errors import hinted
 from ..base.scalars import c_name, number_in, wrapped
 from .join import common_array_dtype
@@ -166,7 +167,8 @@ class addr:
         check_addend(self, (vec1.size, vec2.size))
         beta, alpha = number_in(kind, beta), number_in(kind, alpha)
         found = vec1.astype(kind)[:, None] * vec2.astype(kind, copy=False)
-        return add_scaled(self.astype(kind, copy=False), found, beta, alpha)
+        addend = self if self.dtype is kind else converted(self, kind)
+        return in_result_order(add_scaled(addend, found, beta, alpha), (addend,))
 
     def d_self(grad, shape, beta):
         return multiplied(grad, beta).sum_to_size(shape)

@@ -86,7 +86,10 @@ def _handed_on(name, inside, given):
     args, kwargs = [], {}
     for part in inside.split(", "):
         key, _, source = part.rpartition("=")
+        source, fills, _ = source.partition("?")  # where lengths of the input replace each None
         value = given[source] if source in given else {"None": None, "False": False}.get(source, 1)
+        if fills and isinstance(value, (tuple, list)):
+            value = [1 if item is None else item for item in value]
         if key:
             kwargs[key] = value
         else:

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .elementwise.checks import COMPLEX, NOT_FLOATING
 from .reduce import add_up
@@ -344,7 +345,8 @@ class group_norm_parts:
             found *= widened(weight).reshape(shape)
         if bias is not None:
             found += widened(bias).reshape(shape)
-        return found.astype(input.dtype, copy=False), mean.reshape(groups), scale.reshape(groups)
+        found = laid_out_as(found.astype(input.dtype, copy=False), input)
+        return found, mean.reshape(groups), scale.reshape(groups)
 
     def gradients(grads, input, weight, num_groups, eps, result1, result2, needs):
         return functions.group_norm_gradients(grads[0], input, weight, num_groups, eps, result1, result2)
@@ -379,17 +381,9 @@ class group_norm_gradients:
         return *found, None, None
 
 
-@composite(names=("torch",))
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
-    """Channels in ``num_groups`` groups, each group of a sample shifted and scaled to mean 0 and variance 1.
-
-    Follows "Group Normalization" (Wu, He, 2018).
-    """
-    sizes = input._array.shape
-    if len(sizes) < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    channels = sizes[1]
-    if num_groups < 0:
+def _check_groups(input, weight, bias, channels, num_groups):
+    """Refuse what cannot be normalized in groups of channels."""
+    if num_groups <= 0:
         raise RuntimeError(
             hinted(f"Expected num groups to be greater than 0, got {num_groups}", "1 takes all channels together")
         )
@@ -407,6 +401,18 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(weight.shape if name == 'bias' and weight is not None else value.shape)} and input of shape {list(input.shape)}"
             )
+
+
+@composite(names=("torch",))
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
+    """Channels in ``num_groups`` groups, each group of a sample shifted and scaled to mean 0 and variance 1.
+
+    Follows "Group Normalization" (Wu, He, 2018).
+    """
+    sizes = input._array.shape
+    if len(sizes) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    _check_groups(input, weight, bias, sizes[1], num_groups)
     if not _alike(input, weight, bias):
         check_parameters("GroupNormKernelImpl", input, weight, bias)
     return functions.group_norm_parts(input, weight, bias, num_groups, eps)[0]
@@ -430,9 +436,24 @@ def functional_group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
 @composite(names=("torch",))
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """`group_norm` of (N, C, ...) with the mean and reciprocal deviation of each group."""
-    rows = input.reshape(N, group, C // group * HxW)
+    _check_groups(input, weight, bias, C, group)
+    if not (_alike(input, weight, bias) and input.dtype.is_floating_point):
+        check_parameters("GroupNormKernelImpl", input, weight, bias)
+    if input.numel() != N * C * HxW:
+        raise RuntimeError(
+            hinted(
+                "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be improved?  If so, "
+                "please report an enhancement request to PyTorch.)",
+                f"the input has {input.numel()} elements, N is {N}, C {C}, HxW {HxW}",
+            )
+        )
+    shape = input.shape
+    if shape[:2] != (N, C):
+        input = input.reshape(N, C, max(HxW, 0))
+    rows = input.reshape(N, group, C // group * max(HxW, 0))
     mean, scale = rows.mean(-1), (rows.var(-1, correction=0) + eps).rsqrt()
-    return functions.group_norm_parts(input, weight, bias, group, eps)[0], mean, scale
+    found = functions.group_norm_parts(input, weight, bias, group, eps)[0]
+    return found if found.shape == shape else found.reshape(shape), mean, scale
 
 
 @composite(names=("nn.functional",))

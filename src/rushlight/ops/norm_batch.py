@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .norm import channel_shape, check_parameters, rounded_mean
 from .reduce import add_up
@@ -17,8 +18,6 @@ from .table import composite, functions, op, widened
     names=(), node="NativeBatchNormBackward0")  # fmt: skip
 class batch_norm_parts:
     """`batch_norm` with the mean and reciprocal deviation that it used; updates the running statistics in place."""
-
-    by_rows = True
 
     constants = {"running_mean": "native_batch_norm", "running_var": "native_batch_norm"}
 
@@ -47,7 +46,7 @@ class batch_norm_parts:
         found *= (scale if weight is None else scale * widened(weight)).reshape(shape)
         if bias is not None:
             found += widened(bias).reshape(shape)
-        return found.astype(input.dtype, copy=False), mean, scale
+        return laid_out_as(found.astype(input.dtype, copy=False), input), mean, scale
 
     def gradients(grads, input, weight, training, eps, result1, result2, needs):
         found = functions.batch_norm_gradients(grads[0], input, weight, training, eps, result1, result2)
@@ -102,6 +101,18 @@ class batch_norm_gradients:
 _BESIDE = "running_mean", "running_var", "weight", "bias"
 
 
+def _check_beside(input, weight, bias, running_mean, running_var):
+    """Refuse parameters and statistics of other dtypes than PyTorch takes beside the input's, and statistics in matrices."""
+    if not input.dtype.is_floating_point:
+        message = f"\"batch_norm\" not implemented for '{input.dtype.legacy_name}'"
+        raise NotImplementedError(hinted(message, "convert the input first: x.float()"))
+    check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
+    for value in (running_mean, running_var):
+        if value is not None and value.ndim != 1:
+            message = f"TensorAccessor expected 1 dims but tensor has {value.ndim}"
+            raise RuntimeError(hinted(message, "running statistics are vectors, one number a channel"))
+
+
 @composite(names=("torch",))
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
     """Each channel shifted and scaled to mean 0 and variance 1 over the batch, then ``* weight + bias``.
@@ -124,23 +135,26 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     if len(sizes) < 2:
         return input.clone()
     channels = sizes[1]
+    kind = input._array.dtype
+    plain = kind.kind not in "iubc"
     for name, value in zip(_BESIDE, (running_mean, running_var, weight, bias)):
-        if value is not None and value._array.size != channels:
-            raise RuntimeError(
-                hinted(
-                    f"{name} should contain {channels} elements not {value.numel()}",
-                    f"the input has {channels} channels (dimension 1), the layer was made for {value.numel()}",
+        if value is not None:
+            array = value._array
+            if array.size != channels:
+                raise RuntimeError(
+                    hinted(
+                        f"{name} should contain {channels} elements not {value.numel()}",
+                        f"the input has {channels} channels (dimension 1), the layer was made for {value.numel()}",
+                    )
                 )
-            )
+            if array.dtype is not kind or array.ndim != 1:
+                plain = False
     if training:
         for value in (running_mean, running_var):
             if value is not None:
                 functions.bump_version(value, "batch_norm")
-    kind = input._array.dtype
-    if kind.kind in "iubc" or not (
-        (weight is None or weight._array.dtype is kind) and (bias is None or bias._array.dtype is kind)
-    ):
-        check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
+    if not plain:
+        _check_beside(input, weight, bias, running_mean, running_var)
     return functions.batch_norm_parts(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -158,12 +172,17 @@ def functional_batch_norm(
                     "one value has no variance: use a larger batch, or eval()",
                 )
             )
+        if eps <= 0:
+            raise ValueError(hinted(f"batch_norm eps must be positive during training, but got {eps}", "1e-5 is usual"))
+    elif eps < 0:
+        raise ValueError(hinted(f"batch_norm eps must be non-negative, but got {eps}", "1e-5 is usual"))
     return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 @composite(names=("torch",))
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """`batch_norm` with the mean and reciprocal deviation that it used in training (empty otherwise)."""
+    _check_beside(input, weight, bias, running_mean, running_var)
     found, mean, scale = functions.batch_norm_parts(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
@@ -188,7 +207,9 @@ def _per_sample(input, running_mean, running_var, weight, bias, use_input_stats,
     """Batch norm with every channel of every sample as a channel of its own."""
     samples, channels = input.shape[:2]
     rows = input.reshape(1, samples * channels, *input.shape[2:])
-    repeated = [None if v is None else v.repeat(samples) for v in (running_mean, running_var, weight, bias)]
+    dtype = (input if weight is None else weight).dtype  # statistics of any other are converted, unlike batch_norm's
+    repeated = [None if v is None else v.to(dtype).repeat(samples) for v in (running_mean, running_var)]
+    repeated += [None if v is None else v.repeat(samples) for v in (weight, bias)]
     found = functions.batch_norm(
         rows, repeated[2], repeated[3], repeated[0], repeated[1], use_input_stats or running_mean is None, momentum, eps
     )

@@ -221,6 +221,7 @@ def renorm(input, p, dim, maxnorm):
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     dim = wrap_dim(dim, input.ndim)
     others = tuple(d for d in range(input.ndim) if d != dim)
+    input = input.contiguous()
     size = functions.vector_norm_parts(input, p, others, True, None)
     scale = functions.where(size > maxnorm, maxnorm / (size + 1e-7), functions.ones_like(size))
     return input * scale

@@ -91,7 +91,9 @@ class pad_by_places:
         for axis, (before, after) in enumerate(sides_of(pad, self.ndim)):
             if before or after:
                 found = found.take(places_of(self.shape[axis], before, after, mode), axis)
-        return found.copy() if found is self else found
+        if mode == "circular":  # which PyTorch writes into rows
+            return found.copy() if found is self else np.ascontiguousarray(found)
+        return laid_out_as(found.copy("K") if found is self else found, self)
 
     def d_self(grad, shape, pad, mode):
         return functions.pad_by_places_gradient(grad, shape, pad, mode)

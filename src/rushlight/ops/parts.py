@@ -5,9 +5,8 @@ import numpy as np
 from ..base.arrays import element_strides
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
-from .copy import dense_copy
 from .moving import filled, write
-from .strided import window
+from .strided import copy_with_gaps, window
 from .table import TABLE, VIEW, composite, functions, op
 
 
@@ -260,7 +259,7 @@ class diagonal_gradient:
 
 def _written(array, src, name, *arguments):
     """A copy of ``array`` in which the part that the view operation ``name`` shows is ``src``."""
-    result = dense_copy(array)
+    result = copy_with_gaps(array)
     part = TABLE[name].forward(result, *arguments)
     if part.shape != src.shape:
         raise RuntimeError(

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .table import composite, functions
 
@@ -40,6 +41,17 @@ def surrounded(array, padding, behind, value):
     return found
 
 
+def lying_as(found, array, count):
+    """``found``, pooled from the last ``count`` dimensions of ``array``, channels last where that lies so; of one volume, too."""
+    if array.flags.c_contiguous:
+        return found
+    if count < 3 or array.ndim == 5:
+        return laid_out_as(found, array)
+    if np.moveaxis(array, 0, -1).flags.c_contiguous:
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(found, 0, -1)), -1, 0)
+    return found
+
+
 def windows_along(array, axis, kernel, stride, dilation, out):
     """For each tap of a one-dimensional window, the elements under it: views of ``array`` with ``out`` places."""
     before = (slice(None),) * axis
@@ -54,10 +66,18 @@ def numbers(value, count, name, where):
     if len(values) == 1:
         values = values * count
     if len(values) != count:
-        words = {1: "a single int", 2: "either be a single int, or a tuple of two ints",
-                 3: "either be a single int, or a tuple of three ints"}  # fmt: skip
-        raise RuntimeError(f"{where}: {name} must {words[count]}")
+        raise RuntimeError(hinted(_wrong_number(where, name, count, len(values)), f"{name} is {value}"))
     return tuple(int(v) for v in values)
+
+
+def _wrong_number(where, name, count, found):
+    """PyTorch's words for a sequence of ``found`` ints where there should be ``count``."""
+    if count == 1:
+        return f"{where}() argument '{name}' should contain one int (got {found})"
+    either = "" if where == "avg_pool3d" else "either "
+    verb = f"must be {either}" if either == "" or name == "dilation" else f"must {either}be "
+    omitted = "omitted, " if name == "stride" else ""
+    return f"{where}: {name} {verb}{omitted}a single int, or a tuple of {'two' if count == 2 else 'three'} ints"
 
 
 def window_arguments(name, count, input, kernel_size, stride, padding, dilation, ceil_mode):
@@ -130,12 +150,14 @@ def _named(prefix, values, between=": "):
 def _check_input(name, count, shape):
     if len(shape) not in (count + 1, count + 2):
         if name == "avg_pool2d":
-            raise IndexError(
-                hinted(
-                    f"Dimension out of range (expected to be in range of [{-len(shape)}, {len(shape) - 1}], but got -3)",
-                    "avg_pool2d takes (samples, channels, height, width) or (channels, height, width)",
-                )
-            )
+            layout = "avg_pool2d takes (samples, channels, height, width) or (channels, height, width)"
+            if len(shape) > 4:
+                raise RuntimeError(hinted(_no_images(2, shape), layout))
+            missing = "Dimension specified as -3 but tensor has no dimensions"
+            if shape:
+                reach = f"[{-len(shape)}, {len(shape) - 1}]"
+                missing = f"Dimension out of range (expected to be in range of {reach}, but got -3)"
+            raise IndexError(hinted(missing, layout))
         raise RuntimeError(
             hinted(
                 f"non-empty {count + 1}D or {count + 2}D (batch mode) tensor expected for input",
@@ -143,13 +165,21 @@ def _check_input(name, count, shape):
             )
         )
     if 0 in shape[-count - 1 :]:
-        raise RuntimeError(
-            hinted(
-                f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch size for input, but "
-                f"got:{list(shape)}",
-                "only the number of samples may be zero",
+        first = _no_images(count, shape)
+        if count == 3:
+            where = "avg_pool3d" if name == "avg_pool3d" else "max_pool3d_with_indices_out_cpu_template"
+            first = (
+                f"{where}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
+                f"{list(shape)} and non-batch dimension 0 has length zero!"
             )
-        )
+        raise RuntimeError(hinted(first, "only the number of samples may be zero"))
+
+
+def _no_images(count, shape):
+    return (
+        f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+        f"{list(shape)}"
+    )
 
 
 def dimension_name(prefix, suffix, position):

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..base.errors import hinted
 from .elementwise.checks import NOT_FLOATING
-from .pool import dimension_name
+from .pool import dimension_name, lying_as
 from .resampling import averaging_taps, resample
 from .table import composite, functions, op
 
@@ -74,28 +74,49 @@ class adaptive_max_pool:
             for position, (_, (start, _end)), length in zip(local, cell, lengths):
                 found = found * length + position + start
             places[at] = found
-        return values, places
+        return lying_as(values, self, len(out)), lying_as(places, self, len(out))
 
     def d_self(grad, shape, out, result1):
         return functions.places_gradient(grad, result1, shape[-len(out) :])
 
 
-def _sizes(output_size, lengths, name):
+def _sizes(output_size, shape, count, name):
     """The wanted lengths: None keeps one."""
-    count = len(lengths)
+    lead, lengths = shape[:-count], shape[-count:]
     if output_size.__class__ is int and output_size >= 0:
         return (output_size,) * count
     sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * count
     if len(sizes) != count:
+        if count == 1:
+            raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(sizes)})")
         kind = "internal error: output_size.size()" if "max" in name else "output_size"
         raise RuntimeError(f"{name}{'()' if 'max' in name else ''}: {kind} must be {count}")
     sizes = tuple(n if s is None else int(s) for s, n in zip(sizes, lengths))
     if any(s < 0 for s in sizes):
-        raise RuntimeError(
-            f"{name}: elements of output_size must be greater than or equal to 0 but received "
-            f"{{{', '.join(map(str, sizes))}}}"
-        )
+        raise RuntimeError(_negative(name, lead, sizes))
     return sizes
+
+
+def _negative(name, lead, sizes):
+    """PyTorch's words for negative lengths; of one dimension it makes two."""
+    if "max" in name:
+        place, sizes = min(s for s in sizes if s < 0), [*lead, *((1,) if len(sizes) == 1 else ()), *sizes]
+        return f"Trying to create tensor with negative dimension {place}: {sizes}"
+    name, sizes = ("adaptive_avg_pool2d", (1, *sizes)) if len(sizes) == 1 else (name, sizes)
+    listed = f"{sizes[0]}, " + ("," if len(sizes) == 3 else ", ").join(map(str, sizes[1:]))
+    return f"{name}: elements of output_size must be greater than or equal to 0 but received {{{listed}}}"
+
+
+def _filled(output_size, input):
+    """``output_size`` with the input's lengths in place of None."""
+    if not isinstance(output_size, (tuple, list)):
+        return output_size
+    count = len(output_size)
+    if input.ndim <= count:
+        raise ValueError(
+            hinted(f"Input dimension should be at least {count + 1}", f"the input has the shape {list(input.shape)}")
+        )
+    return [n if s is None else s for s, n in zip(output_size, input.shape[-count:])] if count else output_size
 
 
 def _check(name, count, input):
@@ -134,8 +155,10 @@ def _define(count):
     dims, ones = tuple(range(-count, 0)), (1,) * count
 
     def average(input, output_size):
+        if count > 1:
+            output_size = _filled(output_size, input)
         _check(average_name, count, input)
-        sizes = _sizes(output_size, input._array.shape[-count:], average_name)
+        sizes = _sizes(output_size, input._array.shape, count, average_name)
         if count == 1:
             return functions.adaptive_avg_pool2d(input.unsqueeze(-2), (1, *sizes)).squeeze(-2)
         if sizes == ones:
@@ -143,8 +166,10 @@ def _define(count):
         return functions.adaptive_avg_pool(input, sizes)
 
     def maximum(input, output_size, return_indices=False):
+        if count > 1:
+            output_size = _filled(output_size, input)
         _check(maximum_name, count, input)
-        sizes = _sizes(output_size, input._array.shape[-count:], maximum_name)
+        sizes = _sizes(output_size, input._array.shape, count, maximum_name)
         if count == 1:
             values, places = functions.adaptive_max_pool(input.unsqueeze(-2), (1, *sizes))
             values, places = values.squeeze(-2), places.squeeze(-2)

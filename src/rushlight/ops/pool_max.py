@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+from ..base import dtypes
 from ..base.arrays import is_channels_last
 from ..base.errors import hinted
 from .elementwise.checks import BOOL, COMPLEX, NOT_FLOATING
-from .pool import dimension_name, numbers, room_behind, surrounded, window_arguments, windows_along
+from .pool import dimension_name, lying_as, numbers, room_behind, surrounded, window_arguments, windows_along
 from .table import composite, functions, is_half, op
 
 
@@ -46,7 +47,7 @@ class max_pool_values:
             for view in views:
                 np.maximum(best, view, out=best)
             found = best
-        return found
+        return lying_as(found, self, len(kernel))
 
     def d_self(grad, self, kernel, stride, padding, dilation, out):
         return functions.max_pool_values_gradient(grad, self, kernel, stride, padding, dilation, out)
@@ -140,7 +141,7 @@ class max_pool_places:
         best = np.take_along_axis(flat, places.reshape(lead, math.prod(out)), 1).reshape(places.shape)
         if source is not self:
             places = _without_padding(places, source.shape[-len(kernel) :], padding, lengths)
-        return best, places
+        return lying_as(best, self, len(kernel)), lying_as(places, self, len(kernel))
 
     def d_self(grad, shape, kernel, result1):
         return functions.places_gradient(grad, result1, shape[-len(kernel) :])
@@ -213,10 +214,14 @@ def _places_of_nothing(lengths, stride, padding, dilation, out):
 
 
 def _pool_line(name, kernel_op, input, kernel_size, stride, padding, dilation, ceil_mode):
+    alone = kernel_op is functions.max_pool_values  # PyTorch's own kernel for lines; with places they are planes
     if input.ndim not in (2, 3):
         raise RuntimeError(
             hinted(
-                f"{name}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
+                "arguments for max_pool1d)"
+                if not alone
+                else f"{name}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
                 f"{list(input.shape)}",
                 f"{name} takes (samples, channels, length) or (channels, length)",
             )
@@ -224,13 +229,13 @@ def _pool_line(name, kernel_op, input, kernel_size, stride, padding, dilation, c
     (kernel,) = numbers(kernel_size, 1, "kernel_size", name)
     step = (kernel,) if stride is None or stride in ([], ()) else numbers(stride, 1, "stride", name)
     (pad,), (dilation,) = numbers(padding, 1, "padding", name), numbers(dilation, 1, "dilation", name)
-    if kernel > 0 and pad > kernel // 2:
+    if alone and kernel > 0 and pad > kernel // 2:
         raise RuntimeError(
             f"{name}() padding should be at most half of kernel size, but got padding={pad} and kernel_size={kernel}"
         )
     plane = input.unsqueeze(-2)
     length = input.shape[-1] + 2 * pad - dilation * (kernel - 1) - 1
-    if step[0] > 0 and length < 0:
+    if alone and step[0] > 0 and length < 0:
         raise RuntimeError(f"{name}() Invalid computed output size: {length // step[0] + 1}")
     arguments = window_arguments(name, 2, plane, (1, kernel), (1, *step), (0, pad), (1, dilation), ceil_mode)
     found = _pooled(kernel_op, plane, arguments)
@@ -278,13 +283,13 @@ class max_unpool_places:
     """Elements put at flat places of the last dimensions, zeros elsewhere."""
 
     def kernel(self, indices, lengths):
-        return f"max_unpool{len(lengths)}d"
+        return f"max_unpool{len(lengths)}d" + "_channels_last" * is_channels_last(self)
 
     def forward(self, indices, lengths):
         lead, size = self.shape[: -len(lengths)], math.prod(lengths)
         flat = indices.reshape(math.prod(lead), -1)
         if flat.size and not 0 <= flat.min() <= flat.max() < size:
-            wrong = int(flat.max() if flat.max() >= size else flat.min())
+            wrong = int(flat[(flat < 0) | (flat >= size)][0])
             raise RuntimeError(
                 hinted(
                     f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(map(str, lengths))})",
@@ -293,7 +298,8 @@ class max_unpool_places:
             )
         found = np.zeros((flat.shape[0], size), self.dtype)
         np.put_along_axis(found, flat, self.reshape(flat.shape), 1)
-        return found.reshape(*lead, *lengths)
+        found = found.reshape(*lead, *lengths)
+        return lying_as(found, self, 2) if len(lengths) == 2 else found
 
     def d_self(grad, indices, lengths):
         return _fetched(grad, indices, len(lengths))
@@ -301,12 +307,16 @@ class max_unpool_places:
 
 def _unpooled_lengths(input, kernel, stride, padding, output_size):
     count = len(kernel)
+    if input.ndim < count or min(len(stride), len(padding)) < count:
+        raise IndexError(
+            hinted("tuple index out of range", f"the input has {input.ndim} dimensions, the window {count}")
+        )
     usual = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-count:], stride, kernel, padding)]
     if output_size is None:
         return usual
     given = tuple(output_size)
     if len(given) == count + 2:
-        given = given[2:]
+        given, output_size = given[2:], output_size[2:]
     if len(given) != count:
         raise ValueError(
             f"output_size should be a sequence containing {count} or {count + 2} elements, but it has a length of "
@@ -320,29 +330,43 @@ def _unpooled_lengths(input, kernel, stride, padding, output_size):
     return list(given)
 
 
+def _spread(value, count):
+    """A sequence as it is, or an int ``count`` times: PyTorch looks at the number of items where it uses them."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+
+
+def _unpooled(input, indices, lengths, count=2):
+    """The operation on planes or volumes, after PyTorch's refusals."""
+    if indices.dtype is not dtypes.int64:
+        found = f" but got: {indices.dtype.legacy_name}" if count == 2 else ""
+        raise RuntimeError(hinted(f"elements in indices should be type int64{found}", "max_pool gives such indices"))
+    if len(lengths) != count:
+        wanted = "two elements (height, width)" if count == 2 else "three elements (depth, height, width)"
+        raise RuntimeError(f"There should be exactly {wanted} in output_size, but got {len(lengths)} elements.")
+    if input.ndim not in (count + 1, count + 2):
+        raise RuntimeError(
+            f"Input to max_unpooling{count}d should be a {count + 1}d or {count + 2}d Tensor, but got a tensor with "
+            f"{input.ndim} dimensions."
+        )
+    if tuple(indices.shape) != tuple(input.shape):
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
+            f"tensor with shape: {list(indices.shape)}"
+        )
+    return functions.max_unpool_places(input, indices, lengths)
+
+
 def _define_max_unpool(count):
     name = f"max_unpool{count}d"
 
     def unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-        kernel = numbers(kernel_size, count, "kernel_size", name)
-        stride = kernel if stride is None else numbers(stride, count, "stride", name)
-        padding = numbers(padding, count, "padding", name)
-        if input.ndim not in (count + 1, count + 2):
-            raise RuntimeError(
-                f"Input to max_unpooling{count}d should be a {count + 1}d or {count + 2}d Tensor, but got a tensor with "
-                f"{input.ndim} dimensions."
-            )
-        lengths = _unpooled_lengths(input, kernel, stride, padding, output_size)
-        if indices.dtype.name != "int64":
-            raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype.legacy_name}")
-        if tuple(indices.shape) != tuple(input.shape):
-            raise RuntimeError(
-                f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
-                f"tensor with shape: {list(indices.shape)}"
-            )
+        kernel = _spread(kernel_size, count)
+        stride = kernel if stride is None else _spread(stride, count)
+        lengths = _unpooled_lengths(input, kernel, stride, _spread(padding, count), output_size)
         if count == 1:
-            return functions.max_unpool_places(input.unsqueeze(-1), indices.unsqueeze(-1), [*lengths, 1]).squeeze(-1)
-        return functions.max_unpool_places(input, indices, lengths)
+            input, indices = input.unsqueeze(-1), indices.unsqueeze(-1)
+            return _unpooled(input, indices, [*lengths, 1]).squeeze(-1)
+        return _unpooled(input, indices, lengths, count)
 
     unpool.__name__ = unpool.__qualname__ = name
     unpool.__doc__ = f"Elements put back where `max_pool{count}d` found them, zeros elsewhere."

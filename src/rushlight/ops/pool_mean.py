@@ -94,7 +94,7 @@ def _define_avg_pool(count):
         kernel, stride, padding, _, out = window_arguments(
             name, count, input, kernel_size, stride, padding, 1, ceil_mode
         )
-        if count == 3 and is_half(input._array.dtype):
+        if count == 3 and divisor_override != 0 and is_half(input._array.dtype):
             raise NotImplementedError(
                 hinted(
                     f"\"avg_pool3d_out_frame\" not implemented for '{input.dtype.legacy_name}'",

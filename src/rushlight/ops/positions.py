@@ -5,7 +5,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.lazy import NO_NUMBERS, is_meta
-from ..base.shapes import wrap_dims
+from ..base.shapes import contiguous_strides, wrap_dims
 from .index import first_outside, type_name
 from .table import composite, functions, op
 from .writing import writes
@@ -62,6 +62,8 @@ class nonzero_static:
 @op("count_nonzero(Tensor self, int[]? dim=None) -> Tensor")
 class count_nonzero:
     """How many elements are not zero, in all or along ``dim``."""
+
+    by_rows = True
 
     def forward(self, dim):
         axes = wrap_dims(dim, self.ndim) if dim else None
@@ -185,11 +187,10 @@ def unravel_index(indices, shape):
             )
     if any(length < 0 for length in shape):
         raise ValueError(hinted(f"'shape' cannot have negative values, but got {shape}", "lengths are 0 or more"))
-    found, rest = [], indices.long()
-    for length in reversed(shape):
-        found.append(rest.remainder(length))
-        rest = rest.div(length, rounding_mode="floor")
-    return functions.stack(found[::-1], -1).unbind(-1) if found else ()
+    if not shape:
+        return ()
+    steps = functions.tensor(contiguous_strides(shape))
+    return (indices.unsqueeze(-1).div(steps, rounding_mode="floor") % functions.tensor(shape)).unbind(-1)
 
 
 @composite(names=("nn.functional",))

@@ -132,7 +132,7 @@ def _drawn_by(generator):
     return {} if generator is None else {"generator": generator}
 
 
-_NEW = {"uniform_": draw.rand, "normal_": draw.randn}  # what draws new numbers in rows, from 0 to 1 or around 0
+_NEW = {"uniform_": "rand", "normal_": "randn"}  # what draws new numbers in rows, from 0 to 1 or around 0
 
 
 def _random_like(input, fill, bounds, generator, dtype, device, requires_grad, memory_format):
@@ -140,7 +140,7 @@ def _random_like(input, fill, bounds, generator, dtype, device, requires_grad, m
     if input.__class__ in TENSOR_CLASSES and dtype is device is memory_format is None and not functions.interposers:
         array, draw_new = stored_in(input._array), _NEW.get(fill)
         if draw_new is not None and array.flags.c_contiguous:
-            made = functions.wrap(draw_new(array.shape, array.dtype, generator))
+            made = functions.wrap(getattr(draw, draw_new)(array.shape, array.dtype, generator))
             return made.requires_grad_(True) if requires_grad else made
     target = functions.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
     made = drawn(target, fill, bounds, generator)
@@ -190,12 +190,12 @@ def randint_like(
 # ---------------------------------------------------------------- in place
 
 
-def _filling(name, parameters, fill, doc):
+def _filling(name, parameters, doc):
     """An operation that fills its tensor with random numbers; the old values count no more."""
 
     class record:
         def forward(self, *arguments):
-            fill(self, *arguments)
+            getattr(draw, name)(self, *arguments)
 
         def d_self(grad):
             return functions.zeros_like(grad)
@@ -210,17 +210,16 @@ def _filling(name, parameters, fill, doc):
     )(record)
 
 
-_filling("uniform_", ", float from=0, float to=1", draw.uniform_, "Fill with uniform numbers in [from, to).")
-_filling("normal_", ", float mean=0, float std=1", draw.normal_, "Fill with normal numbers.")
-_filling("log_normal_", ", float mean=1, float std=2", draw.log_normal_, "Fill with numbers whose logarithm is normal.")
+_filling("uniform_", ", float from=0, float to=1", "Fill with uniform numbers in [from, to).")
+_filling("normal_", ", float mean=0, float std=1", "Fill with normal numbers.")
+_filling("log_normal_", ", float mean=1, float std=2", "Fill with numbers whose logarithm is normal.")
 _filling(
     "exponential_",
     ", float lambd=1",
-    draw.exponential_,
     "Fill with exponentially distributed numbers of rate ``lambd``.",
 )
-_filling("cauchy_", ", float median=0, float sigma=1", draw.cauchy_, "Fill with Cauchy-distributed numbers.")
-_filling("geometric_", ", float p", draw.geometric_, "Fill with numbers of trials until success of probability ``p``.")
+_filling("cauchy_", ", float median=0, float sigma=1", "Fill with Cauchy-distributed numbers.")
+_filling("geometric_", ", float p", "Fill with numbers of trials until success of probability ``p``.")
 
 
 def _random_node(self, low, high, generator):

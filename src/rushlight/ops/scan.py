@@ -209,6 +209,8 @@ _triangle_kept = functools.lru_cache(64)(np.tri)
 
 def _triangle(name):
     class record:
+        by_rows = True
+
         def forward(self, diagonal):
             if self.ndim < 2:
                 raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")

@@ -18,7 +18,8 @@ _NATIVE = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 def _prepared(name, array, dim, dtype):
     """(float array, axis, result dtype) of a softmax call."""
     if dtype is None and array.dtype in _NATIVE:
-        return array, wrap_dim(dim, array.ndim) if array.ndim else None, array.dtype
+        axis = wrap_dim(dim, array.ndim)
+        return array, axis if array.ndim else None, array.dtype
     kind = dtypes.from_numpy(array.dtype) if dtype is None else dtype
     axis = wrap_dim(dim, array.ndim)
     if not kind.is_floating_point:

@@ -9,7 +9,7 @@ from ..base.arrays import in_result_order
 from ..base.errors import hinted
 from ..base.lazy import plain
 from ..base.scalars import check_number, wrapped
-from ..base.shapes import wrap_dim
+from ..base.shapes import wrap_dim, wrap_own_dim
 from .extrema import at_positions
 from .gather import flat_positions
 from .results import named_result
@@ -175,7 +175,9 @@ class unique_parts:
         if dim is None:
             rows, shape = self.ravel(), self.shape
         else:
-            axis = wrap_dim(dim, self.ndim)
+            axis = wrap_own_dim(dim, self.ndim)
+            if self.size == 0:
+                _refuse_empty_slices(self.shape, axis)
             rows, shape = np.moveaxis(self, axis, 0), (self.shape[axis],)
         if consecutive:
             values, lengths = _runs(rows)
@@ -185,9 +187,20 @@ class unique_parts:
         else:
             values, numbers, lengths = _different_rows(rows)
         if dim is not None:
-            values = np.ascontiguousarray(np.moveaxis(values, 0, axis))
+            values = np.moveaxis(np.ascontiguousarray(values), 0, axis)
         found = [values, numbers.reshape(shape)] if inverse else [values]
         return (*found, lengths) if counts else tuple(found)
+
+
+def _refuse_empty_slices(shape, axis):
+    """Refuse to compare slices without elements."""
+    if shape[axis]:
+        first = "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+    elif shape.count(0) > 1:
+        first = "Number of zero sized dimensions is more than one, so unique cannot be applied "
+    else:
+        return
+    raise RuntimeError(hinted(first, f"the shape is {list(shape)}"))
 
 
 def _different_rows(rows):

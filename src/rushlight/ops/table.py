@@ -14,6 +14,7 @@ What a record may hold:
 
 - ``numpy``: a ufunc or function on arrays already promoted to one dtype (kinds UNARY, BINARY, ELEMENTWISE); if it is no
   ufunc, ``ufunc`` may name the one that does the same for two same-dtype operands and default options (fast paths use it);
+- ``backwards``: (kind BINARY) errors name the shape of the second operand first;
 - ``with_number``: (kind BINARY) the same for a floating array and a Python number, where that is done another way;
 - ``element(m, ...)``: the same as a formula of plain operators and functions of ``m`` (``m.exp``, ``m.where``, ...);
   half-precision operands are computed in float32;
@@ -42,6 +43,9 @@ What a record may hold:
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
 - ``joins``: True where the arguments are a list of tensors and a dimension, 0 by default;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
+- ``patterns(...)``: (elementwise kinds, losses) takes the operands as arrays and returns the arrays after which the result is laid out in
+  memory, first the one that decides; () where it lies row by row. By default all operands, in the order of the arguments;
+- ``number_first_by_rows``: (elementwise kinds) True where the result lies row by row if the first operand is a number;
 - ``by_columns``: numbers of the results that are matrices laid out column by column, as LAPACK writes them;
 - ``bits(conj, neg, ...)``: (views) the lazy bits of the result, by those of the tensor and the other arguments (`base.lazy`); by
   default the same;
@@ -142,54 +146,54 @@ class Described:
         return import_module("rushlight.ops.signatures").signature_of(self)
 
 
+def _same_bits(conj, neg, *arguments):
+    return conj, neg
+
+
 class Op(Described):
     """One operation: its schema, how NumPy computes it, its derivatives and its names."""
+
+    # What a record holds only where it is something else; the docstring above tells what each is.
+    forward = numpy = element = check = inplace_node = rounds_inside = with_number = samples = backwards = None
+    whole = whole_gradient = gradients = by_columns = by_rows = patterns = None
+    wide_numbers = number_first_by_rows = light = joins = gate = untracked = into_differentiable = frees_values = False
+    numbers: dict[str, str] = {}
+    constants: dict[str, Any] = {}
+    beside: tuple[str, ...] = ()
+    aside = ""
+    tracked = ALL
+    bits = staticmethod(_same_bits)
 
     def __init__(self, schema, record, kind, dtype_rule, inplace, names, node, refuse):
         self.__wrapped__ = record
         self.schema, self.kind, self.dtype_rule, self.inplace, self.names = schema, kind, dtype_rule, inplace, names
-        self.name = record.__name__
+        self.name = name = record.__name__
         self.doc = record.__doc__
-        body = record.__dict__
-        self.forward = body.get("forward")
-        if "by_columns" in body:
-            self.forward = _laid_out(self.forward, _columns, body["by_columns"])
-        elif body.get("by_rows") and kind != INPLACE:
-            self.forward = _laid_out(self.forward, np.ascontiguousarray, (0, 1))
-        self.numpy = body.get("numpy")
-        self.ufunc = body.get("ufunc", self.numpy if isinstance(self.numpy, np.ufunc) else None)
-        self.element = body.get("element")
-        self.check = body.get("check")
-        self.numbers = body.get("numbers", {})
-        self.aside = body.get("aside", "")
-        self.kernel = body.get("kernel", self.name + "_cpu")
-        self.inplace_node = body.get("inplace_node")
-        self.wide_numbers = body.get("wide_numbers", False)
-        self.light = body.get("light", False)
-        self.rounds_inside = body.get("rounds_inside")
-        self.joins = body.get("joins", False)
-        self.bits = body.get("bits", _same_bits)
-        self.with_number = body.get("with_number")
-        self.gate = body.get("gate", False)
-        self.untracked = body.get("untracked", False)
-        self.into_differentiable = body.get("into_differentiable", False)
-        self.beside = body.get("beside", ())
-        self.constants = body.get("constants", {})
-        self.no_derivative = body.get(
-            "no_derivative", (NotImplementedError, f"the derivative for '{self.name}' is not implemented.")
-        )
-        self.tracked = body.get("tracked", ALL)
-        self.frees_values = body.get("frees_values", False)
-        self.samples = body.get("samples")
-        self.whole, self.whole_gradient = body.get("whole"), body.get("whole_gradient")
-        self.gradients = body.get("gradients")
+        self.kernel = name + "_cpu"
+        self.no_derivative = (NotImplementedError, f"the derivative for '{name}' is not implemented.")
+        self.derivatives = {}
+        self._take(record.__dict__)
+        if self.by_columns is not None:
+            self.forward = _by_columns(self.forward, self.by_columns)
+        elif self.by_rows and kind != INPLACE:
+            self.forward = _by_rows(self.forward)
         self.plans = {}  # which tensor arguments need gradients, as bits -> autograd's Plan
         self.node_base = None  # the base class of its nodes, where they have one of their own
-        self.derivatives = {key[2:]: rule for key, rule in body.items() if key.startswith("d_")}
         # Whether a recorded call runs the formula on Tensors: its derivatives are those of the formula's parts.
         self.in_parts = kind == FUSED and not self.differentiable
-        self.node_name = node or camel_case(self.name) + "Backward0"
+        self.node_name = node or camel_case(name) + "Backward0"
         self.refuse = frozenset(refuse)  # names of dtypes that PyTorch's kernel lacks
+
+    def _take(self, body):
+        """What the record holds."""
+        self.ufunc = body.get("numpy")
+        if not isinstance(self.ufunc, np.ufunc):
+            self.ufunc = None
+        for key, value in body.items():
+            if key in _PARTS:
+                setattr(self, key, value)
+            elif key[:2] == "d_":
+                self.derivatives[key[2:]] = value
 
     def rule_for(self, **options):
         """The dtype rule for these values of the arguments that are no tensors."""
@@ -203,26 +207,43 @@ class Op(Described):
         return f"<op {self.schema}>"
 
 
-def _same_bits(conj, neg, *arguments):
-    return conj, neg
-
-
-def _laid_out(forward, layout, numbers):
-    """``forward`` with its results of these numbers copied by ``layout`` where they lie otherwise."""
+def _by_rows(forward):
+    """``forward`` with its results, one or two, copied row by row where they lie otherwise."""
 
     def call(*values):
         found = forward(*values)
-        if found.__class__ is not tuple:
-            return layout(found) if found.ndim > 1 else found
-        return tuple(
-            [layout(each) if number in numbers and each.ndim > 1 else each for number, each in enumerate(found)]
-        )
+        return tuple(map(rows, found)) if found.__class__ is tuple else rows(found)
 
     return call
 
 
-def _columns(matrices):
+def _by_columns(forward, numbers):
+    """``forward`` with its results of these numbers copied column by column where they lie otherwise, the others row by row."""
+
+    def call(*values):
+        found = forward(*values)
+        if found.__class__ is not tuple:
+            return columns(found)
+        return tuple([columns(each) if number in numbers else rows(each) for number, each in enumerate(found)])
+
+    return call
+
+
+def rows(array):
+    """The array, copied row by row where it lies otherwise."""
+    return np.ascontiguousarray(array) if array.ndim > 1 else array
+
+
+def columns(matrices):
+    """Matrices, copied column by column where they lie otherwise; vectors as they are."""
+    if matrices.ndim < 2:
+        return matrices
     return np.ascontiguousarray(matrices.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+# The attributes of a record that an `Op` takes over as they are.
+_PARTS = frozenset(name for name in vars(Op) if name[0] != "_") - {"rule_for", "differentiable"}
+_PARTS |= {"ufunc", "kernel", "no_derivative"}
 
 
 class InplaceForm(Described):

@@ -260,12 +260,16 @@ def unflatten(input, dim, sizes):
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     try:
-        inner = infer_view_shape(tuple(sizes), shape[dim])
-    except RuntimeError:
-        raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) in the "
-            "input tensor"
-        ) from None
+        inner = infer_view_shape(tuple(sizes), input.size(dim))
+    except (RuntimeError, IndexError) as error:
+        reason = str(error).partition("\n")[0]
+        first = "unflatten got an unexpected error:"
+        if "is invalid for input" in reason:
+            first = (
+                f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) in the input "
+                "tensor"
+            )
+        raise RuntimeError(hinted(first, reason)) from None
     return input.view((*shape[:dim], *inner, *shape[dim + 1 :]))
 
 

@@ -1,6 +1,5 @@
 """PyTorch's random numbers: ``torch.random``'s functions, ``Generator``, and the distributions on arrays."""
 
-from .fork import fork_rng
 from .generator import (
     Generator,
     default_generator,
@@ -17,3 +16,12 @@ __all__ = [
     "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
     "set_rng_state",
 ]  # fmt: skip
+
+
+def __getattr__(name):
+    if name == "fork_rng":
+        from .fork import fork_rng
+
+        globals()[name] = fork_rng
+        return fork_rng
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

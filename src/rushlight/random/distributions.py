@@ -8,15 +8,24 @@ make one. All take ``generator=None`` for the default generator, and draw the nu
 array([4, 9, 3, 0, 3])
 """
 
-from .continuous import cauchy_, exponential_, geometric_
-from .integers import randint, random_, randperm
-from .multinomial import multinomial
-from .normal import log_normal_, normal, normal_, randn
-from .rejection import binomial, dirichlet, poisson, standard_gamma
-from .uniform import bernoulli, bernoulli_, keep_mask, keep_mask_like, rand, uniform_
+from importlib import import_module
 
-__all__ = [
-    "bernoulli", "bernoulli_", "binomial", "cauchy_", "dirichlet", "exponential_", "geometric_", "keep_mask",
-    "keep_mask_like", "log_normal_", "multinomial", "normal", "normal_", "poisson", "rand", "randint", "randn",
-    "random_", "randperm", "standard_gamma", "uniform_",
-]  # fmt: skip
+# Where each is, imported when somebody draws from it first.
+_MODULES = {
+    "continuous": ("cauchy_", "exponential_", "geometric_"),
+    "integers": ("randint", "random_", "randperm"),
+    "multinomial": ("multinomial",),
+    "normal": ("log_normal_", "normal", "normal_", "randn"),
+    "rejection": ("binomial", "dirichlet", "poisson", "standard_gamma"),
+    "uniform": ("bernoulli", "bernoulli_", "keep_mask", "keep_mask_like", "rand", "uniform_"),
+}
+
+__all__ = sorted(name for names in _MODULES.values() for name in names)
+
+
+def __getattr__(name):
+    for module, names in _MODULES.items():
+        if name in names:
+            found = globals()[name] = getattr(import_module("." + module, __package__), name)
+            return found
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -288,7 +288,7 @@ class Tensor:
         if dim is None:
             return Size(shape)
         if not -len(shape) <= dim < len(shape):
-            functions.wrap_dim(dim, len(shape))
+            functions.wrap_own_dim(dim, len(shape))
         return shape[dim]
 
     @property
@@ -312,7 +312,7 @@ class Tensor:
         strides = element_strides(self._array)
         if dim is None:
             return strides
-        return strides[functions.wrap_dim(dim, len(strides))]
+        return strides[functions.wrap_own_dim(dim, len(strides))]
 
     def storage_offset(self):
         """Where in its storage the first element lies, in elements."""

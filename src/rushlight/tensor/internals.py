@@ -28,6 +28,7 @@ internal(wrap)
 functions.interposers = INTERPOSERS
 random_generator.use_tensors(wrap, lambda state: plain(state._array))
 functions.wrap_dim = shapes.wrap_dim
+functions.wrap_own_dim = shapes.wrap_own_dim
 functions.bump_version = writes.bump
 functions.refuse_tracked_out = writes.refuse_tracked_out
 functions.finfo = dtypes.finfo

@@ -11,6 +11,17 @@ FLOATING = ("float16", "bfloat16", "float32", "float64")
 NOT_INTEGRAL = (*FLOATING, *COMPLEX)
 
 
+def check_scalar_type(found, wanted):
+    """PyTorch's refusal of a tensor of another dtype than its kernel reads."""
+    if found is not wanted:
+        raise RuntimeError(
+            hinted(
+                f"expected scalar type {wanted.legacy_name} but found {found.legacy_name}",
+                f"nothing is promoted here: convert it with .to({wanted!r})",
+            )
+        )
+
+
 def is_tensor(value):
     """Whether an operand is a Tensor, not a number."""
     return hasattr(value, "_edge")

@@ -193,6 +193,9 @@ _MOST_DIMENSIONS = 1 << 24
 class mvlgamma:
     """The logarithm of the multivariate gamma function of dimension p."""
 
+    def patterns(self):
+        return ()
+
     kernel = "arange_cpu"  # where PyTorch's composition of it first meets a dtype that it lacks
 
     def check(self, p):

@@ -11,11 +11,14 @@ from ..results import named_result
 from ..table import composite
 
 
-class LinAlgError(RuntimeError):
+class _LinAlgError(RuntimeError):
     """A matrix on which an algorithm of `torch.linalg` fails: singular, not positive-definite, not convergent.
 
-    PyTorch's ``torch.linalg.LinAlgError``.
+    PyTorch's ``torch.linalg.LinAlgError``, whose own name begins with an underscore, too.
     """
+
+
+LinAlgError = _LinAlgError
 
 
 def array_of(value):
@@ -113,6 +116,27 @@ def check_same_factor(b, A):
                 f"Expected b and A to have the same dtype, but found b of type {legacy_name(b)} and A of type "
                 f"{legacy_name(A)} instead.",
                 "convert one of them with .to(other.dtype)",
+            )
+        )
+
+
+def check_right_sides(b, A, name):
+    """Refuse what the older solvers refuse of ``A x = b``: other dtypes, matrices that are not square, another number of rows."""
+    check_same_factor(b, A)
+    (rows, columns), (height, width) = array_of(A).shape[-2:], array_of(b).shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            hinted(
+                f"A must be batches of square matrices, but they are {rows} by {columns} matrices",
+                f"the last two lengths of the shape {list(array_of(A).shape)} must be equal",
+            )
+        )
+    if columns != height:
+        raise RuntimeError(
+            hinted(
+                f"Incompatible matrix sizes for {name}: each A matrix is {columns} by {columns} but each b matrix is "
+                f"{height} by {width}",
+                "both must have the same number of rows",
             )
         )
 

@@ -125,7 +125,7 @@ class slogdet_parts:
         check_square(A, name)
         check_floating(A, name, low_precision=False)
         sign, size = np.linalg.slogdet(A)
-        return np.asarray(sign, A.dtype), np.asarray(size, A.real.dtype)
+        return np.asarray(sign, A.dtype, "C"), np.asarray(size, A.real.dtype, "C")
 
     def d_A(grads, A, result0):
         g_sign, g_size = grads

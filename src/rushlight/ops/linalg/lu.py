@@ -5,7 +5,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.errors import hinted
 from ...base.shapes import broadcast_shapes
-from ..table import composite, conj, functions, op
+from ..table import columns, composite, conj, functions, op, rows
 from . import lu_arrays
 from .checks import (
     array_of,
@@ -207,6 +207,19 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     return P, L, U
 
 
+def _check_pivots(pivots, size):
+    """Refuse exchanges with rows that are not there."""
+    few = (pivots < 1).any()
+    if few or (pivots > size).any():
+        bound = "greater or equal to 1" if few else "smaller or equal to LU.size(-2)"
+        raise RuntimeError(
+            hinted(
+                f"Pivots given to lu_solve must all be {bound}. Did you properly pass the result of lu_factor?",
+                f"they count the {size} rows from 1",
+            )
+        )
+
+
 @op(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, bool left, bool adjoint) -> Tensor",
     names=(),
@@ -215,20 +228,12 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
 class lu_solution:
     """X with A X = B (X A = B; A^H for A) of a factored A."""
 
-    by_columns = (0,)
-
     def forward(LU, pivots, B, left, adjoint):
-        if not left:
-            return herm(lu_solution.forward(LU, pivots, herm(B), True, not adjoint)).copy()
-        order = lu_arrays.permutation(pivots, LU.shape[-1])[..., None]
-        if not adjoint:
-            B = np.take_along_axis(B, np.broadcast_to(order, (*B.shape[:-1], 1)), -2)
-            half = lu_arrays.solve_triangular(LU, B, False, True)
-            return lu_arrays.solve_triangular(LU, half, True, False)
-        turned = herm(LU)
-        half = lu_arrays.solve_triangular(turned, B, False, False)
-        found = lu_arrays.solve_triangular(turned, half, True, True)
-        return np.take_along_axis(found, np.broadcast_to(np.argsort(order, -2), (*found.shape[:-1], 1)), -2)
+        if LU.size and B.size:
+            _check_pivots(pivots, LU.shape[-1])
+        if left:
+            return columns(_solution(LU, pivots, B, adjoint))
+        return rows(herm(_solution(LU, pivots, herm(B), not adjoint)))
 
     def gradients(grad, LU, pivots, left, adjoint, result, needs):
         g_B = functions.lu_solution(LU, pivots, grad, left, not adjoint)
@@ -240,6 +245,19 @@ class lu_solution:
         g_A = conj(g_A.mT) if adjoint else g_A
         inside = conj(P.mT) @ g_A
         return (inside @ conj(U.mT)).tril(-1) + (conj(L.mT) @ inside).triu(), None, g_B
+
+
+def _solution(LU, pivots, B, adjoint):
+    """X with A X = B, or A^H X = B."""
+    order = lu_arrays.permutation(pivots, LU.shape[-1])[..., None]
+    if not adjoint:
+        B = np.take_along_axis(B, np.broadcast_to(order, (*B.shape[:-1], 1)), -2)
+        half = lu_arrays.solve_triangular(LU, B, False, True)
+        return lu_arrays.solve_triangular(LU, half, True, False)
+    turned = herm(LU)
+    half = lu_arrays.solve_triangular(turned, B, False, False)
+    found = lu_arrays.solve_triangular(turned, half, True, True)
+    return np.take_along_axis(found, np.broadcast_to(np.argsort(order, -2), (*found.shape[:-1], 1)), -2)
 
 
 @composite(names=("linalg:lu_solve",), out=True)
@@ -255,8 +273,8 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
         raise RuntimeError(hinted(message, f"they have {pivots.dtype!r}: lu_factor() gives them"))
     check_square(LU, name, "A")
     check_matrix(B, "linalg.lu_solve", "B")
-    _check_fit(tuple(LU.shape), tuple(B.shape), left, name)
-    if not pivots.ndim or LU.shape[-1] != pivots.shape[-1]:
+    _check_fit(tuple(LU.shape), tuple(B.shape), left, "linalg.lu_solve")
+    if LU.shape[-1] != pivots.size(-1):
         message = "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix"
         raise RuntimeError(hinted(message, f"LU has the shape {list(LU.shape)}, pivots {list(pivots.shape)}"))
     if tuple(LU.shape[:-1]) != tuple(pivots.shape):
@@ -265,7 +283,7 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
             f"{list(pivots.shape)} instead"
         )
         raise RuntimeError(hinted(message, f"LU has the shape {list(LU.shape)}"))
-    batch = broadcast_shapes(tuple(LU.shape[:-2]), tuple(B.shape[:-2]))
+    batch = broadcast_shapes(tuple(B.shape[:-2]), tuple(LU.shape[:-2]))
     LU, B = (x if tuple(x.shape[:-2]) == batch else x.expand((*batch, *x.shape[-2:])) for x in (LU, B))
     pivots = pivots.expand((*batch, pivots.shape[-1]))
     return functions.lu_solution(LU, pivots, B, left, adjoint)

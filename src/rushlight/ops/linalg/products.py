@@ -4,6 +4,7 @@ Vandermonde."""
 import numpy as np
 
 from ...base import dtypes
+from ...base.device import contiguous_format
 from ...base.errors import hinted, kind_name
 from ...base.shapes import broadcast_shapes, wrap_dim
 from ..elementwise.complex_parts import times_conjugate
@@ -229,7 +230,7 @@ def linalg_matrix_power(A, n):
     n = n.__index__()
     if n == 0:
         eye = functions.eye(A.shape[-1], dtype=A.dtype).expand(A.shape)
-        return A.clone().copy_(eye)
+        return A.clone(memory_format=contiguous_format).copy_(eye)
     square = functions.linalg_inv(A) if n < 0 else A
     n = abs(n)
     found = None
@@ -239,7 +240,7 @@ def linalg_matrix_power(A, n):
         n >>= 1
         if n:
             square = functions.matmul(square, square)
-    return found.clone() if found is A else found
+    return found.clone(memory_format=contiguous_format) if found is A else found
 
 
 _PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
