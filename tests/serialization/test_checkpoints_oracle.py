@@ -223,7 +223,7 @@ def whole_modules(t):
         nn.ParameterList([nn.Parameter(t.ones(2))]), nn.ParameterDict({"x": nn.Parameter(t.ones(2))}), nn.Softmax(1),
         nn.CrossEntropyLoss(weight=t.ones(3)), nn.Upsample(scale_factor=2), nn.LayerNorm(3), nn.TripletMarginLoss(),
         nn.TripletMarginWithDistanceLoss(distance_function=nn.PairwiseDistance()), nn.GELU(), nn.Bilinear(1, 2, 3),
-        nn.AdaptiveLogSoftmaxWithLoss(4, 10, [3, 5]),
+        nn.AdaptiveLogSoftmaxWithLoss(4, 10, [3, 5], div_value=1.5),
     ]  # fmt: skip
     return [nn.Sequential(layer).eval() for layer in layers]
 

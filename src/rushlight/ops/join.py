@@ -9,7 +9,7 @@ from ..base import dtypes
 from ..base.arrays import empty_in_result_order, is_channels_last
 from ..base.device import contiguous_format
 from ..base.errors import hinted
-from ..base.lazy import plain
+from ..base.lazy import NO_NUMBERS, is_meta, plain
 from ..base.shapes import sizes_argument, wrap_dim, wrap_dims, wrap_own_dim
 from .moving import copied, filled, ramps, write
 from .table import TABLE, composite, functions, op
@@ -282,6 +282,8 @@ def _counts(repeats, length, dim, output_size):
     """The array of how often each of ``length`` slices is repeated."""
     if repeats.ndim > 1:
         raise RuntimeError(hinted("repeats must be 0-dim or 1-dim tensor", f"it has shape {list(repeats.shape)}"))
+    if is_meta(repeats._array):
+        raise RuntimeError(hinted("cannot repeat_interleave a meta tensor without output_size", NO_NUMBERS))
     counts = plain(repeats._array)
     if counts.size == 1:
         counts = np.broadcast_to(counts.reshape(-1), (length,))

@@ -12,7 +12,7 @@ from ..autograd.leaves import require_grad
 from ..autograd.modes import state
 from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..base import dtypes
-from ..base.device import check_device, check_layout
+from ..base.device import CPU, check_device, check_layout
 from ..base.errors import hinted, kind_name
 from ..base.lazy import LAZY, LazyArray, plain
 from ..base.limits import refusal_of
@@ -34,6 +34,7 @@ from .elementwise import spreads
 from .fast import CALM, WITH_NUMBERS
 from .interposers import INTERPOSERS, innermost
 from .lazy_calls import on_arrays
+from .meta_calls import created_nowhere
 from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, written
 from .short_paths import MISSING, as_given, short
@@ -235,7 +236,7 @@ def creation(op):
         schema = op.__dict__.get("parsed") or schema_of(op)
         requires_grad = kwargs.pop("requires_grad", False)
         out = kwargs.pop("out", None)
-        check_device(kwargs.pop("device", None))
+        where = check_device(kwargs.pop("device", None))
         check_layout(kwargs.pop("layout", None))
         memory_format = kwargs.pop("memory_format", None)
         kwargs.pop("names", None)
@@ -245,7 +246,7 @@ def creation(op):
         values = schema.bind(args, kwargs)
         if out is not None:
             return _create_into(out, op, schema, values)
-        made = _created(op, schema, values)
+        made = _created(op, schema, values) if where is CPU else created_nowhere(op, schema, values)
         if memory_format is not None:
             made = made.contiguous(memory_format=memory_format)
         return require_grad(made) if requires_grad else made

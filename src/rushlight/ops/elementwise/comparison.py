@@ -6,6 +6,7 @@ import numpy as np
 
 from ...base.dtypes import get_default_dtype
 from ...base.errors import hinted
+from ...base.lazy import LAZY, is_meta, no_shape
 from ..blockwise import FEW
 from ..schema import TENSOR_CLASSES
 from ..table import BINARY, COMPARE, UNARY, composite, functions, op
@@ -182,6 +183,8 @@ def equal(input, other):
     """Whether two tensors have the same shape and elements, as one Python bool."""
     if input.__class__ in TENSOR_CLASSES and other.__class__ in TENSOR_CLASSES and not functions.interposers:
         first, second = input._array, other._array
+        if LAZY and (is_meta(first) or is_meta(second)):
+            raise no_shape("equal")
         if first.shape != second.shape:
             return False
         if first.dtype is second.dtype and first.size <= FEW:
