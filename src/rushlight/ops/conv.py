@@ -468,7 +468,7 @@ for _count in (1, 2, 3):
     _define(_count)
 
 
-@composite(names=("nn.functional",))
+@composite(names=("torch", "nn.functional"))
 def conv_tbc(input, weight, bias, pad=0):
     """A one-dimensional convolution of (time, samples, channels) with weight (kernel, channels, out channels)."""
     found = functions.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
