@@ -48,7 +48,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     return getattr(functions, f"conv{count}d")(input, weight, bias, stride, padding, dilation, groups)
 
 
-def embedding_bag(
+def numbered_embedding_bag(
     weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
     include_last_offset=False,
 ):  # fmt: skip
@@ -71,6 +71,9 @@ def embedding_bag(
     if name == "mean":
         return found, owners, sizes, sizes.clone()
     return found, owners, sizes, _largest(weight.detach(), indices, offsets[:bags], sizes, found)
+
+
+embedding_bag = numbered_embedding_bag  # `nn.functional.embedding_bag` is another
 
 
 def _largest(weight, indices, offsets, sizes, found):
