@@ -5,8 +5,9 @@ import warnings
 import pytest
 
 pytest.importorskip("torch")
-import rushlight
 import torch
+
+import rushlight
 
 OPTIONS = ({}, {"dilation": 2}, {"padding": "same", "dilation": 2}, {"output_padding": 1, "dilation": 2},
            {"output_padding": 1, "stride": 2})  # fmt: skip
