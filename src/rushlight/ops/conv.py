@@ -295,7 +295,7 @@ def _convolve(name, count, input, weight, bias, stride, padding, dilation, group
 def _arguments(name, count, input, weight, bias, stride, padding, dilation, groups):
     """(elements to pad the input with before, stride, padding, dilation) of a convolution of tensors of such forms."""
     named = isinstance(padding, str)
-    if named and isinstance(stride, tuple) and len(stride) not in (1, count):
+    if padding == "same" and isinstance(stride, tuple) and len(stride) not in (1, count):
         hint = f"{name} takes one step, or {count}; it is given {list(stride)}"
         raise RuntimeError(hinted(f"stride cannot broadcast to {count} dimensions", hint))
     stride, dilation = repeated(stride, count, "stride", name), repeated(dilation, count, "dilation", name)
@@ -343,8 +343,8 @@ def _named_padding(padding, kernel, stride, dilation):
     total = [d * (k - 1) for d, k in zip(dilation, kernel)]
     if all(t % 2 == 0 or t < 0 for t in total):
         return (), tuple(int(t / 2) for t in total)
-    extra = tuple(side for t in reversed(total) for side in (0, t % 2))
-    return extra, tuple(t // 2 for t in total)
+    extra = tuple(side for t in reversed(total) for side in (0, t % 2 if t > 0 else 0))
+    return extra, tuple(int(t / 2) for t in total)
 
 
 def _transpose(name, count, input, weight, bias, stride, padding, output_padding, groups, dilation):

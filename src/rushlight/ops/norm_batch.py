@@ -232,8 +232,13 @@ def _per_sample(input, running_mean, running_var, weight, bias, use_input_stats,
     """Batch norm with every channel of every sample as a channel of its own."""
     samples, channels = input.shape[:2]
     rows = input.reshape(1, samples * channels, *input.shape[2:])
-    dtype = (input if weight is None else weight).dtype  # statistics of any other are converted, unlike batch_norm's
-    repeated = [None if v is None else v.to(dtype).repeat(samples) for v in (running_mean, running_var)]
+    dtype = (input if weight is None else weight).dtype
+    statistics = running_mean, running_var
+    if (
+        running_mean is not None and running_mean.dtype is not dtype
+    ):  # unlike batch_norm; PyTorch looks at the first alone
+        statistics = [None if v is None else v.to(dtype) for v in statistics]
+    repeated = [None if v is None else v.repeat(samples) for v in statistics]
     repeated += [None if v is None else v.repeat(samples) for v in (weight, bias)]
     found = functions.batch_norm(
         rows, repeated[2], repeated[3], repeated[0], repeated[1], use_input_stats or running_mean is None, momentum, eps
