@@ -182,6 +182,8 @@ def functional_batch_norm(
 @composite(names=("torch",))
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """`batch_norm` with the mean and reciprocal deviation that it used in training (empty otherwise)."""
+    if input.ndim < 2:
+        input.size(1)  # refused
     _check_beside(input, weight, bias, running_mean, running_var)
     found, mean, scale = functions.batch_norm_parts(
         input, weight, bias, running_mean, running_var, training, momentum, eps

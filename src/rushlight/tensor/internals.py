@@ -10,6 +10,7 @@ from ..autograd.modes import enable_grad, is_grad_enabled, state
 from ..autograd.node import UNTOUCHED, VersionCounter
 from ..base import dtypes, shapes
 from ..base.lazy import bits_of, plain, rebuilt, stored_in
+from ..ops.create import negative_size
 from ..ops.moving import filled, write
 from ..ops.table import functions
 from ..random import generator as random_generator
@@ -154,7 +155,10 @@ def zeros_beside(tensor, size, options):
     """What ``tensor.new_zeros(*size, **options)`` makes, ``options`` having a dtype: derivative rules begin with that."""
     shape = size[0] if len(size) == 1 and size[0].__class__ is tuple else size
     if len(options) > 1 or INTERPOSERS or any(n.__class__ is not int or n < 0 for n in shape):
-        return functions.zeros(shapes.sizes_argument(size), **options)
+        shape = shapes.sizes_argument(size)
+        if any(n < 0 for n in shape):
+            raise negative_size(shape, None)
+        return functions.zeros(shape, **options)
     made = new_tensor()
     made._array, made._edge = filled(shape, 0, options["dtype"].numpy), None
     return made
