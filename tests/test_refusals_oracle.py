@@ -41,8 +41,8 @@ def test_what_pytorch_lists_as_wrong():
                 same += 1
             elif not is_about_kinds(expected):
                 differences.append((call, verdict(expected, found), expected, found))
-    assert same >= 440
+    assert same >= 545
     assert len(differences) <= LISTED_DIFFERENCES, "\n".join(map(str, differences))
 
 
-LISTED_DIFFERENCES = 118
+LISTED_DIFFERENCES = 62
