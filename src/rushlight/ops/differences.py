@@ -2,6 +2,7 @@
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.shapes import wrap_dim
 from .table import composite, functions
 
 
@@ -15,18 +16,16 @@ def _dimensions(input, dim, edge_order):
     chosen = tuple(range(count)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     settled = []
     for one in chosen:
-        if not -count <= one < count:
-            bounds = f"[{-count}, {count - 1}]"
-            raise IndexError(f"Dimension out of range (expected to be in range of {bounds}, but got {one})")
-        if one % count in settled:
-            raise RuntimeError(f"dim {one % count} appears multiple times in the list of dims")
-        settled.append(one % count)
+        one = wrap_dim(one, count)
+        if one in settled:
+            raise RuntimeError(f"dim {one} appears multiple times in the list of dims")
+        settled.append(one)
     if edge_order not in (1, 2):
         raise RuntimeError(
             hinted("torch.gradient only supports edge_order=1 and edge_order=2.", f"edge_order is {edge_order}")
         )
     for one in settled:
-        if input.shape[one] < edge_order + 1:
+        if input.size(one) < edge_order + 1:
             raise RuntimeError(
                 hinted(
                     "torch.gradient expected each dimension size to be at least edge_order+1",

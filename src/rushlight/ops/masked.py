@@ -173,6 +173,7 @@ def masked_mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
                 "convert the input with .float(), or ask for a floating dtype",
             )
         )
+    dim = _dims(dim, input.ndim) if mask is None else dim
     count = _count(input, dim, keepdim, mask)
     return masked_sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / count
 

@@ -186,7 +186,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    axis = wrap_dim(dim, input.ndim)
+    axis = wrap_dim(dim, input.ndim) if n or prepend is not None or append is not None else 0
     parts = [t for t in (prepend, input, append) if t is not None]
     if any(part.ndim != input.ndim for part in parts):
         raise RuntimeError(

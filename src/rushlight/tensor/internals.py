@@ -11,6 +11,7 @@ from ..autograd.node import UNTOUCHED, VersionCounter
 from ..base import dtypes, shapes
 from ..base.device import DEFAULTS
 from ..base.lazy import as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
+from ..ops.create import negative_size
 from ..ops.moving import filled, write
 from ..ops.table import functions
 from ..random import generator as random_generator
@@ -167,7 +168,10 @@ def zeros_beside(tensor, size, options):
         or is_meta(tensor._array)
         or any(n.__class__ is not int or n < 0 for n in shape)
     ):
-        return functions.zeros(shapes.sizes_argument(size), **options)
+        shape = shapes.sizes_argument(size)
+        if any(n < 0 for n in shape):
+            raise negative_size(shape, None)
+        return functions.zeros(shape, **options)
     made = new_tensor()
     made._array, made._edge = filled(shape, 0, options["dtype"].numpy), None
     return made
