@@ -198,7 +198,7 @@ def combinations(input, r=2, with_replacement=False):
     if r < 0:
         raise RuntimeError(hinted(f"Expect a non-negative number, but got {r}", "r counts the elements of a choice"))
     if r == 0:
-        return functions.empty(0, dtype=input.dtype)
+        return functions.empty(0, dtype=input.dtype, device=input.device)
     if input.shape[0] > 1 and r * math.log2(input.shape[0]) >= 63:
         raise too_many_elements((input.shape[0],) * min(r, 64))
     places = [np.arange(input.shape[0])]
@@ -208,6 +208,6 @@ def combinations(input, r=2, with_replacement=False):
         places = [np.repeat(column, lengths) for column in places]
         places.append(ramps(np.empty(places[0].size, np.int64), first, lengths, 1))
         if not places[0].size:
-            return functions.empty(0, r, dtype=input.dtype)
+            return functions.empty(0, r, dtype=input.dtype, device=input.device)
     columns = [functions.wrap(column) for column in places]
     return functions.stack([input.index_select(0, column) for column in columns], 1)
