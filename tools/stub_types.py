@@ -71,6 +71,9 @@ ROWS = {
 _DIMS = "int | ints"
 # Arguments of one function, under the name of its entry in the table or of the function itself.
 PARTICULAR = {
+    "compile.model": "Any", "compile.fullgraph": "bool", "compile.dynamic": "bool", "compile.backend": "str | Callable[..., Any]",
+    "compile.mode": "str", "compile.options": "dict[str, Any]", "compile.disable": "bool", "compile.recompile_limit": "int",
+    "compile.isolate_recompiles": "bool", "compile.shapes_spec": "Any",
     **dict.fromkeys((f"{name}.{given}" for name in ("sym_int", "sym_float", "sym_not", "sym_max", "sym_min", "sym_sqrt") for given in "ab"), "Number"),
     **dict.fromkeys((f"sym_ite.{given}" for given in "btf"), "Any"), "sym_sum.args": "Sequence[Number]",
     "allclose.other": "Tensor", "isclose.other": "Tensor", "dist.other": "Tensor", "kron.other": "Tensor",
@@ -188,6 +191,7 @@ RETURNS |= {
     "sym_sqrt": "float",
     "sym_ite": "Any",
     "get_device_module": "Any",
+    "compile": "Any",
 }
 RETURNS |= dict.fromkeys(("sym_max", "sym_min", "sym_sum"), "Number")
 RETURNS["lu"] = "tuple[Tensor, ...]"

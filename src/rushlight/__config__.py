@@ -13,7 +13,12 @@ def show() -> str:
 
     from .version import __version__
 
-    lines = [f"  - Rushlight {__version__}", f"  - NumPy {numpy.__version__}", "  - LAPACK is enabled", "  - Build settings: USE_CUDA=0, USE_MPI=OFF, "]
+    lines = [
+        f"  - Rushlight {__version__}",
+        f"  - NumPy {numpy.__version__}",
+        "  - LAPACK is enabled",
+        "  - Build settings: USE_CUDA=0, USE_MPI=OFF, ",
+    ]
     return "\n".join(["PyTorch built with:", *lines]) + "\n"
 
 

@@ -89,9 +89,10 @@ _MODULES = frozenset(
      "signal", "special", "storage", "testing", "torch_version", "types", "utils", "version", "vision", "xpu")
 )  # fmt: skip
 _LAZY_NAMES = {
-    "save": "serialization", "load": "serialization", "vmap": "func.vmap", "explain": "autograd.explanation", "find_nonfinite": "tensor.nonfinite",
+    "compile": "compiler.compiling", "save": "serialization", "load": "serialization", "vmap": "func.vmap", "explain": "autograd.explanation", "find_nonfinite": "tensor.nonfinite",
     "autocast": "amp", "_assert": "fx._symbolic_trace", "AcceleratorError": "base.errors", "OutOfMemoryError": "base.errors",
     "PyTorchFileReader": "compat.records", "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator",
+    **dict.fromkeys(("ScriptModule", "ScriptFunction", "CompilationUnit"), "jit._script"),
     **dict.fromkeys(
         ("_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented", "_check_with", "_check_tensor_all",
          "_check_tensor_all_with", "_check_is_size", "_assert_async", "_shape_as_tensor", "detach", "SymInt", "SymFloat",

@@ -36,6 +36,7 @@ from rushlight import distributed as distributed
 from rushlight import draw as draw
 from rushlight import fft as fft
 from rushlight import func as func
+from rushlight import futures as futures
 from rushlight import fx as fx
 from rushlight import jit as jit
 from rushlight import kernels as kernels
@@ -77,6 +78,7 @@ from rushlight.base.size import Size as Size
 from rushlight.base.streams import Event as Event, Stream as Stream
 from rushlight.compat.checks import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt
 from rushlight.compat.records import PyTorchFileReader as PyTorchFileReader
+from rushlight.jit._script import CompilationUnit as CompilationUnit, ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
 from rushlight.random import Generator as Generator, default_generator as default_generator
 from rushlight.storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 from rushlight.tensor.nonfinite import find_nonfinite as find_nonfinite
@@ -271,6 +273,7 @@ def clip_(input: Tensor, min: _Operand | None = None, max: _Operand | None = Non
 def clone(input: Tensor, *, memory_format: _memory_format | None = None, out: Tensor | None = None) -> Tensor: ...
 def column_stack(tensors: _Tensors, *, out: Tensor | None = None) -> Tensor: ...
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor: ...
+def compile(model: _Any = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: _str | _Callable[..., _Any] | None = None, mode: _str | None = None, options: dict[_str, _Any] | None = None, name: _str | None = None, disable: _bool = False, recompile_limit: _int | None = None, isolate_recompiles: _bool = False, shapes_spec: _Any = None) -> _Any: ...
 def compiled_with_cxx11_abi() -> _bool: ...
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def concat(tensors: _Tensors, dim: _int = 0, *, out: Tensor | None = None) -> Tensor: ...

@@ -61,7 +61,9 @@ def _entries(repo_or_dir: Any, source: str, call: str) -> Any:
     path = os.path.join(folder, "hubconf.py")
     spec = importlib.util.spec_from_file_location("hubconf", path)
     if spec is None or spec.loader is None or not os.path.exists(path):
-        raise FileNotFoundError(hinted(f"[Errno 2] No such file or directory: {path!r}", "a repository has a hubconf.py"))
+        raise FileNotFoundError(
+            hinted(f"[Errno 2] No such file or directory: {path!r}", "a repository has a hubconf.py")
+        )
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, folder)
     try:
@@ -83,7 +85,9 @@ def _entry(module: Any, name: Any) -> Callable[..., Any]:
         raise ValueError("Invalid input: model should be a string of function name")
     found = getattr(module, name, None)
     if not callable(found):
-        raise RuntimeError(hinted(f"Cannot find callable {name} in hubconf", "torch.hub.list() names those that there are"))
+        raise RuntimeError(
+            hinted(f"Cannot find callable {name} in hubconf", "torch.hub.list() names those that there are")
+        )
     return found  # type: ignore[no-any-return]
 
 
@@ -142,7 +146,9 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
 
     dst = os.path.expanduser(dst)
     digest = hashlib.sha256()
-    handle, partial = tempfile.mkstemp(prefix=os.path.basename(dst) + ".", suffix=".partial", dir=os.path.dirname(dst) or ".")
+    handle, partial = tempfile.mkstemp(
+        prefix=os.path.basename(dst) + ".", suffix=".partial", dir=os.path.dirname(dst) or "."
+    )
     try:
         with os.fdopen(handle, "wb") as file, urlopen(Request(url, headers={"User-Agent": "torch.hub"})) as answer:
             expected, done = answer.headers.get("Content-Length"), 0

@@ -1,5 +1,6 @@
 """``torch.gradient``: derivatives of sampled functions by finite differences."""
 
+from ..base import dtypes
 from ..base.errors import hinted
 from .table import composite, functions
 
@@ -35,8 +36,8 @@ def _dimensions(input, dim, edge_order):
     return settled
 
 
-def _spacings(input, spacing, dim, chosen):
-    """The distance of samples, or the tensor of their coordinates, for each of the ``chosen`` dimensions."""
+def _spacings(input, spacing, dim, count):
+    """The distance of samples, or the tensor of their coordinates, for each of ``count`` dimensions."""
     if not isinstance(spacing, (tuple, list)):
         if _is_tensor(spacing):
             if spacing.dim():
@@ -47,16 +48,16 @@ def _spacings(input, spacing, dim, chosen):
                     )
                 )
             spacing = spacing.item()
-        return [spacing] * len(chosen)
+        return [spacing] * count
     if dim is None and len(spacing) != input.dim():
         raise RuntimeError(
             "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
             f"{input.dim()}', since dim argument was not given, but got a list of length {len(spacing)}"
         )
-    if len(spacing) != len(chosen):
+    if len(spacing) != count:
         raise RuntimeError(
             "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the "
-            f"same length, but got a spacing argument of length {len(spacing)} and a dim argument of length {len(chosen)}."
+            f"same length, but got a spacing argument of length {len(spacing)} and a dim argument of length {count}."
         )
     for one in spacing:
         if _is_tensor(one) and one.dim() > 1:
@@ -143,10 +144,13 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
         raise RuntimeError(
             hinted("torch.gradient does not support uint8 input.", "differences need a sign: convert to a signed dtype")
         )
+    count = input.dim() if dim is None else 1 if isinstance(dim, int) else len(dim)
+    spacings = _spacings(input, 1 if spacing is None else spacing, dim, count)
     chosen = _dimensions(input, dim, edge_order)
-    spacing = 1 if spacing is None else spacing
+    if input.dtype is dtypes.bool_ and chosen:
+        input - input  # refused, in PyTorch's words
     found = []
-    for one, space in zip(chosen, _spacings(input, spacing, dim, chosen)):
+    for one, space in zip(chosen, spacings):
         uneven = _is_tensor(space) and space.dim()
         found.append((_along_uneven if uneven else _along_even)(input, one, space, edge_order))
     return tuple(found)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import dense_strides
 from ..base.errors import hinted
 from ..base.shapes import wrap_own_dim
 from .table import CREATE, composite, conj, functions, op
@@ -25,6 +26,8 @@ def layout_of(array, dims, last):
     strides = array.strides
     if len(dims) == 1 and dims[0] == len(strides) - 1 and array.flags.c_contiguous:
         return [*range(len(strides))]
+    if last is None and 0 in strides and array.dtype.kind != "c":  # PyTorch makes complex numbers of them first
+        strides = dense_strides(array.shape, strides)
     order = sorted(range(len(strides)), key=lambda d: -strides[d])
     transformed = [d for d in order if d in dims and d != last]
     return [d for d in order if d not in dims] + transformed + ([] if last is None else [last])

@@ -356,6 +356,8 @@ class roll:
                     "every dimension has one shift",
                 )
             )
+        if not self.size:
+            return self.copy()
         if not dims:
             return _rolled(self.reshape(-1), shifts, (0,)).reshape(self.shape)
         return _rolled(self, shifts, [wrap_own_dim(d, self.ndim) for d in dims])
@@ -420,22 +422,14 @@ class rot90:
             raise RuntimeError(
                 hinted(f"expected total dims >= 2, but got total dims = {self.ndim}", "a plane has two dimensions")
             )
-        first, second = dims
-        if first == second or abs(first - second) == self.ndim:
+        first, second = (wrap_dim(dim, self.ndim) for dim in dims)
+        if first == second:
             raise RuntimeError(
                 hinted(
-                    f"expected rotation dims to be different, but got dim0 = {first} and dim1 = {second}",
+                    f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}",
                     "a plane has two dimensions",
                 )
             )
-        for dim in dims:
-            if not -self.ndim <= dim < self.ndim:
-                raise RuntimeError(
-                    hinted(
-                        f"Rotation dim{dims.index(dim)} out of range, dim{dims.index(dim)} = {dim}",
-                        f"dimensions are {-self.ndim} to {self.ndim - 1}",
-                    )
-                )
         k %= 4
         if k == 2:
             return _flipped(self, dims)

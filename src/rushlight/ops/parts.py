@@ -114,7 +114,8 @@ class diagonal:
         try:
             part = self.diagonal(offset if abs(offset) <= _FAR else 0, dim1, dim2)
         except (ValueError, OverflowError):
-            dim1, dim2 = wrap_dim(dim1, self.ndim), wrap_dim(dim2, self.ndim)
+            for dim in (dim1, dim2):
+                wrap_dim(dim, self.ndim)
             raise RuntimeError(
                 hinted(f"diagonal dimensions cannot be identical {dim1}, {dim2}", "a diagonal runs through a plane")
             ) from None

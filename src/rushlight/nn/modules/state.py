@@ -40,8 +40,8 @@ class ModuleState:
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
-    _state_dict_pre_hooks: dict[int, Any]
-    _state_dict_hooks: dict[int, Any]
+    _state_dict_pre_hooks: OrderedDict[int, Any]
+    _state_dict_hooks: OrderedDict[int, Any]
     # Written into the metadata of a state dict; a class that changes its members raises it and converts when loading.
     _version = 1
 

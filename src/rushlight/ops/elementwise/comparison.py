@@ -155,8 +155,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
             )
         )
     for name, value in (("rtol", rtol), ("atol", atol)):
-        if value < 0:
-            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
+        if not value >= 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     close = input == other
     if equal_nan and kind_of(input) in "fc":
         close = close | (input.isnan() & other.isnan())

@@ -151,6 +151,19 @@ def first_failure(info):
     return (f"(Batch element {where}): " if info.ndim else ""), int(info.reshape(-1)[where])
 
 
+def raise_no_inverse(info, name="linalg.inv"):
+    """Refuse singular matrices, which have no inverse, by the error codes of their factorization."""
+    failure = first_failure(info)
+    if failure is not None:
+        raise LinAlgError(
+            hinted(
+                f"{name}: {failure[0]}The diagonal element {failure[1]} is zero, the inversion could not be completed "
+                "because the input matrix is singular.",
+                "its rows depend on each other; torch.linalg.pinv gives the pseudo-inverse of any matrix",
+            )
+        )
+
+
 def herm(array):
     """The conjugate transpose of matrices, on arrays."""
     turned = array.swapaxes(-1, -2)

@@ -6,6 +6,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.device import contiguous_format
 from ...base.errors import hinted, kind_name
+from ...base.scalars import c_name
 from ...base.shapes import broadcast_shapes, wrap_dim
 from ..elementwise.complex_parts import times_conjugate
 from ..table import composite, conj, functions, is_half, op
@@ -85,7 +86,6 @@ def linalg_vecdot(x, y, *, dim=-1):
         )
         raise RuntimeError(hinted(message, "convert one of them with .to(other.dtype)"))
     if x.ndim == 1 and y.ndim == 1:
-        wrap_dim(dim, 1)
         return functions.vdot(x, y)
     return (times_conjugate(y, x) if x.is_complex() else x * y).sum(dim)
 
@@ -155,8 +155,7 @@ def linalg_multi_dot(tensors):
             raise RuntimeError(f"multi_dot(): tensor {place} must be 2D but got {tensor.ndim}D")
     for place, tensor in enumerate(tensors[1:], 1):
         if tensor.dtype is not tensors[0].dtype:
-            names = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
-            first, other = (names.get(t.dtype.name, t.dtype.name) for t in (tensors[0], tensor))
+            first, other = (c_name(t.dtype) for t in (tensors[0], tensor))
             raise RuntimeError(
                 f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {first} and tensor {place} "
                 f"{other}"
