@@ -202,7 +202,7 @@ def combinations(input, r=2, with_replacement=False):
     if r < 0:
         raise RuntimeError(hinted(f"Expect a non-negative number, but got {r}", "r counts the elements of a choice"))
     if r == 0:
-        return functions.empty(0, dtype=input.dtype)
+        return functions.empty(0, dtype=input.dtype, device=input.device)
     if input.shape[0] > 1 and r * math.log2(input.shape[0]) >= 63:
         raise too_many_elements((input.shape[0],) * min(r, 64))
     places = [np.arange(input.shape[0])]

@@ -66,7 +66,7 @@ def _extreme_all(name, largest):
         def d_self(grad, self, result):
             if functions.interposers:  # inside transforms the value may be another one for each entry
                 hit = (self == result) | (self.isnan() & result.isnan())
-                return functions.where(hit, grad / hit.sum(), functions.zeros((), dtype=grad.dtype))
+                return functions.where(hit, grad / hit.sum(), functions.zeros((), dtype=grad.dtype, device=grad.device))
             value = result._array
             hit = self == result if value == value else self.isnan()
             return functions.where_select(hit, grad / int(np.count_nonzero(hit._array)), 0)

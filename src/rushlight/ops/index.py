@@ -108,7 +108,7 @@ class index_put_arrays:
         if accumulate:
             return grad
         return functions.index_put_arrays(
-            grad, indices, functions.zeros((), dtype=grad.dtype).expand(values_shape), False
+            grad, indices, functions.zeros((), dtype=grad.dtype, device=grad.device).expand(values_shape), False
         )
 
     def d_values(grad, indices, values_shape):
@@ -428,7 +428,7 @@ class index_copy:
         rows_of(self, axis)[index.reshape(-1)] = rows_of(source, axis)
 
     def d_self(grad, dim, index, source_shape):
-        return grad.index_copy(dim, index, functions.zeros(source_shape, dtype=grad.dtype))
+        return grad.index_copy(dim, index, functions.zeros(source_shape, dtype=grad.dtype, device=grad.device))
 
     def d_source(grad, dim, index, source_shape):
         return grad.index_select(dim, index).reshape(source_shape)

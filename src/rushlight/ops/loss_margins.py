@@ -17,7 +17,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     reduction = reduction_of(reduction, size_average, reduce)
     zeros = functions.zeros_like(input)
     if not (input.is_floating_point() or input.is_complex()):
-        margin = functions.full((), margin, dtype=input.dtype)  # a whole number
+        margin = functions.full((), margin, dtype=input.dtype, device=input.device)  # a whole number
     loss = functions.where(target != 1, (margin - input).clamp_min(0), zeros) + functions.where(
         target != -1, input, zeros
     )

@@ -65,7 +65,7 @@ def _kept(input, mask, neutral, name=None):
     if input.dtype is dtypes.bool_ and neutral in (_lowest, _lowest_exponent, _highest):
         message = f"identity of {name} on torch.bool input"
         raise NotImplementedError(hinted(message, "convert the input first: x.int()"))
-    filler = functions.full((), neutral(input.dtype), dtype=input.dtype)
+    filler = functions.full((), neutral(input.dtype), dtype=input.dtype, device=input.device)
     return functions.where(_spread_mask(input, mask), input, filler)
 
 
@@ -157,7 +157,11 @@ masked_argmax, masked_argmin = _place("argmax", _lowest, "largest"), _place("arg
 
 def _count(input, dim, keepdim, mask):
     """How many elements take part in each result."""
-    mask = functions.ones(input.shape, dtype=dtypes.bool_) if mask is None else _spread_mask(input, mask)
+    mask = (
+        functions.ones(input.shape, dtype=dtypes.bool_, device=input.device)
+        if mask is None
+        else _spread_mask(input, mask)
+    )
     return mask.sum(dim, keepdim)
 
 

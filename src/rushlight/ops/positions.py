@@ -155,7 +155,9 @@ class put:
             target[key] = values
 
     def d_self(grad, index, source_shape, accumulate):
-        return grad if accumulate else grad.put(index, functions.zeros(source_shape, dtype=grad.dtype))
+        return (
+            grad if accumulate else grad.put(index, functions.zeros(source_shape, dtype=grad.dtype, device=grad.device))
+        )
 
     def d_source(grad, index, source_shape):
         return grad.take(index).reshape(source_shape)

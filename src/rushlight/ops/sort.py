@@ -7,7 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.arrays import in_result_order
 from ..base.errors import hinted
-from ..base.lazy import plain
+from ..base.lazy import is_meta, plain
 from ..base.scalars import check_number, wrapped
 from ..base.shapes import wrap_dim, wrap_own_dim
 from .extrema import at_positions
@@ -294,6 +294,12 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         each = elements if hasattr(elements, "_edge") else functions.tensor(elements)
         found = (each.unsqueeze(-1) == given).any(-1)
         return found.logical_not() if invert else found
+    if any(hasattr(t, "_edge") and is_meta(t._array) for t in (elements, test_elements)):
+        return (
+            functions.empty_like(elements, dtype=dtypes.bool_)
+            if hasattr(elements, "_edge")
+            else test_elements.eq(0).any()
+        )
     first, second = (widened(plain(t._array)) if hasattr(t, "_edge") else t for t in (elements, test_elements))
     return functions.from_numpy(np.asarray(np.isin(first, second, invert=invert)))
 

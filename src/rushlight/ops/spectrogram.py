@@ -39,7 +39,7 @@ def _call(name, input, n_fft, hop, win, window, **options):
 def _full_window(window, win_length, n_fft, like):
     """The window (ones where None), with zeros around it up to ``n_fft`` values."""
     if window is None:
-        window = functions.ones(win_length, dtype=like.real.dtype)
+        window = functions.ones(win_length, dtype=like.real.dtype, device=like.device)
     if win_length < n_fft:
         left = (n_fft - win_length) // 2
         window = functions.pad(window, [left, n_fft - win_length - left])

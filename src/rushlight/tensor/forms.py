@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..base import dtypes
 from ..base.device import CPU, check_device, check_layout
 from ..base.errors import hinted, kind_name
-from ..base.lazy import LAZY, LazyArray, plain
+from ..base.lazy import LAZY, LazyArray, is_meta, plain
 from ..base.limits import refusal_of
 from ..base.scalars import SAFE, number_array
 from ..base.size import Size
@@ -190,6 +191,10 @@ def on_lists(name, function, writes):
     def call(*lists, **options):
         lists_of_arrays = [list(map(array_of, tensors)) for tensors in lists]
         if LAZY and any(array.__class__ is LazyArray for arrays in lists_of_arrays for array in arrays):
+            if any(map(is_meta, chain.from_iterable(lists_of_arrays))):
+                for place in written:
+                    count_writes(lists[place], name)
+                return None
             calculate = partial(quiet().run, function)
             found = on_arrays(lists_of_arrays, written, lambda plain_ones: calculate(*plain_ones, **options))
             for place in written:

@@ -12,8 +12,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ..base import dtypes
@@ -25,6 +23,7 @@ from ..base.shapes import broadcast_shapes
 from ..ops import table
 from ..ops.conv_checks import check_fit
 from ..ops.create import default_kind, negative_size
+from ..ops.table import TABLE
 from ..random.fork import fork_rng
 from .base import quiet, wrap
 from .elementwise import elementwise_result
@@ -35,14 +34,14 @@ _LENGTHS = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)  # that stand for those of opera
 # fmt: off
 BY_LENGTHS = frozenset((
     "sum", "mean", "nansum", "prod_all", "prod_dim", "any", "all", "logsumexp", "mm", "mv", "dot", "vdot", "outer_product", "bmm",
-    "linear_rows", "transposed_mm", "scaled_scores", "attention", "roll", "flip", "clone", "to_copy", "fill", "mse_loss_pair",
+    "linear_rows", "transposed_mm", "scaled_scores", "attention", "attention_backward", "roll", "flip", "clone", "to_copy", "fill", "mse_loss_pair",
     "mse_loss_gradient", "smooth_l1_loss_pair", "smooth_l1_loss_gradient", "huber_loss_pair", "huber_loss_gradient",
     "batched_product", "vector_products", "index_select", "index_add", "index_copy", "index_fill", "embedding", "max_all",
     "min_all", "max_dim", "min_dim", "amax", "amin", "aminmax_pair", "argmax", "argmin", "gather", "scatter_src",
     "scatter_value", "scatter_add", "nll_loss_parts", "cross_entropy_parts", "multi_margin_loss_parts", "index", "rot90",
     "multilabel_margin_loss_parts", "binary_cross_entropy_pair", "binary_cross_entropy_with_logits_pair", "count_nonzero",
     "soft_margin_loss_pair", "masked_fill", "masked_scatter", "addmm", "baddbmm", "addmv", "addr", "addbmm",
-    "layer_norm_parts", "rms_norm_parts", "batch_norm_parts", "vector_norm_parts", "sort_pair", "median_dim", "median_all",
+    "layer_norm_parts", "layer_norm_gradients", "rms_norm_gradients", "batch_norm_gradients", "rms_norm_parts", "batch_norm_parts", "vector_norm_parts", "sort_pair", "median_dim", "median_all",
     "nanmedian_dim", "nanmedian_all", "cumsum", "cumprod", "cummax_pair", "cummin_pair", "logcumsumexp", "tril", "triu",
     "trace", "softmax", "softmax_gradient", "log_softmax", "log_softmax_gradient", "var_corrected", "std_corrected",
     "var_mean_corrected", "std_mean_corrected",
@@ -192,12 +191,14 @@ def _tensors_of(values):
 def _by_lengths(op, schema, values):
     """The result where each of its lengths is one of the operands'; None where small lengths do not stand for them."""
     known = sorted({n for tensor in _tensors_of(values) for n in tensor._array.shape if n > 1})
-    if len(known) > len(_LENGTHS) or (known and known[-1] <= _LENGTHS[-1] and math.prod(known) < 1 << 12):
+    if len(known) > len(_LENGTHS):
         return None
     small = {0: 0, 1: 1, **dict(zip(known, _LENGTHS))}
     back = {place: length for length, place in small.items()}
     try:
-        found = quiet().run(op.forward, *[_in_small(value, small) for value in values])
+        found = quiet().run(
+            op.forward, *[_in_small(value, small, argument.name) for argument, value in zip(schema.arguments, values)]
+        )
     except (ValueError, IndexError, RuntimeError):
         return None
     results = found if found.__class__ is tuple else (found,)
@@ -209,11 +210,11 @@ def _by_lengths(op, schema, values):
     return tuple(made) if found.__class__ is tuple else made[0]
 
 
-def _in_small(value, small):
+def _in_small(value, small, argument=None):
+    if argument == "normalized_shape":
+        return [small[length] for length in value]
     if value.__class__ is list:
-        return [
-            small.get(each, each) if each.__class__ is int and each > 1 else _in_small(each, small) for each in value
-        ]
+        return [_in_small(each, small) for each in value]
     if not hasattr(value, "_edge"):
         return value
     array = value._array
@@ -273,7 +274,83 @@ def _stacked(op, values):
     return meta_array(tuple(shape), found.dtype)
 
 
+def _reshaped(op, values):
+    return np.reshape(reserve(values[0]._array.shape, _dtype_of(values[0])), tuple(values[1]))
+
+
+def _repeated(op, values):
+    lengths, repeats = values[0]._array.shape, tuple(values[1])
+    op.forward(np.empty((0,) * len(lengths), np.uint8), (1, *repeats[1:]) if repeats else repeats)  # says what is wrong
+    lengths = (1,) * (len(repeats) - len(lengths)) + lengths
+    return meta_array(tuple([n * r for n, r in zip(lengths, repeats)]), _dtype_of(values[0]))
+
+
+def _split_heads(op, values):
+    tensor, batch, count, heads = values
+    rows, width = tensor._array.shape
+    shape = batch * heads, rows // max(batch, 1), width // (count * heads)
+    return tuple([meta_array(shape, _dtype_of(tensor)) for _ in range(count)])
+
+
+def _merge_heads(op, values):
+    tensor, batch, _ = values
+    copies, steps, size = tensor._array.shape
+    return meta_array((steps * batch, copies // batch * size), _dtype_of(tensor))
+
+
+def _padded(op, values):
+    tensor, pad = values[:2]
+    shape = list(tensor._array.shape)
+    for place, (before, after) in enumerate(zip(pad[::2], pad[1::2]), 1):
+        shape[-place] += before + after
+    return meta_array(_lengths(shape), _dtype_of(tensor))
+
+
+def _copied_view(op, values):
+    """The copy of a view: what the view would be, without gaps."""
+    found = TABLE[op.name.removesuffix("_copy")].forward(_stored(values[0]), *values[1:])
+    if found.__class__ is tuple:
+        return tuple([meta_array(each.shape, each.dtype) for each in found])
+    return meta_array(found.shape, found.dtype)
+
+
+def _by_samples(op, values):
+    """What an operation on samples gives, found on one or two of them: the first dimension of every tensor counts them."""
+    count = values[0]._array.shape[0]
+    few = min(count, 1)
+    arrays = [
+        np.zeros((few, *value._array.shape[1:]), _dtype_of(value)) if hasattr(value, "_edge") else value
+        for value in values
+    ]
+    found = quiet().run(op.forward, *arrays)
+    results = found if found.__class__ is tuple else (found,)
+    made = tuple(
+        [meta_array((count, *each.shape[1:]), each.dtype, _dense((count, *each.shape[1:]), each)) for each in results]
+    )
+    return made if found.__class__ is tuple else made[0]
+
+
+def _as_first(op, values):
+    shape = values[0]._array.shape
+    return meta_array(shape, _dtype_of(values[0]), _dense(shape, values[0]._array))
+
+
 _RULES = {
+    "reshape_copy": _reshaped,
+    "unsafe_view": _reshaped,
+    "repeat": _repeated,
+    "constant_pad_nd": _padded,
+    "split_heads": _split_heads,
+    "merge_heads": _merge_heads,
+    **dict.fromkeys(("avg_pool", "adaptive_avg_pool", "adaptive_max_pool", "max_pool_values"), _by_samples),
+    **dict.fromkeys(
+        [
+            f"{view}_copy"
+            for view in ("diagonal", "expand", "permute", "select", "slice", "squeeze", "transpose", "unsqueeze")
+        ],
+        _copied_view,
+    ),
+    **dict.fromkeys(("as_strided_scatter", "select_scatter", "slice_scatter", "diagonal_scatter"), _as_first),
     "convolution": _convolution,
     "convolution_input_gradient": _input_gradient,
     "convolution_weight_gradient": _input_gradient,
@@ -289,7 +366,7 @@ def _on_zeros(op, values):
     if sum(tensor._array.size for tensor in _tensors_of(values)) > _MOST:
         raise no_shape(op.name)
     arrays = list(map(_stored, values))
-    if op.forward.__module__.startswith("rushlight.ops.linalg"):
+    if op.__wrapped__.__module__.startswith("rushlight.ops.linalg"):
         arrays = list(map(_regular, arrays))
     if op.name in ("multinomial", *_RANDOM):
         arrays = [a + 1 if a.__class__ is np.ndarray and a.dtype.kind == "f" else a for a in arrays]
@@ -299,9 +376,11 @@ def _on_zeros(op, values):
 
 
 def _regular(array):
-    """A regular matrix, or stack of them, of the shape of an array that reads as zeros."""
-    if array.__class__ is not np.ndarray or array.ndim < 2 or array.dtype.kind not in "fc":
+    """A regular matrix, or stack of them, of the shape of an array that reads as zeros; of whole numbers (pivots), ones."""
+    if array.__class__ is not np.ndarray or not array.ndim:
         return array
+    if array.ndim < 2 or array.dtype.kind not in "fc":
+        return array + array.dtype.type(1) if array.dtype.kind == "i" else array
     return np.broadcast_to(np.eye(*array.shape[-2:], dtype=array.dtype), array.shape)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...base import dtypes
 from ...base.errors import hinted
-from ...base.lazy import plain
+from ...base.lazy import is_meta, plain
 from ..results import named_result
 from ..table import composite
 
@@ -22,8 +22,10 @@ LinAlgError = _LinAlgError
 
 
 def array_of(value):
-    """The array of a Tensor; an array itself."""
-    return value if value.__class__ is np.ndarray else plain(value._array)
+    """The array of a Tensor; an array itself. Of a meta tensor zeros of its shape and dtype."""
+    if value.__class__ is np.ndarray:
+        return value
+    return value._array.stored if is_meta(value._array) else plain(value._array)
 
 
 def legacy_name(value):

@@ -113,7 +113,7 @@ def linalg_vander(x, *, N=None):
             hinted("N must be greater than 1.", "it is the number of powers, by default the length of x")
         )
     powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
-    return functions.cat([functions.ones((*x.shape, 1), dtype=powers.dtype), powers], -1)
+    return functions.cat([functions.ones((*x.shape, 1), dtype=powers.dtype, device=powers.device), powers], -1)
 
 
 @composite(names=("torch",))
@@ -126,8 +126,8 @@ def vander(x, N=None, increasing=False):
         raise RuntimeError("N must be non-negative.")
     dtype = dtypes.promote_types(x.dtype, dtypes.int64)
     if count < 2:
-        return functions.ones((x.shape[0], count), dtype=dtype)
-    ones = functions.ones((x.shape[0], 1), dtype=dtype)
+        return functions.ones((x.shape[0], count), dtype=dtype, device=x.device)
+    ones = functions.ones((x.shape[0], 1), dtype=dtype, device=x.device)
     powers = x.expand((count - 1, x.shape[0])).cumprod(0)  # as rows first, of which each is the one before times x
     return functions.cat([ones, powers.t()] if increasing else [powers.flip(0).t(), ones], 1)
 
@@ -228,7 +228,7 @@ def linalg_matrix_power(A, n):
     check_square(A, "linalg.matrix_power")
     n = n.__index__()
     if n == 0:
-        eye = functions.eye(A.shape[-1], dtype=A.dtype).expand(A.shape)
+        eye = functions.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
         return A.clone(memory_format=contiguous_format).copy_(eye)
     square = functions.linalg_inv(A) if n < 0 else A
     n = abs(n)

@@ -84,7 +84,7 @@ def svd_gradient(g_U, g_S, g_Vh, U, S, Vh):
     along = None if g_Vh is None else conj((g_Vh @ conj(Vh.mT)).mT)
     squares = S * S
     gaps = squares.unsqueeze(-2) - squares.unsqueeze(-1)
-    gaps = gaps + functions.eye(k, dtype=S.dtype)
+    gaps = gaps + functions.eye(k, dtype=S.dtype, device=S.device)
     core = functions.zeros_like(gaps) if g_S is None else functions.diag_embed(g_S)
     if across is not None:
         core = core + _skew(across) / gaps * S.unsqueeze(-2)
@@ -152,7 +152,7 @@ def svd(input, some=True, compute_uv=True):
         )
     if not compute_uv:
         batch, m, n = input.shape[:-2], input.shape[-2], input.shape[-1]
-        zeros = [functions.zeros((*batch, length, length), dtype=input.dtype) for length in (m, n)]
+        zeros = [functions.zeros((*batch, length, length), dtype=input.dtype, device=input.device) for length in (m, n)]
         return zeros[0], linalg_svdvals(input), zeros[1]
     U, S, Vh = functions.svd_parts(input, not some)
     return U, S, Vh.mH
@@ -271,7 +271,7 @@ def linalg_matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     _refuse_complex_limits("matrix_rank", atol=atol, rtol=rtol)
     rtol = _relative(A, atol, rtol)
     if A.numel() == 0:
-        return functions.zeros(A.shape[:-2], dtype=dtypes.int64)
+        return functions.zeros(A.shape[:-2], dtype=dtypes.int64, device=A.device)
     A = A.detach()
     S = functions.linalg_eigvalsh(A).abs() if hermitian else linalg_svdvals(A)
     limit = _limits(A, atol, rtol, S.amax(-1))
@@ -290,13 +290,13 @@ def linalg_cond(A, p=None):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if p is None or p in (2, -2):
         if A.numel() == 0:
-            return functions.zeros(A.shape[:-2], dtype=A.real.dtype)
+            return functions.zeros(A.shape[:-2], dtype=A.real.dtype, device=A.device)
         values = linalg_svdvals(A)
         found = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
     else:
         check_square(A, f"linalg.cond(ord={p})")
         if A.numel() == 0:
-            return functions.zeros(A.shape[:-2], dtype=A.real.dtype)
+            return functions.zeros(A.shape[:-2], dtype=A.real.dtype, device=A.device)
         inverse, info = functions.inverse_parts(A)
         norm = functions.linalg_matrix_norm
         singular = info != 0
