@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.scalars import check_fits, number_in
+from ..base.scalars import c_name, check_fits, number_in
 from .moving import copied
 from .results import named_result
 from .table import composite, functions, op
@@ -129,11 +129,21 @@ class histogram_counts:
 
 def _check(input, bins, bounds, weight):
     """PyTorch's refusals of a histogram of the rows in ``input``'s last dimension."""
-    if input.dtype not in (dtypes.float32, dtypes.float64):
+    dims, given = input.shape[-1], hasattr(bins[0], "_edge")
+    counted = input.numel() and not given  # half precision is searched, but has no smallest and largest element there
+    if not input.is_floating_point() or (counted and input.dtype.itemsize == 2):
+        kernel = "histogramdd" if counted else "histogram_cpu"
         raise NotImplementedError(
-            hinted(f"\"histogramdd\" not implemented for '{input.dtype.legacy_name}'", "convert the tensor: x.float()")
+            hinted(f"\"{kernel}\" not implemented for '{input.dtype.legacy_name}'", "convert the tensor: x.float()")
         )
-    dims = input.shape[-1]
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            hinted(
+                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, "
+                f"but got input({c_name(input.dtype)}), and weight({c_name(weight.dtype)})",
+                f"convert the weight with .to({input.dtype!r})",
+            )
+        )
     if weight is not None and tuple(weight.shape) != tuple(input.shape[:-1]):
         raise RuntimeError(
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding "
@@ -148,12 +158,10 @@ def _check(input, bins, bounds, weight):
     for dim, bin in enumerate(bins):
         if hasattr(bin, "_edge"):
             if bin.dtype is not input.dtype:
-                given, wanted = (
-                    {"float32": "float", "float64": "double"}.get(d.name, d.name) for d in (bin.dtype, input.dtype)
-                )
+                of_bins, wanted = c_name(bin.dtype), c_name(input.dtype)
                 raise RuntimeError(
                     "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
-                    f"{wanted} and bins for dimension {dim} with dtype {given}"
+                    f"{wanted} and bins for dimension {dim} with dtype {of_bins}"
                 )
         elif bin <= 0:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bin} for dimension {dim}")

@@ -26,6 +26,11 @@ def _lowest(dtype):
     return _limits(dtype).min
 
 
+def _lowest_real(dtype):
+    """The same, refused for complex numbers."""
+    return _limits(dtype).min if dtype.is_complex else _lowest(dtype)
+
+
 def _limits(dtype):
     """The limits of an integer dtype, or PyTorch's error for a dtype without any."""
     if dtype.is_complex:
@@ -59,7 +64,7 @@ def _kept(input, mask, neutral, name=None):
     """``input`` with the neutral number of the operation ``name`` where the mask is False."""
     if mask is None:
         return input
-    if input.dtype is dtypes.bool_ and neutral in (_lowest, _highest):
+    if input.dtype is dtypes.bool_ and neutral in (_lowest, _lowest_real, _highest):
         message = f"identity of {name} on torch.bool input"
         raise NotImplementedError(hinted(message, "convert the input first: x.int()"))
     filler = functions.full((), neutral(input.dtype), dtype=input.dtype)
@@ -202,7 +207,7 @@ def masked_logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 def masked_logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     """``log(exp(input) + exp(other))`` of two tensors, each without what its mask leaves out."""
     found = functions.logaddexp(
-        _kept(input, input_mask, _lowest, "logaddexp"), _kept(other, other_mask, _lowest, "logaddexp")
+        _kept(input, input_mask, _lowest_real, "logaddexp"), _kept(other, other_mask, _lowest_real, "logaddexp")
     )
     return found.to(dtype or input.dtype)
 
