@@ -146,7 +146,6 @@ class histogram_counts:
 def _checked_edges(input, bins, bounds, weight, name):
     """The edges for each dimension of the rows in ``input``'s last dimension, after PyTorch's refusals."""
     dims = input.shape[-1]
-    dims = input.shape[-1]
     if bounds is not None and len(bounds) != 2 * dims:
         raise RuntimeError(
             f"torch.histogramdd: for a {dims}-dimensional histogram range should have {2 * dims} elements, but got "

@@ -358,15 +358,30 @@ class group_norm_parts:
         return found, mean.reshape(groups), scale.reshape(groups)
 
     def gradients(grads, input, weight, num_groups, eps, result1, result2, needs):
-        (grad, *_), d_bias = grads, None
-        if grad is None:  # the statistics are constants
+        (grad, g_mean, g_scale), d_bias = grads, None
+        if grad is None:  # as in PyTorch: the statistics alone have no gradient
             return None, None, None
         if needs[2] and is_recorded(result1):  # the gradient of the bias depends on the other alone
             d_bias = grad.sum((0, *range(2, input.ndim)))
         if not any(needs[:2]) and d_bias is not None:
             return None, None, d_bias
         found = functions.group_norm_gradients(grad, input, weight, num_groups, eps, result1, result2)
-        return found if d_bias is None else (*found[:2], d_bias)
+        d_input = found[0]
+        if g_mean is not None or g_scale is not None:
+            d_input = d_input + _through_group_statistics(g_mean, g_scale, input, num_groups, eps)
+        return d_input, found[1], found[2] if d_bias is None else d_bias
+
+
+def _through_group_statistics(g_mean, g_scale, input, groups, eps):
+    """What flows back from the mean and the reciprocal deviation of each group."""
+    rows = input.reshape(input.shape[0], groups, math.prod(input.shape[1:]) // groups)
+    centred, found = rows - rows.mean(-1, True), 0
+    if g_mean is not None:
+        found = g_mean.unsqueeze(-1)
+    if g_scale is not None:
+        variance = (centred * centred).mean(-1, True) + eps
+        found = found - g_scale.unsqueeze(-1) * variance.pow(-1.5) * centred
+    return (found / rows.shape[-1]).expand(rows.shape).reshape(input.shape)
 
 
 @op("group_norm_gradients(Tensor grad, Tensor input, Tensor? weight, int num_groups, float eps, Tensor mean, Tensor scale) -> Tensor[]",
