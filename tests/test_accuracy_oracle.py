@@ -75,7 +75,7 @@ def test_running_means_around_zero(meter):
 @pytest.mark.skipif(host() is None, reason="NumPy's sums are not ours")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_all_of(meter, family):
-    largest = int(os.environ.get("RUSHLIGHT_EXAMPLES", 300_000))
+    largest = int(os.environ.get("RUSHLIGHT_EXAMPLES", 100_000))
     check(meter, [row for row in FAMILIES[family] if meter.size(row) <= largest])
 
 
