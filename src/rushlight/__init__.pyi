@@ -38,6 +38,7 @@ from rushlight import fft as fft
 from rushlight import func as func
 from rushlight import futures as futures
 from rushlight import fx as fx
+from rushlight import hub as hub
 from rushlight import jit as jit
 from rushlight import kernels as kernels
 from rushlight import library as library

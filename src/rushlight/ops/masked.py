@@ -212,7 +212,7 @@ def masked_logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 def masked_logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     """``log(exp(input) + exp(other))`` of two tensors, each without what its mask leaves out."""
     found = functions.logaddexp(
-        _kept(input, input_mask, _lowest_exponent, "logaddexp"), _kept(other, other_mask, _lowest_exponent, "logaddexp")
+        _kept(input, input_mask, _lowest, "logaddexp"), _kept(other, other_mask, _lowest, "logaddexp")
     )
     return found.to(dtype or input.dtype)
 
