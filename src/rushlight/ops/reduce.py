@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.shapes import wrap_dims
+from ..base.shapes import wrap_dim, wrap_dims
 from .recording import is_recorded
 from .table import composite, conj, functions, is_half, op
 
@@ -21,6 +21,15 @@ def axes_of(dim, ndim):
         wrap_dims(dim or (), ndim)
         return ()
     return tuple(range(ndim)) if dim is None or dim == () else wrap_dims(dim, ndim)
+
+
+def refuse_empty_dims(shape, dims, name):
+    """Refuse to reduce a dimension without elements by what has no identity; dimensions are called as they were given."""
+    for dim in dims:
+        if shape[wrap_dim(dim, len(shape))] == 0:
+            raise IndexError(
+                hinted(f"{name}: Expected reduction dim {dim} to have non-zero size.", f"the shape is {list(shape)}")
+            )
 
 
 def lined_up(value, dim, keepdim, ndim):

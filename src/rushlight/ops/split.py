@@ -4,7 +4,7 @@ import itertools
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.shapes import wrap_dim
+from ..base.shapes import wrap_dim, wrap_own_dim
 from .table import VIEW, composite, functions, op
 
 
@@ -18,9 +18,9 @@ class unbind:
     """
 
     def forward(self, dim):
-        if self.ndim == 0:
-            raise IndexError(hinted("Dimension specified as 0 but tensor has no dimensions", "item() reads its value"))
         dim = wrap_dim(dim, self.ndim)
+        if self.ndim == 0:
+            wrap_own_dim(dim, 0)
         head = (slice(None),) * dim
         return tuple([self[(*head, i, ...)] for i in range(self.shape[dim])])
 

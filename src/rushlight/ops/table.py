@@ -14,6 +14,7 @@ What a record may hold:
 
 - ``numpy``: a ufunc or function on arrays already promoted to one dtype (kinds UNARY, BINARY, ELEMENTWISE); if it is no
   ufunc, ``ufunc`` may name the one that does the same for two same-dtype operands and default options (fast paths use it);
+- ``backwards``: (kind BINARY) errors name the shape of the second operand first;
 - ``with_number``: (kind BINARY) the same for a floating array and a Python number, where that is done another way;
 - ``element(m, ...)``: the same as a formula of plain operators and functions of ``m`` (``m.exp``, ``m.where``, ...);
   half-precision operands are computed in float32;
@@ -153,7 +154,7 @@ class Op(Described):
     """One operation: its schema, how NumPy computes it, its derivatives and its names."""
 
     # What a record holds only where it is something else; the docstring above tells what each is.
-    forward = numpy = element = check = inplace_node = rounds_inside = with_number = samples = None
+    forward = numpy = element = check = inplace_node = rounds_inside = with_number = samples = backwards = None
     whole = whole_gradient = gradients = by_columns = by_rows = patterns = None
     wide_numbers = number_first_by_rows = light = joins = gate = untracked = into_differentiable = frees_values = False
     numbers: dict[str, str] = {}

@@ -69,7 +69,8 @@ def elementwise_result(op, schema, values, out=None):
         else:
             found = _evaluate(op, arrays, rest)
     except ValueError:
-        broadcast_shapes(*[value._array.shape for value in operands if hasattr(value, "_edge")])  # PyTorch's message
+        shapes = [value._array.shape for value in operands if hasattr(value, "_edge")]
+        broadcast_shapes(*(reversed(shapes) if op.backwards else shapes))  # PyTorch's message
         raise
     if found.__class__ is not ndarray:
         found = np.asarray(found)

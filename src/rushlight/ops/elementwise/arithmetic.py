@@ -118,6 +118,8 @@ def _reversed_difference(self, other):
 class rsub:
     """``other - alpha * self``: subtraction with the operands in the other order."""
 
+    backwards = True
+
     ufunc = _reversed_difference
     numbers = {"alpha": OWN}
     check = check_subtraction
