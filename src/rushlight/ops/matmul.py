@@ -11,7 +11,7 @@ from ..base.shapes import broadcast_shapes, wrap_own_dim
 from .blockwise import FEW
 from .join import common_array_dtype
 from .reduce import add_up
-from .table import composite, conj, functions, is_half, op
+from .table import composite, conj, functions, is_half, op, widened
 
 NATIVE_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
@@ -370,12 +370,12 @@ class linear_rows:
             check_same_dtype(input, weight)
         else:
             _check_layer_dtypes(input, weight, bias)
-        found = product(input, weight.T)
+        found = product(widened(input), widened(weight).T)
         if bias is not None:
             if bias.shape != found.shape[1:]:
                 check_addend(bias, found.shape)
-            np.add(found, bias, out=found)
-        return found
+            np.add(found, widened(bias), out=found)
+        return found.astype(input.dtype, copy=False)  # half precision is rounded once
 
     def d_input(grad, weight):
         return grad.mm(conj(weight))
