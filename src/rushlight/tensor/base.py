@@ -39,7 +39,47 @@ def quietly(function):
     return lambda *args: quiet().run(function, *args)
 
 
-class Tensor:
+class TensorBase:
+    """Where the attributes of a tensor are; `Tensor` shows those of the user alone as its ``__dict__``, as PyTorch does."""
+
+
+held_by = TensorBase.__dict__[
+    "__dict__"
+].__get__  # all attributes of a tensor, its array and its place in the graph with them
+
+
+class OwnAttributes(dict):
+    """The user's attributes of a tensor: what is put in here becomes one."""
+
+    def __init__(self, tensor):
+        held = held_by(tensor)
+        super().__init__([(name, held[name]) for name in held if name[:1] != "_" or not hasattr(Tensor, name)])
+        self._held = held
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, value)
+        self._held[name] = value
+
+    def __delitem__(self, name):
+        super().__delitem__(name)
+        del self._held[name]
+
+    def update(self, *others, **more):
+        for name, value in dict(*others, **more).items():
+            self[name] = value
+
+    def setdefault(self, name, default=None):
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def pop(self, name, *default):
+        if name in self:
+            del self._held[name]
+        return super().pop(name, *default)
+
+
+class Tensor(TensorBase):
     """An n-dimensional array that remembers how it was computed.
 
     Made by ``torch.tensor(data)``, ``torch.zeros(2, 3)``, ... ; ``Tensor(2, 3)`` and ``Tensor([1., 2.])`` are PyTorch's
@@ -67,7 +107,9 @@ class Tensor:
     _resizable = True  # False: its memory is NumPy's too, or some buffer's
     _tangent = None  # forward mode: the tangent, while a dual level is open
     _tangent_base = None  # forward mode: the tensor whose tangent a view has a part of, where that is not `_base`
+    _gated_by = None  # the node of a `relu` that its gradient has passed already
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
+    __dict__ = property(OwnAttributes)
 
     def __new__(cls, *args, **kwargs):
         return functions.legacy_constructor(cls, args, kwargs) if args or kwargs else functions.empty_instance(cls)
@@ -489,7 +531,7 @@ class Tensor:
         return _rebuild, (*parts, *bits) if any(bits) else parts
 
     def __setstate__(self, state):
-        self.__dict__.update(state)
+        held_by(self).update(state)
 
     def _repr_pretty_(self, printer, cycle):
         printer.text(repr(self))
