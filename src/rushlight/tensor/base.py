@@ -22,6 +22,7 @@ from ..base.errors import hinted, kind_name
 from ..base.lazy import LazyArray, as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
 from ..base.size import Size
 from ..ops.table import functions
+from .attributes import OwnAttributes, TensorBase, held_by
 from .interposers import INTERPOSERS
 from .printing import format_scalar, format_tensor
 
@@ -37,46 +38,6 @@ quiet = _without_warnings.copy
 def quietly(function):
     """``function`` with NumPy's floating-point warnings off."""
     return lambda *args: quiet().run(function, *args)
-
-
-class TensorBase:
-    """Where the attributes of a tensor are; `Tensor` shows those of the user alone as its ``__dict__``, as PyTorch does."""
-
-
-held_by = TensorBase.__dict__[
-    "__dict__"
-].__get__  # all attributes of a tensor, its array and its place in the graph with them
-
-
-class OwnAttributes(dict):
-    """The user's attributes of a tensor: what is put in here becomes one."""
-
-    def __init__(self, tensor):
-        held = held_by(tensor)
-        super().__init__([(name, held[name]) for name in held if name[:1] != "_" or not hasattr(Tensor, name)])
-        self._held = held
-
-    def __setitem__(self, name, value):
-        super().__setitem__(name, value)
-        self._held[name] = value
-
-    def __delitem__(self, name):
-        super().__delitem__(name)
-        del self._held[name]
-
-    def update(self, *others, **more):
-        for name, value in dict(*others, **more).items():
-            self[name] = value
-
-    def setdefault(self, name, default=None):
-        if name not in self:
-            self[name] = default
-        return self[name]
-
-    def pop(self, name, *default):
-        if name in self:
-            del self._held[name]
-        return super().pop(name, *default)
 
 
 class Tensor(TensorBase):

@@ -16,7 +16,8 @@ from ..autograd.node import (
 from ..autograd.op_node import WRAPS_NUMBERS
 from ..autograd.saved import show_raw
 from ..ops.table import functions
-from .base import held_by, new_tensor
+from .attributes import held_by
+from .base import new_tensor
 from .compute import schema_of
 
 

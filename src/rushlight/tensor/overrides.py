@@ -10,7 +10,8 @@ import threading
 from ..base.errors import hinted
 from ..ops.schema import TENSOR_CLASSES
 from ..ops.table import functions
-from .base import Tensor, held_by, method
+from .attributes import held_by
+from .base import Tensor, method
 
 
 class _Off(threading.local):
