@@ -88,7 +88,7 @@ def _entry(module: Any, name: Any) -> Callable[..., Any]:
         raise RuntimeError(
             hinted(f"Cannot find callable {name} in hubconf", "torch.hub.list() names those that there are")
         )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def load(

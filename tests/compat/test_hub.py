@@ -71,3 +71,8 @@ def test_classes_with_slots_and_make_subclass():
     assert type(torch.ones(2).as_subclass(Slotted) + 1) is Slotted
     plain = torch.ones(3)
     assert torch.Tensor._make_subclass(torch.nn.Parameter, plain).data_ptr() == plain.data_ptr()
+
+
+def test_what_the_build_is():
+    assert torch.__config__.show().startswith("PyTorch built with:\n") and torch.__version__ in torch.__config__.show()
+    assert f"at::get_num_threads() : {torch.get_num_threads()}" in torch.__config__.parallel_info()
