@@ -11,7 +11,7 @@ def show() -> str:
     """A description of the build: what computes, and for which machine."""
     import numpy
 
-    from .version import __version__
+    from . import __version__
 
     lines = [
         f"  - Rushlight {__version__}",

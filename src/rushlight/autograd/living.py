@@ -6,7 +6,7 @@ import gc
 from collections import Counter
 
 from ..base.arrays import owner_of
-from .names import is_tensor
+from .names import holds_memory, is_tensor
 from .node import Node, edge_of
 
 
@@ -17,7 +17,7 @@ def living_nodes():
 
 def living_tensors():
     """All tensors that exist and hold memory themselves: those inside a transform stand for others."""
-    return [each for each in gc.get_objects() if is_tensor(each) and "_array" in vars(each)]
+    return [each for each in gc.get_objects() if is_tensor(each) and holds_memory(each)]
 
 
 def users_of(targets):

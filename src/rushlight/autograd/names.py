@@ -14,6 +14,11 @@ def is_tensor(value):
     return hasattr(type(value), "_edge")
 
 
+def holds_memory(tensor):
+    """Whether a tensor holds its array itself; one inside a transform makes it when asked, and no identity lasts."""
+    return type(tensor)._array is None
+
+
 def is_module(value):
     """Whether ``value`` is a module, made so far that it can be asked for its parameters."""
     return hasattr(type(value), "named_parameters") and "_parameters" in getattr(value, "__dict__", ())
@@ -92,7 +97,7 @@ def _take(found, scope):
 def _name(found, tensor, name):
     """Note the name of a tensor and of its memory, where that has none yet."""
     found.setdefault(id(tensor), name)
-    if "_array" in vars(tensor):  # a tensor inside a transform makes its array when asked: no identity lasts
+    if holds_memory(tensor):
         found.setdefault(id(tensor._array), name)
 
 

@@ -107,9 +107,9 @@ def default_device():
     return CPU
 
 
-def set_default_device(value):
+def set_default_device(device):
     """Make tensors on this device where no other one is asked for; None for the CPU again."""
-    where = None if value is None else check_device(value)
+    where = None if device is None else check_device(device)
     DEFAULTS[:] = [entry for entry in DEFAULTS if entry[0] is not None]
     if where is not None and where is not CPU:
         DEFAULTS.insert(0, (None, where, None))

@@ -7,6 +7,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from ..base.errors import hinted
+from .placements import BY_NAME
 
 _FSDP = """BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig
     FullyShardedDataParallel LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy
@@ -25,7 +26,7 @@ _NAMES = {
         record_comm shrink_group split_group""",
     "_composable": "",
     "_composable.fsdp": _FSDP,
-    "_functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single permute_tensor wait_tensor",
+    "_functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single all_to_all_single_autograd permute_tensor wait_tensor",
     "_tensor": _TENSOR,
     "_tensor.device_mesh": "DeviceMesh init_device_mesh",
     "_tensor.experimental": "context_parallel implicit_replication local_map register_sharding",
@@ -46,6 +47,8 @@ _NAMES = {
     "checkpoint.default_planner": "DefaultLoadPlanner DefaultSavePlanner",
     "checkpoint.format_utils": """BroadcastingTorchSaveReader DynamicMetaLoadPlanner _EmptyStateDictLoadPlanner
         _load_state_dict dcp_to_torch_save torch_save_to_dcp""",
+    "checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files consolidate_safetensors_files_on_every_rank",
+    "checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
     "checkpoint.metadata": "Metadata",
     "checkpoint.optimizer": "load_sharded_optimizer_state_dict",
     "checkpoint.state_dict": """StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict
@@ -76,7 +79,7 @@ _NAMES = {
     "tensor.experimental": "context_parallel implicit_replication local_map register_sharding",
     "tensor.parallel": """ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput
         RowwiseParallel SequenceParallel loss_parallel parallelize_module""",
-    "tensor.placement_types": "Partial Placement Replicate Shard",
+    "tensor.placement_types": "Partial Placement Replicate Shard _StridedShard",
     "utils": "_sync_module_states",
 }
 
@@ -102,7 +105,7 @@ class _Later(type):
         )
 
 
-_made: dict[str, type] = {}
+_made: dict[str, type] = dict(BY_NAME)
 
 
 def names_of(module):

@@ -22,6 +22,7 @@ from ..base.errors import hinted, kind_name
 from ..base.lazy import LazyArray, as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
 from ..base.size import Size
 from ..ops.table import functions
+from .attributes import OwnAttributes, TensorBase, held_by
 from .interposers import INTERPOSERS
 from .printing import format_scalar, format_tensor
 
@@ -39,7 +40,7 @@ def quietly(function):
     return lambda *args: quiet().run(function, *args)
 
 
-class Tensor:
+class Tensor(TensorBase):
     """An n-dimensional array that remembers how it was computed.
 
     Made by ``torch.tensor(data)``, ``torch.zeros(2, 3)``, ... ; ``Tensor(2, 3)`` and ``Tensor([1., 2.])`` are PyTorch's
@@ -67,7 +68,9 @@ class Tensor:
     _resizable = True  # False: its memory is NumPy's too, or some buffer's
     _tangent = None  # forward mode: the tangent, while a dual level is open
     _tangent_base = None  # forward mode: the tensor whose tangent a view has a part of, where that is not `_base`
+    _gated_by = None  # the node of a `relu` that its gradient has passed already
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
+    __dict__ = property(OwnAttributes)
 
     def __new__(cls, *args, **kwargs):
         return functions.legacy_constructor(cls, args, kwargs) if args or kwargs else functions.empty_instance(cls)
@@ -489,7 +492,7 @@ class Tensor:
         return _rebuild, (*parts, *bits) if any(bits) else parts
 
     def __setstate__(self, state):
-        self.__dict__.update(state)
+        held_by(self).update(state)
 
     def _repr_pretty_(self, printer, cycle):
         printer.text(repr(self))

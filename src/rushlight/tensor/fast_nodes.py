@@ -16,6 +16,7 @@ from ..autograd.node import (
 from ..autograd.op_node import WRAPS_NUMBERS
 from ..autograd.saved import show_raw
 from ..ops.table import functions
+from .attributes import held_by
 from .base import new_tensor
 from .compute import schema_of
 
@@ -78,7 +79,7 @@ def _unary_node(rule, of_result, keeps_input, keeps_result, gate):
             if keeps_result:
                 if kept._version_counter.value != kept_version:
                     raise modified_in_place(kept, kept_version, produced_by((self, 0)), self)
-                if gate and grad.__dict__.pop("_gated_by", None) is self:
+                if gate and held_by(grad).pop("_gated_by", None) is self:
                     return (grad,)
                 if state.grad:
                     kept = kept._alias()

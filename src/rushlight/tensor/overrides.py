@@ -10,6 +10,7 @@ import threading
 from ..base.errors import hinted
 from ..ops.schema import TENSOR_CLASSES
 from ..ops.table import functions
+from .attributes import held_by
 from .base import Tensor, method
 
 
@@ -121,7 +122,7 @@ def in_class_of(source, made):
                 inside = in_class_of(source, made.value)
             return level.wrap(inside)
         if kind.__torch_function__.__func__ is default_torch_function:
-            made.__class__ = kind
+            return in_class(made, kind)
     return made
 
 
@@ -141,5 +142,28 @@ def as_subclass(self, cls):
         )
     with DisableTorchFunctionSubclass():
         made = functions.alias(self)
-    made.__class__ = cls
+    return in_class(made, cls)
+
+
+def in_class(made, cls):
+    """``made``, fresh, as an instance of ``cls``; where that has slots of its own, what ``made`` holds moves into another object."""
+    try:
+        made.__class__ = cls
+    except TypeError:
+        other = object.__new__(cls)
+        held_by(other).update(held_by(made))
+        return other
     return made
+
+
+def _make_subclass(
+    cls, data, require_grad=False, dispatch_strides=False, dispatch_device=False, device_for_backend_keys=None
+):
+    """The memory of ``data``, outside the graph, as an instance of a subclass of Tensor: how such classes' ``__new__`` makes them."""
+    made = in_class(data.detach()._alias(), cls)
+    if require_grad:
+        made.requires_grad_(True)
+    return made
+
+
+Tensor._make_subclass = staticmethod(_make_subclass)

@@ -31,7 +31,7 @@ from .hooks import (
     register_module_parameter_registration_hook,
     registered,
 )
-from .state import ModuleState, _IncompatibleKeys
+from .state import EXTRA_STATE, ModuleState, _IncompatibleKeys
 from .tree import ModuleTree
 
 __all__ = [
@@ -74,6 +74,9 @@ def _no_forward(self, *input):
 
 
 ModuleT = TypeVar("ModuleT", bound="Module")
+
+
+_EXTRA_STATE_KEY_SUFFIX = EXTRA_STATE  # PyTorch's name, which libraries ask for
 
 
 class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):

@@ -1,0 +1,82 @@
+"""How a tensor would lie on several processes, as values: ``Shard``, ``Replicate``, ``Partial``. Libraries make them at import."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MODULE = f"{__package__}.tensor.placement_types"  # where users find them
+
+
+class Placement:
+    """What the placements have in common."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether each process has a part along a dimension, along this one where one is given."""
+        return False
+
+    def is_replicate(self) -> bool:
+        """Whether each process has all of it."""
+        return False
+
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        """Whether the parts that the processes have are to be combined, by this operation where one is given."""
+        return False
+
+
+@dataclass(frozen=True)
+class Shard(Placement):
+    """Each process has a part along a dimension."""
+
+    dim: int
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        return dim is None or dim == self.dim
+
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
+
+@dataclass(frozen=True, repr=False)
+class _StridedShard(Placement):
+    """A part along a dimension that is made of several pieces."""
+
+    dim: int
+    split_factor: int
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        return dim is None or dim == self.dim
+
+    def __repr__(self) -> str:
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+
+@dataclass(frozen=True)
+class Replicate(Placement):
+    """Each process has all of it."""
+
+    def is_replicate(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return "R"
+
+
+@dataclass(frozen=True, repr=False)
+class Partial(Placement):
+    """The processes' parts are to be combined by an operation."""
+
+    reduce_op: str = "sum"
+
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        return reduce_op is None or reduce_op == self.reduce_op
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
+
+
+BY_NAME: dict[str, type] = {each.__name__: each for each in (Placement, Shard, _StridedShard, Replicate, Partial)}
+for _each in BY_NAME.values():
+    _each.__module__ = MODULE

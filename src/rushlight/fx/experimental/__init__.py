@@ -1,0 +1,1 @@
+"""``torch.fx.experimental``: what programs ask of it."""
