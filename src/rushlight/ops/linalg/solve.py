@@ -216,10 +216,7 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False)
                 )
             )
     check_right_sides(input, A, "triangular_solve")
-    name = "linalg.solve_triangular"
-    check_square(A, name)
-    check_matrix(input, name, "B")
-    _check_fit(tuple(A.shape), tuple(input.shape), True, name)
+    broadcast_shapes(tuple(input.shape[:-2]), tuple(A.shape[:-2]))
     return functions.triangular_solve_parts(input, A, upper, transpose, unitriangular)
 
 
