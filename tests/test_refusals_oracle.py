@@ -5,13 +5,17 @@ import os
 import pytest
 
 pytest.importorskip("torch")
+import bad_modules
 import rushlight
 from bad_calls import compare, is_about_kinds, verdict
 from opinfo_calls import Skip, error_calls, known_operations, outcome, torch
 
 SAFE = ("add", "where", "matmul", "linalg.lu_solve", "linalg.cross", "inner", "linalg.vecdot", "masked.amax", "nn.functional.layer_norm",
         "nn.functional.group_norm", "fft.fftshift", "diff", "trapezoid", "cummax", "complex", "std_mean", "nanquantile",
-        "signal.windows.blackman", "nn.functional.conv2d", "logcumsumexp", "special.erfcx", "vstack", "tensordot")  # fmt: skip
+        "signal.windows.blackman", "nn.functional.conv2d", "native_group_norm", "native_batch_norm", "nn.functional.conv_transpose2d",
+        "nn.functional.instance_norm", "nn.functional.binary_cross_entropy_with_logits", "nn.functional.gaussian_nll_loss",
+        "nn.functional.cosine_embedding_loss", "nn.functional.adaptive_avg_pool3d", "nn.functional.unfold",
+        "nn.functional.interpolate", "nn.functional.channel_shuffle", "nn.functional.rrelu", "nn.functional.rms_norm", "logcumsumexp", "special.erfcx", "vstack", "tensordot")  # fmt: skip
 EXAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "25"))
 
 
@@ -20,6 +24,23 @@ def test_wrong_calls_are_refused_in_the_same_words(name):
     entry = next(entry for entry in known_operations() if entry.name == name)
     counts, differences = compare(entry, EXAMPLES)
     assert len(differences) <= counts.total() * 0.12, differences
+
+
+@pytest.mark.parametrize("names", [r"x = .*requires_grad=True", r"m = nn.Linear\(3, 3\)"])
+def test_backward_passes_and_modules_are_refused_in_the_same_words(names):
+    """Python's own words for arguments that a function lacks or does not take aside: they name the function."""
+    counts, differences = bad_modules.compare(names)
+    differences = [each for each in differences if "argument" not in each[1][1]]
+    assert counts["same"] > 70
+    assert len(differences) <= 6, differences
+
+
+@pytest.mark.slow
+def test_modules_with_something_wrong_are_refused_in_the_same_words():
+    counts, differences = bad_modules.compare(r"^m = nn\.(?!Linear\(3, 3\))")
+    differences = [each for each in differences if "argument" not in each[1][1]]
+    assert counts["same"] > 2000
+    assert len(differences) <= 32, differences
 
 
 @pytest.mark.slow

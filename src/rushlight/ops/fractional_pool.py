@@ -82,7 +82,8 @@ def _counts(name, input, dims, output_size, output_ratio):
 
 def _check_images(name, dims, input):
     """PyTorch's refusals of what is no batch of images, or has none."""
-    shape, label = list(input.shape), f"{name}()" if dims == 2 else f"{name}_out()"
+    shape = list(input.shape)
+    label = f"{name}()" if dims == 2 else f"{name}_out()"
     hint = f"the input has the shape ([samples,] channels, {', '.join(_AXES[dims])})"
     if len(shape) <= dims:
         message = f"Dimension out of range (expected to be in range of [{-max(len(shape), 1)}, {max(len(shape) - 1, 0)}], but got {-dims - 1})"
@@ -117,7 +118,8 @@ def _check_sizes(name, input, window, count):
 def _pool(name, dims, input, kernel_size, output_size, output_ratio, return_indices, samples):
     count = _counts(name, input, dims, output_size, output_ratio)
     window = _sizes(name, kernel_size, dims, "kernel_size")
-    _check_images(name, dims, input)
+    if input.dim() != dims + 1 or not input.numel() or input.is_complex():
+        _check_images(name, dims, input)
     channels = input.shape[:-dims]
     if samples is None:
         samples = functions.rand(
