@@ -8,7 +8,7 @@ Usage:
 
 Both modules compute the same on the same float32 operands, PyTorch once more in float64. An error is relative to the size of
 the results: the root mean square of the differences (``rms``), or the largest (``max``), divided by the root mean square of
-the results. A row with several results (gradients, say) shows the one where Rushlight does worst beside PyTorch.
+the results; all of it over several draws of the operands, as errors of one draw may have one cause. A row with several results (gradients, say) shows the one where Rushlight does worst beside PyTorch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import numpy as np
 from accuracy_rows import FAMILIES
 
 FLOOR = 3e-8  # what one rounding costs: half a unit in the last place of float32 at most
-ENOUGH, MOST_DRAWS = 64, 16  # numbers that an average is taken of, and how many draws are made for it
+ENOUGH = 1000  # numbers that an average is taken of
+DRAWS, MOST_DRAWS, LARGE = 8, 32, 300_000  # draws at least, at most; a quarter of them of more than LARGE operands
 
 
 class Errors(NamedTuple):
@@ -47,27 +48,37 @@ def computed(module, row, arrays):
 
 
 def errors(found, exact):
-    """The Errors of a result."""
-    size = np.sqrt(np.mean(np.abs(exact) ** 2)) or 1.0
-    away = np.abs(found - exact)
-    return Errors(float(np.sqrt(np.mean(away**2)) / size), float(away.max(initial=0) / size))
+    """The Errors of a result of several draws."""
+    size = np.sqrt(mean(np.abs(each) ** 2 for each in exact)) or 1.0
+    away = [np.abs(a - b) for a, b in zip(found, exact)]
+    rms, largest = np.sqrt(mean(each**2 for each in away)), max(each.max(initial=0) for each in away)
+    return Errors(float(rms / size), float(largest / size))
+
+
+def mean(arrays):
+    """The mean of arrays' means."""
+    return float(np.mean([each.mean() for each in arrays]))
 
 
 def compared(row, ours, theirs):
-    """(our Errors, their Errors) for each of a row's results; where these are few numbers, of several draws of operands."""
-    found, numbers, seed = [], 0, 0
-    while numbers < ENOUGH and seed < MOST_DRAWS:
-        arrays = operands(row, seed)
+    """(our Errors, their Errors) for each of a row's results, over several draws of operands."""
+    draws, numbers, (least, most) = (
+        [],
+        0,
+        [count if size(row) <= LARGE else count // 4 for count in (DRAWS, MOST_DRAWS)],
+    )
+    while len(draws) < least or (numbers < ENOUGH and len(draws) < most):
+        arrays = operands(row, len(draws))
         exact = computed(theirs, row, [array.astype(np.float64) for array in arrays])
-        both = [computed(module, row, arrays) for module in (ours, theirs)]
-        found.append([(errors(a, e), errors(b, e)) for a, b, e in zip(*both, exact, strict=True)])
-        numbers, seed = numbers + min(each.size for each in exact), seed + 1
-    return [tuple(map(together, zip(*draws))) for draws in zip(*found)]
+        draws.append([exact, *(computed(module, row, arrays) for module in (ours, theirs))])
+        numbers += min(each.size for each in exact)
+    exact, mine, other = (list(zip(*results, strict=True)) for results in zip(*draws))
+    return [(errors(a, e), errors(b, e)) for a, b, e in zip(mine, other, exact, strict=True)]
 
 
-def together(draws):
-    """The Errors over several draws."""
-    return Errors(float(np.sqrt(np.mean([each.rms**2 for each in draws]))), max(each.largest for each in draws))
+def size(row):
+    """How many elements a row's operands have."""
+    return sum(int(np.prod(shape)) for shape in row.shapes)
 
 
 def ratio(pair):

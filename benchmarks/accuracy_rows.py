@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 
 class Row(NamedTuple):
     """``compute(module, *tensors)`` gives a tensor or several; the operands have ``shapes``, are normal with a mean and spread."""
@@ -72,6 +74,19 @@ def _reductions():
         found.setdefault("cumsum", []).extend(named(f"dim {dim}", rows(cumulated, (3000, 1000), (40, 20_000), (5, 7))))
         near_one = rows(product, (3000, 1000), (40, 1000), means=(1,), spread=0.01)
         found.setdefault("prod", []).extend(named(f"dim {dim}", near_one))
+    for name in ("sum", "mean", "norm", "logsumexp"):
+
+        def middle(torch, x, name=name):
+            return getattr(x, name)(dim=(0, 2))
+
+        found[name] += named("dim (0, 2)", rows(middle, (32, 64, 300), (200, 5, 49)))
+    for name in ("logcumsumexp", "cumprod"):
+
+        def scanned(torch, x, name=name):
+            return getattr(x, name)(1)
+
+        given = {"means": (1,), "spread": 0.01} if name == "cumprod" else {}
+        found[name] = rows(scanned, (40, 2000), (5, 7), **given)
     found["cumsum"] += rows(lambda torch, x: x.cumsum(0), (1_000_000,))
     turned = named("turned", rows(lambda torch, x: x.t().sum(0), (3000, 1000)))
     found["sum"] += turned + named("steps", rows(lambda torch, x: x[:, ::2].sum(0), (3000, 1000)))
@@ -114,6 +129,46 @@ def _softmaxes():
         + named("gradient", rows(gradients(lambda torch, x: x.log_softmax(1)), *[(s, s) for s in sizes])),
         "cross_entropy": rows(cross_entropy, *sizes) + named("gradient", rows(gradients(cross_entropy), *[(s, (1,)) for s in sizes])),
     }  # fmt: skip
+
+
+def _losses():
+    def of(name, signs=False, chances=False, **options):
+        def compute(torch, x, y):
+            x, y = (x.sigmoid(), y.sigmoid()) if chances else (x, y.sign() if signs else y)
+            return getattr(torch.nn.functional, name)(x, y, **options)
+
+        return compute
+
+    def nll_loss(torch, x, y):
+        return torch.nn.functional.nll_loss(x, torch.arange(len(x)) % x.shape[1], y[0].abs())
+
+    def weighted(torch, x, y):
+        classes = torch.arange(len(x)) % x.shape[1]
+        return torch.nn.functional.cross_entropy(x, classes, y[0].abs(), label_smoothing=0.1)
+
+    def kl_div(torch, x, y):
+        return torch.nn.functional.kl_div(x.log_softmax(1), y.softmax(1), reduction="batchmean")
+
+    def cosine(torch, x, y):
+        return torch.nn.functional.cosine_embedding_loss(x, y, x[:, 0].sign())
+
+    def triplet(torch, x, y):
+        return torch.nn.functional.triplet_margin_loss(x, y, x.roll(1, 0))
+
+    names = [
+        "mse_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "poisson_nll_loss",
+        "binary_cross_entropy_with_logits",
+    ]
+    given = {name: of(name) for name in names}
+    given |= {"soft_margin_loss": of("soft_margin_loss", signs=True), "binary_cross_entropy": of("binary_cross_entropy", chances=True),
+              "nll_loss": nll_loss, "cross_entropy weighted": weighted, "kl_div": kl_div, "cosine_embedding_loss": cosine,
+              "triplet_margin_loss": triplet}  # fmt: skip
+    sizes = [(s, s) for s in ((64, 10), (5000, 3), (64, 1000))]
+    return [row for name, function in given.items() for row in named(name, rows(function, *sizes, means=(0,)))]
 
 
 def _norms():
@@ -220,6 +275,9 @@ def _convolutions():
 
         return compute
 
+    def grouped(torch, x, w):
+        return torch.nn.functional.conv2d(x, w, None, 1, 1, 1, 4)
+
     def transposed(torch, x, w):
         return getattr(torch.nn.functional, f"conv_transpose{x.ndim - 2}d")(x, w, None, 2)
 
@@ -231,7 +289,8 @@ def _convolutions():
         "7x7 stride 2": (plain(2, 3), (((2, 3, 64, 64), (32, 3, 7, 7)), ((2, 64, 30, 30), (16, 64, 7, 7)))),
         "3x3 stride 2": (plain(2, 1), (((2, 128, 28, 28), (64, 128, 3, 3)),)),
         "3x3 dilated": (plain(1, 2, dilation=2), (((2, 64, 28, 28), (32, 64, 3, 3)),)),
-        "depthwise": (plain(1, 1, "each"), (((4, 64, 28, 28), (64, 1, 3, 3)), ((2, 32, 40, 40), (32, 1, 7, 7)))),
+        "depthwise": (plain(1, 1, "each"), (((4, 64, 28, 28), (64, 1, 3, 3)), ((2, 32, 40, 40), (32, 1, 7, 7)), ((2, 32, 15, 15), (32, 1, 7, 7)))),
+        "groups": (grouped, (((2, 128, 14, 14), (64, 32, 3, 3)),)),
         "3d": (plain(), (((2, 16, 8, 14, 14), (16, 16, 3, 3, 3)),)),
         "transposed": (transposed, (((2, 64, 14, 14), (64, 32, 3, 3)), ((2, 128, 7, 7), (128, 16, 4, 4)))),
     }  # fmt: skip
@@ -248,8 +307,9 @@ def _with_gradients(row, function):
     def compute(torch, *leaves):
         leaves = [leaf.requires_grad_() for leaf in leaves]
         result = function(torch, *leaves)
-        grad = torch.arange(result.numel(), dtype=leaves[0].dtype).reshape(result.shape)
-        return torch.autograd.grad(result, leaves, (grad * 0.7548776662) % 1 - (0 if row.mean else 0.5))
+        grad = np.modf(np.arange(result.numel()) * 0.7548776662)[0] - (0 if row.mean else 0.5)
+        grad = torch.from_numpy(grad.astype(np.float32)).to(result.dtype)
+        return torch.autograd.grad(result, leaves, grad.reshape(result.shape))
 
     return row._replace(compute=compute)
 
@@ -269,8 +329,16 @@ def _windows():
         return [resize(x, size=(50, 37), mode=mode, align_corners=corners) for mode, corners in modes] + [
             resize(x, size=(9, 11), mode="area"), resize(x, size=(9, 11), mode="bilinear", antialias=True)]  # fmt: skip
 
+    def slopes(function):
+        def compute(torch, x):
+            x.requires_grad_()
+            return torch.autograd.grad(sum((each * each).sum() for each in function(torch, x)), x)
+
+        return compute
+
     images = (4, 16, 28, 28), (2, 3, 200, 200)
-    return {"pooling": rows(pooled, *images), "interpolate": rows(resized, *images)}
+    given = {"pooling": pooled, "interpolate": resized}
+    return {name: rows(each, *images) + named("gradient", rows(slopes(each), *images)) for name, each in given.items()}
 
 
 # ---------------------------------------------------------------- networks' parts
@@ -289,10 +357,11 @@ def _recurrent():
     def network(kind):
         def compute(torch, x, *weights):
             layer = getattr(torch.nn, kind)(x.shape[2], weights[0].shape[1], dtype=x.dtype)
+            scale = min(0.1, weights[0].shape[1] ** -0.5)
             with torch.no_grad():
                 for parameter, weight in zip(layer.parameters(), weights):
-                    parameter.copy_(weight[: len(parameter), : parameter.shape[-1]].reshape(parameter.shape) * 0.1
-                                    if parameter.ndim == 2 else weight[0, : len(parameter)] * 0.1)  # fmt: skip
+                    parameter.copy_(weight[: len(parameter), : parameter.shape[-1]].reshape(parameter.shape) * scale
+                                    if parameter.ndim == 2 else weight[0, : len(parameter)] * scale)  # fmt: skip
             x.requires_grad_()
             out = layer(x)[0]
             out.sum().backward()
@@ -302,7 +371,7 @@ def _recurrent():
 
     found = []
     for kind in ("LSTM", "GRU", "RNN"):
-        for steps, batch, inputs, hidden in ((20, 16, 40, 64), (30, 3, 10, 300)):
+        for steps, batch, inputs, hidden in ((20, 16, 40, 64), (30, 3, 10, 300), (8, 24, 50, 600)):
             weights = ((4 * hidden, hidden),) * 2 + ((1, 4 * hidden),) * 2
             found += named(kind, rows(network(kind), ((steps, batch, inputs), *weights), means=(0,)))
     return found
@@ -321,8 +390,14 @@ def _places():
         index = (torch.arange(x.numel()) * 7919 % 13).reshape(x.shape)
         return torch.zeros(13, x.shape[1], dtype=x.dtype).scatter_add(0, index, x)
 
+    def looked_up(torch, x):
+        table = torch.zeros(7, x.shape[1], dtype=x.dtype, requires_grad=True)
+        found = torch.nn.functional.embedding(torch.arange(len(x)) * 7919 % 7, table)
+        return torch.autograd.grad(found, table, x)
+
     sizes = (1000, 64), (3000, 300)
     return {
+        "embedding gradient": rows(looked_up, *sizes),
         "embedding_bag": rows(bags, *sizes),
         "index_add": rows(added, *sizes),
         "scatter_add": rows(scattered, *sizes),
@@ -333,6 +408,9 @@ def _geometry():
     def cdist(torch, a, b):
         return torch.cdist(a, b), torch.cdist(a, b, p=1)
 
+    def distance(torch, a, b):
+        return torch.cdist(a, b)
+
     def cosine(torch, a, b):
         return torch.nn.functional.cosine_similarity(a, b), torch.nn.functional.cosine_similarity(a, b, dim=0)
 
@@ -341,7 +419,8 @@ def _geometry():
 
     pairs = [((m, k), (m + 5, k)) for m, k in ((20, 64), (60, 1000))]
     return {
-        "cdist": rows(cdist, *pairs),
+        "cdist": rows(cdist, *pairs)
+        + named("gradients", rows(gradients(distance), *[(*p, (p[0][0], p[1][0])) for p in pairs])),
         "cosine_similarity": rows(cosine, *[((m, k), (m, k)) for m, k in ((20, 64), (200, 3000))]),
         "fft": rows(transformed, (64, 100), (16, 1009), (8, 65_536), (1024, 1024)),
     }
@@ -371,6 +450,7 @@ FAMILIES = {
     **_reductions(),
     "variance": _variances(),
     **_softmaxes(),
+    "losses": _losses(),
     **_norms(),
     "matmul": _products(),
     "linear": _linears(),

@@ -62,8 +62,10 @@ def test_gradients_of_parameters(size, dtype, reverse, way, monkeypatch):
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 @pytest.mark.parametrize("copies", [False, True])
-def test_programs_of_all_widths(lanes, copies):
-    """By the interpreter: panels of two and of one vector, tiles of three and of two rows, copied inputs."""
+@pytest.mark.parametrize("longest", [2, 4, 100])
+def test_programs_of_all_widths(lanes, copies, longest):
+    """By the interpreter: panels of two and of one vector, tiles of three and of two rows, copied inputs, chains of some rows
+    (of the three of a step two and one) or of all."""
     steps, rows, units, features, width = 2, 3, 3 * lanes - 1, lanes + 1, 8
     sums, other = numbers(steps, rows, width, dtype="f4"), numbers(steps, rows, width, dtype="f4", seed=1)
     outputs, hidden = numbers(steps, rows, units, dtype="f4", seed=2), numbers(rows, units, dtype="f4", seed=3)
@@ -85,7 +87,7 @@ def test_programs_of_all_widths(lanes, copies):
     program = gradients_program("f32", lanes, (2, 2), 3, copies, 2)
     flat = [array.reshape(-1) for array in (*arrays, *results)]
     counts = steps * rows, rows, rows, units, features, width, width, units
-    interpret(program, *flat, *counts, *strides, 2, 1, 3, 2, workers=2)
+    interpret(program, *flat, *counts, *strides, longest, 2, 1, 3, 2, workers=2)
     expected = expected_gradients(sums, outputs, hidden, False, True, input, other)
     for found, right in zip(results, expected, strict=True):
         np.testing.assert_allclose(found, right, atol=1e-5)

@@ -13,6 +13,7 @@ from rushlight.ops import recurrent_sequences as sequences
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
 ABSENT = {"lstm": (), "gru": ("bias",), "tanh": ()}
 SIZES = ((1, 1, 1), (3, 2, 5), (4, 7, 16), (3, 13, 33), (2, 32, 70))
+SIZES += ((2, 1, 35), (2, 3, 397), (2, 13, 397))  # sums in several chains, in several pieces
 SIZES += (
     (4, 26, 96),
     (3, 60, 96),

@@ -208,10 +208,6 @@ class Guarded:
         return Guarded, (), {"a": 1}
 
 
-class Slotted:
-    __slots__ = ("a",)
-
-
 def test_classes_of_the_user_are_rebuilt_as_data_when_trusted():
     original = Config(lr=0.1, sizes=[1, 2], color=Color.RED, point=Point(1, 2), weight=tensor([3]))
     original.itself = original
@@ -235,14 +231,12 @@ def test_trust_never_runs_code():
     pickled = b"\x80\x02ctest_save_load\nGuarded\n)R}b."
     with serialization.safe_globals([Guarded]), pytest.raises(pickle.UnpicklingError):
         load(checkpoint(pickled))
-    with serialization.safe_globals([Guarded]), pytest.raises(pickle.UnpicklingError):
+    with serialization.safe_globals([Guarded]), pytest.raises(pickle.UnpicklingError, match="code of its own"):
         load(checkpoint(pickled.replace(b")R", b")\x81")))
-    with serialization.safe_globals([sys.exit]), pytest.raises(pickle.UnpicklingError, match="function"):
+    with serialization.safe_globals([sys.exit]), pytest.raises(pickle.UnpicklingError, match="unrecognized function"):
         load(checkpoint(b"\x80\x02csys\nexit\n)R."))
     with serialization.safe_globals([Color]), pytest.raises(pickle.UnpicklingError, match="Color"):
         load(checkpoint(b"\x80\x02ctest_save_load\nColor\nK\x07\x85R."))
-    with serialization.safe_globals([Slotted]), pytest.raises(pickle.UnpicklingError, match="more than its attributes"):
-        load(checkpoint(b"\x80\x02ctest_save_load\nSlotted\n)\x81."))
     with serialization.safe_globals([Config]), pytest.raises(pickle.UnpicklingError):
         load(checkpoint(b"\x80\x02ctest_save_load\nConfig\n)\x81}" + text("__class__") + b"K\x01sb."))
 
@@ -267,21 +261,13 @@ def test_unsafe_globals_are_listed():
     assert "test_save_load.Color" in serialization.get_unsafe_globals_in_checkpoint(stack_global)
 
 
-class Module:
-    def load_state_dict(self, state):
-        raise AssertionError
-
-    def state_dict(self):
-        return {}
-
-
 class Subclass(Tensor):
     pass
 
 
 def refused_for_saving():
     generator = (i for i in range(3))
-    yield from ((lambda: 1), print, sys, Config, int, open, generator, object(), Guarded(), Slotted(), Module(), type)
+    yield from ((lambda: 1), print, sys, int, open, generator, object(), Guarded(), type)
     yield from (
         np.array(["text"]),
         np.array([None]),
@@ -290,7 +276,7 @@ def refused_for_saving():
         {(1, Config())},
         type("C", (), {})(),
     )
-    yield from (defaultdict(lambda: 1), memoryview(b"x"), Exception("x"), [[Config, 1]], type("D", (dict,), {})())
+    yield from (defaultdict(lambda: 1), memoryview(b"x"), Exception("x"), [[open, 1]], type("D", (dict,), {})())
     made = tensor([1])
     made.__class__ = Subclass
     yield made
@@ -302,11 +288,6 @@ def test_what_is_more_than_data_is_refused_when_saving(value):
     with pytest.raises(pickle.PicklingError, match=r"Can't pickle .*\nhint: "):
         save({"value": value}, file)
     assert file.getvalue() == b""
-
-
-def test_whole_modules_are_refused_with_the_way_out():
-    with pytest.raises(pickle.PicklingError, match=r"state_dict\(\)"):
-        saved(Module())
 
 
 def test_nesting_too_deep_to_save():

@@ -130,7 +130,7 @@ ATTACKS = {
     "torch.load": b"ctorch\nload\n" + text("x") + b"\x85R.",
     "rushlight": b"crushlight.serialization\nload\n" + text("x") + b"\x85R.",
     "copyreg": b"ccopyreg\n_reconstructor\n" + b"cbuiltins\nobject\n" + b"cbuiltins\nobject\nN\x87R.",
-    "a module's class": b"ctorch.nn.modules.linear\nLinear\n)\x81}b.",
+    "a module's method": b"ctorch.nn.modules.linear\nLinear.forward\n)\x81}b.",
     "empty names": b"c\n\n)R.",
     "odd names": b"c__main__\n\xc3\xa9\x1b[31m\n)R.",
 }
@@ -150,7 +150,7 @@ def test_messages_name_the_global_and_the_way_out():
     assert "GLOBAL os.system was not an allowed global by default" in lines[1]
     assert lines[2].startswith("hint: ")
     with pytest.raises(pickle.UnpicklingError, match="whole module"):
-        unpickle(ATTACKS["a module's class"])
+        unpickle(b"ctorch.nn.modules.linear\nLinear\n)\x81}b.")
     with pytest.raises(pickle.UnpicklingError) as caught:
         unpickle(ATTACKS["odd names"])
     assert "\x1b[31m" not in str(caught.value)

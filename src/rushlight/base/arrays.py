@@ -44,7 +44,7 @@ def _all_between(owner):
     moved = owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))
     if moved.flags.c_contiguous:
         return moved.reshape(-1)
-    first = owner[tuple([-1 if step < 0 else 0 for step in owner.strides])][..., None]
+    first = owner[(*[-1 if step < 0 else 0 for step in owner.strides], ..., None)]
     length = sum((n - 1) * abs(step) for n, step in zip(owner.shape, owner.strides)) // owner.itemsize + 1
     return np.lib.stride_tricks.as_strided(first, (length,), (owner.itemsize,))
 
@@ -248,19 +248,31 @@ def is_channels_last(array):
 
 
 def laid_out_as(array, pattern):
-    """``array``, copied to channels last in memory where ``pattern``, of as many dimensions, lies so."""
+    """``array``, channels last in memory where ``pattern``, of as many dimensions, lies so, else row by row."""
     if pattern.flags.c_contiguous or not is_channels_last(pattern):
-        return array
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
     return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)
 
 
-def result_order(arrays, shape):
+def result_order(arrays, shape, casts=()):
     """The order of dimensions in memory, outermost first, of what an elementwise operation makes of ``arrays``, broadcast to
     ``shape``; None for 0, 1, 2, ...
 
-    Of each two dimensions, the first array that has different steps along them decides, as in PyTorch.
+    Of each two dimensions, the first array that has different steps along them decides, as in PyTorch. Where ``casts`` is
+    true, an array counts as its conversion to another dtype would lie.
     """
-    return _order_of(shape, tuple([(array.shape, array.strides) for array in arrays]))
+    forms = [(array.shape, array.strides) for array in arrays]
+    for place, cast in enumerate(casts):
+        if cast and 0 in forms[place][1]:
+            forms[place] = arrays[place].shape, dense_strides(*forms[place])
+    return _order_of(shape, tuple(forms))
+
+
+def dense_strides(shape, strides):
+    """The strides, in elements, of an array without gaps in the `result_order` of one of this shape and these strides."""
+    order = _order_of(shape, ((shape, strides),)) or range(len(shape))
+    laid = contiguous_strides([shape[axis] for axis in order])
+    return tuple([step for _, step in sorted(zip(order, laid))])
 
 
 @functools.lru_cache(maxsize=4096)
@@ -307,10 +319,38 @@ def in_result_order(found, arrays):
     """``found``, computed from ``arrays`` element by element, laid out in their `result_order`."""
     if found.ndim < 2 or not found.size:
         return found
-    order = result_order(arrays, found.shape)
+    shape = found.shape
+    for array in arrays:
+        if not array.flags.c_contiguous:
+            return in_memory_order(found, result_order(arrays, shape))
+        if array.shape == shape:  # row by row: it decides
+            break
+    return found if found.flags.c_contiguous else np.ascontiguousarray(found)
+
+
+def in_memory_order(found, order, copied=np.ascontiguousarray):
+    """``found``, laid out with its dimensions in this order in memory, outermost first; None for 0, 1, 2, ...
+
+    ``copied`` makes the copies, row by row.
+    """
     if order is None:
-        return found if found.flags.c_contiguous else np.ascontiguousarray(found)
+        return found if found.flags.c_contiguous else copied(found)
     laid = found.transpose(order)
     if laid.flags.c_contiguous:
         return found
-    return np.ascontiguousarray(laid).transpose([order.index(axis) for axis in range(found.ndim)])
+    return copied(laid).transpose([order.index(axis) for axis in range(found.ndim)])
+
+
+def empty_in_result_order(arrays, shape, dtype):
+    """An array of ``shape``, laid out in the `result_order` of ``arrays``."""
+    order = result_order(arrays, shape)
+    if order is None:
+        return np.empty(shape, dtype)
+    laid = np.empty([shape[axis] for axis in order], dtype)
+    return laid.transpose([order.index(axis) for axis in range(len(order))])
+
+
+def converted(array, dtype):
+    """``array`` in another dtype, laid out as PyTorch lays out the conversion."""
+    found = array.astype(dtype)
+    return in_result_order(found, (array,)) if array.ndim > 1 and not array.flags.c_contiguous else found

@@ -17,6 +17,17 @@ def wrap_dim(dim, ndim):
     return dim + ndim if dim < 0 and ndim else 0 if not ndim else dim
 
 
+def wrap_own_dim(dim, ndim):
+    """`wrap_dim` where a 0-dim tensor has no dimension at all."""
+    if not ndim:
+        raise IndexError(
+            hinted(
+                f"Dimension specified as {dim} but tensor has no dimensions", "x.reshape(1) makes a vector of a number"
+            )
+        )
+    return wrap_dim(dim, ndim)
+
+
 def wrap_dims(dims, ndim):
     """Every dim of ``dims`` counted from the front; one that appears twice is an error."""
     if len(dims) == 1:

@@ -10,6 +10,9 @@ from __future__ import annotations
 from .attention_parts import Parts
 from .builder import Builder
 from .program import Program
+from .spans import add_each
+
+_CHAIN = 8  # products that are added up in a row: what is wrong with D is wrong with all of a query's slopes
 
 SIZES = (
     "heads kv_heads groups queries keys size value_size key_block chunks area "
@@ -126,11 +129,15 @@ class _Backward:
 
     def _dots(self, areas):
         """D: for each query the sum of grad * out."""
-        builder, parts = self.builder, self.parts
-        with builder.loop(0, self.size["value_size"], 1, [parts.splat(0)] * self.layout.vectors) as row:
-            grad, out = (parts.each_vector(builder.offset(areas[n], row.index * parts.width)) for n in ("grad", "out"))
-            row.carry = [builder.fma(g, o, total) for g, o, total in zip(grad, out, row.carry)]
-        parts.store_vectors(row.results, areas["dots"])
+        builder, parts, count = self.builder, self.parts, self.size["value_size"]
+        zeros = [parts.splat(0)] * self.layout.vectors
+        with builder.loop(0, count, _CHAIN, zeros) as chain:
+            with builder.loop(chain.index, builder.minimum(count, chain.index + _CHAIN), 1, zeros) as row:
+                place = row.index * parts.width
+                grad, out = (parts.each_vector(builder.offset(areas[n], place)) for n in ("grad", "out"))
+                row.carry = [builder.fma(g, o, total) for g, o, total in zip(grad, out, row.carry)]
+            chain.carry = add_each(chain.carry, row.results)
+        parts.store_vectors(chain.results, areas["dots"])
 
     def _keys(self, areas, here, pair, gradients, first, start, these, count):
         """One block of queries against one block of keys."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 from .attention_parts import Parts
 from .builder import Builder
 from .program import Program
+from .spans import add_each
 
+_CHAIN = 16  # weights that are added up in a row: what is wrong with their sum is wrong with all of a query's outputs
 SIZES = (
     "heads groups queries keys size value_size key_block blocks chunks area "
     "q_batch q_head q_row k_batch k_head k_row v_batch v_head v_row o_batch o_head o_row m_batch m_head m_row"
@@ -114,13 +116,18 @@ class _Forward:
         after = row.results
         parts.store_vectors(after, maxima)
         base = [builder.select(m.equals(float("-inf")), parts.splat(0), m) for m in after]
-        with builder.loop(0, count, 1, [parts.splat(0)] * len(base)) as row:
-            place = builder.offset(scores, row.index * width)
-            weights = [parts.weight(s - m) for s, m in zip(parts.each_vector(place), base)]
-            parts.store_vectors(weights, place)
-            row.carry = [total + w for total, w in zip(row.carry, weights)]
+        zeros = [parts.splat(0)] * len(base)
+        with builder.loop(0, count, _CHAIN, zeros) as chain:
+            with builder.loop(chain.index, builder.minimum(count, chain.index + _CHAIN), 1, zeros) as row:
+                place = builder.offset(scores, row.index * width)
+                weights = [parts.weight(s - m) for s, m in zip(parts.each_vector(place), base)]
+                parts.store_vectors(weights, place)
+                row.carry = add_each(row.carry, weights)
+            chain.carry = add_each(chain.carry, row.results)
         fade = [parts.weight(b - m) for b, m in zip(before, base)]
-        parts.store_vectors([builder.fma(s, f, t) for s, f, t in zip(parts.each_vector(sums), fade, row.results)], sums)
+        parts.store_vectors(
+            [builder.fma(s, f, t) for s, f, t in zip(parts.each_vector(sums), fade, chain.results)], sums
+        )
         with builder.when(start > 0):
             parts.scale_rows(output, self.size["value_size"], fade)
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..ops.conv_checks import check_fit
 from . import convolution_tiles, depthwise, winograd
 from .convolution_axes import combined_phases, dense_steps, forward_axes, lines, out_lengths
-from .convolution_layouts import common_scalar, given, is_deep, plain
+from .convolution_layouts import common_scalar, given, is_deep, is_deep_weight, plain
 from .convolution_pairs import in_pairs, pays
 from .convolution_products import Whole, WholeInputGradient, is_whole
 from .correlation import Correlation, Operands
@@ -74,7 +74,7 @@ def _convolution(input, weight, bias, options, key):
     check_fit((input.shape, input.dtype), (weight.shape, weight.dtype), None, *options)
     groups = options[-1]
     out = out_lengths(input.shape[2:], weight.shape[2:], *options[:3])
-    deep = is_deep(input) or is_deep(weight)
+    deep = is_deep(input) or is_deep_weight(weight)
     found = convolution_tiles.forward(input, weight, bias, out, scalar, deep, options)
     if found is not None:
         return found
@@ -143,6 +143,15 @@ def convolution_input_gradient(grad, weight, input_size, stride, padding, dilati
     return NotImplemented
 
 
+@kernel_for("transposed_convolution")
+def transposed_convolution(input, weight, bias, size, stride, padding, dilation, groups):
+    """See ``ops.conv.transposed_convolution``."""
+    found = convolution_input_gradient(input, weight, size, stride, padding, dilation, groups)
+    if found is not NotImplemented and bias is not None:
+        found += bias.reshape((-1,) + (1,) * len(stride))
+    return found
+
+
 def _is_finite_at_corner(found, stride):
     """Whether the first elements of each channel are finite, which a weight that is not reaches if it reaches any."""
     if not found.size:
@@ -174,7 +183,7 @@ def _input_gradient(grad, weight, input_size, options, key):
     if scalar is None or 0 in input_size:
         return NotImplemented
     check_fit((input_size, grad.dtype), (weight.shape, weight.dtype), (grad.shape, grad.dtype), *options)
-    deep = is_deep(grad) or is_deep(weight)
+    deep = is_deep(grad) or is_deep_weight(weight)
     found = convolution_tiles.input_gradient(grad, weight, input_size, scalar, deep, options)
     if found is not None:
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.arrays import is_channels_last
+from ..base.arrays import is_channels_last, strided_view
 from .elementwise import copy
 from .value_types import scalar_of
 
@@ -28,6 +28,14 @@ def is_plain(*arrays):
 def is_deep(array):
     """Whether the channels of a dense array of images (or weights) lie side by side, as in channels_last."""
     return is_channels_last(array) and array.nbytes == _extent(array)
+
+
+def is_deep_weight(array):
+    """`is_deep` for a weight; that of lines counts as one of images of height 1, which PyTorch makes of it."""
+    if array.ndim == 3:
+        (samples, channels, length), (far, near, step) = array.shape, array.strides
+        array = strided_view(array, (samples, channels, 1, length), (far, near, length * step, step))
+    return is_deep(array)
 
 
 def _extent(array):

@@ -13,10 +13,11 @@ from .program import Program
 from .reduce import computed_in, is_plain
 from .reduce_programs import PART, ceiling
 from .routing import kernel_for
-from .spans import RowSpan
+from .spans import RowSpan, add_each
 from .value_types import NUMPY, pointer, scalar_of
 
 _THREADED_FROM = 16384  # elements
+_CHAIN = 8  # rows' losses that are added up in a row: short chains of additions round less
 _FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 _INT64 = np.dtype(np.int64)
 _LONGEST = 2**31  # classes are counted in 32 bits
@@ -121,15 +122,17 @@ def build_forward(source, weight, reduction, smoothed, lanes, single, keep):
         return builder.select(counts, loss * each, zero), builder.select(counts, each, zero), wrong
 
     def chunk(number, first, end):
-        with builder.loop(first, end, 1, [*[builder.constant(0, scalar)] * 2, builder.constant(0)]) as loop:
-            loss, each, wrong = row_loss(loop.index)
-            if reduction == "none":
-                builder.store(builder.convert(loss, source), given["loss"], loop.index)
-            of_row = loss, each, builder.convert(wrong, "i64")
-            loop.carry = [total + more for total, more in zip(loop.carry, of_row)]
-        for (name, _), value in zip(works, loop.results):
+        zeros = [*[builder.constant(0, scalar)] * 2, builder.constant(0)]
+        with builder.loop(first, end, _CHAIN, zeros) as block:
+            with builder.loop(block.index, builder.minimum(end, block.index + _CHAIN), 1, zeros) as loop:
+                loss, each, wrong = row_loss(loop.index)
+                if reduction == "none":
+                    builder.store(builder.convert(loss, source), given["loss"], loop.index)
+                loop.carry = add_each(loop.carry, (loss, each, builder.convert(wrong, "i64")))
+            block.carry = add_each(block.carry, loop.results)
+        for (name, _), value in zip(works, block.results):
             builder.store(value, given[name], number)
-        builder.store(loop.results[2], given["work_wrong"], number)
+        builder.store(block.results[2], given["work_wrong"], number)
 
     program.chunks(chunk)
     count = (given["rows"] + given["chunk"] - 1) // given["chunk"]

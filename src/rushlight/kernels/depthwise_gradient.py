@@ -13,7 +13,10 @@ from .kernel import compiled, pool
 from .matmul_packing import turning
 from .program import Program
 from .scratch import scratch
+from .spans import add_each
 from .window_staging import Numbers
+
+_CHAIN = 64  # pixels, and no more than a row beyond, whose products are added up in a row
 
 
 class Form(NamedTuple):
@@ -73,21 +76,30 @@ def gradient_program(form):
 def _add_taps(builder, n, lanes, padded, flowing, offsets, sums, taps, count):
     """Add to some taps' sums, ``count`` at a time, what an image gives."""
     zero = builder.constant(0, padded.type.element.with_lanes(lanes))
+    rows = (n["width_out"] + (_CHAIN - 1)) // n["width_out"]
     with builder.loop(*taps, count) as tap:
         places = [builder.offset(padded, builder.load(offsets, tap.index + i)) for i in range(count)]
-        with builder.loop(0, n["height_out"], 1, [zero] * count) as row:
-            begin = n["first"] + row.index * n["row_stride"] * n["columns"] * lanes
-            near = [builder.offset(place, begin) for place in places]
-            line = builder.offset(flowing, row.index * n["width_out"] * lanes)
-            step = n["column_stride"] * lanes
-            with builder.loop(0, n["width_out"], 1, row.carry) as column:
-                value = builder.load(line, column.index * lanes, lanes)
-                elements = [builder.load(place, column.index * step, lanes) for place in near]
-                column.carry = [builder.fma(value, each, sum) for each, sum in zip(elements, column.carry)]
-            row.carry = column.results
-        for i, value in enumerate(row.results):
+        with builder.loop(0, n["height_out"], rows, [zero] * count) as block:
+            end = builder.minimum(n["height_out"], block.index + rows)
+            with builder.loop(block.index, end, 1, [zero] * count) as row:
+                row.carry = _row_of_pixels(builder, n, lanes, places, flowing, row)
+            block.carry = add_each(block.carry, row.results)
+        for i, value in enumerate(block.results):
             place = builder.offset(sums, (tap.index + i) * lanes)
             builder.store(builder.load(place, 0, lanes) + value, place)
+
+
+def _row_of_pixels(builder, n, lanes, places, flowing, row):
+    """The sums with what a row of an image's pixels gives."""
+    begin = n["first"] + row.index * n["row_stride"] * n["columns"] * lanes
+    near = [builder.offset(place, begin) for place in places]
+    line = builder.offset(flowing, row.index * n["width_out"] * lanes)
+    step = n["column_stride"] * lanes
+    with builder.loop(0, n["width_out"], 1, row.carry) as column:
+        value = builder.load(line, column.index * lanes, lanes)
+        elements = [builder.load(place, column.index * step, lanes) for place in near]
+        column.carry = [builder.fma(value, each, sum) for each, sum in zip(elements, column.carry)]
+    return column.results
 
 
 def applies(axes, channels, out_channels, groups, lanes):

@@ -35,12 +35,25 @@ class Entry:
     parameters that the options make, ``plans`` the layouts met so far.
     """
 
-    __slots__ = ("alone", "chunk", "dtype", "key", "numbers", "plans", "signature", "stored", "stream", "streamed")
+    __slots__ = (
+        "alone",
+        "casts",
+        "chunk",
+        "dtype",
+        "key",
+        "numbers",
+        "plans",
+        "signature",
+        "stored",
+        "stream",
+        "streamed",
+    )
     __slots__ += ("strided_kernels", "threaded", "threshold")
 
     def __init__(self, signature, dtype, numbers, steps, cost):
         self.signature, self.dtype, self.numbers = signature, dtype, numbers
         operands = [pair for pair in signature.operands if pair]
+        self.casts = [_COMPUTED.get(memory, memory) != inner for memory, inner in operands if memory != "number"]
         memory = [np.dtype(NUMPY[pair[0]]).itemsize for pair in operands if pair[0] != "number"] + [dtype.itemsize]
         nanoseconds = 0.02 * (sum(memory) + cost)  # an element, roughly, in the caches
         self.threshold = int(_ALONE_NANOSECONDS / nanoseconds)
@@ -90,7 +103,7 @@ class Entry:
         if key in self.plans:
             plan = self.plans[key]
         else:
-            plan = self.plans[key] = elementwise_plan.make(arrays, out)
+            plan = self.plans[key] = elementwise_plan.make(arrays, out, self.casts)
         if plan is None:
             return NotImplemented
         if out is None:

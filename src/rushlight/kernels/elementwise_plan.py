@@ -79,10 +79,10 @@ def _rows_of(dimensions, kinds):
     return [*others, rows, columns]
 
 
-def make(arrays, out=None):
+def make(arrays, out=None, casts=()):
     """The Plan for these operands (arrays of one dimension or more) and, if given, the array of the result.
 
-    None where there is none: no elements, or strides that are no whole elements. ValueError for shapes that do not
+    ``casts`` says which operands are converted to another dtype on their way in. None where there is none: no elements, or strides that are no whole elements. ValueError for shapes that do not
     broadcast.
     """
     plan = Plan()
@@ -93,7 +93,7 @@ def make(arrays, out=None):
     plan.size = int(np.prod(plan.shape))
     if plan.size == 0:
         return None
-    plan.order = result_order(arrays, plan.shape) if out is None else None
+    plan.order = result_order(arrays, plan.shape, casts) if out is None else None
     if plan.order is not None:
         plan.laid = tuple([plan.shape[axis] for axis in plan.order])
         plan.back = tuple([plan.order.index(axis) for axis in range(len(plan.order))])

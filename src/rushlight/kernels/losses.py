@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from ..base.arrays import empty_in_result_order
 from ..ops.table import TABLE, widened
 from . import complex_reductions
 from .builder import Builder
@@ -98,7 +99,9 @@ def _loss(name, *values):
     arrays, reduction, options = values[:place], values[place], values[place + 1 :]
     first = arrays[0]
     if reduction == "none":
-        return run_elementwise(TABLE[name], arrays, options, first.dtype)
+        shape = np.broadcast_shapes(*[array.shape for array in arrays if array is not None])
+        out = empty_in_result_order(TABLE[name].patterns(*arrays), shape, first.dtype)
+        return run_elementwise(TABLE[name], arrays, options, first.dtype, out=out)
     key = (name, first.size >= _THREADED_FROM, *[a if a is None else (a.dtype, a.shape) for a in arrays], *options)
     found = _calls.get(key)
     if found is None:

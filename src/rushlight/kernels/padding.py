@@ -229,16 +229,30 @@ def constant_pad_nd(self, pad, value):
     padding_ops.check_constant(self.shape, pad)
     sides = padding_ops.sides_of(pad, self.ndim)
     value = fitted(self.dtype, value).reshape(1)
+    return _padded_in_layout(self, sides, "constant", value)
+
+
+def _padded_in_layout(self, sides, mode, value):
+    """The padded array, channels last where it lies so."""
+    constant = mode == "constant"
     if self.flags.c_contiguous or not is_channels_last(self):
-        return _padded(self, _plan(self.shape, tuple(sides), "constant"), value, True)
+        return _padded(self, _plan(self.shape, tuple(sides), mode), value, constant)
     turned = np.moveaxis(self, 1, -1)
-    found = _padded(turned, _plan(turned.shape, (sides[0], *sides[2:], sides[1]), "constant"), value, True)
+    found = _padded(turned, _plan(turned.shape, (sides[0], *sides[2:], sides[1]), mode), value, constant)
     return found if found is NotImplemented else np.moveaxis(found, -1, 1)
 
 
 @kernel_for("pad_by_places")
 def pad_by_places(self, pad, mode):
-    return _padded(self, _plan(self.shape, tuple(padding_ops.sides_of(pad, self.ndim)), mode), None, False)
+    sides = padding_ops.sides_of(pad, self.ndim)
+    if mode == "circular":  # which PyTorch writes into rows
+        return _padded(self, _plan(self.shape, tuple(sides), mode), None, False)
+    return _padded_in_layout(self, sides, mode, None)
+
+
+@kernel_for("pad_in_circles")
+def pad_in_circles(self, pad):
+    return pad_by_places(self, pad, "circular")
 
 
 @kernel_for("pad_by_places_gradient")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ops.pool import lying_as
 from . import pooling_deep
 from .builder import Builder
 from .convolution_axes import equal_windows, forward_axes
@@ -322,13 +323,13 @@ def max_pool(self, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_values``: contiguous or channels_last."""
     if _is_deep(dilation, self):
         return pooling_deep.largest(self, kernel, stride, padding, out)
-    planned, self = _planned(self, kernel, stride, padding, dilation, out, "values")
+    planned, rows = _planned(self, kernel, stride, padding, dilation, out, "values")
     if not planned:
         return NotImplemented
     plan, shape = planned
     found = np.empty(shape, self.dtype)
-    plan(self, found, None, None)
-    return found
+    plan(rows, found, None, None)
+    return lying_as(found, self, len(kernel))
 
 
 @kernel_for("max_pool_places")
@@ -337,13 +338,13 @@ def max_pool_with_indices(self, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_places``: contiguous or channels_last."""
     if _is_deep(dilation, self):
         return pooling_deep.largest_and_places(self, kernel, stride, padding, out)
-    planned, self = _planned(self, kernel, stride, padding, dilation, out, "places")
+    planned, rows = _planned(self, kernel, stride, padding, dilation, out, "places")
     if not planned:
         return NotImplemented
     plan, shape = planned
     found, places = np.empty(shape, self.dtype), np.empty(shape, np.int64)
-    plan(self, found, places, None)
-    return found, places
+    plan(rows, found, places, None)
+    return lying_as(found, self, len(kernel)), lying_as(places, self, len(kernel))
 
 
 @kernel_for("max_pool_values_gradient")

@@ -27,7 +27,9 @@ from .value_types import NUMPY, scalar_of
 _ALONE = 1 << 18  # multiplications below which other threads are not called in
 _WANTED_CHUNKS = 24  # for two or more threads to end at about the same time
 _LEAST_CHUNK = 1 << 17  # multiplications that are worth being handed out
+_CHAINS = 64, 256  # rows, between which what is added up in a row lies
 _DEEPEST = 512  # rows of the sums that are multiplied at once
+_BIAS_CHAIN = 16  # of them that are added up in a row: short chains of additions round less
 _BLOCK_COLUMNS = 96  # of the sums, over so many rows: they stay in a second-level cache
 _BIAS_VECTORS = 4  # columns that are added up together
 _PAIRED_WORDS = 1 << 14  # of a chunk
@@ -36,7 +38,7 @@ _RESULTS = "d_w_hh", "d_w_ih", "d_bias", "d_input_bias"
 _ARRAYS = (*"sums first_sums later_sums input_sums hidden before input copied".split(), *_RESULTS)
 _NUMBERS = (
     "rows later_rows first_rows size inputs width pitch state_row input_step input_row "
-    "state_panels input_panels tiles blocks"
+    "longest state_panels input_panels tiles blocks"
 ).split()
 
 
@@ -98,9 +100,16 @@ def parameter_gradients(sums, outputs, hidden, reverse, biased, input=None, inpu
     plan.run(
         sums, first, later, sums if input_sums is None else input_sums, hidden, before, input, copied, *results,
         steps * rows, (steps - 1) * rows, rows, size, inputs, width, sums.strides[1] // itemsize, size,
-        input_step, input_row, *plan.cut,
+        input_step, input_row, _longest_chain(steps, rows), *plan.cut,
     )  # fmt: skip
     return results
+
+
+def _longest_chain(steps, rows):
+    """How many rows' products are added up in a row at most: a PyTorch program adds up each step's, then the steps, which
+    rounds as a chain of both together does. Three times as many round 1.5 times as much with what is rounded elsewhere."""
+    shortest, longest = _CHAINS
+    return min(max(shortest, 3 * (steps + rows)), longest)
 
 
 def _count_biases(biased, input_sums):
@@ -127,7 +136,7 @@ def _by_pairs(sums, outputs, hidden, reverse, biased, input, input_sums):
     # The states before all steps lie together here: there is nothing to do for a first one alone.
     plan.run(
         joined, joined, joined, others, states, states, input, None, *results,
-        pairs, pairs, 0, size, inputs, width, pitch, state_row, 0, input_row, *plan.cut,
+        pairs, pairs, 0, size, inputs, width, pitch, state_row, 0, input_row, _longest_chain(steps, rows), *plan.cut,
     )  # fmt: skip
     return tuple(None if result is None else converted(result, dtype) for result in results)
 
@@ -294,30 +303,22 @@ class _Writer:
         wide = ((product.panel + 1) * vectors // panels - first).equals(product.width)
         column = first * lanes
         right = builder.offset(right, column)
+        chains = builder.maximum((deep + (given["longest"] - 1)) // given["longest"], 1)
+        chain = builder.maximum((deep + (chains - 1)) // chains, 1)
         with builder.loop(product.block * tiles // blocks, (product.block + 1) * tiles // blocks) as tile:
             row = tile.index * given["width"] // tiles
             high = ((tile.index + 1) * given["width"] // tiles - row).equals(self.heights[0])
             target = builder.offset(given[product.result], row * columns + column)
-            rest = (
-                given["pitch"],
-                right,
-                step,
-                target,
-                columns,
-                deep,
-                columns - column,
-                resume,
-                1,
-                target,
-                target,
-                0,
-                1.0,
-            )
             for height in self.heights:
                 for width in (product.width, product.width - 1) if product.width > 1 else (1,):
                     fits = (high if height == self.heights[0] else ~high) & (wide if width == product.width else ~wide)
-                    with builder.when(fits):
-                        builder.call(self._micro_kernel(height, width), builder.offset(sums, row), *rest)
+                    # Of no rows, where nothing is resumed, the result is 0: that is written, too.
+                    with builder.when(fits), builder.loop(0, builder.maximum(deep, 1), chain) as loop:
+                        k, unused = loop.index, (1, target, target, 0, 1.0)
+                        left, these = builder.offset(sums, row + k * given["pitch"]), builder.minimum(deep - k, chain)
+                        rest = builder.offset(right, k * step), step, target, columns, these, columns - column
+                        more = builder.select(k > 0, builder.constant(1), resume)
+                        builder.call(self._micro_kernel(height, width), left, given["pitch"], *rest, more, *unused)
 
     def _micro_kernel(self, rows, vectors):
         key = rows, vectors
@@ -339,11 +340,13 @@ class _Writer:
 
         totals = builder.choose(first > 0, before, lambda: zeros)
         end = builder.minimum(given["rows"], first + _DEEPEST)
-        with builder.loop(first, end, 1, zeros) as row:
-            place = builder.offset(source, row.index * given["pitch"] + column)
-            values = [self._number(builder.load(place, start, lanes, mask)) for start, mask in zip(starts, masks)]
-            row.carry = [total + value for total, value in zip(row.carry, values)]
-        for start, mask, total, sum in zip(starts, masks, totals, row.results):
+        with builder.loop(first, end, _BIAS_CHAIN, zeros) as block:
+            with builder.loop(block.index, builder.minimum(end, block.index + _BIAS_CHAIN), 1, zeros) as row:
+                place = builder.offset(source, row.index * given["pitch"] + column)
+                values = [self._number(builder.load(place, start, lanes, mask)) for start, mask in zip(starts, masks)]
+                row.carry = [total + value for total, value in zip(row.carry, values)]
+            block.carry = [total + sum for total, sum in zip(block.carry, row.results)]
+        for start, mask, total, sum in zip(starts, masks, totals, block.results):
             builder.store(total + sum, target, start, mask)
 
     def _number(self, values):

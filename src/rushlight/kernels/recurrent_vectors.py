@@ -15,12 +15,15 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from .builder import Builder
+from .host import vector_registers
 from .matmul_packing import PAIRS, copying, turning
 from .recurrent_cells import CELLS
 from .recurrent_programs import Layer, compute_scalar
 
 PANEL_VECTORS = 2  # of hidden units
 TILE_ROWS = {32: 12, 16: 6}
+_LONGEST = 384  # products that are added up in a row at most: short chains of additions round less
+_CHAIN = 32  # products that are added up in a row, where there are registers for more than one chain
 
 
 def gates_of_sums(kind, backward):
@@ -33,33 +36,79 @@ def _product(scalar, packed, lanes, rows, vectors, pitch, has_input):
     a[r * lda + k] * b[k, j] over k < depth; all of b lies side by side. Where it is ``packed`` in PAIRS, one k of ``depth``
     and of ``inputs`` is a pair.
 
-    With ``has_input`` another matrix's rows, ``x``, go on where those of a end.
+    With ``has_input`` another matrix's rows, ``x``, go on where those of a end. To ``resume`` is to add to what is there.
     """
     pointer, compute, pairs = f"{scalar}*", compute_scalar(scalar), packed == PAIRS
     parameters = [("a", pointer), ("lda", "i64"), ("depth", "i64"), ("x", pointer), ("ldx", "i64"), ("inputs", "i64")]
-    parameters += [("b", f"{packed}*"), ("target", f"{compute}*")]
+    parameters += [("b", f"{packed}*"), ("target", f"{compute}*"), ("resume", "i64")]
     builder = Builder(f"product{rows}x{vectors}", parameters)
-    *sources, b, target = builder.parameters
+    *sources, b, target, resume = builder.parameters
     multiply = builder.dot if pairs else builder.fma
-    carried = [b] + [builder.constant(0, f"{compute}x{lanes}")] * (rows * vectors)
+    count = rows * vectors
+    chains = _chains(count)
+    zeros = [builder.constant(0, f"{compute}x{lanes}")] * (count * chains)
+
+    def multiplied(a_rows, index, panel, sums):
+        """The sums of one chain with the products of one k."""
+        right = [builder.load(panel, v * lanes, lanes) for v in range(vectors)]
+        found = []
+        for r, row in enumerate(a_rows):
+            left = builder.bitcast(builder.load(row, index * 2, 2), PAIRS) if pairs else builder.load(row, index)
+            left = builder.splat(left, lanes)
+            found += [multiply(left, right[v], sums[r * vectors + v]) for v in range(vectors)]
+        return found
+
+    def chained(a_rows, first, end, carried):
+        """The next place in b, and the sums of the chains with the products of some k, a whole number for each chain."""
+        with builder.loop(first, end, chains, carried) as k:
+            panel, *sums = k.carry
+            k.carry = [builder.offset(panel, chains * vectors * lanes)]
+            for chain in range(chains):
+                place = builder.offset(panel, chain * vectors * lanes)
+                k.carry += multiplied(a_rows, k.index + chain, place, sums[chain * count : (chain + 1) * count])
+        return k.results
+
+    carried = [b, *zeros[:count]]
     for first in (0, 3) if has_input else (0,):
         a, lda, depth = sources[first : first + 3]
         a_rows = [builder.offset(a, lda * r) for r in range(rows)]
-        with builder.loop(0, depth, 1, carried) as k:
+        if chains == 1:
+            carried = chained(a_rows, 0, depth, carried)
+            continue
+        whole = depth // chains * chains
+        with builder.loop(0, whole, chains * _CHAIN, carried) as block:
+            panel, *totals = block.carry
+            end = builder.minimum(whole, block.index + chains * _CHAIN)
+            panel, *sums = chained(a_rows, block.index, end, [panel, *zeros])
+            block.carry = [panel, *(total + more for total, more in zip(totals, _folded(sums, count)))]
+        with builder.loop(whole, depth, 1, block.results) as k:
             panel, *sums = k.carry
-            right = [builder.load(panel, v * lanes, lanes) for v in range(vectors)]
-            for r, row in enumerate(a_rows):
-                left = (
-                    builder.bitcast(builder.load(row, k.index * 2, 2), PAIRS) if pairs else builder.load(row, k.index)
-                )
-                left = builder.splat(left, lanes)
-                for v in range(vectors):
-                    sums[r * vectors + v] = multiply(left, right[v], sums[r * vectors + v])
-            k.carry = [builder.offset(panel, vectors * lanes), *sums]
+            k.carry = [builder.offset(panel, vectors * lanes), *multiplied(a_rows, k.index, panel, sums)]
         carried = k.results
-    for i, total in enumerate(carried[1:]):
-        builder.store(total, target, i // vectors * pitch + i % vectors * lanes)
+    places = [i // vectors * pitch + i % vectors * lanes for i in range(count)]
+
+    def resumed():
+        return [total + builder.load(target, place, lanes) for total, place in zip(carried[1:], places)]
+
+    for total, place in zip(builder.choose(resume > 0, resumed, lambda: carried[1:]), places):
+        builder.store(total, target, place)
     return builder.function
+
+
+def _chains(count):
+    """Into how many chains of additions ``count`` vectors of sums are divided: short ones round less, and 8 additions run at
+    a time. Where registers are left for one chain only, tiles have so many rows that PyTorch's library has no more either."""
+    if count <= 2:
+        return 4
+    return 2 if 2 * count <= TILE_ROWS[vector_registers()] * PANEL_VECTORS else 1
+
+
+def _folded(values, count):
+    """So many vectors of chains of them, which are added up by a tree of halves."""
+    while len(values) > count:
+        half = len(values) // 2
+        values = [x + y for x, y in zip(values[:half], values[half:])]
+    return values
 
 
 class _VectorLayer(Layer):
@@ -147,19 +196,34 @@ class _VectorLayer(Layer):
     def _multiply(self, panel, first, end, packed, states, depth, starts, vectors):
         builder, sums, count = self.builder, self.scratch(), end - first
         input, stride = starts["input"] if self.has_input else (states, 0)
-        tiles = self._tiles()
+        tiles, pieces = self._tiles(), self._pieces(depth)
         with builder.loop(0, self.gates) as gate, builder.loop(0, tiles) as tile:
             row, following = (index * count // tiles for index in (tile.index, tile.index + 1))
             if self.fetches:
                 with builder.when(gate.index.equals(0)):
                     self._fetch(panel, first + row, first + following, starts, vectors)
-            left = builder.offset(states, (first + row) * self.state_row), self.state_row, depth // self.in_step
-            left += builder.offset(input, (first + row) * stride), stride, self.inputs // self.in_step
-            target = builder.offset(sums, row * self.pitch + gate.index * self.width)
+            left = builder.offset(states, (first + row) * self.state_row), self.state_row
+            added = builder.offset(input, (first + row) * stride), stride
             right = self.place_of(panel, gate.index, vectors, packed)
+            target = builder.offset(sums, row * self.pitch + gate.index * self.width)
             for height in self.heights:
                 with builder.when((following - row).equals(height)):
-                    builder.call(self.products[height, vectors], *left, right, target)
+                    self._multiply_tile(self.products[height, vectors], left, added, right, target, vectors, pieces)
+
+    def _pieces(self, depth):
+        """In how many pieces the products of a depth are added up, how many k are in a piece, and in all."""
+        deep = depth // self.in_step
+        count = self.builder.maximum((deep + (_LONGEST - 1)) // _LONGEST, 1)
+        return count, self.builder.maximum((deep + (count - 1)) // count, 1), deep
+
+    def _multiply_tile(self, product, left, added, right, target, vectors, pieces):
+        builder, (states, pitch), (count, piece, deep) = self.builder, left, pieces
+        with builder.loop(0, count) as loop:
+            k = loop.index * piece
+            these = builder.offset(states, k * self.in_step), pitch, builder.minimum(deep - k, piece)
+            inputs = builder.select(loop.index.equals(count - 1), self.inputs // self.in_step, 0)
+            panel = builder.offset(right, k * (vectors * self.lanes))
+            builder.call(product, *these, *added, inputs, panel, target, loop.index)
 
     def _tiles(self):
         """Into how many tiles a block's rows are cut: as many as for the largest block."""

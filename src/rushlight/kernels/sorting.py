@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.arrays import in_memory_order, result_order
 from ..base.shapes import wrap_dim
 from ..ops.moving import copied
 from ..ops.table import TABLE
@@ -42,9 +43,10 @@ def sort_pair(self, dim, descending, stable):
         return NotImplemented
     rows, axis = prepared
     values, places = in_order(rows, descending)
-    if axis == self.ndim - 1:
+    if self.flags.c_contiguous and axis == self.ndim - 1:
         return values, places
-    return tuple([copied(np.moveaxis(found, -1, axis)) for found in (values, places)])
+    order = result_order((self,), self.shape)
+    return tuple([in_memory_order(np.moveaxis(found, -1, axis), order, copied) for found in (values, places)])
 
 
 @kernel_for("mode_pair")

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from ..base import dtypes
 from ..base.errors import hinted
-from ..base.shapes import wrap_dims
+from .reduce import axes_of, refuse_empty_dims
 from .results import named_result
 from .table import composite, functions, is_half, op, widened
 
@@ -39,15 +40,29 @@ def frexp(input):
 class hash_bits:
     """The bits of the elements, as 64-bit numbers, combined by exclusive or."""
 
+    by_rows = True
+
     def forward(self, dim, keepdim, mode):
+        if self.size == 0:
+            if not dim:
+                raise RuntimeError(
+                    hinted(
+                        "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                        "with the 'dim' argument.",
+                        f"the shape is {list(self.shape)}",
+                    )
+                )
+            refuse_empty_dims(self.shape, dim, "hash_tensor")
         if mode != 0:
-            raise RuntimeError(hinted("Unknown hash_tensor mode", "mode 0, exclusive or, is the only one"))
-        if self.dtype.kind == "c":
-            raise NotImplementedError(
-                hinted("\"xor_sum_cpu\" not implemented for 'Complex'", "hash the real and the imaginary part")
-            )
-        wide = self.astype(np.int64 if self.dtype.kind in "biu" else np.float64)
-        axes = wrap_dims(dim, self.ndim) if dim and self.ndim else tuple(range(self.ndim))
+            raise RuntimeError(hinted(f"Unknown hash_tensor mode: {mode}", "mode 0, exclusive or, is the only one"))
+        axes = axes_of(dim, self.ndim)
+        if self.dtype.kind == "c" and self.size:
+            name = dtypes.from_numpy(self.dtype).legacy_name
+            message = f"\"xor_sum_cpu\" not implemented for '{name}'"
+            raise NotImplementedError(hinted(message, "hash the real and the imaginary part"))
+        wide = (self.real if self.dtype.kind == "c" else self).astype(
+            np.int64 if self.dtype.kind in "biu" else np.float64
+        )
         return np.asarray(np.bitwise_xor.reduce(wide.view(np.uint64), axis=axes, keepdims=keepdim), np.uint64)
 
 

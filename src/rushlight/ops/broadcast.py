@@ -79,7 +79,13 @@ def common_shape(*shapes):
             length = shape[place]
             if length in (1, result[place]):
                 continue
-            if length < 0 or result[place] != 1:
+            if length < 0 and result[place] == 1:
+                raise ValueError(
+                    hinted(
+                        "Attempting to broadcast a dimension with negative length!", f"argument {number} has {length}"
+                    )
+                )
+            if result[place] != 1:
                 raise RuntimeError(
                     hinted(
                         f"Attempting to broadcast a dimension of length {length} at {place}! Mismatching argument at index "
@@ -97,10 +103,14 @@ def _check_coordinates(tensors):
     kind = tensors[0].dtype
     for tensor in tensors:
         if tensor._array.ndim > 1:
+            shown = f"{tensor.type()}{{{','.join(map(str, tensor.shape))}}}"
+            if not tensor.numel():
+                shown = f"[ {shown} ]"
+            elif tensor.ndim > 2:  # the first line of what PyTorch prints of it
+                shown = f"({'1,' * (tensor.ndim - 2)}.,.) = "
             raise RuntimeError(
                 hinted(
-                    "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
-                    f"{tensor.type()}{{{','.join(map(str, tensor.shape))}}}",
+                    f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {shown}",
                     "the coordinates along a dimension form one row",
                 )
             )
@@ -192,7 +202,7 @@ def combinations(input, r=2, with_replacement=False):
     if r < 0:
         raise RuntimeError(hinted(f"Expect a non-negative number, but got {r}", "r counts the elements of a choice"))
     if r == 0:
-        return functions.empty(0, dtype=input.dtype)
+        return functions.empty(0, dtype=input.dtype, device=input.device)
     if input.shape[0] > 1 and r * math.log2(input.shape[0]) >= 63:
         raise too_many_elements((input.shape[0],) * min(r, 64))
     places = [np.arange(input.shape[0])]
@@ -201,7 +211,5 @@ def combinations(input, r=2, with_replacement=False):
         lengths = input.shape[0] - first
         places = [np.repeat(column, lengths) for column in places]
         places.append(ramps(np.empty(places[0].size, np.int64), first, lengths, 1))
-        if not places[0].size:
-            return functions.empty(0, r, dtype=input.dtype)
     columns = [functions.wrap(column) for column in places]
     return functions.stack([input.index_select(0, column) for column in columns], 1)

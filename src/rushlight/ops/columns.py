@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..base.arrays import laid_out_as, strided_view
+from ..base.arrays import is_channels_last, laid_out_as, strided_view
 from ..base.errors import hinted
 from .conv import taps
 from .conv_checks import output_lengths
@@ -230,6 +230,9 @@ class channel_shuffle:
             raise RuntimeError(
                 f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
             )
+        if is_channels_last(self):
+            found = np.moveaxis(self, 1, -1).reshape(samples, *lengths, groups, channels // groups).swapaxes(-1, -2)
+            return np.moveaxis(copied(found).reshape(samples, *lengths, channels), -1, 1)
         found = self.reshape(samples, groups, channels // groups, *lengths).swapaxes(1, 2)
         return copied(found).reshape(self.shape)
 

@@ -193,6 +193,30 @@ class convolution_input_gradient:
         )
 
 
+@op("convolution_transposed(Tensor input, Tensor weight, Tensor? bias, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
+    names=(), node="ConvolutionBackward0")  # fmt: skip
+class transposed_convolution:
+    """`convolution_input_gradient` as an operation of its own, with a bias; ``size`` is that of the result."""
+
+    beside = ("input", "weight")
+
+    def forward(input, weight, bias, size, stride, padding, dilation, groups):
+        found = convolution_input_gradient.forward(input, weight, size, stride, padding, dilation, groups)
+        if bias is None:
+            return found
+        return (found + bias.reshape((-1,) + (1,) * (found.ndim - 2))).astype(found.dtype, copy=False)
+
+    def d_input(grad, weight, input_shape, stride, padding, dilation, groups):
+        found = functions.convolution(grad, conj(weight), None, stride, padding, dilation, groups)
+        return _first_windows(found, input_shape)
+
+    def d_weight(grad, input, weight_shape, stride, padding, dilation, groups):
+        return functions.convolution_weight_gradient(conj(input), grad, weight_shape, stride, padding, dilation, groups)
+
+    def d_bias(grad):
+        return grad.sum((0, *range(2, grad.ndim)))
+
+
 def _first_windows(found, shape):
     """A convolution's result cut to ``shape``: output padding can make room for one more window."""
     if found.shape[:2] != shape[:2]:
@@ -359,6 +383,10 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
     unbatched = input.ndim == count + 1
     if unbatched:
         input = input.unsqueeze(0)
+    if count == 3:  # PyTorch's volumes lie row by row, unless a weight that it gives to oneDNN does not
+        input = input.contiguous()
+        if not _is_for_onednn(*form_of(input), weight.shape[2:], stride, output_padding, groups):
+            weight = weight.contiguous()
     lengths = [
         (n - 1) * s - 2 * p + d * (k - 1) + o + 1
         for n, s, p, d, k, o in zip(input.shape[2:], stride, padding, dilation, weight.shape[2:], output_padding)
@@ -366,9 +394,14 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
     size = (input.shape[0], weight.shape[1] * groups, *lengths)
     if any(n < 1 for n in lengths):
         _check_short(form_of(input), weight.shape[2:], size, stride, output_padding, groups)
-    found = functions.convolution_input_gradient(input, weight, size, stride, padding, dilation, groups)
-    if bias is not None:
-        found = (found + bias.reshape((-1,) + (1,) * count)).to(found.dtype)
+    if input.numel() and input._array.dtype.kind in "biu" and input.dtype is not dtypes.int64:
+        raise NotImplementedError(
+            hinted(
+                f"\"slow_conv_transpose{max(count, 2)}d_out_cpu\" not implemented for '{input.dtype.legacy_name}'",
+                "convert input and weight with .float()",
+            )
+        )
+    found = functions.transposed_convolution(input, weight, bias, size, stride, padding, dilation, groups)
     return found.squeeze(0) if unbatched else found
 
 
@@ -435,7 +468,7 @@ for _count in (1, 2, 3):
     _define(_count)
 
 
-@composite(names=("nn.functional",))
+@composite(names=("torch", "nn.functional"))
 def conv_tbc(input, weight, bias, pad=0):
     """A one-dimensional convolution of (time, samples, channels) with weight (kernel, channels, out channels)."""
     found = functions.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)

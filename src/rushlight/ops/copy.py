@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import address_of, narrowed
+from ..base.arrays import address_of, converted, in_result_order, narrowed
 from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..base.errors import hinted, kind_name
 from ..base.lazy import stored_in
@@ -14,13 +14,10 @@ from .table import INPLACE, composite, functions, op
 
 
 def dense_copy(array):
-    """A copy that keeps the order of dimensions in memory where the array is dense, as preserve_format does."""
+    """A copy that keeps the order of dimensions in memory, as preserve_format does."""
     if array.flags.c_contiguous:
         return copied(array)
-    strides = array.strides
-    if 0 in strides and any(length > 1 and stride == 0 for length, stride in zip(array.shape, strides)):
-        return np.array(array, order="C", copy=True)
-    return array.copy(order="K")
+    return in_result_order(array.copy(order="K"), (array,))
 
 
 def laid_out(array, memory_format):
@@ -60,12 +57,10 @@ class to_copy:
     """A copy in another dtype."""
 
     def forward(self, dtype, memory_format):
-        source = narrowed(self, dtype.numpy)
+        found = converted(narrowed(self, dtype.numpy), dtype.numpy)
         if memory_format is None or memory_format is preserve_format:
-            if self.flags.c_contiguous:
-                return source.astype(dtype.numpy)
-            return source.astype(dtype.numpy, order="C" if 0 in self.strides else "K")
-        return laid_out(source.astype(dtype.numpy), memory_format)
+            return found
+        return laid_out(found, memory_format)
 
     def d_self(grad):
         return grad  # the node fits it to the dtype of self

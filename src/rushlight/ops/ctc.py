@@ -194,7 +194,7 @@ def _losses(log_probs, targets, input_lengths, target_lengths, blank, zero_infin
         log_probs, targets.long(), input_lengths, target_lengths, blank, bool(zero_infinity)
     )[0]
     if zero_infinity:
-        loss = functions.where(loss == float("inf"), functions.zeros((), dtype=loss.dtype), loss)
+        loss = functions.where(loss == float("inf"), functions.zeros((), dtype=loss.dtype, device=loss.device), loss)
     return (loss if batched else loss.squeeze(0)), target_lengths
 
 
@@ -218,7 +218,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
         return loss.sum()
     if reduction == "none":
         return loss
-    return (loss / functions.tensor(lengths, dtype=loss.dtype).clamp(min=1).reshape(loss.shape)).mean()
+    return (
+        loss / functions.tensor(lengths, dtype=loss.dtype, device=loss.device).clamp(min=1).reshape(loss.shape)
+    ).mean()
 
 
 @composite(names=("torch:ctc_loss",))

@@ -6,8 +6,9 @@ import math
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import dense_strides
 from ..base.errors import hinted
-from ..base.shapes import wrap_dim
+from ..base.shapes import wrap_own_dim
 from .table import CREATE, composite, conj, functions, op
 
 # The norm under which the transform in the other direction has the same factor: that of the adjoint.
@@ -25,9 +26,18 @@ def layout_of(array, dims, last):
     strides = array.strides
     if len(dims) == 1 and dims[0] == len(strides) - 1 and array.flags.c_contiguous:
         return [*range(len(strides))]
+    if last is None and 0 in strides and array.dtype.kind != "c":  # PyTorch makes complex numbers of them first
+        strides = dense_strides(array.shape, strides)
     order = sorted(range(len(strides)), key=lambda d: -strides[d])
     transformed = [d for d in order if d in dims and d != last]
     return [d for d in order if d not in dims] + transformed + ([] if last is None else [last])
+
+
+def refuse_empty(array):
+    """PyTorch's refusal of arrays without elements: its library for transforms takes no plan of zero signals."""
+    if not array.size:
+        message = "MKL FFT error: Intel oneMKL DFTI ERROR: Inconsistent configuration parameters"
+        raise RuntimeError(hinted(message, f"there is no number to transform: the shape is {list(array.shape)}"))
 
 
 def scale_of(norm, count, forward):
@@ -49,12 +59,13 @@ class fft_c2c:
     """The transform (``forward``) or its inverse of a complex array in the dimensions ``dim``."""
 
     def forward(self, dim, norm, forward):
-        if len(dim) == 1 and dim[0] == self.ndim - 1 and self.flags.c_contiguous:
-            return (np.fft.fft if forward else np.fft.ifft)(self, norm=norm)
         if not dim:
             return self.astype(
                 dtypes.from_numpy(self.dtype).to_complex().numpy if self.dtype.kind != "c" else self.dtype
             )
+        refuse_empty(self)
+        if len(dim) == 1 and dim[0] == self.ndim - 1 and self.flags.c_contiguous:
+            return (np.fft.fft if forward else np.fft.ifft)(self, norm=norm)
         return _along(np.fft.fftn if forward else np.fft.ifftn, self, dim, None, norm=norm)
 
     def d_self(grad, dim, norm, forward):
@@ -67,6 +78,7 @@ class fft_r2c:
     ``dim``."""
 
     def forward(self, dim, norm, onesided):
+        refuse_empty(self)
         if len(dim) == 1 and dim[0] == self.ndim - 1 and self.flags.c_contiguous:
             return (np.fft.rfft if onesided else np.fft.fft)(self, norm=norm)
         return _along(np.fft.rfftn if onesided else np.fft.fftn, self, dim, dim[-1], norm=norm)
@@ -82,6 +94,7 @@ class fft_c2r:
     """The inverse of `fft_r2c`: a real array, of ``length`` along the last of ``dim``."""
 
     def forward(self, dim, norm, length):
+        refuse_empty(self)
         if len(dim) == 1 and dim[0] == self.ndim - 1 and self.flags.c_contiguous:
             return np.fft.irfft(self, length, norm=norm)
         lengths = [*(self.shape[d] for d in dim[:-1]), length]
@@ -90,7 +103,7 @@ class fft_c2r:
     def d_self(grad, dim, norm, length):
         found = functions.fft_r2c(grad, dim, _ADJOINT[norm], True)
         # Every coefficient but the first (and the middle one of an even length) also stands for its mirror image.
-        weights = functions.full([length // 2 + 1], 2.0, dtype=grad.dtype)
+        weights = functions.full([length // 2 + 1], 2.0, dtype=grad.dtype, device=grad.device)
         weights[0] = 1
         if length % 2 == 0:
             weights[-1] = 1
@@ -120,16 +133,6 @@ def _norm(norm):
     return norm or "backward"
 
 
-def _wrapped(dim, ndim):
-    if not ndim:
-        raise IndexError(
-            hinted(
-                f"Dimension specified as {dim} but tensor has no dimensions", "a number has no transform: x.reshape(1)"
-            )
-        )
-    return wrap_dim(dim, ndim)
-
-
 def _check_length(length):
     if length < 1:
         raise RuntimeError(
@@ -149,7 +152,7 @@ def _resized(input, dim, length):
 def _dims_and_sizes(ndim, s, dim):
     """The dimensions to transform and their lengths (-1: as they are)."""
     if dim is not None:
-        dims = tuple(_wrapped(d, ndim) for d in dim)
+        dims = tuple(wrap_own_dim(d, ndim) for d in dim)
         if len(set(dims)) != len(dims):
             raise RuntimeError(hinted("FFT dims must be unique", f"dim is {dim}"))
         if s is not None and len(s) != len(dims):
@@ -205,7 +208,7 @@ def _axis(input, dim):
         input = _promoted(input)
     shape = input.shape
     if not -len(shape) <= dim < len(shape):
-        _wrapped(dim, len(shape))
+        wrap_own_dim(dim, len(shape))
     dim %= len(shape)
     return input, dim, shape[dim]
 
@@ -379,13 +382,8 @@ _register_many()
 
 def _rolled(input, dim, amount):
     dims = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
-    if not dims:
-        return input.clone()
-    if not input.ndim:
-        message = f"Dimension specified as {dims[0]} but tensor has no dimensions"
-        raise IndexError(hinted(message, "there is nothing to shift"))
     for d in dims:
-        wrap_dim(d, input.ndim)
+        wrap_own_dim(d, input.ndim)
     return functions.roll(input, [amount(input.shape[d]) for d in dims], list(dims))
 
 

@@ -4,20 +4,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import in_result_order
+from ..base.arrays import in_memory_order, result_order
 
 
 class _Steps(NamedTuple):
     """What decides about a layout: an array's lengths and steps."""
 
-    ndim: int
     shape: tuple
     strides: tuple
-    itemsize: int
 
 
 def in_order_of(found, array, indices):
     """``found``, read from ``array`` at ``indices``, laid out as an elementwise operation on both would."""
+    if found.ndim < 2 or not found.size:
+        return found
     places = [axis for axis, index in enumerate(indices) if index is not None]
     arrays = [index for index in indices if index is not None]
     lengths = np.broadcast_shapes(*[index.shape for index in arrays])
@@ -25,8 +25,8 @@ def in_order_of(found, array, indices):
     rest = [axis for axis in range(array.ndim) if axis not in places]
     steps = [array.strides[axis] for axis in rest]
     zeros = (0,) * len(lengths)
-    source = _Steps(found.ndim, found.shape, (*steps[:before], *zeros, *steps[before:]), array.itemsize)
+    source = _Steps(found.shape, (*steps[:before], *zeros, *steps[before:]))
     spread = [np.broadcast_to(index, lengths).strides for index in arrays]
     after = (0,) * (len(rest) - before)
-    others = [_Steps(found.ndim, found.shape, ((0,) * before + each + after), 8) for each in spread]
-    return in_result_order(found, [source, *others])
+    others = [_Steps(found.shape, (0,) * before + each + after) for each in spread]
+    return in_memory_order(found, result_order([source, *others], found.shape))

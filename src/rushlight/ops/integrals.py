@@ -23,12 +23,10 @@ def _refuse_bools(name, y, x):
 def _trapezoids(name, y, x, dx, dim):
     """Twice the area between each two neighbouring samples, and the dimension."""
     _refuse_bools(name, y, x)
-    if y.ndim == 0:
-        raise IndexError(
-            hinted(f"Dimension specified as {dim} but tensor has no dimensions", f"{name} integrates along a dimension")
-        )
+    if x is None and not y.ndim:
+        raise IndexError(hinted("slice() cannot be applied to a 0-dim tensor.", f"{name} integrates along a dimension"))
     dim = wrap_dim(dim, y.ndim)
-    length = y.shape[dim]
+    length = y.size(dim)
     pairs = max(length - 1, 0)
     steps = dx
     if x is not None:
@@ -39,7 +37,7 @@ def _trapezoids(name, y, x, dx, dim):
         elif x.ndim < y.ndim:
             x = x.reshape((1,) * (y.ndim - x.ndim) + tuple(x.shape))
         spans = max(x.shape[dim] - 1, 0)
-        steps = x.narrow(dim, 1, spans) - x.narrow(dim, 0, spans) if spans else 0
+        steps = x.narrow(dim, min(1, x.shape[dim]), spans) - x.narrow(dim, 0, spans)
     start = 1 if length else 0
     return (y.narrow(dim, 0, pairs) + y.narrow(dim, start, pairs)) * steps, dim
 
@@ -69,11 +67,11 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     tensor(4.)
     """
     step = _sample_points("trapezoid", x, dx)
-    if y.ndim and not y.shape[wrap_dim(dim, y.ndim)]:
+    if x is not None:
+        dim = wrap_dim(dim, y.ndim)
+    if not y.size(dim):
         return y.sum(dim, dtype=y.dtype)
-    if (
-        x is None and y.ndim and y.dtype is not dtypes.bool_
-    ):  # each sample but the first and the last belongs to two areas
+    if x is None and y.dtype is not dtypes.bool_:  # each sample but the first and the last belongs to two areas
         return (y.sum(dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * step
     areas, dim = _trapezoids("trapezoid", y, x, step, dim)
     return areas.sum(dim) / 2.0

@@ -6,13 +6,13 @@ import math
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import is_channels_last
+from ..base.arrays import empty_in_result_order, is_channels_last
 from ..base.device import contiguous_format
 from ..base.errors import hinted
-from ..base.lazy import plain
-from ..base.shapes import sizes_argument, wrap_dim, wrap_dims
+from ..base.lazy import NO_NUMBERS, is_meta, plain
+from ..base.shapes import sizes_argument, wrap_dim, wrap_dims, wrap_own_dim
 from .moving import copied, filled, ramps, write
-from .table import composite, functions, op
+from .table import TABLE, composite, functions, op
 
 
 def common_array_dtype(arrays):
@@ -126,7 +126,7 @@ class stack:
     def forward(tensors, dim):
         if not tensors:
             raise RuntimeError("stack expects a non-empty TensorList")
-        if dim == 0 and tensors[0].size <= _FEW:
+        if dim == 0 and tensors[0].size <= _FEW and tensors[0].ndim < 4:
             found = packed(tensors)
             if found is not None:
                 return found
@@ -142,6 +142,8 @@ class stack:
                 )
         dim = wrap_dim(dim, first.ndim + 1)
         shape = (*first.shape[:dim], len(tensors), *first.shape[dim:])
+        if 3 < first.ndim < 6 and dim < first.ndim and all(map(is_channels_last, tensors)):
+            return TABLE["cat"].forward(tensors, dim).reshape(shape)  # a split dimension is a view
         if alike and dim < first.ndim:
             return np.ascontiguousarray(np.concatenate(tensors, dim)).reshape(shape)
         before, found = (slice(None),) * dim, np.empty(shape, first.dtype if alike else common_array_dtype(tensors))
@@ -248,10 +250,10 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """
     if repeats is None:
         repeats, dim = input, 0
-        input = functions.arange(repeats.numel())
+        input = functions.arange(repeats.numel(), dtype=repeats.dtype if repeats.dtype is dtypes.int32 else None)
     if dim is None:
         input, dim = input.flatten(), 0
-    dim = wrap_dim(dim, input.ndim)
+    named, dim = dim, wrap_dim(dim, input.ndim)
     length = input.shape[dim] if input.ndim else 1
     if not hasattr(repeats, "_edge"):
         if repeats < 0:
@@ -266,21 +268,23 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         shape = (*input.shape[: dim + 1], repeats, *input.shape[dim + 1 :])
         spread = input.unsqueeze(dim + 1).expand(shape).clone(memory_format=contiguous_format)
         return spread.flatten(dim, dim + 1)
-    counts = _counts(repeats, length, dim)
+    counts = _counts(repeats, length, named, output_size)
     total = int(counts.sum())
     _check_output_size(output_size, total)
+    if (counts < 0).any():
+        raise RuntimeError(hinted("repeats can not be negative", f"the smallest is {counts.min()}"))
     positions = np.empty(total, np.int64)
     ramps(positions, np.arange(length), counts, 0)
     return input.index_select(dim, functions.from_numpy(positions))
 
 
-def _counts(repeats, length, dim):
+def _counts(repeats, length, dim, output_size):
     """The array of how often each of ``length`` slices is repeated."""
     if repeats.ndim > 1:
         raise RuntimeError(hinted("repeats must be 0-dim or 1-dim tensor", f"it has shape {list(repeats.shape)}"))
+    if is_meta(repeats._array):
+        raise RuntimeError(hinted("cannot repeat_interleave a meta tensor without output_size", NO_NUMBERS))
     counts = plain(repeats._array)
-    if counts.dtype.kind != "i" or counts.dtype.itemsize < 4:
-        raise RuntimeError(hinted("repeats has to be Long or Int tensor", f"it holds {repeats.dtype!r}"))
     if counts.size == 1:
         counts = np.broadcast_to(counts.reshape(-1), (length,))
     if counts.size != length:
@@ -291,8 +295,17 @@ def _counts(repeats, length, dim):
                 "one count for each slice",
             )
         )
-    if (counts < 0).any():
-        raise RuntimeError(hinted("repeats can not be negative", f"the smallest is {counts.min()}"))
+    if counts.dtype.kind != "i" or counts.dtype.itemsize < 4:
+        raise NotImplementedError(
+            hinted(
+                f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.legacy_name}'",
+                "convert it with .long()",
+            )
+        )
+    if output_size is not None and output_size < 0:
+        raise RuntimeError(
+            hinted(f"Trying to create tensor with negative dimension {output_size}: [{output_size}]", "it is a length")
+        )
     return counts
 
 
@@ -334,6 +347,8 @@ class roll:
     """Elements moved along dimensions by ``shifts``; what leaves at one end comes in at the other."""
 
     def forward(self, shifts, dims):
+        if not shifts:
+            raise RuntimeError(hinted("`shifts` required", "say how far each dimension moves"))
         if (not dims and len(shifts) != 1) or (dims and len(dims) != len(shifts)):
             raise RuntimeError(
                 hinted(
@@ -341,15 +356,11 @@ class roll:
                     "every dimension has one shift",
                 )
             )
-        if not self.ndim and dims:
-            raise IndexError(
-                hinted(
-                    f"Dimension specified as {dims[0]} but tensor has no dimensions", "leave dims away for one number"
-                )
-            )
+        if not self.size:
+            return self.copy()
         if not dims:
             return _rolled(self.reshape(-1), shifts, (0,)).reshape(self.shape)
-        return _rolled(self, shifts, [wrap_dim(d, self.ndim) for d in dims])
+        return _rolled(self, shifts, [wrap_own_dim(d, self.ndim) for d in dims])
 
     def d_self(grad, shifts, dims):
         return grad.roll([-s for s in shifts], dims)
@@ -360,9 +371,9 @@ def _flipped(array, dims):
     axes = wrap_dims(dims, array.ndim)
     turned = [slice(None, None, -1 if axis in axes else 1) for axis in range(array.ndim)]
     view = array[(*turned, ...)]
-    if array.flags.c_contiguous or 0 in array.strides:
+    if array.flags.c_contiguous:
         return copied(view)
-    return write(np.empty_like(array), view)
+    return write(empty_in_result_order((array,), array.shape, array.dtype), view)
 
 
 @op("flip(Tensor self, int[]* dims) -> Tensor")
@@ -411,22 +422,14 @@ class rot90:
             raise RuntimeError(
                 hinted(f"expected total dims >= 2, but got total dims = {self.ndim}", "a plane has two dimensions")
             )
-        first, second = dims
-        if first == second or abs(first - second) == self.ndim:
+        first, second = (wrap_dim(dim, self.ndim) for dim in dims)
+        if first == second:
             raise RuntimeError(
                 hinted(
-                    f"expected rotation dims to be different, but got dim0 = {first} and dim1 = {second}",
+                    f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}",
                     "a plane has two dimensions",
                 )
             )
-        for dim in dims:
-            if not -self.ndim <= dim < self.ndim:
-                raise RuntimeError(
-                    hinted(
-                        f"Rotation dim{dims.index(dim)} out of range, dim{dims.index(dim)} = {dim}",
-                        f"dimensions are {-self.ndim} to {self.ndim - 1}",
-                    )
-                )
         k %= 4
         if k == 2:
             return _flipped(self, dims)

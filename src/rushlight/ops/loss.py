@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import in_result_order
 from ..base.errors import hinted
 from ..base.scalars import float_argument
 from ..base.user_code import to_user
@@ -38,9 +39,11 @@ def reduced(loss, reduction):
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
-def reduce_array(loss, reduction, dtype):
-    """The same for an array of losses; the result is in ``dtype``."""
-    if reduction != "none":
+def reduce_array(loss, reduction, dtype, patterns):
+    """The same for an array of losses; the result is in ``dtype``, losses of elements lie as ``patterns`` do."""
+    if reduction == "none":
+        loss = in_result_order(loss, patterns)
+    else:
         loss = np.asarray(add_up(loss) / loss.size if reduction == "mean" else add_up(loss))
     return loss if loss.dtype is dtype else loss.astype(dtype, copy=False)
 
@@ -113,12 +116,12 @@ def _sum_of_squares(difference):
     return flat.dot(flat)
 
 
-def _distance(name, value, slope, curvature, doc, *, scale=1, total=None):
+def _distance(name, value, slope, curvature, doc, *, scale=1, total=None, lies_as=slice(None)):
     """Write a loss of the difference ``self - target``, the same for its negative, and its gradient into the table.
 
     ``value(m, difference, parameter)`` and ``scale * slope(m, difference, parameter)``, its derivative, are formulas;
     ``scale * curvature(difference, parameter)`` is the derivative of that, of Tensors. ``total(difference)`` adds the
-    losses of an array up, which it may overwrite.
+    losses of an array up, which it may overwrite. ``lies_as`` are the operands that decide how the losses lie in memory.
     """
 
     gradient_name = f"{name}_gradient"
@@ -132,9 +135,13 @@ def _distance(name, value, slope, curvature, doc, *, scale=1, total=None):
         def forward(self, target, reduction, parameter):
             difference = _difference(self, target)
             if total is None or reduction == "none":
-                return reduce_array(np.asarray(value(numpy_math, difference, parameter)), reduction, self.dtype)
+                losses = np.asarray(value(numpy_math, difference, parameter))
+                return reduce_array(losses, reduction, self.dtype, (self, target)[lies_as])
             found = total(difference)
             return np.asarray(found / difference.size if reduction == "mean" else found, self.dtype)
+
+        def patterns(self, target):
+            return (self, target)[lies_as]
 
         def d_self(grad, self, target, reduction, parameter):
             return getattr(functions, gradient_name)(grad, self, target, reduction, parameter)
@@ -204,6 +211,7 @@ _distance(
     lambda m, d, delta: m.clamp(d, -delta, delta),
     lambda d, delta: (d.abs() <= delta).to(d.dtype),
     "Squared below ``parameter``, linear above.",
+    lies_as=slice(1),
 )
 
 

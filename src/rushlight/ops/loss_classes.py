@@ -42,7 +42,7 @@ def _summed(loss, places, valid, weight, reduction, kind):
     if valid is not None:
         loss = np.where(valid, loss, loss.dtype.type(0))
     if reduction == "none":
-        return loss.astype(kind, copy=False), np.zeros((), kind)
+        return np.asarray(loss, kind, "C"), np.zeros((), kind)
     if weight is None:
         total = loss.dtype.type(loss.size if valid is None else np.count_nonzero(valid))
     else:

@@ -17,7 +17,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     reduction = reduction_of(reduction, size_average, reduce)
     zeros = functions.zeros_like(input)
     if not (input.is_floating_point() or input.is_complex()):
-        margin = functions.full((), margin, dtype=input.dtype)  # a whole number
+        margin = functions.full((), margin, dtype=input.dtype, device=input.device)  # a whole number
     loss = functions.where(target != 1, (margin - input).clamp_min(0), zeros) + functions.where(
         target != -1, input, zeros
     )
@@ -95,7 +95,7 @@ class multi_margin_loss_parts:
         slope = (gap > 0) * factor if p == 1 else 2 * gap * factor
         slope[each, labels] = -slope.sum(axis=1)
         loss = ((gap if p == 1 else gap * gap) * factor).sum(axis=1).reshape(self.shape[:-1])
-        return reduce_array(np.asarray(loss), reduction, self.dtype), slope.reshape(self.shape).astype(self.dtype)
+        return reduce_array(np.asarray(loss), reduction, self.dtype, ()), slope.reshape(self.shape).astype(self.dtype)
 
     def d_self(grad, self, reduction, result1):
         return _along_rows(grad, self, reduction) * result1.detach()
@@ -173,7 +173,7 @@ class multilabel_margin_loss_parts:
         slope = active.sum(axis=1).astype(rows.dtype)
         np.subtract.at(slope, (lines, safe[live]), active.sum(axis=2)[live])
         slope = (slope / classes).reshape(self.shape)
-        return reduce_array(np.asarray(loss, rows.dtype), reduction, self.dtype), slope.astype(self.dtype)
+        return reduce_array(np.asarray(loss, rows.dtype), reduction, self.dtype, ()), slope.astype(self.dtype)
 
     def d_self(grad, self, reduction, result1):
         return _along_rows(grad, self, reduction) * result1.detach()

@@ -38,7 +38,10 @@ class binary_cross_entropy_pair:
 
     def forward(self, target, weight, reduction):
         loss = _elements("binary_cross_entropy_pair", self, target, weight)
-        return reduce_array(loss, reduction, self.dtype)
+        return reduce_array(loss, reduction, self.dtype, (self,))
+
+    def patterns(self, target, weight):
+        return (self,)
 
     def d_self(grad, self, target, weight, reduction):
         each = share(grad, self.numel(), reduction)
@@ -144,7 +147,10 @@ class binary_cross_entropy_with_logits_pair:
 
     def forward(self, target, weight, pos_weight, reduction):
         loss = _elements("binary_cross_entropy_with_logits_pair", self, target, weight, pos_weight)
-        return reduce_array(loss, reduction, self.dtype)
+        return reduce_array(loss, reduction, self.dtype, (target,))
+
+    def patterns(self, target, weight, pos_weight):
+        return (target,)
 
     def d_self(grad, self, target, weight, pos_weight, reduction):
         each = share(grad, self.numel(), reduction)
@@ -301,7 +307,10 @@ class soft_margin_loss_pair:
             raise RuntimeError(f"result type {source} can't be cast to the desired output type {goal}")
         require_room(self.shape, shape, "the losses have the shape of the input: the target's must fit into it")
         decay = np.exp(np.negative(np.multiply(self, target)))  # half precision overflows, as it does in PyTorch
-        return reduce_array(np.asarray(np.log1p(decay), self.dtype), reduction, self.dtype)
+        return reduce_array(np.asarray(np.log1p(decay), self.dtype), reduction, self.dtype, (self,))
+
+    def patterns(self, target):
+        return (self,)
 
     def d_self(grad, self, target, reduction):
         return share(grad, self.numel(), reduction) * -target * (-target * self).sigmoid()

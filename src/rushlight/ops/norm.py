@@ -10,8 +10,10 @@ import math
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .elementwise.checks import COMPLEX, NOT_FLOATING
+from .recording import is_recorded
 from .reduce import add_up
 from .rowwise import row_slices
 from .table import composite, functions, op, widened
@@ -247,6 +249,8 @@ def _node_of_rms_norm(input, *rest):
 class rms_norm_parts:
     """`rms_norm` with one over the root of each row's mean square."""
 
+    tracked = 1
+
     def forward(input, normalized_shape, weight, eps):
         rows = _as_rows(widened(input), normalized_shape)
         count = rows.dtype.type(max(rows.shape[1], 1))
@@ -261,6 +265,8 @@ class rms_norm_parts:
         return found.reshape(input.shape).astype(input.dtype, copy=False), scale.reshape(lead)
 
     def gradients(grads, input, normalized_shape, weight, eps, result1, needs):
+        if weight is not None and not needs[0]:
+            weight = weight.detach()  # its own gradient does not depend on it
         return functions.rms_norm_gradients(grads[0], input, normalized_shape, weight, eps, result1)
 
 
@@ -338,8 +344,6 @@ class group_norm_parts:
 
     kernel = "GroupNormKernelImpl"
 
-    tracked = 1
-
     def forward(input, weight, bias, num_groups, eps):
         x = widened(input)
         groups = (x.shape[0], num_groups)
@@ -350,10 +354,34 @@ class group_norm_parts:
             found *= widened(weight).reshape(shape)
         if bias is not None:
             found += widened(bias).reshape(shape)
-        return found.astype(input.dtype, copy=False), mean.reshape(groups), scale.reshape(groups)
+        found = laid_out_as(found.astype(input.dtype, copy=False), input)
+        return found, mean.reshape(groups), scale.reshape(groups)
 
     def gradients(grads, input, weight, num_groups, eps, result1, result2, needs):
-        return functions.group_norm_gradients(grads[0], input, weight, num_groups, eps, result1, result2)
+        (grad, g_mean, g_scale), d_bias = grads, None
+        if grad is None:  # as in PyTorch: the statistics alone have no gradient
+            return None, None, None
+        if needs[2] and is_recorded(result1):  # the gradient of the bias depends on the other alone
+            d_bias = grad.sum((0, *range(2, input.ndim)))
+        if not any(needs[:2]) and d_bias is not None:
+            return None, None, d_bias
+        found = functions.group_norm_gradients(grad, input, weight, num_groups, eps, result1, result2)
+        d_input = found[0]
+        if g_mean is not None or g_scale is not None:
+            d_input = d_input + _through_group_statistics(g_mean, g_scale, input, num_groups, eps)
+        return d_input, found[1], found[2] if d_bias is None else d_bias
+
+
+def _through_group_statistics(g_mean, g_scale, input, groups, eps):
+    """What flows back from the mean and the reciprocal deviation of each group."""
+    rows = input.reshape(input.shape[0], groups, math.prod(input.shape[1:]) // groups)
+    centred, found = rows - rows.mean(-1, True), 0
+    if g_mean is not None:
+        found = g_mean.unsqueeze(-1)
+    if g_scale is not None:
+        variance = (centred * centred).mean(-1, True) + eps
+        found = found - g_scale.unsqueeze(-1) * variance.pow(-1.5) * centred
+    return (found / rows.shape[-1]).expand(rows.shape).reshape(input.shape)
 
 
 @op("group_norm_gradients(Tensor grad, Tensor input, Tensor? weight, int num_groups, float eps, Tensor mean, Tensor scale) -> Tensor[]",
@@ -453,9 +481,8 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
         )
         raise RuntimeError(hinted(message, f"the input has {input.numel()} elements, N * C * HxW is {N * C * HxW}"))
     image = input.reshape(N, C, max(HxW, 0))
-    rows = image.reshape(N, group, C // group * max(HxW, 0))
-    mean, scale = rows.mean(-1), (rows.var(-1, correction=0) + eps).rsqrt()
-    return functions.group_norm_parts(image, weight, bias, group, eps)[0].reshape(input.shape), mean, scale
+    found, mean, scale = functions.group_norm_parts(image, weight, bias, group, eps)
+    return found.reshape(input.shape), mean.to(input.dtype), scale.to(input.dtype)
 
 
 @composite(names=("nn.functional",))

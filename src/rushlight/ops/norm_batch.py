@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .norm import channel_shape, check_parameters, rounded_mean
 from .reduce import add_up
@@ -17,8 +18,6 @@ from .table import composite, functions, op, widened
     names=(), node="NativeBatchNormBackward0")  # fmt: skip
 class batch_norm_parts:
     """`batch_norm` with the mean and reciprocal deviation that it used; updates the running statistics in place."""
-
-    by_rows = True
 
     constants = {"running_mean": "native_batch_norm", "running_var": "native_batch_norm"}
 
@@ -47,7 +46,7 @@ class batch_norm_parts:
         found *= (scale if weight is None else scale * widened(weight)).reshape(shape)
         if bias is not None:
             found += widened(bias).reshape(shape)
-        return found.astype(input.dtype, copy=False), mean, scale
+        return laid_out_as(found.astype(input.dtype, copy=False), input), mean, scale
 
     def gradients(grads, input, weight, training, eps, result1, result2, needs):
         found = functions.batch_norm_gradients(grads[0], input, weight, training, eps, result1, result2)
@@ -171,9 +170,10 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     if len(sizes) < 2:
         _refuse_dimensions(len(sizes))
     _check_kinds(input, weight, bias, running_mean, running_var, differ)
-    if training and running_mean is not None:
-        functions.bump_version(running_mean, "batch_norm")
-        functions.bump_version(running_var, "batch_norm")
+    if training:
+        for value in (running_mean, running_var):
+            if value is not None:
+                functions.bump_version(value, "batch_norm")
     return functions.batch_norm_parts(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .table import composite, functions
 
@@ -37,6 +38,17 @@ def surrounded(array, padding, behind, value):
     shape = array.shape[:-count] + tuple(n + p + b for n, p, b in zip(lengths, padding, behind))
     found = np.full(shape, value, array.dtype)
     found[(..., *(slice(p, p + n) for n, p in zip(lengths, padding)))] = array
+    return found
+
+
+def lying_as(found, array, count):
+    """``found``, pooled from the last ``count`` dimensions of ``array``, channels last where that lies so; of one volume, too."""
+    if array.flags.c_contiguous:
+        return found
+    if count < 3 or array.ndim == 5:
+        return laid_out_as(found, array)
+    if np.moveaxis(array, 0, -1).flags.c_contiguous:
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(found, 0, -1)), -1, 0)
     return found
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..base.errors import hinted
 from .elementwise.checks import NOT_FLOATING
-from .pool import dimension_name
+from .pool import dimension_name, lying_as
 from .resampling import averaging_taps, resample
 from .table import composite, functions, op
 
@@ -32,6 +32,8 @@ class adaptive_avg_pool:
     beside = ("self",)
 
     def forward(self, out):
+        if len(out) == 3:  # PyTorch's volumes lie row by row
+            self = np.ascontiguousarray(self)
         return resample(self, averages_of(self.shape[-len(out) :], out))
 
     def d_self(grad, shape, out):
@@ -74,7 +76,7 @@ class adaptive_max_pool:
             for position, (_, (start, _end)), length in zip(local, cell, lengths):
                 found = found * length + position + start
             places[at] = found
-        return values, places
+        return lying_as(values, self, len(out)), lying_as(places, self, len(out))
 
     def d_self(grad, shape, out, result1):
         return functions.places_gradient(grad, result1, shape[-len(out) :])

@@ -8,7 +8,7 @@ from ..base import dtypes
 from ..base.arrays import is_channels_last
 from ..base.errors import hinted
 from .elementwise.checks import BOOL, COMPLEX, NOT_FLOATING
-from .pool import dimension_name, numbers, room_behind, surrounded, window_arguments, windows_along
+from .pool import dimension_name, lying_as, numbers, room_behind, surrounded, window_arguments, windows_along
 from .table import composite, functions, is_half, op
 
 
@@ -47,7 +47,7 @@ class max_pool_values:
             for view in views:
                 np.maximum(best, view, out=best)
             found = best
-        return found
+        return lying_as(found, self, len(kernel))
 
     def d_self(grad, self, kernel, stride, padding, dilation, out):
         return functions.max_pool_values_gradient(grad, self, kernel, stride, padding, dilation, out)
@@ -141,7 +141,7 @@ class max_pool_places:
         best = np.take_along_axis(flat, places.reshape(lead, math.prod(out)), 1).reshape(places.shape)
         if source is not self:
             places = _without_padding(places, source.shape[-len(kernel) :], padding, lengths)
-        return best, places
+        return lying_as(best, self, len(kernel)), lying_as(places, self, len(kernel))
 
     def d_self(grad, shape, kernel, result1):
         return functions.places_gradient(grad, result1, shape[-len(kernel) :])
@@ -334,7 +334,8 @@ class max_unpool_places:
             )
         found = np.zeros((flat.shape[0], size), self.dtype)
         np.put_along_axis(found, flat, self.reshape(flat.shape), 1)
-        return found.reshape(*lead, *lengths)
+        found = found.reshape(*lead, *lengths)
+        return lying_as(found, self, 2) if len(lengths) == 2 else found
 
     def d_self(grad, indices, lengths):
         return _fetched(grad, indices, len(lengths))

@@ -4,7 +4,8 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.shapes import wrap_dims
+from ..base.lazy import NO_NUMBERS, is_meta
+from ..base.shapes import contiguous_strides, wrap_dims
 from .index import first_outside, type_name
 from .table import composite, functions, op
 from .writing import writes
@@ -61,6 +62,8 @@ class nonzero_static:
 @op("count_nonzero(Tensor self, int[]? dim=None) -> Tensor")
 class count_nonzero:
     """How many elements are not zero, in all or along ``dim``."""
+
+    by_rows = True
 
     def forward(self, dim):
         axes = wrap_dims(dim, self.ndim) if dim else None
@@ -152,7 +155,9 @@ class put:
             target[key] = values
 
     def d_self(grad, index, source_shape, accumulate):
-        return grad if accumulate else grad.put(index, functions.zeros(source_shape, dtype=grad.dtype))
+        return (
+            grad if accumulate else grad.put(index, functions.zeros(source_shape, dtype=grad.dtype, device=grad.device))
+        )
 
     def d_source(grad, index, source_shape):
         return grad.take(index).reshape(source_shape)
@@ -184,11 +189,10 @@ def unravel_index(indices, shape):
             )
     if any(length < 0 for length in shape):
         raise ValueError(hinted(f"'shape' cannot have negative values, but got {shape}", "lengths are 0 or more"))
-    found, rest = [], indices.long()
-    for length in reversed(shape):
-        found.append(rest.remainder(length))
-        rest = rest.div(length, rounding_mode="floor")
-    return functions.stack(found[::-1], -1).unbind(-1) if found else ()
+    if not shape:
+        return ()
+    steps = functions.tensor(contiguous_strides(shape))
+    return (indices.unsqueeze(-1).div(steps, rounding_mode="floor") % functions.tensor(shape)).unbind(-1)
 
 
 @composite(names=("nn.functional",))
@@ -216,6 +220,8 @@ def one_hot(tensor, num_classes=-1):
                 "the entries of the batch may hold different classes, and their results need one shape",
             )
         )
+    if num_classes == -1 and is_meta(tensor._array):
+        raise RuntimeError(hinted("Tensor.item() cannot be called on meta tensors", NO_NUMBERS))
     numbers = functions.elements_of(tensor)
     if first_outside(numbers, 0, num_classes) is None:
         return functions.one_hot_rows(tensor, num_classes)

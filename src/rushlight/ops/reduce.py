@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.shapes import wrap_dims
+from ..base.shapes import wrap_dim, wrap_dims
 from .recording import is_recorded
 from .table import composite, conj, functions, is_half, op
 
@@ -21,6 +21,15 @@ def axes_of(dim, ndim):
         wrap_dims(dim or (), ndim)
         return ()
     return tuple(range(ndim)) if dim is None or dim == () else wrap_dims(dim, ndim)
+
+
+def refuse_empty_dims(shape, dims, name):
+    """Refuse to reduce a dimension without elements by what has no identity; dimensions are called as they were given."""
+    for dim in dims:
+        if shape[wrap_dim(dim, len(shape))] == 0:
+            raise IndexError(
+                hinted(f"{name}: Expected reduction dim {dim} to have non-zero size.", f"the shape is {list(shape)}")
+            )
 
 
 def lined_up(value, dim, keepdim, ndim):
@@ -41,7 +50,7 @@ def _few_added(array, dim, keepdim, dtype):
     if dtype is not None or array.size >= _FOLD_FROM or array.dtype not in _NATIVE or not dim or not array.ndim:
         return None
     try:
-        return np.asarray(np.add.reduce(array, dim, None, None, keepdim))
+        return np.asarray(np.add.reduce(array, dim, None, None, keepdim), None, "C")
     except ValueError:  # the general way says what is wrong
         return None
 
@@ -115,14 +124,14 @@ def _add_folded(array, axes, keepdims, dtype):
 
 
 def reduce_sum(array, axes, keepdim, dtype):
-    """The sum over ``axes`` in a NumPy dtype; half precision is added up in float32."""
+    """The sum over ``axes`` in a NumPy dtype, row by row; half precision is added up in float32."""
     if dtype.kind == "b":
-        return np.asarray(np.logical_or.reduce(array != 0, axis=axes, keepdims=keepdim))
+        return np.asarray(np.logical_or.reduce(array != 0, axis=axes, keepdims=keepdim), order="C")
     wide = accumulator(dtype)
     if array.dtype.kind == "c" and dtype.kind != "c":
         array = array.real
-    found = np.asarray(add_up(array.astype(wide) if is_half(array.dtype) else array, axes, keepdim, wide))
-    return found if wide is dtype else found.astype(dtype, copy=False)
+    found = add_up(array.astype(wide) if is_half(array.dtype) else array, axes, keepdim, wide)
+    return np.asarray(found, dtype, "C")
 
 
 def require_floating(op_name, array, dtype=None):
@@ -317,8 +326,8 @@ def _truth(name, ufunc, holds, doc):
             axes = None if dim is None else wrap_dims(dim, self.ndim)
             if not self.ndim:
                 axes = None
-            found = np.asarray(ufunc.reduce(self != 0 if self.dtype.kind != "b" else self, axis=axes, keepdims=keepdim))
-            return found.astype(np.uint8) if self.dtype == np.uint8 else found
+            found = ufunc.reduce(self != 0 if self.dtype.kind != "b" else self, axis=axes, keepdims=keepdim)
+            return np.asarray(found, np.uint8 if self.dtype == np.uint8 else np.bool_, "C")
 
     record.__name__, record.__doc__ = name, doc
     return op(f"{name}(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")(record)
@@ -349,6 +358,8 @@ class logsumexp:
     >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
     """
+
+    by_rows = True
 
     def forward(self, dim, keepdim):
         if self.dtype.kind in "iub":

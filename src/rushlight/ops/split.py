@@ -4,7 +4,7 @@ import itertools
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.shapes import wrap_dim
+from ..base.shapes import wrap_dim, wrap_own_dim
 from .table import VIEW, composite, functions, op
 
 
@@ -18,9 +18,9 @@ class unbind:
     """
 
     def forward(self, dim):
-        if self.ndim == 0:
-            raise IndexError(hinted("Dimension specified as 0 but tensor has no dimensions", "item() reads its value"))
         dim = wrap_dim(dim, self.ndim)
+        if self.ndim == 0:
+            wrap_own_dim(dim, 0)
         head = (slice(None),) * dim
         return tuple([self[(*head, i, ...)] for i in range(self.shape[dim])])
 
@@ -134,11 +134,10 @@ class split_even:
 
 @op("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]")
 class unsafe_split_with_sizes:
-    """`split_with_sizes` whose parts may be written in place, each on its own."""
+    """`split_with_sizes` whose parts share memory with the tensor, but are no views for autograd: it counts writes of each."""
 
     def forward(self, split_sizes, dim):
-        parts = _cut(self, _given_lengths(self.shape, split_sizes, dim), wrap_dim(dim, self.ndim))
-        return tuple([part.copy() for part in parts])
+        return _cut(self, _given_lengths(self.shape, split_sizes, dim), wrap_dim(dim, self.ndim))
 
     def d_self(grads, shape, split_sizes, dim):
         return _joined(grads, shape, lambda: split_sizes, dim)
@@ -146,10 +145,10 @@ class unsafe_split_with_sizes:
 
 @op("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]")
 class unsafe_split:
-    """`split` into equal parts which may be written in place, each on its own."""
+    """`split` into equal parts that share memory with the tensor, but are no views for autograd: it counts writes of each."""
 
     def forward(self, split_size, dim):
-        return tuple([part.copy() for part in _cut_evenly(self, split_size, dim)])
+        return _cut_evenly(self, split_size, dim)
 
     def d_self(grads, shape, split_size, dim):
         return _joined(grads, shape, lambda: _even_lengths(shape, split_size, dim), dim)
@@ -196,7 +195,7 @@ def chunk(input, chunks, dim=0):
 
 @composite
 def unsafe_chunk(input, chunks, dim=0):
-    """`chunk` whose parts may be written in place, each on its own."""
+    """`chunk` whose parts share memory with the tensor, but are no views for autograd: it counts writes of each."""
     return _chunked(input, chunks, dim, functions.unsafe_split, functions.unsafe_split_with_sizes)
 
 

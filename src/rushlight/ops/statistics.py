@@ -69,6 +69,8 @@ _SIGNATURE = "(Tensor self, int[]? dim, Scalar correction, bool keepdim)"
 class var_corrected:
     """The variance over ``dim``: squared deviations summed, divided by the count less ``correction``."""
 
+    by_rows = True
+
     def forward(self, dim, correction, keepdim):
         return _settled(_variance("var", self, dim, correction, keepdim)[0], self)
 
@@ -80,6 +82,8 @@ class var_corrected:
 class std_corrected:
     """The standard deviation over ``dim``."""
 
+    by_rows = True
+
     def forward(self, dim, correction, keepdim):
         return _settled(np.asarray(np.sqrt(_variance("std", self, dim, correction, keepdim)[0])), self)
 
@@ -90,6 +94,8 @@ class std_corrected:
 @op(f"var_mean{_SIGNATURE} -> Tensor[]", names=(), node="VarMeanBackward0")
 class var_mean_corrected:
     """The variance and the mean over ``dim``."""
+
+    by_rows = True
 
     def forward(self, dim, correction, keepdim):
         variance, mean = _variance("var_mean", self, dim, correction, keepdim)
@@ -103,6 +109,8 @@ class var_mean_corrected:
 @op(f"std_mean{_SIGNATURE} -> Tensor[]", names=(), node="StdMeanBackward0")
 class std_mean_corrected:
     """The standard deviation and the mean over ``dim``."""
+
+    by_rows = True
 
     def forward(self, dim, correction, keepdim):
         variance, mean = _variance("std_mean", self, dim, correction, keepdim)

@@ -7,6 +7,7 @@ import numpy as np
 from ..base.arrays import storage_bytes, strided_view
 from ..base.errors import hinted
 from ..base.shapes import contiguous_strides
+from .copy import dense_copy, is_expanded, refuse_overlap
 from .moving import filled, write
 from .table import VIEW, functions, op
 
@@ -133,8 +134,9 @@ class as_strided_scatter:
 
     def forward(self, src, size, stride, storage_offset):
         _check_geometry(size, stride, storage_offset)
-        copied, offset = copy_of_storage(self)
-        part = window(copied, size, stride, 0 if storage_offset is None else storage_offset - offset)
+        copied = copy_with_gaps(self)
+        start = storage_bytes(copied)[1] // self.itemsize
+        part = window(copied, size, stride, 0 if storage_offset is None else storage_offset - start)
         if part.shape != src.shape:
             raise RuntimeError(
                 hinted(
@@ -143,7 +145,8 @@ class as_strided_scatter:
                     "src fills the whole window",
                 )
             )
-        part[...] = src
+        refuse_overlap(part)
+        write(part, src)
         return copied
 
     def d_self(grad, self, size, stride, storage_offset, src):
@@ -166,9 +169,9 @@ def _offset_in_gradient(tensor, storage_offset):
     return 0 if storage_offset is None else storage_offset - tensor.storage_offset()
 
 
-def copy_of_storage(array):
-    """A copy of the whole storage, seen as ``array`` sees its own; and the offset of its first element there."""
+def copy_with_gaps(array):
+    """A copy of the whole storage, seen as ``array`` sees its own; of the elements alone where several are one place."""
+    if array.base is None or is_expanded(array):
+        return dense_copy(array)
     raw, start = storage_bytes(array)
-    copied = raw.copy().view(array.dtype)
-    offset = start // array.itemsize
-    return strided_view(copied, array.shape, array.strides, start), offset
+    return strided_view(raw.copy().view(array.dtype), array.shape, array.strides, start)

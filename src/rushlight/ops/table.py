@@ -14,6 +14,7 @@ What a record may hold:
 
 - ``numpy``: a ufunc or function on arrays already promoted to one dtype (kinds UNARY, BINARY, ELEMENTWISE); if it is no
   ufunc, ``ufunc`` may name the one that does the same for two same-dtype operands and default options (fast paths use it);
+- ``backwards``: (kind BINARY) errors name the shape of the second operand first;
 - ``with_number``: (kind BINARY) the same for a floating array and a Python number, where that is done another way;
 - ``element(m, ...)``: the same as a formula of plain operators and functions of ``m`` (``m.exp``, ``m.where``, ...);
   half-precision operands are computed in float32;
@@ -42,6 +43,9 @@ What a record may hold:
 - ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
 - ``joins``: True where the arguments are a list of tensors and a dimension, 0 by default;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
+- ``patterns(...)``: (elementwise kinds, losses) takes the operands as arrays and returns the arrays after which the result is laid out in
+  memory, first the one that decides; () where it lies row by row. By default all operands, in the order of the arguments;
+- ``number_first_by_rows``: (elementwise kinds) True where the result lies row by row if the first operand is a number;
 - ``by_columns``: numbers of the results that are matrices laid out column by column, as LAPACK writes them;
 - ``bits(conj, neg, ...)``: (views) the lazy bits of the result, by those of the tensor and the other arguments (`base.lazy`); by
   default the same;
@@ -150,9 +154,9 @@ class Op(Described):
     """One operation: its schema, how NumPy computes it, its derivatives and its names."""
 
     # What a record holds only where it is something else; the docstring above tells what each is.
-    forward = numpy = element = check = inplace_node = rounds_inside = with_number = samples = None
-    whole = whole_gradient = gradients = by_columns = by_rows = None
-    wide_numbers = light = joins = gate = untracked = into_differentiable = frees_values = False
+    forward = numpy = element = check = inplace_node = rounds_inside = with_number = samples = backwards = None
+    whole = whole_gradient = gradients = by_columns = by_rows = patterns = None
+    wide_numbers = number_first_by_rows = light = joins = gate = untracked = into_differentiable = frees_values = False
     numbers: dict[str, str] = {}
     constants: dict[str, Any] = {}
     beside: tuple[str, ...] = ()
@@ -170,9 +174,9 @@ class Op(Described):
         self.derivatives = {}
         self._take(record.__dict__)
         if self.by_columns is not None:
-            self.forward = _laid_out(self.forward, _columns, self.by_columns)
+            self.forward = _by_columns(self.forward, self.by_columns)
         elif self.by_rows and kind != INPLACE:
-            self.forward = _laid_out(self.forward, np.ascontiguousarray, (0, 1))
+            self.forward = _by_rows(self.forward)
         self.plans = {}  # which tensor arguments need gradients, as bits -> autograd's Plan
         self.node_base = None  # the base class of its nodes, where they have one of their own
         # Whether a recorded call runs the formula on Tensors: its derivatives are those of the formula's parts.
@@ -203,21 +207,37 @@ class Op(Described):
         return f"<op {self.schema}>"
 
 
-def _laid_out(forward, layout, numbers):
-    """``forward`` with its results of these numbers copied by ``layout`` where they lie otherwise."""
+def _by_rows(forward):
+    """``forward`` with its results, one or two, copied row by row where they lie otherwise."""
 
     def call(*values):
         found = forward(*values)
-        if found.__class__ is not tuple:
-            return layout(found) if found.ndim > 1 else found
-        return tuple(
-            [layout(each) if number in numbers and each.ndim > 1 else each for number, each in enumerate(found)]
-        )
+        return tuple(map(rows, found)) if found.__class__ is tuple else rows(found)
 
     return call
 
 
-def _columns(matrices):
+def _by_columns(forward, numbers):
+    """``forward`` with its results of these numbers copied column by column where they lie otherwise, the others row by row."""
+
+    def call(*values):
+        found = forward(*values)
+        if found.__class__ is not tuple:
+            return columns(found)
+        return tuple([columns(each) if number in numbers else rows(each) for number, each in enumerate(found)])
+
+    return call
+
+
+def rows(array):
+    """The array, copied row by row where it lies otherwise."""
+    return np.ascontiguousarray(array) if array.ndim > 1 else array
+
+
+def columns(matrices):
+    """Matrices, copied column by column where they lie otherwise; vectors as they are."""
+    if matrices.ndim < 2:
+        return matrices
     return np.ascontiguousarray(matrices.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 

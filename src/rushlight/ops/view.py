@@ -235,8 +235,8 @@ def flatten(input, start_dim=0, end_dim=-1):
     array = stored_in(input._array)
     shape, ndim = array.shape, array.ndim
     if not ndim:
-        wrap_dim(start_dim, 0)
-        wrap_dim(end_dim, 0)
+        wrap_dims((start_dim,), 0)
+        wrap_dims((end_dim,), 0)
         return input.reshape(1)
     start = start_dim if 0 <= start_dim < ndim else wrap_dim(start_dim, ndim)
     end = ndim - 1 if end_dim == -1 else wrap_dim(end_dim, ndim)
@@ -262,12 +262,16 @@ def unflatten(input, dim, sizes):
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     try:
-        inner = infer_view_shape(tuple(sizes), shape[dim])
-    except RuntimeError:
-        raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) in the "
-            "input tensor"
-        ) from None
+        inner = infer_view_shape(tuple(sizes), input.size(dim))
+    except (RuntimeError, IndexError) as error:
+        reason = str(error).partition("\n")[0]
+        first = "unflatten got an unexpected error:"
+        if "is invalid for input" in reason:
+            first = (
+                f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) in the input "
+                "tensor"
+            )
+        raise RuntimeError(hinted(first, reason)) from None
     return input.view((*shape[:dim], *inner, *shape[dim + 1 :]))
 
 

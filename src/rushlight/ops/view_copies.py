@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..base.errors import hinted
 from . import order, split, strided, view
 from .elementwise import complex_parts
 from .parts import narrow_start
@@ -62,7 +63,18 @@ class narrow_copy:
     """``length`` elements of dimension ``dim`` from ``start`` on, as a copy."""
 
     def forward(self, dim, start, length):
-        start = narrow_start(self.shape, dim, start, length)
+        if self.ndim and dim >= self.ndim:
+            raise RuntimeError(
+                hinted(
+                    "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error message "
+                    "be improved?  If so, please report an enhancement request to PyTorch.)",
+                    f"dim is {dim}, the shape {list(self.shape)}",
+                )
+            )
+        start = narrow_start(self.shape, dim, start, max(length, 0))
+        if length < 0:
+            message = f"start ({start}) + length ({length}) exceeds dimension size ({self.shape[dim]})."
+            raise RuntimeError(hinted(message, "length counts the elements to copy"))
         return TABLE["slice_dim"].forward(self, dim, start, start + length, 1).copy(order="C")
 
     def d_self(grad, shape, dim, start, length):

@@ -104,7 +104,7 @@ def set_attributes(target, state):
     for name in state:
         if name.startswith("__") and name.endswith("__"):
             raise malformed(f"a {type(target).__name__} with the attribute {shorten(name)}")
-    target.__dict__.update(state)
+    object.__getattribute__(target, "__dict__").update(state)
 
 
 # ---------------------------------------------------------------- NumPy

@@ -48,8 +48,10 @@ def load(
             location, or a function ``(storage, location)``. This version has the CPU only: pass ``"cpu"`` for
             checkpoints that were saved on a GPU.
         weights_only: True (the default) reads what PyTorch reads then: tensors, parameters, and plain containers of
-            them. False reads further plain data: NumPy values, ``slice``, ``range``, ``deque``, paths, ... Neither
-            ever runs code: names in a file are compared with a table, and anything else is refused.
+            them. False reads further plain data (NumPy values, ``slice``, ``range``, ``deque``, paths, ...), and whole
+            modules, optimizers and other objects of classes that the program has imported: made without ``__init__``,
+            attributes filled in. Neither imports or calls what a file names; anything else is refused by its name,
+            with the line that lets it be read.
         mmap: True maps the storages of a file given by its path instead of reading them.
         encoding: how byte strings of Python 2 are decoded ("utf-8").
 

@@ -56,7 +56,7 @@ def printable(text, limit=200):
 
 def shorten(value, limit=60):
     """A value from a file, cut to a length that is safe to print in a message."""
-    if isinstance(value, int) and abs(value) >= 1 << 128:
+    if type(value) is int and abs(value) >= 1 << 128:
         return f"an integer of {value.bit_length()} bits"
-    text = repr(value) if isinstance(value, (str, bytes, int, float)) else f"a {type(value).__name__}"
+    text = repr(value) if type(value) in (str, bytes, int, bool, float) else f"a {type(value).__name__}"
     return text if len(text) <= limit else text[:limit] + "..."

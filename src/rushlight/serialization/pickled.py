@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from . import constructors, foreign, trusted
+import enum
+import functools
+import sys
+
+from . import constructors, foreign, program, trusted
 from .messages import malformed, printable, refused, unsupported_global
 from .settings import safe_globals_by_name
 from .storages import claim
@@ -28,7 +32,8 @@ class PickledObjects:
         self.make_storage, self.weights_only, self.encoding = make_storage, weights_only, encoding
         self.storages = {}
         self._trusted = safe_globals_by_name()
-        self._trusted_types = set()
+        self._made_types = set()  # of the program's classes that this file has named; their objects are of its making
+        self._callables = trusted.tokens(lambda value: type(value) in self._made_types)
 
     def load(self, file, size):
         """The next pickled object of the file, which is at most ``size`` bytes long."""
@@ -46,34 +51,42 @@ class PickledObjects:
         listed = self._trusted.get(full)
         if listed is not None or not self.weights_only or self._serves_listed(full):
             found = foreign.table().get(full)
+            if found is None and not self.weights_only:
+                found = self._callables.get(full)
             if found is not None:
                 return found
-        if listed is not None:
-            token = trusted.token_for(full, listed)
-            self._trusted_types.add(listed)
-            return token
-        raise unsupported_global(_printed(full), self._hint(full), self.weights_only)
+        found = listed
+        if found is None and not self.weights_only:
+            found = program.lookup(module, name)
+        if found is None:
+            raise unsupported_global(_printed(full), self._hint(full, module, name), self.weights_only)
+        token = trusted.token_for(full, found, listed is not None)
+        if isinstance(found, type) and not isinstance(found, enum.EnumMeta):
+            self._made_types.add(found)
+        return token
 
     def _serves_listed(self, full):
         """NumPy's dtype and rebuilding functions come along once any NumPy name or one of its parts is trusted."""
         return full.startswith("numpy.") and any(name.startswith("numpy.") for name in self._trusted)
 
-    def _hint(self, full):
+    def _hint(self, full, module, name):
         if full in foreign.table():
             return (
                 "it is plain data: load(..., weights_only=False) reads it, as does "
                 f"torch.serialization.add_safe_globals([{_printed(full)}]); no code runs either way"
             )
-        if full.startswith("torch.nn.modules."):
+        if self.weights_only and program.lookup(module, name) is not None:
             return (
-                "the file holds a whole module, which only its own code can rebuild: open it with PyTorch, "
-                "save model.state_dict(), and load that with load_state_dict()"
+                "the file holds a whole module or object: load(..., weights_only=False) rebuilds it from the classes that "
+                "the program has imported; or save its state_dict(), and load that with load_state_dict()"
             )
-        if full.startswith("torch."):
+        top = module.partition(".")[0]
+        if top in ("torch", "torchvision", "rushlight"):
             return "it is a part of PyTorch that this version does not rebuild; save tensors and state_dicts"
-        return (
-            "Rushlight never looks up or calls what a file names. Save plain data (model.state_dict()), or, for a "
-            "class of your own that is nothing but its attributes, torch.serialization.add_safe_globals([TheClass])"
+        if module not in sys.modules and not self.weights_only:
+            return f"nothing in a file is imported: import {_printed(module)} before, if you trust it"
+        return "Rushlight never calls what a file names. Save plain data (model.state_dict()), or, " + trusted.way_out(
+            module, name
         )
 
     def storage(self, fields):
@@ -88,8 +101,10 @@ class PickledObjects:
 
     def set_state(self, target, state):
         """BUILD: state goes into objects of the tables and of trusted classes only."""
-        if type(target) in self._trusted_types:
+        if type(target) in self._made_types:
             trusted.set_state(target, state)
+        elif type(target) is functools.partial:
+            trusted.set_partial(target, state)
         elif not foreign.set_state(target, state):
             constructors.set_state(target, state)
 

@@ -31,8 +31,9 @@ def save(
 
     Args:
         obj: tensors, parameters, state_dicts, numbers, strings, bytes, dtypes, devices, sizes, NumPy values, in lists,
-            tuples, dicts and sets. Instances of your own classes are saved as their attributes where they are nothing
-            more. Modules and optimizers are not: save their ``state_dict()``.
+            tuples, dicts and sets. Modules, optimizers and instances of your own classes are saved as their class's name
+            and their attributes, functions and classes as their names, which ``load(..., weights_only=False)`` reads.
+            A ``state_dict()`` needs neither to be found again.
         f: a path, or a binary file object with ``write``. A path is replaced as a whole when everything is written,
             so that a failing ``save`` leaves the file that was there.
         pickle_protocol: 2 or newer; the file always holds protocol 2, which every reader knows.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 
 from ..base.errors import hinted
+from .program import file_name
 
 
 class LoadEndianness(enum.Enum):
@@ -103,7 +104,7 @@ def global_name(entry):
                 "pass the class, not an object",
             )
         )
-    return f"{module}.{name}"
+    return ".".join(file_name(entry)) if isinstance(entry, type) else f"{module}.{name}"
 
 
 def add_safe_globals(safe_globals):
@@ -111,8 +112,8 @@ def add_safe_globals(safe_globals):
 
     Classes of Python and NumPy that are plain data (``slice``, ``frozenset``, ``collections.deque``, NumPy scalars,
     ...) are then read. Instances of your own classes are rebuilt as data: the object is made without running
-    ``__init__`` and its attributes are filled in. Nothing from a file is ever looked up or called, so a class with
-    its own ``__setstate__`` or a trusted *function* is still refused when it is met.
+    ``__init__`` and its attributes are filled in, by the class's ``__setstate__`` where it has one. A trusted *function*
+    may be referred to, as a hook or an activation; nothing that a file names is called.
 
     >>> import rushlight as torch
     >>> torch.serialization.add_safe_globals([slice])

@@ -399,7 +399,7 @@ def _construct(machine, token, arguments, way, operation):
 def _build(machine):
     state = machine.stack.pop()
     machine.copied(state if type(state) is tuple else (state,))
-    machine.set_state(machine.stack[-1], state)
+    machine.set_state(machine.stack[-1], machine.settle(state))
 
 
 def _persistent_id(machine):

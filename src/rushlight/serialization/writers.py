@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copyreg
+import functools
 import struct
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from enum import Enum
 from pickle import PicklingError, UnpicklingError
-from types import SimpleNamespace
+from types import FunctionType, MethodType, SimpleNamespace
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from ..base.size import Size
 from ..nn.parameter import Parameter
 from ..tensor import Tensor
 from .foreign import FACTORIES, NUMBER
+from .program import file_name, is_found
 from .unpickler import check_key
 
 _DOUBLE = struct.Struct(">d")
@@ -278,38 +281,60 @@ def _check_tensor_class(tensor):
 
 def _save_instance(pickler, value):
     kind = type(value)
+    if isinstance(value, (type, FunctionType)):
+        _save_reference(pickler, value)
+        return
+    if kind is functools.partial:
+        _save_partial(pickler, value)
+        return
+    if kind is MethodType:
+        pickler.call("__builtin__", "getattr", value.__self__, value.__func__.__name__)
+        pickler.remember(value)
+        return
     _refuse_code(value)
     if isinstance(value, Enum):
-        pickler.call(kind.__module__, kind.__qualname__, value.value)
+        pickler.call(*file_name(kind), value.value)
     elif isinstance(value, tuple) and hasattr(kind, "_fields"):
-        pickler.name(kind.__module__, kind.__qualname__)
+        pickler.name(*file_name(kind))
         pickler.save_items(tuple(value))
         pickler.parts.append(b"\x81")
     else:
-        state = _attributes(value)
-        pickler.name(kind.__module__, kind.__qualname__)
+        state = _state_of(value)
+        pickler.name(*file_name(kind))
         pickler.parts.append(b")\x81")
         pickler.remember(value)
-        pickler.save(state)
-        pickler.parts.append(b"b")
+        if state is not None:
+            pickler.save(state)
+            pickler.parts.append(b"b")
         return
     pickler.remember(value)
 
 
+def _save_reference(pickler, value):
+    if not is_found(value):
+        raise cannot_pickle(
+            value, f"{value.__qualname__} is code, not data, and not found as {'.'.join(file_name(value))}"
+        )
+    pickler.name(*file_name(value))
+
+
+def _save_partial(pickler, value):
+    pickler.name("functools", "partial")
+    pickler.save_items((value.func,))
+    pickler.parts.append(b"R")
+    pickler.remember(value)
+    pickler.save((value.func, value.args, value.keywords, vars(value) or None))
+    pickler.parts.append(b"b")
+
+
 def _refuse_code(value):
     kind = type(value)
-    if isinstance(value, type) or kind.__module__ == "builtins":
+    if kind.__module__ == "builtins":
         name = getattr(value, "__qualname__", None) or repr(value)[:60]
         raise cannot_pickle(value, f"{name} is code, not data")
     if kind.__module__.partition(".")[0] == "torch":
         raise cannot_pickle(
             value, "it belongs to PyTorch itself", "convert its tensors first: rushlight.from_numpy(tensor.numpy())"
-        )
-    if hasattr(kind, "load_state_dict"):
-        raise cannot_pickle(
-            value,
-            "whole objects with a state_dict are not saved",
-            f"save their data, save(the_{kind.__name__.lower()}.state_dict(), f), for load_state_dict(load(f))",
         )
     found = sys.modules.get(kind.__module__)
     for part in kind.__qualname__.split("."):
@@ -318,16 +343,15 @@ def _refuse_code(value):
         raise cannot_pickle(value, f"its class is not found as {kind.__module__}.{kind.__qualname__}")
 
 
-def _attributes(value):
-    """The attributes of an object that is nothing more."""
+def _state_of(value):
+    """The state of an object that is made of its class and state alone."""
     kind = type(value)
+    made = value.__reduce_ex__(2)
     if (
-        not hasattr(value, "__dict__")
-        or hasattr(kind, "__setstate__")
-        or kind.__reduce_ex__ is not object.__reduce_ex__
+        type(made) is not tuple
+        or made[0] is not copyreg.__newobj__
+        or made[1] != (kind,)
+        or any(part is not None for part in made[3:])
     ):
         raise cannot_pickle(value, "it is more than its attributes")
-    made = value.__reduce_ex__(2)
-    if made[1] != (kind,) or made[3:] != (None, None) or type(made[2]) not in (dict, type(None)):
-        raise cannot_pickle(value, "it is more than its attributes")
-    return dict(vars(value))
+    return made[2]

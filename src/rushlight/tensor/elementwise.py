@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import in_result_order
+from ..base.arrays import converted, empty_in_result_order, in_result_order
 from ..base.scalars import number_array, number_in
 from ..base.shapes import broadcast_shapes
 from ..kernels.routing import run_elementwise
@@ -69,15 +69,25 @@ def elementwise_result(op, schema, values, out=None):
         else:
             found = _evaluate(op, arrays, rest)
     except ValueError:
-        broadcast_shapes(*[value._array.shape for value in operands if hasattr(value, "_edge")])  # PyTorch's message
+        shapes = [value._array.shape for value in operands if hasattr(value, "_edge")]
+        broadcast_shapes(*(reversed(shapes) if op.backwards else shapes))  # PyTorch's message
         raise
     if found.__class__ is not ndarray:
         found = np.asarray(found)
-    if out is None and found.ndim > 1 and op.kind != table.UNARY:
-        found = in_result_order(found, [a for a in arrays if a is not None])
+    if out is None and found.ndim > 1:
+        found = in_result_order(found, _patterns(op, operands, arrays))
     if op.kind == table.UNARY or result is None:
         return found if result is None or found.dtype == result.numpy else _settle(op, found, result)
     return found if found.dtype == result.numpy else found.astype(result.numpy)
+
+
+def _patterns(op, operands, arrays):
+    """The arrays after which the result is laid out; ``arrays`` are the operands, None where one is absent."""
+    if op.patterns is not None:
+        return op.patterns(*arrays)
+    if op.number_first_by_rows and not is_tensor(operands[0]):
+        return ()
+    return [array for array in arrays if array is not None]
 
 
 def _is_number(value):
@@ -138,6 +148,9 @@ def _large_result(op, operands, options, common, result, out):
     dtype = None if common is None else common.numpy
     if out is not None and (result is None or result.numpy != out.dtype or not fills(out, arrays)):
         out = None
+    elif out is None and (op.patterns is not None or (op.number_first_by_rows and not is_tensor(operands[0]))):
+        shape = np.broadcast_shapes(*[array.shape for array in arrays if array is not None])
+        out = empty_in_result_order(_patterns(op, operands, arrays), shape, dtype if result is None else result.numpy)
     return run_elementwise(op, tuple(arrays), options, dtype, None if result is None else result.numpy, out)
 
 
@@ -197,6 +210,19 @@ def _evaluate(op, arrays, rest):
     return found
 
 
+def laid_out(function):
+    """``function`` of arrays and other values, element by element, with its results in the order of their dimensions in memory
+    that PyTorch gives them."""
+
+    def call(first, *rest):
+        found = function(first, *rest)
+        if found.ndim < 2 or (first.flags.c_contiguous and first.shape == found.shape):
+            return found
+        return in_result_order(found, [first, *[value for value in rest if value.__class__ is ndarray]])
+
+    return call
+
+
 def array_function(op):
     """The formula of an elementwise operation as a function of its arguments in schema order, arrays for tensors."""
     found = op.__dict__.get("array_function")
@@ -230,5 +256,5 @@ def as_operand(value, dtype):
         return None
     if hasattr(value, "_edge"):
         array = value._array
-        return array if dtype is None or array.dtype is dtype._numpy else array.astype(dtype.numpy, copy=False)
+        return array if dtype is None or array.dtype is dtype._numpy else converted(array, dtype.numpy)
     return number_array((dtype or dtypes.of_scalar(value)).numpy, value)

@@ -16,7 +16,7 @@ import numpy as np
 from ..autograd.modes import PLAIN, SPECIAL, state
 from ..autograd.node import Node, next_sequence, node_class
 from ..base import dtypes
-from ..base.arrays import in_result_order
+from ..base.arrays import converted, in_result_order
 from ..base.lazy import LazyDtype
 from ..base.limits import refusal_of
 from ..base.scalars import NUMBER_ARRAYS, SAFE, number_array
@@ -29,7 +29,7 @@ from .base import new_tensor, quiet, quietly, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
 from .dispatch import general, named
-from .elementwise import array_function, broadcast_size, no_number
+from .elementwise import array_function, broadcast_size, laid_out, no_number
 from .fast_nodes import binary_recorders, node_name, tracked_unary
 from .interposers import INTERPOSERS
 from .refusals import refuse
@@ -97,8 +97,9 @@ def unary(op):
     if compute is None or rule not in RULES:
         return slow
     tracked, otherwise = tracked_unary(op), _otherwise(op, slow)
-    never_tracked = not op.differentiable
-    elements, large = route(op, quietly(compute), 1)
+    never_tracked, patterned = not op.differentiable, op.patterns is not None
+    elements, large = route(op, laid_out(quietly(compute)), 1)
+    is_ufunc = isinstance(compute, np.ufunc)  # it keeps the order of the dimensions of arrays that are whole
     halves = fast_halves.unary(op, slow, tracked)
 
     def call(input=MISSING, /, *rest, **options):
@@ -114,8 +115,12 @@ def unary(op):
                     edge = edge.resolve(input)
             else:
                 edge = None
+            if patterned and array.ndim > 1 and not array.flags.c_contiguous:
+                return slow(input)
             try:
                 found = quiet().run(compute, array) if array.size < elements else large(array)
+                if (array.base is not None or not is_ufunc) and array.ndim > 1 and not array.flags.c_contiguous:
+                    found = in_result_order(found, (array,))
             except MemoryError as error:
                 raise refusal_of(error) from None
             result = new_tensor()
@@ -158,6 +163,7 @@ def binary(op, operator=False):
     """The function of a two-operand operation, or its ``operator`` form, which leaves foreign operands alone."""
     slow = operator_form(general(op)) if operator else general(op)
     compute, rule = op.ufunc or op.numpy or array_function(op), default_rule(op)
+    compute = compute if isinstance(compute, np.ufunc) else laid_out(compute)
     if rule not in READY:
         return slow
     ready = ready_dtypes(op, READY[rule])
@@ -208,6 +214,9 @@ def _mixed(op, slow, compute, ready, elements):
     """The short path of two small tensors with dimensions, of two dtypes, where nothing is recorded; else ``slow``."""
     check, options = op.check, tuple(a.default for a in schema_of(op).arguments[2:])
 
+    if op.patterns is not None:
+        return slow
+
     def operate(input, other):
         x, y = input._array, other._array
         common = _common(x.dtype, y.dtype)
@@ -217,11 +226,10 @@ def _mixed(op, slow, compute, ready, elements):
             return slow(input, other)
         if check is not None:
             check(input, other, *options)
-        x = x if x.dtype is common else x.astype(common)
-        y = y if y.dtype is common else y.astype(common)
+        x = x if x.dtype is common else converted(x, common)
+        y = y if y.dtype is common else converted(y, common)
         try:
-            found = compute(x, y)
-            return wrap(found if x.flags.c_contiguous else in_result_order(found, (x, y)))
+            return wrap(in_result_order(compute(x, y), (x, y)))
         except NUMPY_REFUSES:
             return slow(input, other)
 
@@ -232,6 +240,7 @@ def _operate(op, slow, compute, ready, may_track):
     """The short path of two operands: compute at once, then make a node if one of them is tracked."""
     second, with_number = schema_of(op).arguments[1], op.with_number
     limited = second.name in op.numbers
+    ready_pairs = ready if op.patterns is None else NOTHING
     # The classes of numbers that are second operands; a formula of its own for numbers is one for floats.
     numbers = {d: WITH_NUMBERS[d] for d in ready & (WITH_NUMBERS.keys() if with_number is None else NATIVE_FLOATS)}
     if second.type != "Operand":
@@ -252,17 +261,21 @@ def _operate(op, slow, compute, ready, may_track):
         dtype, kind = x.dtype, other.__class__
         if kind in PLAIN_CLASSES:
             y = other._array
-            if y.dtype is not dtype or dtype not in ready:
+            if y.dtype is not dtype or dtype not in ready_pairs:
                 return mixed(input, other)
             if check is not None:
                 check(input, other)
             try:
-                size = x.size
+                size = total = x.size
                 if size < elements and size * y.size >= elements and x.shape != y.shape:
-                    size = broadcast_size(x, y)
-                found = compute(x, y) if size < elements else large_pair(x, y)
-                if x.ndim > 1 and not x.flags.c_contiguous and any(x.strides):  # else the other one decides
-                    found = in_result_order(found, (x, y))
+                    total = broadcast_size(x, y)
+                found = compute(x, y) if total < elements else large_pair(x, y)
+                if x.ndim > 1:
+                    by_rows = x.flags.c_contiguous or (y.flags.c_contiguous and not any(x.strides))
+                    if not by_rows or found.size != size:  # else NumPy writes row by row, too
+                        found = in_result_order(found, (x, y))
+                elif y.ndim > 1 and not y.flags.c_contiguous:
+                    found = in_result_order(found, (y,))
             except NUMPY_REFUSES:
                 return slow(input, other)
             edge, other_edge, record = input._edge, other._edge, pair
@@ -281,6 +294,8 @@ def _operate(op, slow, compute, ready, may_track):
                     return slow(input, other)
             else:
                 found = quiet().run(with_number, x, other)
+            if x.base is not None and x.ndim > 1 and not x.flags.c_contiguous:
+                found = in_result_order(found, (x,))
             edge, other_edge, record = input._edge, None, number
         else:
             return halves(input, other)

@@ -37,7 +37,7 @@ def _taken(op, count):
 
 def unary(op, slow, tracked):
     """The function of one tensor that is of no other short path; ``tracked`` makes its node."""
-    if default_rule(op) not in _RULES:
+    if default_rule(op) not in _RULES or op.patterns is not None:
         return slow
     taken, large = _taken(op, 1)
 
@@ -66,7 +66,7 @@ def unary(op, slow, tracked):
 def binary(op, slow, recorders):
     """The function of two operands, the first a tensor, that are of no other short path; ``recorders`` make their nodes."""
     rule = default_rule(op)
-    if rule not in _RULES or (op.check is not None and op.ufunc is None):
+    if rule not in _RULES or op.patterns is not None or (op.check is not None and op.ufunc is None):
         return slow
     taken, large = _taken(op, 2)
     pair, number = recorders if op.differentiable and rule != table.COMPARE else (None, None)

@@ -62,7 +62,7 @@ def route(op, evaluate, count):
 def elementwise(op):
     """The function of an operation with any number of operands and options: short where all operands have one dtype."""
     slow = general(op)
-    if default_rule(op) not in (*RULES, table.MASKED):
+    if default_rule(op) not in (*RULES, table.MASKED) or op.patterns is not None:
         return slow
     evaluate = op.numpy or array_function(op)
     op.ready = ready_dtypes(op, NATIVE_FLOATS)
@@ -167,12 +167,12 @@ def _result(op, parts, operands, leave):
     """The lines that compute, by NumPy or by a kernel, and make a Tensor of the result and, if it is tracked, a node."""
     arrays, values = (", ".join([getattr(part, form) for part in parts]) for form in ("array", "value"))
     elements = elementwise_elements(op)
-    measured = ", ".join(part.array for part in operands)
+    measured, decides = ", ".join(part.array for part in operands), operands[0].array
     return [
         "try:",
         f"    if size < {elements} or (first.size < {elements} and joint_size({measured}) < {elements}):",
         f"        found = quiet().run(forward, {arrays})",
-        "        if first.ndim > 1 and not first.flags.c_contiguous:",
+        f"        if found.ndim > 1 and not ({decides}.flags.c_contiguous and {decides}.shape == found.shape):",
         f"            found = in_result_order(found, [a for a in ({', '.join(part.array for part in operands)},) if a is not None])",
         "    else:",
         f"        found = op.large({arrays})",

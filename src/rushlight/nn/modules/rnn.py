@@ -136,8 +136,45 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self):
+        assigned = self.__dict__.get("_flat_weights")
+        if assigned is not None:
+            return assigned
         own = self._parameters  # where they are, unless a parametrization computes one
         return [own[name] if name in own else getattr(self, name) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights):
+        """Compute with these tensors in place of the parameters, until one of those is set or converted."""
+        own = self.__dict__
+        own.pop("_flat_weights", None)
+        if len(weights) != len(self._flat_weights_names) or any(
+            mine is not given for mine, given in zip(self._flat_weights, weights)
+        ):
+            own["_flat_weights"] = list(weights)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_flat_weights":
+            object.__setattr__(self, name, value)
+            return
+        assigned = self.__dict__.get("_flat_weights")
+        if assigned is not None and name in self._flat_weights_names:
+            assigned[self._flat_weights_names.index(name)] = value
+        super().__setattr__(name, value)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        self.__dict__.pop("_flat_weights", None)
+        return super()._apply(fn, recurse)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state["_flat_weights"] = self._flat_weights  # an attribute in PyTorch, whose files have it
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        weights = self.__dict__.pop("_flat_weights", None)
+        if weights is not None:
+            self._flat_weights = weights
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """ValueError or RuntimeError unless ``input`` has this layer's dtype, rank and size."""

@@ -372,6 +372,9 @@ class logsigmoid:
 
     kernel = "log_sigmoid_cpu"
 
+    def patterns(self):
+        return ()
+
     def element(m, self):
         return m.clamp(self, None, 0) - m.log1p(m.exp(-m.abs(self)))
 

@@ -151,6 +151,8 @@ def _rrelu_bounds(input, lower, upper, training):
 
 def _rrelu_noise(input, lower, upper, generator):
     """The factor of each element: 1, or for those that are not positive a random slope."""
+    if input.is_meta:
+        return functions.empty_like(input.detach())
     outside = (input <= 0).detach()
     if input.dtype is not float64:  # PyTorch draws in double precision, between bounds of single precision
         lower, upper = float(np.float32(lower)), float(np.float32(upper))

@@ -118,6 +118,8 @@ def _reversed_difference(self, other):
 class rsub:
     """``other - alpha * self``: subtraction with the operands in the other order."""
 
+    backwards = True
+
     ufunc = _reversed_difference
     numbers = {"alpha": OWN}
     check = check_subtraction
@@ -127,6 +129,9 @@ class rsub:
 
     def element(m, self, other, alpha=1):
         return other - scaled(self, alpha)
+
+    def patterns(self, other):
+        return other, self
 
     def d_self(grad, alpha):
         return scaled(-grad, conj(alpha))

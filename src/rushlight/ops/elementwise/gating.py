@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...base.arrays import in_result_order
 from ...base.errors import hinted
 from ..table import functions, is_half, op, widened
 from .checks import NOT_FLOATING
@@ -17,7 +18,8 @@ class glu:
             first, second = first.astype(np.float32), second.astype(np.float32)
         gate = np.exp(-second)
         gate += 1
-        return np.divide(first, gate, out=gate).astype(self.dtype, copy=False)
+        found = np.divide(first, gate, out=gate).astype(self.dtype, copy=False)
+        return found if self.flags.c_contiguous else in_result_order(found, halves(self, dim))
 
     def d_self(grad, self, dim):
         return functions.glu_gradient(grad, self, dim)

@@ -221,6 +221,7 @@ class pow:
 
     numpy = ufunc = power
     with_number = power_of_number
+    number_first_by_rows = True
     check = _check_power
     kernel = "pow"
 
@@ -325,6 +326,9 @@ class ldexp:
 
     def element(m, self, other):
         return self * m.exp2(other)
+
+    def patterns(self, other):
+        return self, np.empty(other.shape, np.bool_)  # PyTorch's power of two lies row by row
 
     def d_self(grad, other, result):  # PyTorch saves the result for either operand
         return grad * conj(functions.exp2(other))

@@ -6,21 +6,26 @@ import numpy as np
 
 from ...base import dtypes
 from ...base.errors import hinted
-from ...base.lazy import plain
+from ...base.lazy import is_meta, plain
 from ..results import named_result
 from ..table import composite
 
 
-class LinAlgError(RuntimeError):
+class _LinAlgError(RuntimeError):
     """A matrix on which an algorithm of `torch.linalg` fails: singular, not positive-definite, not convergent.
 
-    PyTorch's ``torch.linalg.LinAlgError``.
+    PyTorch's ``torch.linalg.LinAlgError``, whose own name begins with an underscore, too.
     """
 
 
+LinAlgError = _LinAlgError
+
+
 def array_of(value):
-    """The array of a Tensor; an array itself."""
-    return value if value.__class__ is np.ndarray else plain(value._array)
+    """The array of a Tensor; an array itself. Of a meta tensor zeros of its shape and dtype."""
+    if value.__class__ is np.ndarray:
+        return value
+    return value._array.stored if is_meta(value._array) else plain(value._array)
 
 
 def legacy_name(value):
@@ -117,12 +122,46 @@ def check_same_factor(b, A):
         )
 
 
+def check_right_sides(b, A, name):
+    """Refuse what the older solvers refuse of ``A x = b``: other dtypes, matrices that are not square, another number of rows."""
+    check_same_factor(b, A)
+    (rows, columns), (height, width) = array_of(A).shape[-2:], array_of(b).shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            hinted(
+                f"A must be batches of square matrices, but they are {rows} by {columns} matrices",
+                f"the last two lengths of the shape {list(array_of(A).shape)} must be equal",
+            )
+        )
+    if columns != height:
+        raise RuntimeError(
+            hinted(
+                f"Incompatible matrix sizes for {name}: each A matrix is {columns} by {columns} but each b matrix is "
+                f"{height} by {width}",
+                "both must have the same number of rows",
+            )
+        )
+
+
 def first_failure(info):
     """``("(Batch element 2): ", code)`` of the first nonzero entry of an error-code array; None where all are zero."""
     if not np.count_nonzero(info):
         return None
     where = int(np.flatnonzero(info)[0])
     return (f"(Batch element {where}): " if info.ndim else ""), int(info.reshape(-1)[where])
+
+
+def raise_no_inverse(info, name="linalg.inv"):
+    """Refuse singular matrices, which have no inverse, by the error codes of their factorization."""
+    failure = first_failure(info)
+    if failure is not None:
+        raise LinAlgError(
+            hinted(
+                f"{name}: {failure[0]}The diagonal element {failure[1]} is zero, the inversion could not be completed "
+                "because the input matrix is singular.",
+                "its rows depend on each other; torch.linalg.pinv gives the pseudo-inverse of any matrix",
+            )
+        )
 
 
 def herm(array):

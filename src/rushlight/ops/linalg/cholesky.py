@@ -3,17 +3,18 @@
 import numpy as np
 
 from ...base.errors import hinted
+from ...base.shapes import broadcast_shapes
 from ..table import composite, conj, functions, op
 from . import lu_arrays
 from .checks import (
     LinAlgError,
     check_floating,
     check_kernel,
+    check_right_sides,
     check_square,
     first_failure,
     for_lapack,
     herm,
-    legacy_name,
     with_names,
 )
 
@@ -127,6 +128,8 @@ class cholesky_factor:
 @composite(names=("torch", "Tensor"), out=True)
 def cholesky(input, upper=False):
     """The older name of `linalg.cholesky`; reads the lower triangle, or with ``upper`` the upper one."""
+    if input.numel() == 0:
+        return functions.empty_like(input)
     check_square(input, "cholesky")
     return functions.cholesky_factor(input, upper)
 
@@ -159,20 +162,8 @@ def cholesky_solve(input, input2, upper=False):
     for value, name in ((input, "b"), (input2, "u")):
         if value.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {value.ndim} dimensions instead")
-    if input2.shape[-1] != input2.shape[-2]:
-        raise RuntimeError(
-            f"A must be batches of square matrices, but they are {input2.shape[-2]} by {input2.shape[-1]} matrices"
-        )
-    if input2.shape[-1] != input.shape[-2]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {input2.shape[-1]} by {input2.shape[-1]} but each "
-            f"b matrix is {input.shape[-2]} by {input.shape[-1]}"
-        )
-    if input.dtype is not input2.dtype:
-        raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {legacy_name(input)} and A of type "
-            f"{legacy_name(input2)} instead."
-        )
+    check_right_sides(input, input2, "cholesky_solve")
+    broadcast_shapes(tuple(input.shape[:-2]), tuple(input2.shape[:-2]))
     return functions.cholesky_solution(input, input2, upper)
 
 

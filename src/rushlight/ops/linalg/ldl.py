@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from ...base import dtypes
 from ...base.errors import hinted
+from ...base.shapes import broadcast_shapes
 from ..table import composite, functions, op
-from .checks import check_floating, check_same_factor, check_square, for_lapack, with_names
+from .checks import check_floating, check_right_sides, check_square, for_lapack, with_names
 
 _THRESHOLD = (1 + 17**0.5) / 8
 _NAME = "torch.linalg.ldl_factor_ex"
@@ -150,6 +152,19 @@ def _solve_one(packed, pivots, x, hermitian):
         x[[last, p]] = x[[p, last]]
 
 
+def _check_pivots(pivots, size):
+    """Refuse exchanges with rows that are not there."""
+    sizes = np.abs(pivots.astype(np.int64))
+    bound = "<= LD.size(-2)" if (sizes > size).any() else ">= 1" if (sizes < 1).any() else None
+    if bound is not None:
+        raise RuntimeError(
+            hinted(
+                f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly pass the result of ldl_factor?",
+                f"they count the {size} rows from 1",
+            )
+        )
+
+
 @op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, bool hermitian) -> Tensor", names=())
 class ldl_solution:
     """X with A X = B of a factored A."""
@@ -162,6 +177,8 @@ class ldl_solution:
         LD, kind = for_lapack(LD, "ldl_solve_kernel_cpu")
         hermitian = hermitian and LD.dtype.kind == "c"
         batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
+        if LD.size and B.size:
+            _check_pivots(pivots, LD.shape[-1])
         found = np.array(np.broadcast_to(B, (*batch, *B.shape[-2:])))
         LD, pivots = np.broadcast_to(LD, (*batch, *LD.shape[-2:])), np.broadcast_to(pivots, (*batch, pivots.shape[-1]))
         for place in np.ndindex(*batch):
@@ -172,14 +189,24 @@ class ldl_solution:
 @composite(names=("linalg:ldl_solve",), out=True)
 def linalg_ldl_solve(LD, pivots, B, *, hermitian=False):
     """X with ``A @ X = B``, of the matrix that `linalg.ldl_factor` factored."""
-    check_square(LD, "torch.linalg.ldl_solve", "LD")
-    check_floating(LD, "torch.linalg.ldl_solve")
-    check_same_factor(B, LD)
-    if pivots._array.dtype.kind not in "iu":
+    name = "torch.linalg.ldl_solve"
+    check_square(LD, name)
+    check_floating(LD, name)
+    if B.ndim < 2:
+        B.size(-2)
+        B.size(-1)
+    check_right_sides(B, LD, name)
+    if pivots.shape != LD.shape[:-1]:
         raise RuntimeError(
             hinted(
-                f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {pivots.dtype.legacy_name}",
-                "give the pivots that linalg.ldl_factor found",
+                f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+                f"{list(pivots.shape)} instead",
+                f"LD has the shape {list(LD.shape)}: ldl_factor() gives both",
             )
         )
+    if pivots.dtype.category not in (dtypes.UNSIGNED, dtypes.SIGNED):
+        raise RuntimeError(
+            hinted(f"{name}: Expected pivots to be integers. Got {pivots.dtype.legacy_name}", "ldl_factor() gives them")
+        )
+    broadcast_shapes(tuple(B.shape[:-2]), tuple(LD.shape[:-2]))
     return functions.ldl_solution(LD, pivots, B, hermitian)

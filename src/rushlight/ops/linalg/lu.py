@@ -5,7 +5,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.errors import hinted
 from ...base.shapes import broadcast_shapes
-from ..table import composite, conj, functions, op
+from ..table import columns, composite, conj, functions, op, rows
 from . import lu_arrays
 from .checks import (
     array_of,
@@ -57,7 +57,7 @@ def lu_gradient(g_L, g_U, P, L, U):
     k = min(m, n)
     square_L, square_U = L[..., :k, :], U[..., :k]
     L_turned, U_turned = conj(square_L.mT), conj(square_U.mT)
-    zeros = functions.zeros((*L.shape[:-2], k, k), dtype=L.dtype)
+    zeros = functions.zeros((*L.shape[:-2], k, k), dtype=L.dtype, device=L.device)
     first = zeros if g_L is None else L_turned @ g_L[..., :k, :].tril(-1)
     second = zeros if g_U is None else g_U[..., :k].triu() @ U_turned
     solve = functions.linalg_solve_triangular
@@ -69,7 +69,7 @@ def lu_gradient(g_L, g_U, P, L, U):
         found = (
             functions.cat([top, lower], -2)
             if g_L is not None
-            else functions.cat([top, functions.zeros((*L.shape[:-2], m - k, k), dtype=L.dtype)], -2)
+            else functions.cat([top, functions.zeros((*L.shape[:-2], m - k, k), dtype=L.dtype, device=L.device)], -2)
         )
         return P @ solve(U_turned, found, upper=False, left=False)
     if m < n and g_U is not None:  # A = L [U1 U2]: U2 = L^-1 A2
@@ -77,7 +77,9 @@ def lu_gradient(g_L, g_U, P, L, U):
         first = first - right @ conj(U[..., k:].mT)
     inside = solve(U_turned, first.tril(-1) + second.triu(), upper=False, left=False)
     if m < n:
-        rest = functions.zeros((*L.shape[:-2], m, n - k), dtype=L.dtype) if g_U is None else g_U[..., k:]
+        rest = (
+            functions.zeros((*L.shape[:-2], m, n - k), dtype=L.dtype, device=L.device) if g_U is None else g_U[..., k:]
+        )
         inside = functions.cat([inside, rest], -1)
     return P @ solve(L_turned, inside, upper=True, unitriangular=True)
 
@@ -201,10 +203,23 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
             "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
         )
-    empty = functions.zeros(0, dtype=LU_data.dtype)
+    empty = functions.zeros(0, dtype=LU_data.dtype, device=LU_data.device)
     P = functions.permutation_of(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else empty
     L, U = functions.lu_halves(LU_data) if unpack_data else (empty, empty.clone())
     return P, L, U
+
+
+def _check_pivots(pivots, size):
+    """Refuse exchanges with rows that are not there."""
+    few = (pivots < 1).any()
+    if few or (pivots > size).any():
+        bound = "greater or equal to 1" if few else "smaller or equal to LU.size(-2)"
+        raise RuntimeError(
+            hinted(
+                f"Pivots given to lu_solve must all be {bound}. Did you properly pass the result of lu_factor?",
+                f"they count the {size} rows from 1",
+            )
+        )
 
 
 @op(
@@ -215,20 +230,12 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
 class lu_solution:
     """X with A X = B (X A = B; A^H for A) of a factored A."""
 
-    by_columns = (0,)
-
     def forward(LU, pivots, B, left, adjoint):
-        if not left:
-            return herm(lu_solution.forward(LU, pivots, herm(B), True, not adjoint)).copy()
-        order = lu_arrays.permutation(pivots, LU.shape[-1])[..., None]
-        if not adjoint:
-            B = np.take_along_axis(B, np.broadcast_to(order, (*B.shape[:-1], 1)), -2)
-            half = lu_arrays.solve_triangular(LU, B, False, True)
-            return lu_arrays.solve_triangular(LU, half, True, False)
-        turned = herm(LU)
-        half = lu_arrays.solve_triangular(turned, B, False, False)
-        found = lu_arrays.solve_triangular(turned, half, True, True)
-        return np.take_along_axis(found, np.broadcast_to(np.argsort(order, -2), (*found.shape[:-1], 1)), -2)
+        if LU.size and B.size:
+            _check_pivots(pivots, LU.shape[-1])
+        if left:
+            return columns(_solution(LU, pivots, B, adjoint))
+        return rows(herm(_solution(LU, pivots, herm(B), not adjoint)))
 
     def gradients(grad, LU, pivots, left, adjoint, result, needs):
         g_B = functions.lu_solution(LU, pivots, grad, left, not adjoint)
@@ -240,6 +247,19 @@ class lu_solution:
         g_A = conj(g_A.mT) if adjoint else g_A
         inside = conj(P.mT) @ g_A
         return (inside @ conj(U.mT)).tril(-1) + (conj(L.mT) @ inside).triu(), None, g_B
+
+
+def _solution(LU, pivots, B, adjoint):
+    """X with A X = B, or A^H X = B."""
+    order = lu_arrays.permutation(pivots, LU.shape[-1])[..., None]
+    if not adjoint:
+        B = np.take_along_axis(B, np.broadcast_to(order, (*B.shape[:-1], 1)), -2)
+        half = lu_arrays.solve_triangular(LU, B, False, True)
+        return lu_arrays.solve_triangular(LU, half, True, False)
+    turned = herm(LU)
+    half = lu_arrays.solve_triangular(turned, B, False, False)
+    found = lu_arrays.solve_triangular(turned, half, True, True)
+    return np.take_along_axis(found, np.broadcast_to(np.argsort(order, -2), (*found.shape[:-1], 1)), -2)
 
 
 @composite(names=("linalg:lu_solve",), out=True)
@@ -255,8 +275,8 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
         raise RuntimeError(hinted(message, f"they have {pivots.dtype!r}: lu_factor() gives them"))
     check_square(LU, name, "A")
     check_matrix(B, "linalg.lu_solve", "B")
-    _check_fit(tuple(LU.shape), tuple(B.shape), left, name)
-    if not pivots.ndim or LU.shape[-1] != pivots.shape[-1]:
+    _check_fit(tuple(LU.shape), tuple(B.shape), left, "linalg.lu_solve")
+    if LU.shape[-1] != pivots.size(-1):
         message = "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix"
         raise RuntimeError(hinted(message, f"LU has the shape {list(LU.shape)}, pivots {list(pivots.shape)}"))
     if tuple(LU.shape[:-1]) != tuple(pivots.shape):
@@ -265,7 +285,7 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
             f"{list(pivots.shape)} instead"
         )
         raise RuntimeError(hinted(message, f"LU has the shape {list(LU.shape)}"))
-    batch = broadcast_shapes(tuple(LU.shape[:-2]), tuple(B.shape[:-2]))
+    batch = broadcast_shapes(tuple(B.shape[:-2]), tuple(LU.shape[:-2]))
     LU, B = (x if tuple(x.shape[:-2]) == batch else x.expand((*batch, *x.shape[-2:])) for x in (LU, B))
     pivots = pivots.expand((*batch, pivots.shape[-1]))
     return functions.lu_solution(LU, pivots, B, left, adjoint)

@@ -49,7 +49,7 @@ def _qr_gradient(g_Q, g_R, Q, R, mode):
     # A = [X Y] = Q [U V]: V adds to the gradient of Q, for Y = Q V.
     U, g_U = R[..., :m], None if g_R is None else g_R[..., :m]
     if g_R is None:
-        rest = functions.zeros((*R.shape[:-1], n - m), dtype=R.dtype)
+        rest = functions.zeros((*R.shape[:-1], n - m), dtype=R.dtype, device=R.device)
         return functions.cat([_tall_gradient(g_Q, g_U, Q, U), rest], -1)
     g_V = g_R[..., m:]
     Y = Q @ R[..., m:]
@@ -111,7 +111,7 @@ class geqrf_parts:
         check_kernel(A, "geqrf_cpu")
         packed, tau = np.linalg.qr(A, "raw")
         # Column by column in memory, as LAPACK writes it and PyTorch shows it.
-        return np.ascontiguousarray(packed, A.dtype).swapaxes(-1, -2), tau.astype(A.dtype)
+        return np.ascontiguousarray(packed, A.dtype).swapaxes(-1, -2), tau.astype(A.dtype, "C")
 
 
 @with_names("geqrf", "a tau", ("torch", "Tensor"))
@@ -123,7 +123,7 @@ def geqrf(input):
 def _reflectors(packed):
     """The Householder vectors as columns: ones on the diagonal, zeros above."""
     size = packed.shape[-1]
-    return packed.tril(-1) + functions.eye(packed.shape[-2], size, dtype=packed.dtype)
+    return packed.tril(-1) + functions.eye(packed.shape[-2], size, dtype=packed.dtype, device=packed.device)
 
 
 @composite(names=("linalg:householder_product",), out=True)
@@ -140,7 +140,7 @@ def linalg_householder_product(A, tau):
                 f"the shape is {list(A.shape)}",
             )
         )
-    if A.shape[-1] < tau.shape[-1]:
+    if A.shape[-1] < tau.size(-1):
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if A.ndim - tau.ndim != 1:
         raise RuntimeError(
@@ -157,10 +157,10 @@ def linalg_householder_product(A, tau):
         )
     check_kernel(A, "orgqr_cpu")
     vectors = _reflectors(A)
-    found = functions.eye(*A.shape[-2:], dtype=A.dtype).expand(A.shape)
+    found = functions.eye(*A.shape[-2:], dtype=A.dtype, device=A.device).expand(A.shape)
     if tau.shape[-1] == 0:  # no reflector: the identity, which still is a function of A
         found = found + A.masked_fill(A == A, 0)
-    return _apply(vectors, tau, found, range(tau.shape[-1] - 1, -1, -1), False)
+    return functions.in_columns(_apply(vectors, tau, found, range(tau.shape[-1] - 1, -1, -1), False))
 
 
 @composite(out=True)
@@ -178,29 +178,45 @@ def _apply(vectors, tau, found, order, conjugated):
     return found
 
 
+def _wrong_for_ormqr(input, tau, other, side):
+    """What PyTorch refuses of the arguments of ormqr; ``side`` is the dimension of ``other`` that meets Q."""
+    for value, name in ((input, "input"), (other, "other")):
+        if value.ndim < 2:
+            return f"{name} must have at least 2 dimensions."
+    if other.shape[side] != input.shape[-2]:
+        return f"other.shape[{side}] must be equal to input.shape[-2]"
+    if tau.size(-1) != min(other.shape[side], input.shape[-1]):
+        return f"tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
+    if input.ndim - tau.ndim != 1:
+        return (
+            f"Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is "
+            f"equal to {input.ndim}"
+        )
+    if input.ndim != other.ndim:
+        return (
+            f"Expected other to have the same number of dimensions as input, but got other.ndim equal to {other.ndim} and "
+            f"input.ndim is equal to {input.ndim}"
+        )
+    for batch, name in ((tau.shape[:-1], "tau"), (other.shape[:-2], "other")):
+        if batch != input.shape[:-2]:
+            return f"Expected batch dimensions of {name} to be equal to input.shape[:-2], but got {list(batch)}"
+    for value, name in ((tau, "tau"), (other, "other")):
+        if value.dtype is not input.dtype:
+            return (
+                f"Expected input and {name} to have the same dtype, but input has dtype{input.dtype.legacy_name} and {name} "
+                f"has dtype {value.dtype.legacy_name}"
+            )
+    return None
+
+
 @composite(out=True)
 def ormqr(input, tau, other, left=True, transpose=False):
     """Q times ``other`` (``other`` times Q where ``left`` is False; Q^H where ``transpose``), of the whole Q that
     `geqrf` packs."""
-    for name, value in (("tau", tau), ("other", other)):
-        if value.dtype is not input.dtype:
-            raise RuntimeError(
-                hinted(
-                    f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype"
-                    f"{input.dtype.legacy_name} and {name} has dtype {value.dtype.legacy_name}",
-                    "convert them to one dtype",
-                )
-            )
-    length = other.shape[-2 if left else -1]
-    if length < tau.shape[-1]:
-        raise RuntimeError(
-            hinted(
-                f"torch.ormqr: other.shape[{-2 if left else -1}] must be greater than or equal to tau.shape[-1]",
-                f"other has the shape {list(other.shape)}, tau {list(tau.shape)}",
-            )
-        )
-    if length != input.shape[-2]:
-        raise RuntimeError(f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]")
+    wrong = _wrong_for_ormqr(input, tau, other, -2 if left else -1)
+    if wrong is not None:
+        shapes = f"shapes: input {list(input.shape)}, tau {list(tau.shape)}, other {list(other.shape)}"
+        raise RuntimeError(hinted(f"torch.ormqr: {wrong}", f"{shapes}; geqrf() gives input and tau"))
     check_kernel(input, "ormqr_cpu")
     count = tau.shape[-1]
     vectors = _reflectors(input)
@@ -208,4 +224,4 @@ def ormqr(input, tau, other, left=True, transpose=False):
     turned = transpose if left else not transpose
     order = range(count) if turned else range(count - 1, -1, -1)
     found = _apply(vectors, tau, other if left else conj(other.mT), order, turned)
-    return found if left else conj(found.mT)
+    return functions.in_columns(found if left else conj(found.mT))

@@ -6,19 +6,20 @@ import numpy as np
 
 from ...base.errors import hinted
 from ...base.shapes import broadcast_shapes
-from ..table import composite, conj, functions, op
+from ..table import columns, composite, conj, functions, op
 from . import lu_arrays
 from .checks import (
     LinAlgError,
     check_floating,
     check_kernel,
     check_matrix,
+    check_right_sides,
     check_same_dtype,
-    check_same_factor,
     check_square,
     first_failure,
     for_lapack,
     legacy_name,
+    raise_no_inverse,
     solve_arrays,
     with_names,
 )
@@ -40,28 +41,38 @@ def _check_fit(a_shape, b_shape, left, name):
 # ---------------------------------------------------------------- square systems
 
 
-@op("linalg_solve_ex(Tensor A, Tensor B) -> Tensor[]", names=(), node="LinalgSolveExBackward0")
+@op("linalg_solve_ex(Tensor A, Tensor B, bool vector=False) -> Tensor[]", names=(), node="LinalgSolveExBackward0")
 class solve_parts:
-    """X with A X = B for batches of matrices that have the same batch shape; and error codes."""
+    """X with A X = B for batches of matrices that have the same batch shape; and error codes.
 
-    by_columns = (0,)
+    X lies column by column. Where it is a ``vector``, as a matrix of one column, the vectors of a batch do so, as in PyTorch.
+    """
 
-    def forward(A, B):
+    def forward(A, B, vector):
         A, kind = for_lapack(A, "lu_cpu")
         info = np.zeros(A.shape[:-2], np.int32)
         if not A.size:
             return np.empty((*A.shape[:-2], *B.shape[-2:]), kind), info
         try:
-            return np.linalg.solve(A, B), info
+            found = np.linalg.solve(A, B)
         except np.linalg.LinAlgError:
-            found = lu_arrays.factor(A)[2]
-            return solve_arrays(A, B), np.where(found == 0, 0, found).astype(np.int32)
+            code = lu_arrays.factor(A)[2]
+            found, info = solve_arrays(A, B), np.where(code == 0, 0, code).astype(np.int32)
+        return columns(found[..., 0])[..., None] if vector else columns(found), info
 
     def gradients(grads, A, result0, needs):
         if grads[0] is None:
             return None, None
         g_B = functions.solve_parts(conj(A.mT), grads[0])[0]
         return -(g_B @ conj(result0.mT)) if needs[0] else None, g_B
+
+
+def _info_of(A, info, batch):
+    """The codes of matrices that were broadcast to ``batch``, one for each of them alone."""
+    if 0 in batch:
+        return functions.lu_packed(A.detach())[2]
+    shape = A.shape[:-2]
+    return info[(0,) * (len(batch) - len(shape)) + tuple(slice(n) for n in shape)]
 
 
 def _solve(A, B, left):
@@ -79,8 +90,10 @@ def _solve(A, B, left):
         if not left:
             A, B = A.mT, B.mT
     batch = broadcast_shapes(tuple(B.shape[:-2]), a_shape[:-2])
+    own = A
     A, B = (x if tuple(x.shape[:-2]) == batch else x.expand((*batch, *x.shape[-2:])) for x in (A, B))
-    X, info = functions.solve_parts(A, B)
+    X, info = functions.solve_parts(A, B, vector)
+    info = info if A is own else _info_of(own, info, batch)
     return X.squeeze(-1) if vector else X if left else X.mT, info
 
 
@@ -121,24 +134,29 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False):
 
 
 @op(
-    "linalg_solve_triangular(Tensor A, Tensor B, bool upper, bool unitriangular) -> Tensor",
+    "linalg_solve_triangular(Tensor A, Tensor B, bool upper, bool left, bool unitriangular) -> Tensor",
     names=(),
     node="LinalgSolveTriangularBackward0",
 )
 class triangular_parts:
-    """X with A X = B, of triangular A; batch shapes broadcast."""
+    """X with A X = B (X A = B where ``left`` is False), of triangular A; batch shapes broadcast."""
 
     by_columns = (0,)
 
-    def forward(A, B, upper, unitriangular):
+    def forward(A, B, upper, left, unitriangular):
         check_kernel(A, "triangular_solve_cpu")
-        return lu_arrays.solve_triangular(A, B.astype(A.dtype, copy=False), upper, unitriangular)
+        B = B.astype(A.dtype, copy=False)
+        if left:
+            return lu_arrays.solve_triangular(A, B, upper, unitriangular)
+        return lu_arrays.solve_triangular(A.swapaxes(-1, -2), B.swapaxes(-1, -2), not upper, unitriangular).swapaxes(
+            -1, -2
+        )
 
-    def gradients(grad, A, upper, unitriangular, result, needs):
-        g_B = functions.triangular_parts(conj(A.mT), grad, not upper, unitriangular)
+    def gradients(grad, A, upper, left, unitriangular, result, needs):
+        g_B = functions.triangular_parts(conj(A.mT), grad, not upper, left, unitriangular)
         if not needs[0]:
             return None, g_B
-        g_A = -(g_B @ conj(result.mT))
+        g_A = -(g_B @ conj(result.mT)) if left else -(conj(result.mT) @ g_B)
         least = 1 if unitriangular else 0
         return g_A.triu(least) if upper else g_A.tril(-least), g_B
 
@@ -156,21 +174,64 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     check_square(A, name)
     check_matrix(B, name, "B")
     _check_fit(tuple(A.shape), tuple(B.shape), left, name)
-    if left:
-        found = functions.triangular_parts(A, B, upper, unitriangular)
-    else:
-        found = functions.triangular_parts(A.mT, B.mT, not upper, unitriangular).mT
-    return found
+    broadcast_shapes(tuple(B.shape[:-2]), tuple(A.shape[:-2]))
+    return functions.triangular_parts(A, B, upper, left, unitriangular)
+
+
+@op("triangular_solve(Tensor self, Tensor A, bool upper, bool transpose, bool unitriangular) -> Tensor[]",
+    names=(), node="TriangularSolveBackward0")  # fmt: skip
+class triangular_solve_parts:
+    """X with A X = B, or with the transpose of A, and a copy of A."""
+
+    by_columns = (0, 1)
+
+    def forward(self, A, upper, transpose, unitriangular):
+        matrix = A.swapaxes(-1, -2) if transpose else A
+        found = triangular_parts.forward(matrix, self, upper != transpose, True, unitriangular)
+        return found, np.broadcast_to(A, (*found.shape[:-2], *A.shape[-2:]))
+
+    def gradients(grads, self, A, upper, transpose, unitriangular, result0, needs):
+        (grad, g_copy), g_self = grads, None
+        if grad is not None:
+            matrix = conj(A) if transpose else conj(A.mT)
+            g_self = functions.triangular_parts(matrix, grad, upper == transpose, True, unitriangular)
+            if needs[1]:
+                g_A = -(conj(result0) @ g_self.mT) if transpose else -(g_self @ conj(result0.mT))
+                least = 1 if unitriangular else 0
+                g_A = g_A.triu(least) if upper else g_A.tril(-least)
+                g_copy = g_A if g_copy is None else g_copy + g_A
+        return functions.zeros_like(self) if g_self is None else g_self, g_copy
 
 
 @with_names("triangular_solve", "solution cloned_coefficient", ("torch", "Tensor"))
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     """Deprecated in PyTorch: `linalg.solve_triangular` with the arguments the other way round; also a copy of A."""
-    check_same_factor(input, A)
-    matrix = A.mT if transpose else A
-    found = linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
-    shape = broadcast_shapes(tuple(A.shape[:-2]), tuple(input.shape[:-2]))
-    return found, A.expand((*shape, *A.shape[-2:])).clone()
+    for value, name in ((input, "b"), (A, "A")):
+        if value.ndim < 2:
+            raise RuntimeError(
+                hinted(
+                    f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {value.ndim} "
+                    "dimensions instead",
+                    f"its shape is {list(value.shape)}; a matrix is (rows, columns)",
+                )
+            )
+    check_right_sides(input, A, "triangular_solve")
+    name = "linalg.solve_triangular"
+    check_square(A, name)
+    check_matrix(input, name, "B")
+    _check_fit(tuple(A.shape), tuple(input.shape), True, name)
+    return functions.triangular_solve_parts(input, A, upper, transpose, unitriangular)
+
+
+@op("in_columns(Tensor self) -> Tensor", names=(), node="CloneBackward0")
+class in_columns:
+    """A copy of matrices that lies column by column, as LAPACK writes them."""
+
+    def forward(self):
+        return self.swapaxes(-1, -2).copy().swapaxes(-1, -2)
+
+    def d_self(grad):
+        return grad
 
 
 # ---------------------------------------------------------------- least squares
@@ -180,15 +241,16 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 @op("linalg_lstsq(Tensor A, Tensor B, float? rcond, str driver) -> Tensor[]", names=(), node="LinalgLstsqBackward0")
 class lstsq_parts:
-    """The least-squares solution, its residuals, the ranks and singular values: those that ``driver`` gives."""
+    """The least-squares solution, its residuals, the ranks and singular values: those that ``driver`` gives.
 
-    by_columns = (0,)
+    As LAPACK leaves it, the solution lies column by column in memory that had room for those of B.
+    """
 
     def forward(A, B, rcond, driver):
         batch, (m, n), k = A.shape[:-2], A.shape[-2:], B.shape[-1]
         real = A.real.dtype
         cut = np.finfo(real).eps * max(m, n) if rcond is None else rcond
-        solution = np.zeros((*batch, n, k), A.dtype)
+        solution = np.zeros((*batch, k, max(m, n)), A.dtype)[..., :n].swapaxes(-1, -2)
         ranks, values = np.zeros(batch, np.int64), np.zeros((*batch, min(m, n)), real)
         for place in np.ndindex(*batch):
             if m and n:
@@ -260,10 +322,16 @@ def linalg_lstsq(A, B, rcond=None, *, driver=None):
         raise RuntimeError(
             f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
         )
+    fits = 1 if B.ndim == 1 or B.shape == A.shape[:-1] else 2  # the dimension of B that is as long as A's columns
+    if A.shape[-2] != B.shape[-fits]:
+        raise RuntimeError(
+            hinted(
+                f"{name}: input.size(-2) should match other.size(-{fits})",
+                f"the shapes are {list(A.shape)} and {list(B.shape)}",
+            )
+        )
     vector = B.ndim == A.ndim - 1
     B = B.unsqueeze(-1) if vector else B
-    if A.shape[-2] != B.shape[-2]:
-        raise RuntimeError(f"{name}: input.size(-2) should match other.size(-{1 if vector else 2})")
     driver = "gelsy" if driver is None else driver
     if driver not in _DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
@@ -283,6 +351,9 @@ def linalg_tensorinv(A, ind=2):
     """The inverse of A seen as a matrix from its dimensions after the first ``ind`` to the first ``ind``."""
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    if ind > A.ndim:
+        message = f"ArrayRef: invalid slice, N = {ind}; size = {A.ndim}"
+        raise RuntimeError(hinted(message, f"ind says how many of the {A.ndim} dimensions are rows"))
     first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     if math.prod(first) != math.prod(last):
         raise RuntimeError(
@@ -292,8 +363,9 @@ def linalg_tensorinv(A, ind=2):
                 f"the shape is {list(A.shape)}, split after {ind} dimensions",
             )
         )
-    found = functions.linalg_inv(A.reshape(math.prod(last), math.prod(first))).reshape((*last, *first))
-    return found
+    found, info = functions.inverse_parts(A.reshape(math.prod(last), math.prod(first)))
+    raise_no_inverse(functions.elements_of(info), "inv")
+    return found.reshape((*last, *first))
 
 
 @composite(names=("linalg:tensorsolve",), out=True)
@@ -301,8 +373,11 @@ def linalg_tensorsolve(A, B, dims=None):
     """X with ``tensordot(A, X, X.ndim) = B``; ``dims`` of A are moved to its end first."""
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    if B.ndim > A.ndim:
+        message = "cannot create std::vector larger than max_size()"
+        raise RuntimeError(hinted(message, f"A has {A.ndim} dimensions, B already {B.ndim}; the rest of A's are X's"))
     inner = tuple(A.shape[B.ndim :])
-    if math.prod(inner) != B.numel() or math.prod(A.shape[: B.ndim]) != B.numel():
+    if math.prod(inner) != B.numel():
         raise RuntimeError(
             hinted(
                 "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
