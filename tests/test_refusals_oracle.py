@@ -5,6 +5,7 @@ import os
 import pytest
 
 pytest.importorskip("torch")
+import bad_modules
 import rushlight
 from bad_calls import compare, is_about_kinds, verdict
 from opinfo_calls import Skip, error_calls, known_operations, outcome, torch
@@ -16,7 +17,11 @@ SAFE = ("add", "where", "matmul", "linalg.lu_solve", "linalg.cross", "inner", "l
         "linalg.matrix_rank", "linalg.tensorsolve", "fft.rfft", "fft.irfft2", "native_group_norm", "hash_tensor",
         "unique", "baddbmm", "addbmm", "addmm", "addmv", "__rsub__", "histogram", "histogramdd", "searchsorted", "repeat_interleave",
         "narrow_copy", "index_add", "index_reduce", "broadcast_shapes", "masked.sum", "masked.softmax", "masked.mean", "cdist",
-        "gradient", "cumulative_trapezoid", "unflatten", "special.entr", "roll", "rot90", "cummin")  # fmt: skip
+        "gradient", "cumulative_trapezoid", "unflatten", "special.entr", "roll", "rot90", "cummin",
+        "native_batch_norm", "nn.functional.conv_transpose2d", "nn.functional.instance_norm", "nn.functional.unfold",
+        "nn.functional.binary_cross_entropy_with_logits", "nn.functional.gaussian_nll_loss", "nn.functional.cosine_embedding_loss",
+        "nn.functional.adaptive_avg_pool3d", "nn.functional.interpolate", "nn.functional.channel_shuffle", "nn.functional.rrelu",
+        "nn.functional.rms_norm")  # fmt: skip
 EXAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "25"))
 
 
@@ -25,6 +30,23 @@ def test_wrong_calls_are_refused_in_the_same_words(name):
     entry = next(entry for entry in known_operations() if entry.name == name)
     counts, differences = compare(entry, EXAMPLES)
     assert len(differences) <= counts.total() * 0.04, differences
+
+
+@pytest.mark.parametrize("names", [r"x = .*requires_grad=True", r"m = nn.Linear\(3, 3\)"])
+def test_backward_passes_and_modules_are_refused_in_the_same_words(names):
+    """Python's own words for arguments that a function lacks or does not take aside: they name the function."""
+    counts, differences = bad_modules.compare(names)
+    differences = [each for each in differences if "argument" not in each[1][1]]
+    assert counts["same"] > 70
+    assert len(differences) <= 6, differences
+
+
+@pytest.mark.slow
+def test_modules_with_something_wrong_are_refused_in_the_same_words():
+    counts, differences = bad_modules.compare(r"^m = nn\.(?!Linear\(3, 3\))")
+    differences = [each for each in differences if "argument" not in each[1][1]]
+    assert counts["same"] > 2000
+    assert len(differences) <= 32, differences
 
 
 @pytest.mark.slow

@@ -93,3 +93,26 @@ def test_node_names(code):
 def test_errors(code):
     arrays = {name: array.astype(np.float32) for name, array in ARRAYS.items()}
     assert error_of(rl, code, arrays) == error_of(torch, code, arrays) is not None
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (0, 4, 3), (2, 4, 0)])
+def test_batch_norm_of_nothing_leaves_the_statistics(shape):
+    found = []
+    for lib in (torch, rl):
+        mean, variance, weight = lib.zeros(4), lib.ones(4), lib.ones(4, requires_grad=True)
+        x = lib.zeros(shape, requires_grad=True)
+        lib.nn.functional.batch_norm(x, mean, variance, weight, lib.ones(4), training=True).sum().backward()
+        found.append((mean.tolist(), variance.tolist(), weight.grad.tolist(), tuple(x.grad.shape)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (36,), (2, 6, 3), (3, 12)])
+def test_native_group_norm_takes_its_sizes_from_the_arguments(shape):
+    values = np.arange(36, dtype=np.float32).reshape(shape)
+    results = [
+        lib.native_group_norm(lib.tensor(values.tolist()), lib.full((6,), 2.0), lib.ones(6), 2, 6, 3, 2, 1e-5)
+        for lib in (torch, rl)
+    ]
+    for expected, found in zip(*results):
+        assert tuple(found.shape) == tuple(expected.shape)
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5)

@@ -129,7 +129,7 @@ def _roots(outputs, gradients):
     """The edges of ``outputs`` and the gradients to start from."""
     edges = [root_edge(output, position) for position, output in enumerate(outputs)]
     starts = [_root_gradient(output, gradient, i) for i, (output, gradient) in enumerate(zip(outputs, gradients))]
-    if len(gradients) != len(outputs):
+    if len(gradients) < len(outputs):  # more of them do not matter
         raise RuntimeError(
             hinted(
                 f"got {len(outputs)} tensors and {len(gradients)} gradients",

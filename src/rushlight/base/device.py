@@ -33,6 +33,11 @@ class device:
         if isinstance(type, device):
             type, index = type.type, type.index
         elif isinstance(type, int) and not isinstance(type, bool):
+            if type >= 0:
+                message = "Cannot access accelerator device when none is available."
+                raise RuntimeError(
+                    hinted(message, f"{type} would be the number of one: this version computes on 'cpu'")
+                )
             type, index = "cuda", type
         elif isinstance(type, str):
             if not type:

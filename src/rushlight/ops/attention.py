@@ -107,10 +107,11 @@ class merge_heads:
 
     def forward(self, batch, heads):
         copies, steps, size = self.shape
-        apart = self.reshape(copies // (batch * heads), batch, heads, steps, size).transpose(3, 1, 0, 2, 4)
+        count = copies // (batch * heads) if batch else 1
+        apart = self.reshape(count, batch, heads, steps, size).transpose(3, 1, 0, 2, 4)
         found = np.empty(apart.shape, self.dtype)
         write(found, apart)
-        return found.reshape(steps * batch, -1)
+        return found.reshape(steps * batch, count * heads * size)
 
     def d_self(grad, self_shape, batch, heads):
         count = self_shape[0] // (batch * heads)

@@ -130,7 +130,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Columns of windows added up to an image of ``output_size``: the reverse of `unfold`, overlaps summed."""
     lengths = _pair(output_size, "output_size")
     kernel, dilation, padding, stride = _unfold_arguments(kernel_size, dilation, padding, stride)
-    if input.ndim not in (2, 3):
+    if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
         raise RuntimeError(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
             f"input, but got: {list(input.shape)}"

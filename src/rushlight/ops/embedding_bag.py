@@ -166,6 +166,17 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     return functions.pooled_rows(weight, flat, starts, ends, per_sample_weights, mode, scale_grad_by_freq)[0]
 
 
+def _check_steps(input):
+    """PyTorch's refusals of bags in rows, whose bounds it counts off in the dtype of the row numbers."""
+    if input._array.dtype.kind in "bc":
+        message = f"\"arange_cpu\" not implemented for '{input.dtype.legacy_name}'"
+        raise NotImplementedError(hinted(message, "row numbers are whole: convert them with .long()"))
+    if not input._array.shape[1]:
+        raise RuntimeError(
+            hinted("step must be nonzero", "bags given as rows of a matrix hold at least one row number")
+        )
+
+
 def _check_bags(input, weight, offsets, mode, per_sample_weights):
     """PyTorch's refusals of arguments that do not belong together."""
     if per_sample_weights is not None and tuple(input.shape) != tuple(per_sample_weights.shape):
@@ -188,6 +199,8 @@ def _check_bags(input, weight, offsets, mode, per_sample_weights):
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets.ndim != 1:
             raise ValueError("offsets has to be a 1D Tensor")
+    if input.ndim == 2:
+        _check_steps(input)
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if per_sample_weights is not None and mode != "sum":

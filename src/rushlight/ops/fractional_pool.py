@@ -80,6 +80,26 @@ def _counts(name, input, dims, output_size, output_ratio):
     return tuple(int(input.size(axis - dims) * ratio) for axis, ratio in enumerate(ratios))
 
 
+def _check_images(name, dims, input):
+    """PyTorch's refusals of what is no batch of images, or has none."""
+    shape = list(input.shape)
+    label = f"{name}()" if dims == 2 else f"{name}_out()"
+    hint = f"the input has the shape ([samples,] channels, {', '.join(_AXES[dims])})"
+    if len(shape) <= dims:
+        message = f"Dimension out of range (expected to be in range of [{-max(len(shape), 1)}, {max(len(shape) - 1, 0)}], but got {-dims - 1})"
+        message = message if shape else "Dimension specified as 0 but tensor has no dimensions"
+        raise IndexError(hinted(message, hint))
+    if len(shape) > dims + 2:
+        raise RuntimeError(hinted(f"{label}: Expected {dims + 1}D or {dims + 2}D tensor, but got: {shape}", hint))
+    for dim in range(1, len(shape)):
+        if not shape[dim]:
+            message = f"{label}: Expected input to have non-zero size for non-batch dimensions, but got{shape} with dimension {dim} being empty."
+            raise RuntimeError(hinted(message, hint))
+    if input.is_complex():
+        message = f"\"{name}_out_frame\" not implemented for '{input.dtype.legacy_name}'"
+        raise NotImplementedError(hinted(message, "convert the images with .float()"))
+
+
 def _check_sizes(name, input, window, count):
     dims = len(window)
     # PyTorch's volumes need one more element than its images do.
@@ -98,8 +118,8 @@ def _check_sizes(name, input, window, count):
 def _pool(name, dims, input, kernel_size, output_size, output_ratio, return_indices, samples):
     count = _counts(name, input, dims, output_size, output_ratio)
     window = _sizes(name, kernel_size, dims, "kernel_size")
-    if input.dim() not in (dims + 1, dims + 2):
-        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(input.shape)}")
+    if input.dim() != dims + 1 or not input.numel() or input.is_complex():
+        _check_images(name, dims, input)
     channels = input.shape[:-dims]
     if samples is None:
         samples = functions.rand(

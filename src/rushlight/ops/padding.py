@@ -206,8 +206,23 @@ def _check_own(input, pad, mode):
                 raise RuntimeError("Padding value causes wrapping around more than once.")
             if length + before + after < 0:
                 raise RuntimeError("Negative padding value is resulting in an empty dimension")
-        elif length + before + after < 1:
-            axis = "WHD"[number]
-            raise RuntimeError(
-                f"input ({axis}: {length}) is too small. Calculated output {axis}: {length + before + after}"
-            )
+    if mode != "circular":
+        _check_lengths(input, shape[-count:], pad, mode)
+
+
+def _check_lengths(input, lengths, pad, mode):
+    """PyTorch's refusals of images that nothing would be left of, and of a dtype without a kernel."""
+    out = [n + pad[-2 * dim - 2] + pad[-2 * dim - 1] for dim, n in enumerate(lengths)]
+    if max(out) < 1:
+        before, after = ([f"{axis}: {n}" for axis, n in zip("DHW"[-len(out) :], values)] for values in (lengths, out))
+        given = before[0] if len(out) == 1 else f"{' '.join(before[:-1])}, {before[-1]}"
+        given += " " * (len(out) == 2 and mode == "replicate")
+        message = f"input ({given}) is too small. Calculated output {' '.join(after)}"
+        raise RuntimeError(hinted(message, f"the padding {list(pad)} takes all of it away"))
+    if min(out) < 0:
+        shape = [*input.shape[: -len(out)], *out]
+        message = f"Trying to create tensor with negative dimension {next(n for n in out if n < 0)}: {shape}"
+        raise RuntimeError(hinted(message, f"the padding {list(pad)} takes away more than there is"))
+    if input._array.dtype.kind == "b":
+        named = f"{'reflection' if mode == 'reflect' else 'replication'}_pad{len(out)}d"
+        raise NotImplementedError(hinted(f"\"{named}\" not implemented for 'Bool'", "convert it to bytes: x.byte()"))

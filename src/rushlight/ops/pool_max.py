@@ -213,6 +213,42 @@ def _places_of_nothing(lengths, stride, padding, dilation, out):
     return functions.from_numpy(np.where(is_empty, places, -1))
 
 
+def _check_line(input, *options):
+    """The refusals of PyTorch's own kernel for lines: of nothing, and of several numbers for one dimension."""
+    if not input._array.size and 0 in input.shape[-2:]:
+        message = (
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+            f"{list(input.shape)}"
+        )
+        raise RuntimeError(hinted(message, "only the number of samples may be 0"))
+    for what, value in zip(_LINE_WORDS, options):
+        if value.__class__ in (tuple, list) and len(value) != 1 and not (len(value) == 0 and what[0] == "s"):
+            raise RuntimeError(
+                hinted(f"max_pool1d() {what} of size 1 but got size {len(value)}", "a line has one dimension")
+            )
+
+
+_LINE_WORDS = (
+    "kernel_size must be an int, list of ints or tuple of ints",
+    "stride must be None, an int, list of ints, or tuple of ints",
+    "padding must be an int, list of ints, or tuple of ints",
+    "dilation must be an int, list of ints or tuple of ints",
+)
+
+
+def _refuse_line(kernel, stride, pad, dilation):
+    """The refusals of PyTorch's own kernel for lines: of numbers that no window has."""
+    for what, value in (("kernel_size", kernel), ("stride", stride)):
+        if value <= 0:
+            raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {value}")
+    if pad < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {pad}")
+    if pad > kernel // 2:
+        message = f"padding should be at most half of kernel size, but got padding={pad} and kernel_size={kernel}"
+        raise RuntimeError(f"max_pool1d() {message}")
+    raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
+
+
 def _pool_line(name, kernel_op, input, kernel_size, stride, padding, dilation, ceil_mode):
     alone = kernel_op is functions.max_pool_values  # PyTorch's own kernel for lines; with places they are planes
     if input.ndim not in (2, 3):
@@ -226,16 +262,16 @@ def _pool_line(name, kernel_op, input, kernel_size, stride, padding, dilation, c
                 f"{name} takes (samples, channels, length) or (channels, length)",
             )
         )
+    if alone:
+        _check_line(input, kernel_size, stride, padding, dilation)
     (kernel,) = numbers(kernel_size, 1, "kernel_size", name)
     step = (kernel,) if stride is None or stride in ([], ()) else numbers(stride, 1, "stride", name)
     (pad,), (dilation,) = numbers(padding, 1, "padding", name), numbers(dilation, 1, "dilation", name)
-    if alone and kernel > 0 and pad > kernel // 2:
-        raise RuntimeError(
-            f"{name}() padding should be at most half of kernel size, but got padding={pad} and kernel_size={kernel}"
-        )
+    if alone and not (kernel > 0 < step[0] and 0 <= pad <= kernel // 2 and dilation > 0):
+        _refuse_line(kernel, step[0], pad, dilation)
     plane = input.unsqueeze(-2)
     length = input.shape[-1] + 2 * pad - dilation * (kernel - 1) - 1
-    if alone and step[0] > 0 and length < 0:
+    if alone and length < 0:
         raise RuntimeError(f"{name}() Invalid computed output size: {length // step[0] + 1}")
     arguments = window_arguments(name, 2, plane, (1, kernel), (1, *step), (0, pad), (1, dilation), ceil_mode)
     found = _pooled(kernel_op, plane, arguments)

@@ -131,9 +131,9 @@ def convert_type(self, dtype=None, non_blocking=False):
     elif dtype is Tensor:
         dtype = dtypes.get_default_dtype()
     elif not isinstance(dtype, dtypes.DType):
-        raise ValueError(
-            hinted(f"invalid type: '{getattr(dtype, '__name__', dtype)}'", "use a dtype: torch.float32, ...")
-        )
+        if not isinstance(dtype, type):
+            raise TypeError(hinted("dtype must be a type, str, or dtype object", f"it is {dtype!r}"))
+        raise ValueError(hinted(f"invalid type: '{dtype.__name__}'", "use a dtype: torch.float32, ..."))
     return to(self, dtype)
 
 

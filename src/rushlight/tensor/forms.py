@@ -39,7 +39,7 @@ from .meta_calls import created_nowhere
 from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, written
 from .short_paths import MISSING, as_given, short
-from .writes import bump, run_inplace, write_result
+from .writes import bump, refuse_tracked_out, run_inplace, write_result
 
 array_of, size_of = attrgetter("_array"), attrgetter("size")
 FLOATS = dtypes.FLOATS
@@ -266,6 +266,9 @@ def creation(op):
     return short(op, named(call, op))
 
 
+_RESIZED_FIRST = ("empty", "randn")  # which PyTorch makes by giving the tensor its size
+
+
 def _create_into(out, op, schema, values):
     """The ``out=`` form of a creation: its dtype is that of ``out``."""
     place = schema.index["dtype"]
@@ -278,6 +281,10 @@ def _create_into(out, op, schema, values):
                 "leave dtype= away: that of the tensor given as out= counts",
             )
         )
+    if state.grad and out.requires_grad:
+        if schema.name in _RESIZED_FIRST:
+            raise RuntimeError(hinted("cannot resize variables that require grad", "give a tensor that does not"))
+        refuse_tracked_out(f"aten::{schema.name}", out, ())
     array = _created(op, schema, values)._array
     if schema.name in KEEP_SHAPE and array.size == out._array.size:
         array = array.reshape(out._array.shape)

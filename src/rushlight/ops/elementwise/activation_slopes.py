@@ -61,9 +61,11 @@ def prelu(input, weight):
         )
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if not input.ndim and weight.ndim and weight.numel() != 1:
+        raise RuntimeError(hinted("Not allow zero-dim input tensor.", "one number takes one weight"))
     if weight.ndim == 1:
         channels = 1 if input.ndim < 2 else input.shape[1]
-        if (input.ndim == 0 and weight.numel() != 1) or weight.numel() not in (1, channels):
+        if weight.numel() not in (1, channels):
             raise RuntimeError(
                 hinted(
                     "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
