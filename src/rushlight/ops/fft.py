@@ -103,7 +103,7 @@ class fft_c2r:
     def d_self(grad, dim, norm, length):
         found = functions.fft_r2c(grad, dim, _ADJOINT[norm], True)
         # Every coefficient but the first (and the middle one of an even length) also stands for its mirror image.
-        weights = functions.full([length // 2 + 1], 2.0, dtype=grad.dtype)
+        weights = functions.full([length // 2 + 1], 2.0, dtype=grad.dtype, device=grad.device)
         weights[0] = 1
         if length % 2 == 0:
             weights[-1] = 1

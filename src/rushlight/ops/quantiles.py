@@ -101,7 +101,7 @@ def _median(name, ignore_nan):
 
         def d_self(grad, self, result):
             hit = (self == result) | (self.isnan() & result.isnan())
-            return functions.where(hit, grad / hit.sum(), functions.zeros((), dtype=grad.dtype))
+            return functions.where(hit, grad / hit.sum(), functions.zeros((), dtype=grad.dtype, device=grad.device))
 
     whole.__name__, whole.__doc__ = f"{name}_all", f"The {name} of all elements."
     op(f"{name}(Tensor self) -> Tensor", names=(), node=f"{name.capitalize()}Backward0")(whole)
@@ -196,7 +196,7 @@ def mode(input, dim=-1, keepdim=False):
 def _quantile(name, ignore_nan):
     def call(input, q, dim=None, keepdim=False, *, interpolation="linear"):
         _check_quantile("quantile", input, q, interpolation)  # PyTorch calls both so
-        q = q if hasattr(q, "_edge") else functions.tensor(q, dtype=input.dtype)
+        q = q if hasattr(q, "_edge") else functions.tensor(q, dtype=input.dtype, device=input.device)
         flat = input.reshape(-1) if dim is None else input
         axis = wrap_dim(0 if dim is None else dim, flat.ndim)
         flat = flat if flat.ndim else flat.reshape(1)

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import importlib
 
-from . import datasets, transforms, utils
+from . import datasets, transforms
 
 __version__ = "0.28.0"  # the torchvision of PyTorch 2.13, whose names these are
 
-__all__ = ["datasets", "models", "transforms", "utils", "get_image_backend", "set_image_backend"]
+__all__ = [
+    "datasets",
+    "io",
+    "models",
+    "ops",
+    "transforms",
+    "tv_tensors",
+    "utils",
+    "get_image_backend",
+    "set_image_backend",
+]
 
 
 def __getattr__(name):
-    if name == "models":  # loaded when first asked for
-        return importlib.import_module(".models", __name__)
+    if name in ("io", "models", "ops", "tv_tensors", "utils"):  # loaded when first asked for
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

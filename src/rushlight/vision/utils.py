@@ -1,4 +1,4 @@
-"""``torchvision.utils``: many images in one, as a tensor (``make_grid``) or a file (``save_image``)."""
+"""``torchvision.utils``: many images in one, as a tensor (``make_grid``) or a file (``save_image``); drawing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ import numpy as np
 
 from rushlight.ops.table import functions
 
+from .drawing import draw_bounding_boxes, draw_keypoints, draw_segmentation_masks, flow_to_image
 from .images import is_tensor, pillow
+
+__all__ = [
+    "make_grid",
+    "save_image",
+    "draw_bounding_boxes",
+    "draw_segmentation_masks",
+    "draw_keypoints",
+    "flow_to_image",
+]
 
 
 def make_grid(tensor, nrow=8, padding=2, normalize=False, value_range=None, scale_each=False, pad_value=0.0):

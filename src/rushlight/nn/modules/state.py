@@ -217,6 +217,13 @@ def _load_tensor(module, name, key, current, loaded, assign):
     try:
         with no_grad():
             if not assign:
+                if current.is_meta and not loaded.is_meta:
+                    warnings.warn(
+                        f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
+                        "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary "
+                        "to their corresponding key in the module instead of copying them in place?)",
+                        stacklevel=2,
+                    )
                 current.copy_(loaded)
                 return None
             if isinstance(current, Parameter):

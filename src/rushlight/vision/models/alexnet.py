@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ... import nn
-from .registry import refuse_weights, register_model
+from .registry import define
+from .weights import attribute_of
 
 __all__ = ["AlexNet", "alexnet"]
 
@@ -44,8 +45,6 @@ class AlexNet(nn.Module):
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
-@register_model
-def alexnet(*, weights=None, progress=True, **kwargs):
-    """AlexNet without trained weights."""
-    refuse_weights(weights)
-    return AlexNet(**kwargs)
+alexnet = define("alexnet", AlexNet, "Krizhevsky, 2014", __name__)
+
+__getattr__ = attribute_of(__name__)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from ... import nn
-from .registry import refuse_weights, register_model
+from ..ops.misc import Conv2dNormActivation
+from ._utils import _make_divisible
+from .registry import define
+from .weights import attribute_of
 
 __all__ = ["MobileNetV2", "mobilenet_v2"]
 
@@ -11,15 +14,9 @@ __all__ = ["MobileNetV2", "mobilenet_v2"]
 SETTING = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
 
 
-def round_to_multiple(value, divisor):
-    """The nearest multiple of ``divisor``, at least one and never more than a tenth below ``value``."""
-    rounded = max(divisor, int(value + divisor / 2) // divisor * divisor)
-    return rounded + divisor if rounded < 0.9 * value else rounded
-
-
 def convolution(inputs, outputs, norm_layer, kernel=3, stride=1, groups=1):
-    conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
-    return nn.Sequential(conv, norm_layer(outputs), nn.ReLU6(inplace=True))
+    options = {"norm_layer": norm_layer, "activation_layer": nn.ReLU6}
+    return Conv2dNormActivation(inputs, outputs, kernel, stride, groups=groups, **options)
 
 
 class InvertedResidual(nn.Module):
@@ -63,11 +60,11 @@ class MobileNetV2(nn.Module):
             raise ValueError(
                 f"inverted_residual_setting should be non-empty or a 4-element list, got {inverted_residual_setting}"
             )
-        width = round_to_multiple(32 * width_mult, round_nearest)
-        self.last_channel = round_to_multiple(1280 * max(1.0, width_mult), round_nearest)
+        width = _make_divisible(32 * width_mult, round_nearest)
+        self.last_channel = _make_divisible(1280 * max(1.0, width_mult), round_nearest)
         layers = [convolution(3, width, norm_layer, stride=2)]
         for expansion, channels, blocks, first_stride in setting:
-            outputs = round_to_multiple(channels * width_mult, round_nearest)
+            outputs = _make_divisible(channels * width_mult, round_nearest)
             for index in range(blocks):
                 stride = first_stride if index == 0 else 1
                 layers.append(block(width, outputs, stride, expand_ratio=expansion, norm_layer=norm_layer))
@@ -86,8 +83,6 @@ class MobileNetV2(nn.Module):
         return self.classifier(nn.functional.adaptive_avg_pool2d(self.features(x), (1, 1)).flatten(1))
 
 
-@register_model
-def mobilenet_v2(*, weights=None, progress=True, **kwargs):
-    """MobileNet v2 without trained weights."""
-    refuse_weights(weights)
-    return MobileNetV2(**kwargs)
+mobilenet_v2 = define("mobilenet_v2", MobileNetV2, "Sandler and others, 2018", __name__)
+
+__getattr__ = attribute_of(__name__)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ... import nn
-from .registry import refuse_weights, register_model
+from ._utils import _ovewrite_named_param
+from .registry import define
+from .weights import attribute_of
 
 __all__ = ["ResNet"]
 
@@ -152,16 +154,20 @@ MODELS = {
 
 
 def constructor(name):
-    def build(*, weights=None, progress=True, **kwargs):
-        refuse_weights(weights)
-        block, layers, fixed = MODELS[name]
-        return ResNet(block, layers, **{**kwargs, **fixed})
+    block, layers, fixed = MODELS[name]
 
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"The model {name}, without trained weights."
-    return register_model(build)
+    def construct(**kwargs):
+        for argument, value in fixed.items():
+            _ovewrite_named_param(kwargs, argument, value)
+        return ResNet(block, layers, **kwargs)
+
+    papers = {"resnext": "Xie and others, 2016", "wide_": "Zagoruyko and Komodakis, 2016"}
+    paper = next((papers[start] for start in papers if name.startswith(start)), "He and others, 2015")
+    return define(name, construct, paper, __name__)
 
 
 for _name in MODELS:
     globals()[_name] = constructor(_name)
     __all__.append(_name)
+
+__getattr__ = attribute_of(__name__)

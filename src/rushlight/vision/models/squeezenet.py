@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from rushlight.ops.table import functions
 
 from ... import nn
-from .registry import refuse_weights, register_model
+from .registry import define
+from .weights import attribute_of
 
 __all__ = ["SqueezeNet", "squeezenet1_0", "squeezenet1_1"]
 
@@ -69,15 +72,7 @@ class SqueezeNet(nn.Module):
         return self.classifier(self.features(x)).flatten(1)
 
 
-@register_model
-def squeezenet1_0(*, weights=None, progress=True, **kwargs):
-    """SqueezeNet 1.0 without trained weights."""
-    refuse_weights(weights)
-    return SqueezeNet("1_0", **kwargs)
+squeezenet1_0 = define("squeezenet1_0", partial(SqueezeNet, "1_0"), "Iandola and others, 2016", __name__)
+squeezenet1_1 = define("squeezenet1_1", partial(SqueezeNet, "1_1"), "Iandola and others, 2016", __name__)
 
-
-@register_model
-def squeezenet1_1(*, weights=None, progress=True, **kwargs):
-    """SqueezeNet 1.1 without trained weights."""
-    refuse_weights(weights)
-    return SqueezeNet("1_1", **kwargs)
+__getattr__ = attribute_of(__name__)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ... import nn
-from .registry import refuse_weights, register_model
+from .registry import define
+from .weights import attribute_of
 
 __all__ = ["VGG"]
 
@@ -54,13 +55,15 @@ def stages(depths, normalized):
 
 
 def constructor(size, normalized):
-    def build(*, weights=None, progress=True, **kwargs):
-        refuse_weights(weights)
+    def construct(**kwargs):
         return VGG(stages(DEPTHS[size], normalized), **kwargs)
 
-    build.__name__ = build.__qualname__ = f"vgg{size}" + "_bn" * normalized
-    build.__doc__ = f"VGG-{size}" + " with batch normalization" * normalized + ", without trained weights."
-    return register_model(build)
+    name = f"vgg{size}" + "_bn" * normalized
+    return define(name, construct, "Simonyan and Zisserman, 2014", __name__, adjust=uninitialized)
+
+
+def uninitialized(kwargs, weights):
+    kwargs["init_weights"] = False
 
 
 for _size in DEPTHS:
@@ -68,3 +71,5 @@ for _size in DEPTHS:
         _build = constructor(_size, _normalized)
         globals()[_build.__name__] = _build
         __all__.append(_build.__name__)
+
+__getattr__ = attribute_of(__name__)

@@ -40,8 +40,16 @@ def to_image(inpt):
 
 
 def to_dtype(inpt, dtype=dtypes.float32, scale=False):
-    """A tensor image as `dtype`; with `scale` its values move to that dtype's range."""
-    return convert_image_dtype(inpt, dtype) if scale else inpt.to(dtype)
+    """A tensor image as `dtype`; with `scale` its values move to that dtype's range.
+
+    Whole numbers are multiplied by the reciprocal of their largest one, where the first version divides: the last bit differs.
+    """
+    if not scale or inpt.dtype == dtype:
+        return inpt.to(dtype)
+    if dtype.is_floating_point and not inpt.is_floating_point():
+        largest = 1 if inpt.dtype == dtypes.bool_ else dtypes.iinfo(inpt.dtype).max
+        return inpt.to(dtype).mul_(1.0 / largest)
+    return convert_image_dtype(inpt, dtype)
 
 
 class ToImage(Module):
