@@ -1,4 +1,4 @@
-"""``python tests/libraries [--folder DIR] [NAME ...]``: quickstarts of public libraries, under Rushlight's shim and under PyTorch.
+"""``python tests/quickstarts [--folder DIR] [NAME ...]``: quickstarts of public libraries, under Rushlight's shim and under PyTorch.
 
 Each program here is run twice, in two environments that are made in the folder and kept: one with the shim, one that sees the
 PyTorch of the Python which runs this. What they print must be equal, numbers to a few units of float32. Needs the package index.
