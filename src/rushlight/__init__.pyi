@@ -81,6 +81,10 @@ from rushlight.base.streams import Event as Event, Stream as Stream
 from rushlight.compat.checks import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt
 from rushlight.compat.records import PyTorchFileReader as PyTorchFileReader
 from rushlight.jit._script import CompilationUnit as CompilationUnit, ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
+from rushlight.jit import Error as JITException
+from rushlight.futures import Future as Future
+from rushlight.jit.native import Block as Block, DeviceObjType as DeviceObjType, Graph as Graph, Node as Node, ScriptMethod as ScriptMethod, ScriptObject as ScriptObject
+from rushlight.jit.native import TensorType as TensorType, Type as Type, Value as Value
 from rushlight.random import Generator as Generator, default_generator as default_generator
 from rushlight.storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 from rushlight.tensor.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
