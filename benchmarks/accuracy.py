@@ -22,7 +22,7 @@ from accuracy_rows import FAMILIES
 
 FLOOR = 3e-8  # what one rounding costs: half a unit in the last place of float32 at most
 ENOUGH = 1000  # numbers that an average is taken of
-DRAWS, MOST_DRAWS, LARGE = 8, 64, 300_000  # draws at least, at most; a quarter of them of more than LARGE operands
+DRAWS, MOST_DRAWS, LARGE = 8, 32, 300_000  # draws at least, at most; a quarter of them of more than LARGE operands
 
 
 class Errors(NamedTuple):

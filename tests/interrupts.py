@@ -10,7 +10,9 @@ from rushlight.amp.state import state as amp
 from rushlight.autograd.engine import accumulating
 from rushlight.autograd.modes import _State, state
 from rushlight.base.user_code import PACKAGE
+from rushlight.compat import modes
 from rushlight.nn.modules import hooks
+from rushlight.nn.modules.module import Module
 from rushlight.nn.utils import parametrize
 from rushlight.random.generator import default_generator
 from rushlight.serialization import settings
@@ -29,7 +31,7 @@ def switches():
         **{name: getattr(state, name) for name in MODES},
         "autocast": (dict(amp.enabled), dict(amp.dtypes), amp.cache_enabled, amp.casts_to, amp.nesting),
         "interposers": list(INTERPOSERS),
-        "torch function": overrides._off.depth,
+        "torch function": (overrides._off.depth, modes._modes.active),
         "parametrize": parametrize._cache_depth[0],
         "print options": printing.get_printoptions(),
         "checkpoint": dict(checkpoint._settings),
@@ -37,6 +39,7 @@ def switches():
         "random": default_generator.state_bytes().tobytes(),
         "collector": gc.isenabled(),
         "lock of gradients": accumulating._is_owned(),
+        "calls of modules": [vars(Module).get(name) for name in ("__call__", "__getattr__")],
         "module hooks": [list(each) for each in HOOKS],
     }
 

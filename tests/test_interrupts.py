@@ -12,8 +12,10 @@ import pytest
 
 import rushlight as torch
 from interrupts import enter_and_leave, interrupted, of_contexts, of_package, switches
+from rushlight import fx
 from rushlight.autograd import forward_ad
 from rushlight.base import contexts
+from rushlight.compat import modes
 from rushlight.func import reverse
 from rushlight.kernels import compiler
 from rushlight.nn.utils import parametrize
@@ -59,6 +61,7 @@ CONTEXTS = {
     interposers.interposed: lambda: interposers.interposed(watcher),
     reverse.saving_plainly: reverse.saving_plainly,
     compiler._collector_at_rest: compiler._collector_at_rest,
+    modes.TorchFunctionMode: modes.TorchFunctionMode,
     overrides.DisableTorchFunctionSubclass: overrides.DisableTorchFunctionSubclass,
     printing.printoptions: lambda: printing.printoptions(precision=7, profile="short"),
     find_nonfinite: find_nonfinite,
@@ -93,16 +96,29 @@ ELSEWHERE = {
             "mtia.device",
             "xpu.device",
             "xpu.device_of",
-            "compat.inside._dynamo.set_stance",
+            "autograd.profiler.record_function",
+            "autograd.profiler.profile",
+            "autograd.profiler.emit_nvtx",
+            "autograd.profiler.emit_itt",
+            "compat.inside.profiler.profile",
+            "compiler.marks._Unchanging",
+            "compiler.marks.set_stance",
+            "compiler.marks.error_on_graph_break",
+            "jit._fuser.optimized_execution",
+            "jit._fuser.fuser",
+            "jit._fuser.strict_fusion",
+            "utils._python_dispatch.TorchDispatchMode",
+            "utils._python_dispatch.BaseTorchDispatchMode",
+            "utils._python_dispatch._disable_current_modes",
+            "utils.flop_counter.FlopCounterMode",
             "compat.settings._Patch",
             "compat.inside._dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex",
         ),
-        "switches nothing: such devices and compilers are not here",
+        "switches nothing: such devices, compilers and profilers are not here",
     ),
     "fx.code.transformed": "changes a graph that is the program's own",
     "fx.graph._InsertPoint": "changes a graph that is the program's own",
     "fx._symbolic_trace._Exchanges": "not tested yet: holds while a graph is recorded",
-    "compat.modes.TorchFunctionMode": "not tested yet",
     "kernels.showing.watching": "counts, switches nothing",
     "cli.graph.Watch": "its process ends with the script",
     "draw.play.Recorder": "test_hooks_go_in_spite_of_interrupts: its hooks are RemovableHandles",
@@ -220,6 +236,7 @@ TRANSFORMS = {
     "created graph": lambda: torch.autograd.grad(hooked.exp().sum(), hooked, create_graph=True)[0].sum().backward(),
     "checkpoint": lambda: checkpoint.checkpoint(lambda x: x.sin().exp(), hooked, use_reentrant=False).sum().backward(),
     "re-entrant": lambda: checkpoint.checkpoint(lambda x: x.sin().exp(), hooked, use_reentrant=True).sum().backward(),
+    "recording a graph": lambda: fx.symbolic_trace(torch.nn.Sequential(linear, torch.nn.ReLU())),
     "functional jvp": lambda: torch.autograd.functional.jvp(lambda x: x * x, vector, vector),
 }
 

@@ -11,7 +11,12 @@ from opinfo_calls import Skip, error_calls, known_operations, outcome, torch
 
 SAFE = ("add", "where", "matmul", "linalg.lu_solve", "linalg.cross", "inner", "linalg.vecdot", "masked.amax", "nn.functional.layer_norm",
         "nn.functional.group_norm", "fft.fftshift", "diff", "trapezoid", "cummax", "complex", "std_mean", "nanquantile",
-        "signal.windows.blackman", "nn.functional.conv2d", "logcumsumexp", "special.erfcx", "vstack", "tensordot")  # fmt: skip
+        "signal.windows.blackman", "nn.functional.conv2d", "logcumsumexp", "special.erfcx", "vstack", "tensordot", "linalg.ldl_solve",
+        "triangular_solve", "cholesky", "cholesky_solve", "lu_solve", "ormqr", "linalg.lu_factor", "linalg.matrix_norm", "linalg.solve",
+        "linalg.matrix_rank", "linalg.tensorsolve", "fft.rfft", "fft.irfft2", "native_group_norm", "hash_tensor",
+        "unique", "baddbmm", "addbmm", "addmm", "addmv", "__rsub__", "histogram", "histogramdd", "searchsorted", "repeat_interleave",
+        "narrow_copy", "index_add", "index_reduce", "broadcast_shapes", "masked.sum", "masked.softmax", "masked.mean", "cdist",
+        "gradient", "cumulative_trapezoid", "unflatten", "special.entr", "roll", "rot90", "cummin")  # fmt: skip
 EXAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "25"))
 
 
@@ -19,7 +24,7 @@ EXAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "25"))
 def test_wrong_calls_are_refused_in_the_same_words(name):
     entry = next(entry for entry in known_operations() if entry.name == name)
     counts, differences = compare(entry, EXAMPLES)
-    assert len(differences) <= counts.total() * 0.12, differences
+    assert len(differences) <= counts.total() * 0.04, differences
 
 
 @pytest.mark.slow
@@ -36,8 +41,8 @@ def test_what_pytorch_lists_as_wrong():
                 same += 1
             elif not is_about_kinds(expected):
                 differences.append((call, verdict(expected, found), expected, found))
-    assert same >= 440
+    assert same >= 545
     assert len(differences) <= LISTED_DIFFERENCES, "\n".join(map(str, differences))
 
 
-LISTED_DIFFERENCES = 118
+LISTED_DIFFERENCES = 62

@@ -15,7 +15,7 @@ SPACES = {
     "masked": rl.masked,
 }  # fmt: skip
 # PyTorch documents no names for these either.
-OPEN = {"Tensor.to", "Tensor.new", "Tensor.draw", "sym_sum"}
+OPEN = {"Tensor.to", "Tensor.new", "Tensor.draw", "sym_sum", "compile"}
 
 
 def public_functions():

@@ -206,7 +206,7 @@ def method(function: None = None, *, name: _str | None = None) -> _Callable[[_Fu
 """
 
 _ROOMS = """\
-accelerator amp autograd backends cli compat compiler cpu cuda distributed draw fft func fx jit kernels library linalg masked mps mtia multiprocessing nn
+accelerator amp autograd backends cli compat compiler cpu cuda distributed draw fft func futures fx hub jit kernels library linalg masked mps mtia multiprocessing nn
 optim overrides random return_types serialization signal special storage testing torch_version types utils version vision xpu
 """
 _DTYPES = (
@@ -219,6 +219,7 @@ _OTHER_DTYPES = "half float double short int long chalf cfloat cdouble"
 FACE = "\n".join(
     [
         *(f"from rushlight import {room} as {room}" for room in _ROOMS.split()),
+        "from rushlight.amp import GradScaler as GradScaler",
         "from rushlight.amp.autocast_mode import autocast as autocast",
         "from rushlight.autograd.modes import (",
         "    enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled,",
@@ -235,8 +236,10 @@ FACE = "\n".join(
         "from rushlight.base.streams import Event as Event, Stream as Stream",
         "from rushlight.compat.checks import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt",
         "from rushlight.compat.records import PyTorchFileReader as PyTorchFileReader",
+        "from rushlight.jit._script import CompilationUnit as CompilationUnit, ScriptFunction as ScriptFunction, ScriptModule as ScriptModule",
         "from rushlight.random import Generator as Generator, default_generator as default_generator",
         "from rushlight.storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage",
+        "from rushlight.tensor.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass",
         "from rushlight.tensor.nonfinite import find_nonfinite as find_nonfinite",
         "",
         "__version__: _str",

@@ -71,6 +71,14 @@ ROWS = {
 _DIMS = "int | ints"
 # Arguments of one function, under the name of its entry in the table or of the function itself.
 PARTICULAR = {
+    "cond.pred": "bool | Tensor", "cond.true_fn": "Callable[..., Any]", "cond.false_fn": "Callable[..., Any]", "cond.operands": "Sequence[Any]",
+    "while_loop.cond_fn": "Callable[..., Any]", "while_loop.body_fn": "Callable[..., Any]", "while_loop.carried_inputs": "Sequence[Any]",
+    "grid_sampler.interpolation_mode": "int", "numbered_embedding_bag.mode": "int", "grid_sampler.padding_mode": "int", "convolution.transposed": "bool",
+    "segment_reduce.reduce": "str", "segment_reduce.lengths": "Tensor", "segment_reduce.axis": "int", "segment_reduce.unsafe": "bool",
+    "segment_reduce.initial": "Number", "set_anomaly_enabled.check_nan": "bool", "norm_except_dim.v": "Tensor", "norm_except_dim.pow": "int",
+    "compile.model": "Any", "compile.fullgraph": "bool", "compile.dynamic": "bool", "compile.backend": "str | Callable[..., Any]",
+    "compile.mode": "str", "compile.options": "dict[str, Any]", "compile.disable": "bool", "compile.recompile_limit": "int",
+    "compile.isolate_recompiles": "bool", "compile.shapes_spec": "Any",
     **dict.fromkeys((f"{name}.{given}" for name in ("sym_int", "sym_float", "sym_not", "sym_max", "sym_min", "sym_sqrt") for given in "ab"), "Number"),
     **dict.fromkeys((f"sym_ite.{given}" for given in "btf"), "Any"), "sym_sum.args": "Sequence[Number]",
     "allclose.other": "Tensor", "isclose.other": "Tensor", "dist.other": "Tensor", "kron.other": "Tensor",
@@ -151,9 +159,9 @@ _RETURNS = {
     """,
     "Size": "common_shape",
     "device": "get_default_device",
-    "Any": "load numpy tolist storage untyped_storage map_ map2_ apply_ new draw",
+    "Any": "cond while_loop load numpy tolist storage untyped_storage map_ map2_ apply_ new draw",
     "None": """
-        save set_printoptions set_default_dtype set_default_device set_default_tensor_type set_rng_state set_warn_always
+        save set_anomaly_enabled set_printoptions set_default_dtype set_default_device set_default_tensor_type set_rng_state set_warn_always
         set_num_threads set_num_interop_threads set_deterministic_debug_mode set_float32_matmul_precision backward retain_grad
         use_deterministic_algorithms clear_autocast_cache set_autocast_cache_enabled set_autocast_cpu_dtype
         set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype set_autocast_gpu_enabled
@@ -167,6 +175,7 @@ _RETURNS = {
         adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices fractional_max_pool2d_with_indices
         fractional_max_pool3d_with_indices lstm_cell numpy_frexp
     """,
+    "tuple[Tensor, Tensor, Tensor, Tensor]": "numbered_embedding_bag",
     "tuple[Tensor, Tensor, Tensor]": """
         native_layer_norm native_group_norm native_batch_norm svd_lowrank pca_lowrank
     """,
@@ -188,6 +197,7 @@ RETURNS |= {
     "sym_sqrt": "float",
     "sym_ite": "Any",
     "get_device_module": "Any",
+    "compile": "Any",
 }
 RETURNS |= dict.fromkeys(("sym_max", "sym_min", "sym_sum"), "Number")
 RETURNS["lu"] = "tuple[Tensor, ...]"

@@ -85,18 +85,25 @@ globals().update(_TYPED)
 
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(
-    ("accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "draw", "func", "fx", "jit", "multiprocessing", "fft", "kernels", "library", "linalg", "masked", "mps", "mtia", "nn", "optim", "overrides", "return_types", "serialization",
+    ("__config__", "accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "draw", "func", "futures", "fx", "hub", "jit", "multiprocessing", "fft", "kernels", "library", "linalg", "masked", "mps", "mtia", "nn", "optim", "overrides", "return_types", "serialization",
      "signal", "special", "storage", "testing", "torch_version", "types", "utils", "version", "vision", "xpu")
 )  # fmt: skip
 _LAZY_NAMES = {
-    "save": "serialization", "load": "serialization", "vmap": "func.vmap", "explain": "autograd.explanation", "find_nonfinite": "tensor.nonfinite",
-    "autocast": "amp", "_assert": "fx._symbolic_trace", "AcceleratorError": "base.errors", "OutOfMemoryError": "base.errors",
+    "compile": "compiler.compiling", "save": "serialization", "load": "serialization", "vmap": "func.vmap", "explain": "autograd.explanation", "find_nonfinite": "tensor.nonfinite",
+    "autocast": "amp", "GradScaler": "amp", "DisableTorchFunctionSubclass": "tensor.overrides", "_assert": "fx._symbolic_trace", "AcceleratorError": "base.errors", "OutOfMemoryError": "base.errors",
     "PyTorchFileReader": "compat.records", "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator",
+    **dict.fromkeys(("ScriptModule", "ScriptFunction", "CompilationUnit"), "jit._script"),
     **dict.fromkeys(
         ("_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented", "_check_with", "_check_tensor_all",
          "_check_tensor_all_with", "_check_is_size", "_assert_async", "_shape_as_tensor", "detach", "SymInt", "SymFloat",
          "SymBool", "sym_int", "sym_float", "sym_not", "sym_ite", "sym_max", "sym_min", "sym_sum", "sym_sqrt"),
         "compat.checks",
+    ),
+    **dict.fromkeys(
+        ("affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "convolution", "embedding_bag",
+         "norm_except_dim", "native_dropout", "dropout_", "feature_dropout_", "alpha_dropout_", "feature_alpha_dropout_",
+         "detach_", "as_strided_", "get_device", "segment_reduce", "cond", "while_loop", "set_anomaly_enabled"),
+        "compat.native",
     ),
     **dict.fromkeys(
         ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype", "is_autocast_cache_enabled",

@@ -117,6 +117,7 @@ RECORDS = frozenset(
         "outer_product",
         "pad_by_places",
         "pad_by_places_gradient",
+        "pad_in_circles",
         "permute",
         "permute_copy",
         "pinv_parts",

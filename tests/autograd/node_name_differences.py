@@ -11,8 +11,8 @@ _GROUPS = {
     "fused": """outer linear einsum cross_entropy rnn_tanh_cell rnn_relu_cell gru_cell lstm_cell rnn_tanh rnn_relu gru lstm
         pad kron real imag dropout functional_dropout fft_hfft2 fft_hfftn cosine_similarity gaussian_nll_loss""",
     # A node of its own there, written with other operations here.
-    "a composite here": """bilinear conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc triangular_solve
-        linalg_householder_product orgqr ormqr native_group_norm renorm dist""",
+    "a composite here": """bilinear conv_tbc
+        linalg_householder_product orgqr ormqr renorm dist""",
     # The same steps in another order, shape or number.
     "other steps": """combinations gradient fractional_max_pool2d fractional_max_pool3d trapezoid cumulative_trapezoid logdet
         linalg_tensorsolve linalg_cross cross vander linalg_matrix_power matrix_power linalg_cond quantile nanquantile stft

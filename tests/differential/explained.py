@@ -99,17 +99,6 @@ def _product(name, parts):
     return vectors * values.unsqueeze(-2)
 
 
-def _other_strides(case):
-    """A program's tensor lies in memory as another operation left it, in PyTorch's own order: there view() is refused."""
-    if case.name not in ("view", "view_dtype") or len(case.operands) < 3:
-        return False
-    theirs, _, ours = case.operands
-    return (
-        _refused_by_pytorch(case, "view size is not compatible", "must be 1 to view")
-        and theirs.stride() != ours.stride()
-    )
-
-
 def _free_vectors(case):
     """Vectors of a decomposition have a free sign or phase, and those of equal values a free basis."""
     if case.name not in ("linalg.svd", "svd", "linalg.eigh", "linalg.eig"):
@@ -191,7 +180,6 @@ EXPLAINED = (
     _no_index,
     _view_inside,
     _equal_elements,
-    _other_strides,
     _free_vectors,
     _half_overflow,
     _recurrence,

@@ -19,7 +19,7 @@ CALLS = {
     ),
     "bitwise_not": lambda: _PAIR()[:1],
     "bincount": lambda: (rl.tensor([0, 2, 1]), t(3), 4),
-    "histogram_counts": lambda: (t(4, 1), [t(3).sort()[0]], t(4), False),
+    "histogram_counts": lambda: (t(4, 1), [t(3).sort()[0]], t(4), False, "histogram"),
     "ldl_solution": lambda: (*rl.linalg.ldl_factor(regular()), t(3, 2), False),
     "permutation_of": lambda: (rl.tensor([2, 2, 3], dtype=rl.int32), 3, rl.float64),
     "nonzero_static": lambda: (FLAGS, 3, -1),

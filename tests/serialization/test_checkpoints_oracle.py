@@ -204,9 +204,7 @@ def test_lazy_conjugation():
     assert parts.tolist() == [-2, 4] and parts.is_neg()
 
 
-@pytest.mark.parametrize(
-    "value", [lambda: torch.eye(2).to_sparse(), lambda: torch.ones(2, device="meta"), lambda: torch.nn.Linear(1, 1)]
-)
+@pytest.mark.parametrize("value", [lambda: torch.eye(2).to_sparse(), lambda: torch.nn.Linear(1, 1)])
 def test_what_has_no_counterpart_here_is_refused_clearly(value):
     with pytest.raises(pickle.UnpicklingError, match=r"Weights only load failed.*\n(.*\n)?hint: "):
         load(torch_saved(value()))
@@ -223,7 +221,7 @@ def whole_modules(t):
         nn.ParameterList([nn.Parameter(t.ones(2))]), nn.ParameterDict({"x": nn.Parameter(t.ones(2))}), nn.Softmax(1),
         nn.CrossEntropyLoss(weight=t.ones(3)), nn.Upsample(scale_factor=2), nn.LayerNorm(3), nn.TripletMarginLoss(),
         nn.TripletMarginWithDistanceLoss(distance_function=nn.PairwiseDistance()), nn.GELU(), nn.Bilinear(1, 2, 3),
-        nn.AdaptiveLogSoftmaxWithLoss(4, 10, [3, 5]),
+        nn.AdaptiveLogSoftmaxWithLoss(4, 10, [3, 5], div_value=1.5),
     ]  # fmt: skip
     return [nn.Sequential(layer).eval() for layer in layers]
 
@@ -239,6 +237,13 @@ def test_whole_modules_both_ways():
             state, expected = back.state_dict(), kept.state_dict()
             assert list(state) == list(expected)
             assert all(np.array_equal(state[name].numpy(), expected[name].numpy()) for name in expected)
+
+
+def test_meta_tensors_both_ways():
+    weight = torch.nn.Parameter(torch.ones(2, 3, device="meta").T)
+    (ours,) = load(torch_saved([weight]))
+    assert ours.is_meta and ours.stride() == (1, 3) and ours.requires_grad
+    assert torch.load(saved([ours]))[0].stride() == (1, 3)
 
 
 def test_whole_networks_compute_alike_after_the_trip():

@@ -189,6 +189,16 @@ def test_what_could_not_be_read_is_not_written():
             save({"a": value}, io.BytesIO())
 
 
+def test_meta_tensors():
+    layer = nn.Linear(2, 3, device="meta")
+    weight, back = loaded([layer.weight.T, layer], weights_only=False)
+    assert weight.is_meta and weight.stride() == (1, 2) and back.weight.is_meta and back.weight.shape == (3, 2)
+    assert loaded(layer.state_dict())["bias"].is_meta
+    huge = b"ctorch._utils\n_rebuild_meta_tensor_no_storage\n(ctorch\nfloat32\n"
+    with pytest.raises(EXPECTED, match="hint: "):
+        read(huge + b"\x8a\x08" + bytes(7) + b"\x40\x85" + b"K\x01\x85\x89tR")
+
+
 # ---------------------------------------------------------------- random files
 
 NAMES = [

@@ -2,7 +2,7 @@
 
 from ..base import dtypes
 from ..ops.table import functions
-from .node import Node, next_sequence, node_class
+from .node import Node, edge_of, next_sequence, node_class
 
 
 def beside(gradients, edges, metas):
@@ -10,7 +10,7 @@ def beside(gradients, edges, metas):
 
     ``metas`` are shape and NumPy dtype of the tensors that the edges belong to.
     """
-    return [g if g is None or g._edge is not None else _placed(g, edges, metas) for g in gradients]
+    return [g if g is None or edge_of(g) is not None else _placed(g, edges, metas) for g in gradients]
 
 
 def _placed(gradient, edges, metas):

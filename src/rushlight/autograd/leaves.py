@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.lazy import is_meta
 from ..base.scalars import c_name
 from ..ops.table import functions
 from . import modes
@@ -134,6 +135,13 @@ def check_data(tensor, value):
         raise TypeError(
             hinted(
                 f"Variable data has to be a tensor, but got {type(value).__name__}", "convert it with torch.as_tensor"
+            )
+        )
+    if is_meta(tensor._array) is not is_meta(value._array):
+        raise RuntimeError(
+            hinted(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.",
+                f"one is on the device {tensor.device}, the other on {value.device}: put a new tensor in its place",
             )
         )
     if tensor._edge is not None and tensor.requires_grad and not dtypes.is_differentiable(value._array.dtype):

@@ -264,11 +264,11 @@ def result_order(arrays, shape, casts=()):
     forms = [(array.shape, array.strides) for array in arrays]
     for place, cast in enumerate(casts):
         if cast and 0 in forms[place][1]:
-            forms[place] = arrays[place].shape, _dense_strides(*forms[place])
+            forms[place] = arrays[place].shape, dense_strides(*forms[place])
     return _order_of(shape, tuple(forms))
 
 
-def _dense_strides(shape, strides):
+def dense_strides(shape, strides):
     """The strides, in elements, of an array without gaps in the `result_order` of one of this shape and these strides."""
     order = _order_of(shape, ((shape, strides),)) or range(len(shape))
     laid = contiguous_strides([shape[axis] for axis in order])

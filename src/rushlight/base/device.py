@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from threading import get_ident
 from typing import Any
 
 from .errors import hinted, kind_name
@@ -16,7 +17,8 @@ _TYPES = (
 class device:
     """Where a tensor lives: ``torch.device("cpu")``, ``torch.device("cuda:0")``, ``torch.device("cuda", 0)``.
 
-    Only ``cpu`` holds tensors in this version; the others parse, compare and print, and raise when used.
+    Only ``cpu`` holds tensors in this version, and ``meta`` tensors without elements; the others parse, compare and
+    print, and raise when used.
 
     >>> import rushlight as torch
     >>> torch.device("cuda:1").index
@@ -72,18 +74,45 @@ class device:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __enter__(self):
-        """``with torch.device("cpu"):`` makes tensors on this device, the only one in this version."""
-        check_device(self)
+        """``with torch.device("meta"):`` makes tensors on this device where no other one is asked for."""
+        where, entered = check_device(self), DEFAULTS
+        entered += [
+            (get_ident(), where, self)
+        ]  # no call: after one Ctrl-C may come, and nobody would leave what was entered
         return self
 
     def __exit__(self, kind, value, trace):
-        return None
+        me = get_ident()
+        for place in range(len(DEFAULTS) - 1, -1, -1):
+            if DEFAULTS[place][0] == me and DEFAULTS[place][2] is self:
+                del DEFAULTS[place]
+                break
 
     def __reduce__(self):
         return device, (self.type,) if self.index is None else (self.type, self.index)
 
 
-CPU = device("cpu")
+CPU, META = device("cpu"), device("meta")
+# Where tensors are made that ask for no device: (thread, device, the object that was entered), the last one first. Empty
+# means the CPU. A thread of None is that of all of them: `set_default_device`.
+DEFAULTS: list = []
+
+
+def default_device():
+    """Where a tensor is made that asks for no device."""
+    me = get_ident()
+    for thread, where, _ in reversed(DEFAULTS):
+        if thread == me or thread is None:
+            return where
+    return CPU
+
+
+def set_default_device(value):
+    """Make tensors on this device where no other one is asked for; None for the CPU again."""
+    where = None if value is None else check_device(value)
+    DEFAULTS[:] = [entry for entry in DEFAULTS if entry[0] is not None]
+    if where is not None and where is not CPU:
+        DEFAULTS.insert(0, (None, where, None))
 
 
 _UNCOMPILED = {
@@ -95,12 +124,16 @@ _UNCOMPILED = {
 
 
 def check_device(value):
-    """The device that tensors can be made on, or the error PyTorch's CPU build raises for the others."""
-    if value is None or value is CPU:
-        return CPU
+    """The device that tensors can be made on, or the error PyTorch's CPU build raises for the others; of None, the default."""
+    if value is None:
+        return default_device() if DEFAULTS else CPU
+    if value is CPU or value is META:
+        return value
     wanted = value if isinstance(value, device) else device(value)
     if wanted.type == "cpu":
         return CPU
+    if wanted.type == "meta":
+        return META
     if wanted.type in _UNCOMPILED:
         raise AssertionError(
             hinted(

@@ -1,4 +1,4 @@
-"""Memory that is read conjugated or negated: what a tensor has in place of its array while its lazy bits are set.
+"""Memory that is read conjugated or negated, or not at all: what a tensor has in place of its array while its lazy bits are set.
 
 - ``x.conj()`` and ``x.conj().imag`` copy nothing: their ``_array`` is a `LazyArray`, the array in memory (``stored``) beside
   two bits that say how it is read. A tensor without bits has a NumPy array as ever, and no path asks it anything more.
@@ -8,6 +8,8 @@
 - Views are made of ``stored`` and keep the bits; a record may say what becomes of them (``bits``, see `ops.table`).
 - What is written goes in through `ops.moving.write`, conjugated or negated; operations that write work on a resolved copy.
 - Who only moves or compares memory (storages, sharing, files) asks `stored_in` for it, and `rebuilt` puts the bits on again.
+- A third bit, ``meta``, says that there are no numbers: tensors of the meta device have a LazyArray over memory that is only
+  reserved (`base.reserved`). Reading them raises, writing does nothing, and the waist finds out shapes alone (`tensor.meta_calls`).
 - Reading by NumPy itself (``__array__``) resolves, too, so that what looks at a tensor's numbers sees the right ones.
 """
 
@@ -17,6 +19,7 @@ import functools
 
 import numpy as np
 
+from . import reserved
 from .dtypes import from_numpy, register_lazy
 from .errors import hinted
 
@@ -45,13 +48,16 @@ def _lazy_dtype(dtype):
 
 
 class LazyArray:
-    """An array in memory, ``stored``, and whether it is read conjugated (``conj``) and negated (``neg``); one of them is set."""
+    """An array in memory, ``stored``, and whether it is read conjugated (``conj``), negated (``neg``) or not (``meta``).
+
+    One of them is set.
+    """
 
     # `NOTHING` is never set and comes first in memory: where somebody took this for an array, it would have the address 0.
-    __slots__ = ("NOTHING", "conj", "dtype", "neg", "stored")
+    __slots__ = ("NOTHING", "conj", "dtype", "meta", "neg", "stored")
 
-    def __init__(self, stored, conj, neg):
-        self.stored, self.conj, self.neg = stored, conj, neg
+    def __init__(self, stored, conj, neg, meta=False):
+        self.stored, self.conj, self.neg, self.meta = stored, conj, neg, meta
         self.dtype = _lazy_dtype(stored.dtype)
         if not LAZY:
             LAZY.append(True)
@@ -73,6 +79,8 @@ class LazyArray:
 
     def resolved(self):
         """The numbers as they are read, in new memory of the same layout."""
+        if self.meta:
+            raise no_numbers()
         found = self.stored
         if self.conj:
             found = np.conjugate(found)
@@ -86,6 +94,8 @@ class LazyArray:
 
     def item(self):
         """The only element as a Python number."""
+        if self.meta:
+            raise RuntimeError(hinted("Tensor.item() cannot be called on meta tensors", NO_NUMBERS))
         return self.resolved().item()
 
     def tolist(self):
@@ -93,9 +103,54 @@ class LazyArray:
         return self.resolved().tolist()
 
 
+NO_NUMBERS = "a tensor of the device 'meta' has shape and dtype alone: make it on the CPU, or load values into it"
+
+
+def no_numbers():
+    """PyTorch's error where the elements of a meta tensor are asked for."""
+    return NotImplementedError(hinted("Cannot copy out of meta tensor; no data!", NO_NUMBERS))
+
+
+_UNREGISTERED = (
+    "attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered. You may have run "
+    "into this message while using an operator with PT2 compilation APIs (torch.compile/torch.export); in order to use this "
+    "operator with those APIs you'll need to add a fake impl. Please see the following for next steps:  "
+    "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html"
+)
+_NONZERO = (
+    "The register_meta function for torch.nonzero() raises unimplemented by default, as a correct data-independent implementation "
+    "does not exist. This implementation returns a fake value, assuming all elements of the tensor are non-zero. To enable this "
+    "registration, please set 'torch.fx.experimental._config.meta_nonzero_assume_all_nonzero' to True."
+)
+
+
+def no_shape(name):
+    """PyTorch's error of an operation whose result's shape depends on elements that a meta tensor does not have."""
+    text = _NONZERO if name == "nonzero" else f"aten::{name}: {_UNREGISTERED}"
+    return NotImplementedError(
+        hinted(text, "what it gives depends on the elements, or is found by computing them: use tensors of the CPU")
+    )
+
+
+def is_meta(array):
+    """Whether an array is that of a meta tensor."""
+    return array.__class__ is LazyArray and array.meta
+
+
 def rebuilt(stored, conj, neg):
-    """``stored`` itself, or a LazyArray of it where a bit is set."""
-    return LazyArray(stored, conj, neg) if conj or neg else stored
+    """``stored`` itself, or a LazyArray of it where a bit is set, or where it lies in memory that is only reserved."""
+    meta = bool(reserved.REGION) and reserved.is_reserved(stored)
+    return LazyArray(stored, conj, neg, meta) if conj or neg or meta else stored
+
+
+def meta_array(shape, dtype, strides=None):
+    """The array of a new meta tensor; ``strides`` in bytes, row by row where they are None."""
+    return LazyArray(reserved.reserve(shape, dtype, strides), False, False, True)
+
+
+def as_meta(array):
+    """The array of a meta tensor that looks as ``array`` does."""
+    return meta_array(array.shape, array.dtype if array.__class__ is np.ndarray else array.dtype.numpy, array.strides)
 
 
 def bits_of(array):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import processors
-from .device import CPU, check_device
+from .device import default_device, set_default_device
 from .errors import hinted, kind_name
 
 _values = {
@@ -134,13 +134,8 @@ def set_flush_denormal(mode):
 
 
 def get_default_device():
-    """Where new tensors are made: the CPU."""
-    return CPU
-
-
-def set_default_device(device):
-    """Set where new tensors are made; only the CPU is there in this version."""
-    check_device(device)
+    """Where new tensors are made that ask for no device: the CPU, unless changed."""
+    return default_device()
 
 
 PUBLIC = (

@@ -76,6 +76,13 @@ def broadcast_shapes(*shapes):
     return tuple(result)
 
 
+def require_room(shape, common, hint):
+    """PyTorch's refusal to write what has broadcast to the shape ``common`` into a tensor of another shape."""
+    if common != shape:
+        message = f"output with shape {list(shape)} doesn't match the broadcast shape {list(common)}"
+        raise RuntimeError(hinted(message, hint))
+
+
 def _mismatch(shapes):
     """The error for shapes that do not broadcast: taken together one after the other, the last dimension is named first."""
     common = ()

@@ -24,11 +24,11 @@ _UNSEEN = {
 }  # fmt: skip
 _lock = threading.Lock()
 _grafted = set()
+_all_are_grafted = False
 
 
 class _Modes(threading.local):
-    def __init__(self):
-        self.active = []
+    active = ()  # of this thread, the innermost last; assigned as a whole, which Ctrl-C cannot divide
 
 
 _modes = _Modes()
@@ -55,12 +55,13 @@ class TorchFunctionMode:
         raise NotImplementedError(hinted("", "a TorchFunctionMode needs a method __torch_function__"))
 
     def __enter__(self):
-        _graft_all()
-        _modes.active.append(self)
+        if not _all_are_grafted:
+            _graft_all()
+        _modes.active = (*_modes.active, self)
         return self
 
     def __exit__(self, kind, value, trace):
-        _modes.active.remove(self)
+        _modes.active = _modes.active[:-1]
 
     @classmethod
     def push(cls, *args, **kwargs):
@@ -69,10 +70,9 @@ class TorchFunctionMode:
 
 
 def _graft_all():
-    """Let all functions ask for a mode, once."""
+    """Let all functions ask for a mode, each once; what Ctrl-C broke off goes on where it was."""
+    global _all_are_grafted
     with _lock:
-        if _grafted:
-            return
         make_all()
         functional = importlib.import_module("rushlight.nn.functional")
         places = [*NAMESPACES.values(), vars(Tensor), vars(functional), vars(importlib.import_module("rushlight"))]
@@ -81,9 +81,10 @@ def _graft_all():
                 known = isinstance(function, FunctionType) and function.__module__.startswith("rushlight")
                 hidden = name in _UNSEEN or (name.startswith("_") and not name.startswith("__"))
                 if known and not hidden and function not in _grafted:
-                    _grafted.add(function)
                     settle(function)
                     graft(function, _asking(function))
+                    _grafted.add(function)
+        _all_are_grafted = True
 
 
 def _asking(function):
@@ -92,12 +93,13 @@ def _asking(function):
             active = _modes.active
             if not active:
                 return plain(*args, **kwargs)
-            mode = active.pop()
+            mode = active[-1]
             try:
+                _modes.active = active[:-1]
                 types = tuple(map(type, overloaded_arguments(args, kwargs, (Tensor,))))
                 found = mode.__torch_function__(function, types, args, kwargs)
             finally:
-                active.append(mode)
+                _modes.active = active
             if found is not NotImplemented:
                 return found
             raise TypeError(

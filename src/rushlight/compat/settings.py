@@ -15,7 +15,8 @@ class Settings(types.ModuleType):
         self.__dict__.update(values)
 
     def __getattr__(self, name):
-        raise AttributeError(f"{self.__name__}.{name} does not exist")
+        known = self.__name__.replace("rushlight.compat.inside.", "torch.").replace("rushlight.", "torch.")
+        raise AttributeError(f"{known}.{name} does not exist")
 
     def patch(self, settings=None, value=None, /, **more):
         """A context, or decorator, with other values: ``patch("name", value)``, ``patch({"name": value})``, ``patch(name=value)``."""

@@ -1,23 +1,98 @@
-"""``torch.distributed``: one process alone in this version; questions are answered."""
+"""``torch.distributed``: processes that train together. In this version a group is one process, in which its programs run as they are."""
+
+from __future__ import annotations
+
+import os as _os
+
+from . import distributed_c10d, later as _later, nn
+from .collectives import (
+    P2POp,
+    Work,
+    all_gather,
+    all_gather_coalesced,
+    all_gather_into_tensor,
+    all_gather_single,
+    all_reduce,
+    all_reduce_coalesced,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    batch_isend_irecv,
+    broadcast,
+    gather,
+    irecv,
+    isend,
+    monitored_barrier,
+    recv,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_single,
+    reduce_scatter_tensor,
+    scatter,
+    send,
+)
+from .groups import (
+    Backend,
+    GroupMember,
+    ProcessGroup,
+    destroy_process_group,
+    get_backend,
+    get_backend_config,
+    get_default_backend_for_device,
+    get_global_rank,
+    get_group_rank,
+    get_node_local_rank,
+    get_pg_count,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    group,
+    init_process_group,
+    is_initialized,
+    new_group,
+    new_subgroups,
+    new_subgroups_by_enumeration,
+)
+from .objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from .reductions import ReduceOp, supports_complex
+from .stores import HashStore, PrefixStore, Store, default_pg_timeout
+
+reduce_op = ReduceOp
 
 
 def is_available():
-    """Whether several processes can train together: False in this version."""
+    """Whether the package is there: True; `init_process_group` refuses more than one process in this version."""
+    return True
+
+
+def is_gloo_available():
+    """Whether "gloo", the backend for CPUs, is there."""
+    return True
+
+
+def is_mpi_available():
+    """Whether "mpi" is there: not in this version."""
     return False
 
 
-def is_initialized():
-    """Whether a process group was set up: never in this version."""
-    return False
+is_nccl_available = is_ucc_available = is_xccl_available = is_mpi_available
+
+
+def is_backend_available(backend):
+    """Whether a backend is there."""
+    return backend.lower() == Backend.GLOO
 
 
 def is_torchelastic_launched():
-    """Whether an elastic launcher started this process: False."""
-    return False
-
-
-class ProcessGroup:
-    """Processes that work together: none are here; annotations name the class."""
+    """Whether an elastic launcher started this process."""
+    return _os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
 class DistError(RuntimeError):
@@ -34,3 +109,11 @@ class DistNetworkError(DistError):
 
 class DistStoreError(DistError):
     """An error of what they share."""
+
+
+class QueueEmptyError(DistStoreError):
+    """Nothing is left in what they share."""
+
+
+_later.make_modules()
+__getattr__ = _later.names_of(__name__)

@@ -33,7 +33,7 @@ LINEAR = {
         "clone to_copy sum mean cat stack repeat roll flip rot90 block_diagonal im2col col2im pixel_shuffle pixel_unshuffle "
         "channel_shuffle index index_select index_add index_copy gather scatter_src scatter_add take masked_select embedding "
         "adaptive_avg_pool adaptive_avg_pool_gradient avg_pool avg_pool_gradient interpolate_parts interpolate_gradient "
-        "pad_by_places pad_by_places_gradient fft_c2c fft_r2c fft_c2r cumsum tril triu diag_embed trace unsafe_view reshape_copy "
+        "pad_by_places pad_in_circles pad_by_places_gradient fft_c2c fft_r2c fft_c2r cumsum tril triu diag_embed trace unsafe_view reshape_copy "
         "select_scatter slice_scatter diagonal_scatter as_strided_gradient unfold_gradient select_gradient slice_gradient "
         "diagonal_gradient places_gradient placed unsafe_split unsafe_split_with_sizes complex_of_parts alias_copy diagonal_copy "
         "expand_copy permute_copy select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy "
@@ -61,6 +61,7 @@ PRODUCTS = {
     "linear_rows": ("input", "weight", {"bias": None}),
     "convolution": ("input", "weight", {"bias": None}),
     "convolution_input_gradient": ("grad", "weight", {}),
+    "transposed_convolution": ("input", "weight", {"bias": None}),
     "convolution_weight_gradient": ("grad", "input", {}),
     "cross_parts": ("self", "other", {}),
 }

@@ -70,23 +70,33 @@ class _Exchanges:
 
     def exchange(self, holder, name, value):
         """Let ``holder``, a dictionary or a class, have another value under a name."""
+        held = holder if isinstance(holder, dict) else vars(holder)
+        self.undo.append((holder, name, held.get(name, holder)))  # first: Ctrl-C may come behind each call
         if isinstance(holder, dict):
-            before = holder.get(name, holder)
             holder[name] = value
         else:
-            before = vars(holder).get(name, holder)
             setattr(holder, name, value)
-        self.undo.append((holder, name, before))
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        for holder, name, before in reversed(self.undo):
-            if isinstance(holder, dict):
-                holder.pop(name) if before is holder else holder.__setitem__(name, before)
-            else:
-                delattr(holder, name) if before is holder else setattr(holder, name, before)
+        try:
+            self._restore()
+        except BaseException:  # Ctrl-C came before it was done
+            self._restore()
+            raise
+
+    def _restore(self):
+        while self.undo:
+            holder, name, before = self.undo[-1]
+            if before is not holder:
+                holder.__setitem__(name, before) if isinstance(holder, dict) else setattr(holder, name, before)
+            elif isinstance(holder, dict):
+                holder.pop(name, None)
+            elif name in vars(holder):
+                delattr(holder, name)
+            self.undo.pop()
 
 
 class _ParameterProxy(Proxy):

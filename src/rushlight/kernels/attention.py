@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..ops.attention import empty_output
 from . import host
 from .attention_backward import backward_area, backward_program
 from .attention_forward import forward_area, forward_program
@@ -36,10 +37,10 @@ def _rows_together(array):
     return array if array.strides[-1] == array.itemsize or array.shape[-1] == 1 else np.ascontiguousarray(array)
 
 
-def _laid_like(array, shape):
+def _laid_like(array):
     """A new array of that shape, its dimensions in memory in the order of ``array``'s: what lies so needs no copy later."""
-    made = np.empty_like(array, shape=shape)
-    return made if made.strides[-1] == made.itemsize else np.empty(shape, array.dtype)
+    made = np.empty_like(array)
+    return made if made.strides[-1] == made.itemsize else np.empty(array.shape, array.dtype)
 
 
 def _mask_rows(mask, shape):
@@ -94,11 +95,11 @@ def attention(query, key, value, mask, is_causal, scale):
     layout = _layout(query, key, value, mask, is_causal)
     if layout is None:
         return NotImplemented
+    out = empty_output(query, key, value, query.dtype)
     query, key, value = _rows_together(query), _rows_together(key), _rows_together(value)
     batch, heads, queries, size = query.shape
     keys, value_size = value.shape[2:]
     mask = _mask_rows(mask, (batch, heads, queries, keys))
-    out = _laid_like(query, (batch, heads, queries, value_size))
     logsumexp = np.empty((batch, heads, queries), query.dtype)
     width, key_block = layout.vectors * layout.lanes, min(keys, _KEY_BLOCK)
     area, blocks = forward_area(width, size, value_size, key_block, layout.mask), -(-queries // width)
@@ -136,7 +137,7 @@ def attention_backward(grad, query, key, value, out, logsumexp, mask, is_causal,
         value_vectors=_panel_vectors(value_size, lanes),
         even=size % lanes == value_size % lanes == 0,
     )
-    gradients = [_laid_like(x, x.shape) for x in (query, key, value)]
+    gradients = [_laid_like(x) for x in (query, key, value)]
     width, key_block = layout.vectors * layout.lanes, min(keys, _KEY_BLOCK)
     area = backward_area(width, size, value_size, key_block, layout.mask)
     numbers = [heads, kv_heads, heads // kv_heads, queries, keys, size, value_size, key_block, batch * kv_heads, area]

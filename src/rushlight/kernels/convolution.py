@@ -143,6 +143,15 @@ def convolution_input_gradient(grad, weight, input_size, stride, padding, dilati
     return NotImplemented
 
 
+@kernel_for("transposed_convolution")
+def transposed_convolution(input, weight, bias, size, stride, padding, dilation, groups):
+    """See ``ops.conv.transposed_convolution``."""
+    found = convolution_input_gradient(input, weight, size, stride, padding, dilation, groups)
+    if found is not NotImplemented and bias is not None:
+        found += bias.reshape((-1,) + (1,) * len(stride))
+    return found
+
+
 def _is_finite_at_corner(found, stride):
     """Whether the first elements of each channel are finite, which a weight that is not reaches if it reaches any."""
     if not found.size:

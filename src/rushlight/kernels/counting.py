@@ -162,7 +162,7 @@ def histc(self, bins, min, max):
 
 
 @kernel_for("histogram_counts")
-def histogram_counts(self, edges, weight, density):
+def histogram_counts(self, edges, weight, density, name):
     """Of one dimension: positions among the edges are searched for, then counted.
 
     What equals the last edge belongs to the last interval: it is searched for among edges the last of which is larger.
@@ -181,4 +181,4 @@ def histogram_counts(self, edges, weight, density):
         found = _counts(places, edge.size + 1, None if weight is None else weight.reshape(-1))[1:-1]
         if density:
             found = found / found.sum() / np.diff(edge)
-        return found.astype(self.dtype)
+        return found.astype(self.dtype), edge.copy()

@@ -250,6 +250,11 @@ def pad_by_places(self, pad, mode):
     return _padded_in_layout(self, sides, mode, None)
 
 
+@kernel_for("pad_in_circles")
+def pad_in_circles(self, pad):
+    return pad_by_places(self, pad, "circular")
+
+
 @kernel_for("pad_by_places_gradient")
 def pad_by_places_gradient(self, shape, pad, mode):
     plan = _plan(tuple(shape), tuple(padding_ops.sides_of(pad, self.ndim)), mode)

@@ -70,7 +70,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     # complex() of 10,000: 4 us against 15.
     "joining": dict.fromkeys(("cat", "stack", "complex_of_parts"), 2048),
     # 3,072 elements with a border of 1: 8 us against 11 to 33, gradients 10 against 150 and more.
-    "padding": dict.fromkeys(("constant_pad_nd", "pad_by_places", "pad_by_places_gradient"), 512),
+    "padding": dict.fromkeys(("constant_pad_nd", "pad_by_places", "pad_in_circles", "pad_by_places_gradient"), 512),
     "unfolding": {"unfold_gradient": 512},  # 500,000 windows of 4, every other place: 0.8 ms against 5
     "embedding_bags": {"pooled_rows": 512, "pooled_rows_gradient": 512},  # 256 bags of 20: 15 us against 500
     "searching": {"search_positions": 1024},  # 1,000,000 values among 1,000: 2 ms against 40
@@ -87,7 +87,7 @@ OPERATIONS = {  # module of the kernels -> operation -> elements
     # 100,000 elements: 40 us against 900, 15 against 450, 55 against 500.
     "selection": {"nonzero_rows": 4096, **dict.fromkeys(("masked_select", "masked_scatter", "masked_scatter_"), 512)},
     # 2 channels of 8 x 8, 3 kernels of 3 x 3: 4 us against 14, with both gradients 36 against 115.
-    "convolution": dict.fromkeys(("convolution", "convolution_input_gradient"), 1),
+    "convolution": dict.fromkeys(("convolution", "convolution_input_gradient", "transposed_convolution"), 1),
     "convolution_gradient": {"convolution_weight_gradient": 1},
     # 2 x 8 x 8 by 2 x 2: maxima 3 us against 12, with their gradient 24 against 78, means 3 against 21, 16 against 64.
     "pooling": {

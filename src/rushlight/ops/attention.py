@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import empty_in_result_order
 from ..base.errors import hinted
 from .matmul import bmm
 from .moving import write
@@ -142,6 +143,16 @@ class scaled_scores:
 # ---------------------------------------------------------------- attention in one operation
 
 
+def empty_output(query, key, value, dtype):
+    """Memory for what attention gives: as the query lies where each row of the operands lies together and all rows are of one
+    length, which is what PyTorch's own kernel takes, else row by row."""
+    shape = (*query.shape[:3], value.shape[3])
+    together = all(array.strides[3] == array.itemsize for array in (query, key, value))
+    if together and shape == query.shape:
+        return empty_in_result_order((query,), shape, dtype)
+    return np.empty(shape, dtype)
+
+
 @op("attention(Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, float scale) -> Tensor[]",
     names=(), node="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
 class attention:
@@ -164,7 +175,7 @@ class attention:
         logsumexp = highest + np.log(total)
         logsumexp[blind] = np.inf
         found = weights @ _heads_repeated(value, query.shape[1])
-        out = np.empty_like(query, kind, shape=found.shape)  # in memory, dimensions in the query's order
+        out = empty_output(query, key, value, kind)
         return np.divide(found, total, out=out, casting="same_kind"), logsumexp[..., 0]
 
     def gradients(grads, query, key, value, mask, is_causal, scale, result0, result1, needs):

@@ -72,7 +72,7 @@ def common_shape(*shapes):
     >>> torch.broadcast_shapes((3, 1), (2,))
     torch.Size([3, 2])
     """
-    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    shapes = [(s,) if isinstance(s, int) else s if isinstance(s, tuple) else tuple(s) for s in shapes]
     result = [1] * max((len(s) for s in shapes), default=0)
     for number, shape in enumerate(shapes):
         for place in range(-1, -len(shape) - 1, -1):
@@ -103,10 +103,14 @@ def _check_coordinates(tensors):
     kind = tensors[0].dtype
     for tensor in tensors:
         if tensor._array.ndim > 1:
+            shown = f"{tensor.type()}{{{','.join(map(str, tensor.shape))}}}"
+            if not tensor.numel():
+                shown = f"[ {shown} ]"
+            elif tensor.ndim > 2:  # the first line of what PyTorch prints of it
+                shown = f"({'1,' * (tensor.ndim - 2)}.,.) = "
             raise RuntimeError(
                 hinted(
-                    "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
-                    f"{tensor.type()}{{{','.join(map(str, tensor.shape))}}}",
+                    f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {shown}",
                     "the coordinates along a dimension form one row",
                 )
             )
@@ -198,7 +202,7 @@ def combinations(input, r=2, with_replacement=False):
     if r < 0:
         raise RuntimeError(hinted(f"Expect a non-negative number, but got {r}", "r counts the elements of a choice"))
     if r == 0:
-        return functions.empty(0, dtype=input.dtype)
+        return functions.empty(0, dtype=input.dtype, device=input.device)
     if input.shape[0] > 1 and r * math.log2(input.shape[0]) >= 63:
         raise too_many_elements((input.shape[0],) * min(r, 64))
     places = [np.arange(input.shape[0])]
@@ -207,7 +211,5 @@ def combinations(input, r=2, with_replacement=False):
         lengths = input.shape[0] - first
         places = [np.repeat(column, lengths) for column in places]
         places.append(ramps(np.empty(places[0].size, np.int64), first, lengths, 1))
-        if not places[0].size:
-            return functions.empty(0, r, dtype=input.dtype)
     columns = [functions.wrap(column) for column in places]
     return functions.stack([input.index_select(0, column) for column in columns], 1)

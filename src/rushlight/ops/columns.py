@@ -7,7 +7,7 @@ import numpy as np
 from ..base.arrays import is_channels_last, laid_out_as, strided_view
 from ..base.errors import hinted
 from .conv import taps
-from .conv_checks import output_lengths, repeated
+from .conv_checks import output_lengths
 from .elementwise.checks import INTEGERS
 from .moving import copied
 from .pool import surrounded
@@ -34,7 +34,7 @@ def _pair(value, name):
 
 
 def _unfold_arguments(kernel_size, dilation, padding, stride):
-    names = ("kernel_size", "stride", "padding", "stride")  # PyTorch's own word for the dilation
+    names = ("kernel_size", "dilation", "padding", "stride")
     values = [_pair(v, n) for v, n in zip((kernel_size, dilation, padding, stride), names)]
     for (first, second), words, named in zip(values, _LEAST, ("kernel", "dilation", "pad", "stride")):
         if min(first, second) < (named != "pad"):
@@ -110,11 +110,12 @@ def unfold_windows(input, kernel_size, dilation=1, padding=0, stride=1):
     kernel, dilation, padding, stride = _unfold_arguments(kernel_size, dilation, padding, stride)
     shape = input._array.shape
     if len(shape) < 3:
+        hint = "unfold takes (samples, channels, height, width) or (channels, height, width)"
+        if not shape:
+            raise IndexError(hinted("Dimension specified as 1 but tensor has no dimensions", hint))
+        reach = f"[{-len(shape)}, {len(shape) - 1}]"
         raise IndexError(
-            hinted(
-                f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got 2)",
-                "unfold takes (samples, channels, height, width) or (channels, height, width)",
-            )
+            hinted(f"Dimension out of range (expected to be in range of {reach}, but got {len(shape)})", hint)
         )
     if len(shape) > 4 or 0 in shape[-3:]:
         raise RuntimeError(
@@ -127,8 +128,8 @@ def unfold_windows(input, kernel_size, dilation=1, padding=0, stride=1):
 @composite(names=("nn.functional",))
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Columns of windows added up to an image of ``output_size``: the reverse of `unfold`, overlaps summed."""
+    lengths = _pair(output_size, "output_size")
     kernel, dilation, padding, stride = _unfold_arguments(kernel_size, dilation, padding, stride)
-    lengths = repeated(output_size, 2, "output_size", "fold")
     if input.ndim not in (2, 3):
         raise RuntimeError(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
@@ -214,6 +215,9 @@ class channel_shuffle:
     """Channels dealt out anew across ``groups`` (Zhang et al., 2018)."""
 
     def forward(self, groups):
+        if self.ndim < 3:
+            message = f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(self.shape)}"
+            raise RuntimeError(hinted(message, "images have the shape (samples, channels, ...)"))
         samples, channels, *lengths = self.shape
         if groups <= 0:
             raise RuntimeError(

@@ -18,10 +18,12 @@ from .conv_checks import (
     check_filled,
     check_fit,
     check_gradient,
+    check_kernel,
     check_lengths,
     check_operands,
     check_options,
     form_of,
+    is_large,
     output_lengths,
     repeated,
 )
@@ -191,6 +193,30 @@ class convolution_input_gradient:
         )
 
 
+@op("convolution_transposed(Tensor input, Tensor weight, Tensor? bias, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor",
+    names=(), node="ConvolutionBackward0")  # fmt: skip
+class transposed_convolution:
+    """`convolution_input_gradient` as an operation of its own, with a bias; ``size`` is that of the result."""
+
+    beside = ("input", "weight")
+
+    def forward(input, weight, bias, size, stride, padding, dilation, groups):
+        found = convolution_input_gradient.forward(input, weight, size, stride, padding, dilation, groups)
+        if bias is None:
+            return found
+        return (found + bias.reshape((-1,) + (1,) * (found.ndim - 2))).astype(found.dtype, copy=False)
+
+    def d_input(grad, weight, input_shape, stride, padding, dilation, groups):
+        found = functions.convolution(grad, conj(weight), None, stride, padding, dilation, groups)
+        return _first_windows(found, input_shape)
+
+    def d_weight(grad, input, weight_shape, stride, padding, dilation, groups):
+        return functions.convolution_weight_gradient(conj(input), grad, weight_shape, stride, padding, dilation, groups)
+
+    def d_bias(grad):
+        return grad.sum((0, *range(2, grad.ndim)))
+
+
 def _first_windows(found, shape):
     """A convolution's result cut to ``shape``: output padding can make room for one more window."""
     if found.shape[:2] != shape[:2]:
@@ -256,6 +282,9 @@ def _convolve(name, count, input, weight, bias, stride, padding, dilation, group
         input = input.unsqueeze(0)
     if extra:
         input = functions.constant_pad_nd(input, extra, 0)
+    if bias is not None and bias._array.dtype is not input._array.dtype:
+        bias = bias.real if bias.is_complex() else bias
+        bias = bias.to(input.dtype)
     found = functions.convolution(input, weight, bias, *options, groups)
     if not input._array.shape[1]:  # of no channels PyTorch makes none
         found = found.narrow(1, 0, 0)
@@ -265,21 +294,27 @@ def _convolve(name, count, input, weight, bias, stride, padding, dilation, group
 @lru_cache(maxsize=1024)
 def _arguments(name, count, input, weight, bias, stride, padding, dilation, groups):
     """(elements to pad the input with before, stride, padding, dilation) of a convolution of tensors of such forms."""
-    stride, dilation = repeated(stride, count, "stride", name), repeated(dilation, count, "dilation", name)
     named = isinstance(padding, str)
+    if padding == "same" and isinstance(stride, tuple) and len(stride) not in (1, count):
+        hint = f"{name} takes one step, or {count}; it is given {list(stride)}"
+        raise RuntimeError(hinted(f"stride cannot broadcast to {count} dimensions", hint))
+    stride, dilation = repeated(stride, count, "stride", name), repeated(dilation, count, "dilation", name)
     padding = padding if named else repeated(padding, count, "padding", name)
     fits = len(weight[0]) == count + 2 and len(input[0]) in (count + 1, count + 2)
+    large = fits and is_large(*input, weight[0], groups)
     if fits:
-        check_options(*(((), (), ()) if named else (stride, padding, dilation)), groups)
-    check_operands(name, input, weight, bias, groups, count, False, stride, named)
+        check_options(*(((), (), ()) if named else (stride, padding, dilation)), groups, large=large)
+    check_operands(name, input, weight, bias, groups, count, False, stride, dilation, named)
     lengths, kernel = input[0][-count:], weight[0][2:]
     extra = ()
     if named:
         extra, padding = _named_padding(padding, kernel, stride, dilation)
         lengths = tuple(n + e for n, e in zip(lengths, extra[::-2])) if extra else lengths
-    check_options(stride, padding, dilation, groups)
+    check_options(stride, padding, dilation, groups, large=large)
     check_lengths(lengths, kernel, padding, dilation)
     check_filled(input[0], count)
+    if 0 in kernel and 0 not in input[0]:
+        check_kernel(*input, weight[0], groups, dilation)
     return extra, stride, padding, dilation
 
 
@@ -306,10 +341,10 @@ def _named_padding(padding, kernel, stride, dilation):
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for d, k in zip(dilation, kernel)]
-    if all(t % 2 == 0 for t in total):
-        return (), tuple(t // 2 for t in total)
-    extra = tuple(side for t in reversed(total) for side in (0, t % 2))
-    return extra, tuple(t // 2 for t in total)
+    if all(t % 2 == 0 or t < 0 for t in total):
+        return (), tuple(int(t / 2) for t in total)
+    extra = tuple(side for t in reversed(total) for side in (0, t % 2 if t > 0 else 0))
+    return extra, tuple(int(t / 2) for t in total)
 
 
 def _transpose(name, count, input, weight, bias, stride, padding, output_padding, groups, dilation):
@@ -323,8 +358,17 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
         )
     )
     if weight.ndim == count + 2 and input.ndim in (count + 1, count + 2):
-        check_options(stride, padding, dilation, groups, output_padding)
-    check_operands(name, form_of(input), form_of(weight), form_of(bias), groups, count, True, stride)
+        own = any(o >= s for o, s in zip(output_padding, stride))  # only PyTorch's own functions go that far
+        large = 0 in dilation and not own and is_large(*form_of(input), tuple(weight.shape), groups)
+        check_options(stride, padding, dilation, groups, output_padding, large)
+    check_operands(
+        name, form_of(input), form_of(weight), form_of(bias), groups, count, True, stride, output_padding=output_padding
+    )
+    if not input._array.size or not weight._array.size:
+        check_filled(tuple(input.shape), count)
+        if 0 in weight.shape[1:] and input._array.size:
+            own = any(o >= s for o, s in zip(output_padding, stride))
+            check_kernel(*form_of(input), tuple(weight.shape), groups, dilation, True, own)
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
         # PyTorch convolves lines as planes of height one.
         values = {"output_padding": (0, *output_padding), "stride": (1, *stride), "dilation": (1, *dilation)}
@@ -357,9 +401,7 @@ def _transpose(name, count, input, weight, bias, stride, padding, output_padding
                 "convert input and weight with .float()",
             )
         )
-    found = functions.convolution_input_gradient(input, weight, size, stride, padding, dilation, groups)
-    if bias is not None:
-        found = found + bias.reshape((-1,) + (1,) * count)
+    found = functions.transposed_convolution(input, weight, bias, size, stride, padding, dilation, groups)
     return found.squeeze(0) if unbatched else found
 
 
@@ -426,7 +468,7 @@ for _count in (1, 2, 3):
     _define(_count)
 
 
-@composite(names=("nn.functional",))
+@composite(names=("torch", "nn.functional"))
 def conv_tbc(input, weight, bias, pad=0):
     """A one-dimensional convolution of (time, samples, channels) with weight (kernel, channels, out channels)."""
     found = functions.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)

@@ -33,7 +33,9 @@ def form_of(tensor):
     return array.shape, array.dtype
 
 
-def check_operands(name, input, weight, bias, groups, count, transposed, stride, named=False):
+def check_operands(
+    name, input, weight, bias, groups, count, transposed, stride, dilation=(), named=False, output_padding=()
+):
     """PyTorch's refusals of tensors of such forms; ``named`` says that the padding is a word."""
     (shape, dtype), (kernel, of_weight) = input, weight
     if len(shape) not in (count + 1, count + 2):
@@ -45,10 +47,10 @@ def check_operands(name, input, weight, bias, groups, count, transposed, stride,
             )
         )
     if len(kernel) != count + 2:
-        if named and len(kernel) > 2:
+        if (named or count == 1) and len(kernel) > 2:  # one step is one for every dimension
             raise RuntimeError(
                 hinted(
-                    f"Expected {len(kernel)}-dimensional input for {len(kernel)}-dimensional weight{list(kernel)}, but got "
+                    f"Expected {len(kernel)}-dimensional input for {len(kernel)}-dimensional weight{'' if named else ' '}{list(kernel)}, but got "
                     f"{len(shape)}-dimensional input of size {list(shape)} instead",
                     f"{name} takes a weight of {count + 2} dimensions",
                 )
@@ -93,24 +95,85 @@ def check_operands(name, input, weight, bias, groups, count, transposed, stride,
         raise RuntimeError(
             f"{given}, expected bias to be 1-dimensional with {out} elements, but got bias of size {list(bias[0])} instead"
         )
-    for what, other in (("weight", of_weight), ("bias", bias and bias[1])):
-        if other is not None and other is not dtype:
-            raise RuntimeError(_of_other_kind(what, input, kernel, groups, dtypes.from_numpy(other)))
+    if dtype.kind in "bui":
+        _check_whole(shape, dtype, kernel, count, transposed, dilation)
+    large = not any(o >= s for o, s in zip(output_padding, stride)) and is_large(shape, dtype, kernel, groups)
+    if of_weight is not dtype:
+        raise RuntimeError(_of_other_kind("weight", dtype, of_weight, large))
+    if bias is not None and bias[1] is not dtype:
+        _check_bias_dtype(dtype, bias[1], large, transposed, count)
 
 
-def _of_other_kind(what, input, kernel, groups, other):
+def _check_whole(shape, dtype, kernel, count, transposed, dilation):
+    """PyTorch's refusals of integers, by the names of its own functions."""
+    if dtype.itemsize == 8 or 0 in shape:
+        return
+    if transposed:
+        named = f"slow_conv_transpose{max(count, 2)}d_out_cpu"
+    elif any(d > 1 for d in dilation):
+        named = "slow_conv_dilated<>"
+    elif dtype.kind != "b":
+        return
+    elif count < 3:
+        named = "slow_conv2d_cpu"
+    else:
+        named = "compute_columns3d" if any(k > 1 for k in kernel[2:]) else "slow_conv3d_cpu"
+    message = f"\"{named}\" not implemented for '{dtypes.from_numpy(dtype).legacy_name}'"
+    raise NotImplementedError(hinted(message, "convert input and weight with .float()"))
+
+
+def _check_bias_dtype(dtype, other, large, transposed, count):
+    """PyTorch's refusals of a bias of another dtype; its own functions convert one where they add or copy it."""
+    if large or dtype.kind == "c" or (transposed and count == 3):
+        raise RuntimeError(_of_other_kind("bias", dtype, other, large))
+    if transposed and other.kind == "c":
+        kinds = (dtypes.from_numpy(each).legacy_name for each in (other, dtype))
+        message = "result type {} can't be cast to the desired output type {}".format(*kinds)
+        raise RuntimeError(hinted(message, "the bias is added to the result in place"))
+
+
+def _of_other_kind(what, dtype, other, large):
     """PyTorch's words for a weight or a bias of another dtype than the input: each of its implementations has its own."""
-    dtype = dtypes.from_numpy(input[1])
+    dtype, other = dtypes.from_numpy(dtype), dtypes.from_numpy(other)
     hint = f"convert the input with .to({other!r}), or the layer"
     named = f"Input type ({type_name(dtype)}) and {what} type ({type_name(other)}) should be the same"
     if dtype.is_complex:
         return hinted(named, hint)
-    if _is_large(*input, kernel, groups):
+    if large:
         return hinted(f"{named} or input should be a MKLDNN tensor and {what} is a dense tensor", hint)
     return hinted(f"expected scalar type {dtype.legacy_name} but found {other.legacy_name}", hint)
 
 
-def _is_large(shape, dtype, kernel, groups):
+_NO_PRIMITIVE = (
+    "could not create a primitive descriptor for the {} forward propagation primitive. Run workload with environment variable "
+    "ONEDNN_VERBOSE=all to get additional diagnostic information."
+)
+
+
+def check_kernel(shape, dtype, kernel, groups, dilation, transposed=False, padded=False):
+    """PyTorch's refusals of weights without elements, by the implementation that it chooses; ``padded`` says that an output
+    padding reaches a whole step, which only its own functions take."""
+    planes = (kernel[0] // groups, kernel[1], *((1,) if len(kernel) == 3 else ()), *kernel[2:])
+    if not padded and is_large(shape, dtype, kernel, groups):
+        message = _NO_PRIMITIVE.format("deconvolution" if transposed else "convolution")
+    elif len(kernel) == 5 and transposed:
+        message = (
+            "non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x kernel_width) tensor expected for "
+            f"weight, but got: {list(planes)}"
+        )
+    elif 0 not in kernel[2:]:
+        message = f"non-empty 2D or 4D weight tensor expected, but got: {list(planes)}"
+    elif not transposed and any(d > 1 for d in dilation):
+        message = f"kernel size should be greater than zero, but got {list(planes[2:])}"
+    elif len(kernel) == 5:
+        message = f"kernel size should be greater than zero, but got: {' x '.join(map(str, kernel[2:]))} (TxHxW)"
+    else:
+        sizes = f"kernel_height: {planes[2]} kernel_width: {planes[3]}"
+        message = f"kernel size should be greater than zero, but got {sizes}"
+    raise RuntimeError(hinted(message, f"the weight has the shape {list(kernel)}"))
+
+
+def is_large(shape, dtype, kernel, groups):
     """Whether PyTorch leaves a convolution of such an input to oneDNN: half precision always, single where it pays."""
     if is_half(dtype):
         return True
@@ -199,8 +262,9 @@ def check_lengths(lengths, kernel, padding, dilation):
         )
 
 
-def check_options(stride, padding, dilation, groups, output_padding=None):
-    """PyTorch's refusals of numbers that no convolution takes; transposed ones have an ``output_padding``."""
+def check_options(stride, padding, dilation, groups, output_padding=None, large=False):
+    """PyTorch's refusals of numbers that no convolution takes; transposed ones have an ``output_padding``, and ``large`` ones
+    are not for its own functions."""
     if groups <= 0:
         raise RuntimeError(hinted("non-positive groups is not supported", f"it is {groups}"))
     if any(p < 0 for p in padding):
@@ -220,6 +284,13 @@ def check_options(stride, padding, dilation, groups, output_padding=None):
         steps = dilation if len(dilation) > 1 else (1, *dilation)  # PyTorch convolves lines as planes of height one
         named = zip(("depth", "height", "width")[-len(steps) :], steps)
         told = str(list(steps)) if output_padding is None else ", ".join(f"dilation_{axis}: {d}" for axis, d in named)
+        if large and min(dilation) == 0:
+            first = (
+                "non-positive dilation is not supported"
+                if output_padding is None
+                else _NO_PRIMITIVE.format("deconvolution")
+            )
+            raise RuntimeError(hinted(first, f"it is {list(dilation)}"))
         first = "dilation should be greater than zero" + ("" if min(dilation) < 0 else f", but got {told}")
         raise RuntimeError(hinted(first, f"it is {list(dilation)}"))
 
@@ -227,6 +298,7 @@ def check_options(stride, padding, dilation, groups, output_padding=None):
 def check_filled(shape, count):
     """PyTorch's refusal of images that have channels and no elements."""
     shape = shape if len(shape) == count + 2 else (1, *shape)
+    shape = shape if count > 1 else (*shape[:2], 1, shape[2])  # PyTorch convolves lines as planes of height one
     if shape[0] and shape[1] and 0 in shape:
         raise RuntimeError(
             hinted(

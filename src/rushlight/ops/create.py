@@ -6,10 +6,11 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.arrays import aligned_bytes, bounds, result_order, window_on
-from ..base.device import channels_last, check_device, contiguous_format, preserve_format
+from ..base.device import META, channels_last, check_device, contiguous_format, preserve_format
 from ..base.errors import hinted, kind_name
-from ..base.lazy import stored_in
+from ..base.lazy import LazyArray, is_meta, stored_in
 from ..base.limits import LARGEST_WORD, too_much_memory
+from ..base.reserved import reserve
 from ..base.scalars import check_number
 from ..base.shapes import sizes_argument
 from .copy import filler
@@ -152,20 +153,23 @@ def _like(name, input, value, dtype, device, requires_grad, memory_format):
                 "torch.as_tensor() makes one",
             )
         )
-    if device is not None:
-        check_device(device)
+    where = None if device is None else check_device(device)
     array, order = stored_in(input._array), None
+    nowhere = is_meta(input._array) if where is None else where is META
     kind = array.dtype if dtype is None else dtype.numpy
     if memory_format is not None and memory_format is not preserve_format:
         order, back = _format_order(array, memory_format)
     elif not array.flags.c_contiguous:
         order, back = _memory_order(array)
     shape = array.shape if order is None else [array.shape[d] for d in order]
-    if value is None:
+    if nowhere:
+        made = reserve(shape, kind)
+    elif value is None:
         made = np.empty(shape, kind)
     else:
         made = filled(shape, value if value.__class__ is int and not value else filler(array.size, kind, value), kind)
-    found = functions.wrap(made if order is None else made.transpose(back))
+    made = made if order is None else made.transpose(back)
+    found = functions.wrap(LazyArray(made, False, False, True) if nowhere else made)
     if input.__class__ not in TENSOR_CLASSES:
         found = functions.in_class_of(input, found)
     return found.requires_grad_(True) if requires_grad else found
@@ -238,6 +242,8 @@ def _new(name, make, doc):
     def new(input, *size, dtype=None, **options):
         if "size" in options:
             size = (options.pop("size"),)
+        if is_meta(input._array) and options.get("device") is None:
+            options["device"] = META
         return functions.in_class_of(input, make(input, size, dtype=dtype or input.dtype, **options))
 
     new.__name__ = new.__qualname__ = name
@@ -263,18 +269,23 @@ new_empty = _new(
 @composite(names=("Tensor",))
 def new_full(input, size, fill_value, *, dtype=None, **options):
     """``fill_value`` in a given size and this tensor's dtype."""
+    if is_meta(input._array) and options.get("device") is None:
+        options["device"] = META
     return functions.in_class_of(input, functions.full(size, fill_value, dtype=dtype or input.dtype, **options))
 
 
 @composite(names=("Tensor",))
 def new_empty_strided(input, size, stride, *, dtype=None, **options):
     """Uninitialised, with given sizes and strides and this tensor's dtype."""
+    if is_meta(input._array) and options.get("device") is None:
+        options["device"] = META
     return functions.empty_strided(size, stride, dtype=dtype or input.dtype, **options)
 
 
 @composite(names=("Tensor",))
 def new_tensor(input, data, *, dtype=None, device=None, requires_grad=False):
     """``data`` as a new tensor of this tensor's dtype."""
+    device = META if device is None and is_meta(input._array) else device
     return functions.tensor(data, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 

@@ -124,64 +124,77 @@ class ctc_loss_gradient:
         )
 
 
+_WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
+
+
 def _check_ctc(log_probs, targets, input_lengths, target_lengths, blank):
     steps, samples, classes = log_probs.shape
+    if targets.ndim not in (1, 2):
+        message = (
+            f"Expected 1 to 2 dimensions, but got {targets.ndim}-dimensional tensor for argument #2 'targets' {_WHERE}"
+        )
+        raise RuntimeError(hinted(message, "targets are (samples, longest), or all labels one after another"))
     if len(input_lengths) != samples:
         raise RuntimeError("input_lengths must be of size batch_size")
     if len(target_lengths) != samples:
         raise RuntimeError("target_lengths must be of size batch_size")
     if not 0 <= blank < classes:
         raise RuntimeError(hinted("blank must be in label range", f"blank is {blank}, there are {classes} classes"))
-    where = "(while checking arguments for ctc_loss_allocate_outputs)"
     for name, lengths, most in (("input_lengths", input_lengths, steps), ("target_lengths", target_lengths, None)):
         for value in lengths:
             if value < 0:
-                raise RuntimeError(f"Expected {name} to have value at least 0, but got value {value} {where}")
+                raise RuntimeError(f"Expected {name} to have value at least 0, but got value {value} {_WHERE}")
             if most is not None and value > most:
-                raise RuntimeError(f"Expected {name} to have value at most {most}, but got value {value} {where}")
+                raise RuntimeError(f"Expected {name} to have value at most {most}, but got value {value} {_WHERE}")
     longest, total = max(target_lengths, default=0), sum(target_lengths)
+    if targets.ndim == 2 and targets.shape[0] != samples:
+        raise RuntimeError(
+            f"Expected tensor to have size {samples} at dimension 0, but got size {targets.shape[0]} for argument #2 "
+            f"'targets' {_WHERE}"
+        )
     if targets.ndim == 2 and targets.shape[1] < longest:
         raise RuntimeError(
             f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for argument "
-            f"#2 'targets' {where}"
+            f"#2 'targets' {_WHERE}"
         )
     if targets.ndim == 1 and targets.shape[0] != total:
         raise RuntimeError(
             f"Expected tensor to have size {total} at dimension 0, but got size {targets.shape[0]} for argument "
-            f"#2 'targets' {where}"
+            f"#2 'targets' {_WHERE}"
         )
 
 
 def _lengths(value, name):
     """Lengths given as a tensor, a number or a sequence, as a tuple of ints."""
     if hasattr(value, "_edge"):
-        if value.is_floating_point():
-            raise RuntimeError(f"{name} must be integral")
+        if value._array.dtype.kind not in "iu":
+            raise RuntimeError(hinted(f"{name} must be integral", f"its dtype is {value.dtype!r}"))
         value = value.reshape(-1).tolist()
     return tuple(int(v) for v in (value if isinstance(value, (tuple, list)) else (value,)))
 
 
 def _losses(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
     """(the loss of each sample, the target lengths)."""
+    input_lengths, target_lengths = _lengths(input_lengths, "input_lengths"), _lengths(target_lengths, "target_lengths")
+    if not log_probs.numel():
+        raise RuntimeError(hinted("log_probs tensor must not be empty", f"its shape is {list(log_probs.shape)}"))
     if not log_probs.is_floating_point() or log_probs.dtype.itemsize < 4:
         raise NotImplementedError(
             hinted(f"\"ctc_loss_cpu\" not implemented for '{log_probs.dtype.legacy_name}'", "use float32: x.float()")
         )
-    if log_probs.ndim not in (2, 3):
-        raise RuntimeError(
-            f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 'log_probs' (while "
-            "checking arguments for ctc_loss_allocate_outputs)"
-        )
-    input_lengths, target_lengths = _lengths(input_lengths, "input_lengths"), _lengths(target_lengths, "target_lengths")
     batched = log_probs.ndim == 3
     if not batched:
-        log_probs, targets = log_probs.unsqueeze(1), targets.reshape(1, -1)
+        log_probs = log_probs.unsqueeze(1) if log_probs.ndim else log_probs
+    if log_probs.ndim != 3:
+        raise RuntimeError(
+            f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 'log_probs' {_WHERE}"
+        )
     _check_ctc(log_probs, targets, input_lengths, target_lengths, blank)
     loss = functions.ctc_loss_parts(
         log_probs, targets.long(), input_lengths, target_lengths, blank, bool(zero_infinity)
     )[0]
     if zero_infinity:
-        loss = functions.where(loss == float("inf"), functions.zeros((), dtype=loss.dtype), loss)
+        loss = functions.where(loss == float("inf"), functions.zeros((), dtype=loss.dtype, device=loss.device), loss)
     return (loss if batched else loss.squeeze(0)), target_lengths
 
 
@@ -205,7 +218,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
         return loss.sum()
     if reduction == "none":
         return loss
-    return (loss / functions.tensor(lengths, dtype=loss.dtype).clamp(min=1).reshape(loss.shape)).mean()
+    return (
+        loss / functions.tensor(lengths, dtype=loss.dtype, device=loss.device).clamp(min=1).reshape(loss.shape)
+    ).mean()
 
 
 @composite(names=("torch:ctc_loss",))

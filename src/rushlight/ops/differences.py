@@ -1,6 +1,8 @@
 """``torch.gradient``: derivatives of sampled functions by finite differences."""
 
+from ..base import dtypes
 from ..base.errors import hinted
+from ..base.shapes import wrap_dim
 from .table import composite, functions
 
 
@@ -14,18 +16,16 @@ def _dimensions(input, dim, edge_order):
     chosen = tuple(range(count)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     settled = []
     for one in chosen:
-        if not -count <= one < count:
-            bounds = f"[{-count}, {count - 1}]"
-            raise IndexError(f"Dimension out of range (expected to be in range of {bounds}, but got {one})")
-        if one % count in settled:
-            raise RuntimeError(f"dim {one % count} appears multiple times in the list of dims")
-        settled.append(one % count)
+        one = wrap_dim(one, count)
+        if one in settled:
+            raise RuntimeError(f"dim {one} appears multiple times in the list of dims")
+        settled.append(one)
     if edge_order not in (1, 2):
         raise RuntimeError(
             hinted("torch.gradient only supports edge_order=1 and edge_order=2.", f"edge_order is {edge_order}")
         )
     for one in settled:
-        if input.shape[one] < edge_order + 1:
+        if input.size(one) < edge_order + 1:
             raise RuntimeError(
                 hinted(
                     "torch.gradient expected each dimension size to be at least edge_order+1",
@@ -35,8 +35,8 @@ def _dimensions(input, dim, edge_order):
     return settled
 
 
-def _spacings(input, spacing, dim, chosen):
-    """The distance of samples, or the tensor of their coordinates, for each of the ``chosen`` dimensions."""
+def _spacings(input, spacing, dim, count):
+    """The distance of samples, or the tensor of their coordinates, for each of ``count`` dimensions."""
     if not isinstance(spacing, (tuple, list)):
         if _is_tensor(spacing):
             if spacing.dim():
@@ -47,16 +47,16 @@ def _spacings(input, spacing, dim, chosen):
                     )
                 )
             spacing = spacing.item()
-        return [spacing] * len(chosen)
+        return [spacing] * count
     if dim is None and len(spacing) != input.dim():
         raise RuntimeError(
             "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
             f"{input.dim()}', since dim argument was not given, but got a list of length {len(spacing)}"
         )
-    if len(spacing) != len(chosen):
+    if len(spacing) != count:
         raise RuntimeError(
             "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the "
-            f"same length, but got a spacing argument of length {len(spacing)} and a dim argument of length {len(chosen)}."
+            f"same length, but got a spacing argument of length {len(spacing)} and a dim argument of length {count}."
         )
     for one in spacing:
         if _is_tensor(one) and one.dim() > 1:
@@ -143,10 +143,13 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
         raise RuntimeError(
             hinted("torch.gradient does not support uint8 input.", "differences need a sign: convert to a signed dtype")
         )
+    count = input.dim() if dim is None else 1 if isinstance(dim, int) else len(dim)
+    spacings = _spacings(input, 1 if spacing is None else spacing, dim, count)
     chosen = _dimensions(input, dim, edge_order)
-    spacing = 1 if spacing is None else spacing
+    if input.dtype is dtypes.bool_ and chosen:
+        input - input  # refused, in PyTorch's words
     found = []
-    for one, space in zip(chosen, _spacings(input, spacing, dim, chosen)):
+    for one, space in zip(chosen, spacings):
         uneven = _is_tensor(space) and space.dim()
         found.append((_along_uneven if uneven else _along_even)(input, one, space, edge_order))
     return tuple(found)

@@ -8,12 +8,14 @@ import numpy as np
 from ..base.dtypes import from_numpy
 from ..base.errors import hinted
 from ..base.scalars import float_argument
+from ..base.shapes import broadcast_shapes
 from .moving import copied
 from .recording import is_recorded
 from .table import composite, functions, is_half, op, widened
 
 # The gradient is one formula that runs on arrays, as an operation of its own, or, where the gradient is itself to be
 # differentiated, on Tensors.
+_MODES = frozenset(("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"))
 _ARRAYS = SimpleNamespace(where=np.where, sign=np.sign)
 _TENSORS = SimpleNamespace(where=lambda *operands: functions.where(*operands), sign=lambda tensor: tensor.sgn())
 
@@ -77,6 +79,7 @@ class cdist_pairs:
     """The p-norms of the differences of all pairs of rows; ``expanded`` takes Euclidean ones from a matrix product."""
 
     by_rows = True
+    beside = ("x1", "x2")
 
     def forward(x1, x2, p, expanded):
         a, b = widened(x1), widened(x2)
@@ -103,6 +106,10 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
     tensor([[5.]])
     """
+    if compute_mode not in _MODES:
+        raise ValueError(
+            hinted(f"{compute_mode} is not a valid value for compute_mode", f"it is one of {sorted(_MODES)}")
+        )
     if p.__class__ is not float:
         p = float_argument(p, "cdist(): argument 'p' (position 3)")
     for name, value in (("X1", x1), ("X2", x2)):
@@ -114,6 +121,9 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
+    broadcast_shapes(tuple(x1.shape[:-2]), tuple(x2.shape[:-2]))
+    if not (x1.numel() and x2.numel()):
+        x2 = x2.to(x1.dtype)  # nothing is computed: PyTorch looks at no dtype
     if is_half(x1.dtype.numpy) and x1.numel() and x2.numel():
         raise NotImplementedError(
             hinted(f"\"cdist\" not implemented for '{x1.dtype.legacy_name}'", "convert the points with .float()")
@@ -131,6 +141,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 @op("pdist(Tensor self, float p) -> Tensor", names=(), node="PdistBackward0")
 class pdist_pairs:
     """The p-norms of the differences of all pairs of rows, row by row of the upper triangle."""
+
+    beside = ("self",)
 
     def forward(self, p):
         wide = widened(self)

@@ -63,7 +63,7 @@ def dropout(input, p, train):
     if not train or p == 0 or input.numel() == 0:
         return input
     if p == 1:
-        return input * functions.zeros((), dtype=input.dtype)
+        return input * functions.zeros((), dtype=input.dtype, device=input.device)
     return functions.dropout_pair(input, p, train)[0]
 
 
@@ -75,7 +75,7 @@ def _feature_shape(input):
 
 def _with_noise(input, p, shape, alpha):
     """Dropout with one draw for each element of ``shape``; ``alpha`` keeps mean and variance of SELU networks."""
-    noise = drawn(functions.empty(shape, dtype=input.dtype), "bernoulli_", (1 - p,), None)
+    noise = drawn(functions.empty(shape, dtype=input.dtype, device=input.device), "bernoulli_", (1 - p,), None)
     if not alpha:
         return input * noise.div_(1 - p) if p < 1 else input * noise
     saturated = 1.7580993408473766

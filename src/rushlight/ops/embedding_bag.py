@@ -173,6 +173,9 @@ def _check_bags(input, weight, offsets, mode, per_sample_weights):
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same "
             f"shape as the input ({input.shape})"
         )
+    if weight.ndim != 2:
+        message = f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}"
+        raise ValueError(hinted(message, "it holds a vector a row"))
     if input.ndim not in (1, 2):
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     if input.ndim == 2 and offsets is not None:
@@ -192,6 +195,7 @@ def _check_bags(input, weight, offsets, mode, per_sample_weights):
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
             f"mode='{mode}'). Please open a feature request on GitHub."
         )
+    require_row_numbers(input._array, "embedding_bag")
     if not weight.is_floating_point():
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, "
@@ -205,7 +209,6 @@ def _check_bags(input, weight, offsets, mode, per_sample_weights):
                 f"convert the weights with .to({weight.dtype!r})",
             )
         )
-    require_row_numbers(input._array, "embedding_bag")
     if offsets is not None and offsets.numel() and int(offsets[0]) != 0:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "

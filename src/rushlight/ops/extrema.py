@@ -66,7 +66,7 @@ def _extreme_all(name, largest):
         def d_self(grad, self, result):
             if functions.interposers:  # inside transforms the value may be another one for each entry
                 hit = (self == result) | (self.isnan() & result.isnan())
-                return functions.where(hit, grad / hit.sum(), functions.zeros((), dtype=grad.dtype))
+                return functions.where(hit, grad / hit.sum(), functions.zeros((), dtype=grad.dtype, device=grad.device))
             value = result._array
             hit = self == result if value == value else self.isnan()
             return functions.where_select(hit, grad / int(np.count_nonzero(hit._array)), 0)
@@ -157,8 +157,9 @@ def _shared(grad, self, result, dim, keepdim):
 def _many(name, ufunc, doc):
     class record:
         def forward(self, dim, keepdim):
-            refuse(self, f"{name[1:]}_values_cpu")
-            if self.size == 0:
+            if self.size:
+                refuse(self, f"{name[1:]}_values_cpu")
+            else:
                 if not dim:
                     _refuse_empty(self, name)
                 refuse_empty_dims(self.shape, dim, f"{name}()")
@@ -187,7 +188,6 @@ class aminmax_pair:
     by_rows = True
 
     def forward(self, dim, keepdim):
-        refuse(self, "aminmax_cpu")
         if dim is None and self.size == 0:
             raise RuntimeError(
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
@@ -196,6 +196,10 @@ class aminmax_pair:
         axis = axis if self.ndim else None
         if axis is not None and self.shape[axis] == 0:
             raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
+        if self.dtype.kind == "c" and dim is not None and not self.ndim:
+            name = dtypes.from_numpy(self.dtype).legacy_name
+            raise RuntimeError(hinted(f"aminmax not implemented for {name}", "complex numbers have no order"))
+        refuse(self, "aminmax_cpu")
         return tuple(np.asarray(ufunc.reduce(self, axis=axis, keepdims=keepdim)) for ufunc in (np.minimum, np.maximum))
 
     def d_self(grads, self, dim, keepdim, result0, result1):

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import dense_strides
 from ..base.errors import hinted
 from ..base.shapes import wrap_own_dim
 from .table import CREATE, composite, conj, functions, op
@@ -25,6 +26,8 @@ def layout_of(array, dims, last):
     strides = array.strides
     if len(dims) == 1 and dims[0] == len(strides) - 1 and array.flags.c_contiguous:
         return [*range(len(strides))]
+    if last is None and 0 in strides and array.dtype.kind != "c":  # PyTorch makes complex numbers of them first
+        strides = dense_strides(array.shape, strides)
     order = sorted(range(len(strides)), key=lambda d: -strides[d])
     transformed = [d for d in order if d in dims and d != last]
     return [d for d in order if d not in dims] + transformed + ([] if last is None else [last])
@@ -100,7 +103,7 @@ class fft_c2r:
     def d_self(grad, dim, norm, length):
         found = functions.fft_r2c(grad, dim, _ADJOINT[norm], True)
         # Every coefficient but the first (and the middle one of an even length) also stands for its mirror image.
-        weights = functions.full([length // 2 + 1], 2.0, dtype=grad.dtype)
+        weights = functions.full([length // 2 + 1], 2.0, dtype=grad.dtype, device=grad.device)
         weights[0] = 1
         if length % 2 == 0:
             weights[-1] = 1

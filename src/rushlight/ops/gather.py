@@ -165,7 +165,7 @@ def take_along_dim(input, indices, dim=None):
     return resized[0].gather(dim, resized[1].remainder(input.shape[dim]))
 
 
-def _check_source(self, axis, index, src):
+def _check_source(self, axis, index, src, name):
     """Refuse an index that reaches beyond the tensor or beyond the values to write."""
     over = False
     for d, (n, m) in enumerate(zip(index.shape, self.shape)):
@@ -180,7 +180,7 @@ def _check_source(self, axis, index, src):
     if not given:
         raise RuntimeError(hinted(first, "slice the index"))
     if src.ndim != index.ndim:
-        if src.ndim and src.ndim <= axis:
+        if name == "scatter_add" and src.ndim and src.ndim <= axis:
             wrap_dim(axis, src.ndim)
         raise RuntimeError(
             hinted(
@@ -204,11 +204,12 @@ def scatter_place(self, dim, index, src, name):
             )
         )
     if index.size == 0:
+        wrap_dim(dim, self.ndim)
         return None
     axis = _checked_axis(self, dim, index, name)
     target, where = _at_least_1d(self), _at_least_1d(index)
     source = _at_least_1d(src) if isinstance(src, np.ndarray) and index.ndim <= 1 else src
-    _check_source(target, axis, where, source)
+    _check_source(target, axis, where, source, name)
     refuse_outside(where, target.shape[axis], axis)
     values = source
     if isinstance(src, np.ndarray) and source.shape != where.shape:

@@ -179,7 +179,7 @@ class grid_samples_input_gradient:
 
     def gradients(grads, grad, grid, lengths, mode, padding_mode, align_corners, needs):
         # The same at any input.
-        input = functions.zeros((*grad.shape[:2], *lengths), dtype=grad.dtype)
+        input = functions.zeros((*grad.shape[:2], *lengths), dtype=grad.dtype, device=grad.device)
         found = functions.differentiate_gradient(
             lambda x, g: _formula(x, g, mode, padding_mode, align_corners), (input, grid), grad, (grads[0], None)
         )

@@ -108,7 +108,7 @@ class index_put_arrays:
         if accumulate:
             return grad
         return functions.index_put_arrays(
-            grad, indices, functions.zeros((), dtype=grad.dtype).expand(values_shape), False
+            grad, indices, functions.zeros((), dtype=grad.dtype, device=grad.device).expand(values_shape), False
         )
 
     def d_values(grad, indices, values_shape):
@@ -223,13 +223,13 @@ def selected_axis(self, dim, index):
     axis = wrap_dim(dim, self.ndim)
     length = self.shape[axis] if self.ndim else 1
     bad = first_outside(index, 0, length)
-    if bad is not None and not self.size:
+    if bad is not None and self.ndim > 1 and (not self.size or (self.ndim == 2 and axis == 1)):
         words = (
             f"INDICES element is out of DATA bounds, id={bad} axis_dim={length}"
             if length
             else "index_select(): self indexing axis dim should be positive"
         )
-        raise RuntimeError(hinted(words, f"the tensor of shape {list(self.shape)} is empty"))
+        raise RuntimeError(hinted(words, f"the tensor has the shape {list(self.shape)}"))
     if bad is not None:
         raise IndexError(
             hinted(
@@ -281,16 +281,16 @@ def checked_rows(self, dim, index, source, name, out_of_range):
                 "one position for each slice of the source",
             )
         )
-    if source.ndim == 0 and self.ndim:
-        wrap_own_dim(dim, 0)
+    if axis and axis >= source.ndim:
+        message = f"{name}(): Indexing dim {axis} is out of bounds of the source tensor with dim {source.ndim}"
+        raise RuntimeError(hinted(message, "the source has as many dimensions as the tensor"))
     expected, given = list(self.shape), list(source.shape)
     if self.ndim:
         expected[axis : axis + 1] = []
         given[axis : axis + 1] = []
-    if (source.ndim == self.ndim and given != expected) or (self.ndim == 0 and source.ndim):
-        _refuse_source(self, source, axis)
-    count = source.shape[axis] if source.ndim > axis else 1
+    count = source.shape[axis] if source.ndim else 1
     if index.size != count:
+        wrap_own_dim(axis, source.ndim)
         raise RuntimeError(
             hinted(
                 f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({count}), for dim: "
@@ -298,7 +298,7 @@ def checked_rows(self, dim, index, source, name, out_of_range):
                 "one position for each slice of the source",
             )
         )
-    if given != expected:
+    if given != expected or source.ndim != self.ndim:
         _refuse_source(self, source, axis)
     if self.size or self.ndim == 1 or out_of_range is not refuse_outside:  # PyTorch's index_add() returns at once
         out_of_range(index, self.shape[axis] if self.ndim else 1, axis)
@@ -428,7 +428,7 @@ class index_copy:
         rows_of(self, axis)[index.reshape(-1)] = rows_of(source, axis)
 
     def d_self(grad, dim, index, source_shape):
-        return grad.index_copy(dim, index, functions.zeros(source_shape, dtype=grad.dtype))
+        return grad.index_copy(dim, index, functions.zeros(source_shape, dtype=grad.dtype, device=grad.device))
 
     def d_source(grad, dim, index, source_shape):
         return grad.index_select(dim, index).reshape(source_shape)

@@ -145,7 +145,7 @@ def _check_mode(input, mode, antialias):
     wanted = _DIMENSIONS.get(mode)
     if wanted == input.ndim or (mode in ("nearest", "nearest-exact", "area") and input.ndim in (3, 4, 5)):
         return
-    if mode in _CORNERED and input.ndim in (3, 4, 5):
+    if mode in ("linear", "bilinear", "trilinear") and input.ndim in (3, 4, 5):
         raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {wanted}D input")
     raise NotImplementedError(
         hinted(
@@ -158,7 +158,8 @@ def _check_mode(input, mode, antialias):
 
 def _check_dtype(input, mode, antialias):
     dtype = input.dtype
-    if dtype.is_floating_point or dtype.is_complex or dtype is dtypes.uint8:
+    bytes_go = input.ndim == 4 or mode.startswith("nearest")
+    if dtype.is_floating_point or (dtype is dtypes.uint8 and bytes_go):
         return
     kind = mode.removeprefix("bi").removeprefix("tri").removesuffix("-exact")
     kernel = f"compute_indices_weights_{kind}"

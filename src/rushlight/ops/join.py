@@ -9,7 +9,7 @@ from ..base import dtypes
 from ..base.arrays import empty_in_result_order, is_channels_last
 from ..base.device import contiguous_format
 from ..base.errors import hinted
-from ..base.lazy import plain
+from ..base.lazy import NO_NUMBERS, is_meta, plain
 from ..base.shapes import sizes_argument, wrap_dim, wrap_dims, wrap_own_dim
 from .moving import copied, filled, ramps, write
 from .table import TABLE, composite, functions, op
@@ -282,6 +282,8 @@ def _counts(repeats, length, dim, output_size):
     """The array of how often each of ``length`` slices is repeated."""
     if repeats.ndim > 1:
         raise RuntimeError(hinted("repeats must be 0-dim or 1-dim tensor", f"it has shape {list(repeats.shape)}"))
+    if is_meta(repeats._array):
+        raise RuntimeError(hinted("cannot repeat_interleave a meta tensor without output_size", NO_NUMBERS))
     counts = plain(repeats._array)
     if counts.size == 1:
         counts = np.broadcast_to(counts.reshape(-1), (length,))
@@ -354,6 +356,8 @@ class roll:
                     "every dimension has one shift",
                 )
             )
+        if not self.size:
+            return self.copy()
         if not dims:
             return _rolled(self.reshape(-1), shifts, (0,)).reshape(self.shape)
         return _rolled(self, shifts, [wrap_own_dim(d, self.ndim) for d in dims])
@@ -418,22 +422,14 @@ class rot90:
             raise RuntimeError(
                 hinted(f"expected total dims >= 2, but got total dims = {self.ndim}", "a plane has two dimensions")
             )
-        first, second = dims
-        if first == second or abs(first - second) == self.ndim:
+        first, second = (wrap_dim(dim, self.ndim) for dim in dims)
+        if first == second:
             raise RuntimeError(
                 hinted(
-                    f"expected rotation dims to be different, but got dim0 = {first} and dim1 = {second}",
+                    f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}",
                     "a plane has two dimensions",
                 )
             )
-        for dim in dims:
-            if not -self.ndim <= dim < self.ndim:
-                raise RuntimeError(
-                    hinted(
-                        f"Rotation dim{dims.index(dim)} out of range, dim{dims.index(dim)} = {dim}",
-                        f"dimensions are {-self.ndim} to {self.ndim - 1}",
-                    )
-                )
         k %= 4
         if k == 2:
             return _flipped(self, dims)

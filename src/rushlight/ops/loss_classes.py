@@ -244,7 +244,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
 
 def _matching(input, target, weight):
     """The target of class numbers in the shape that the input calls for, after PyTorch's refusals."""
-    if weight is not None and weight.dtype is not input.dtype:
+    if weight is not None and weight.dtype is not input.dtype and input.is_floating_point():
         raise RuntimeError(
             hinted(
                 f"expected scalar type {input.dtype.legacy_name} but found {weight.dtype.legacy_name}",
@@ -254,7 +254,7 @@ def _matching(input, target, weight):
     ndim = input.ndim
     if ndim < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {ndim})")
-    if ndim == 1 and target.numel() == 1:
+    if ndim == 1 and target.numel() == 1 and target.ndim < 2:
         target = target.reshape(())
     elif ndim == 1:
         if target.ndim == 1:

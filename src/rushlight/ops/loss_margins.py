@@ -17,7 +17,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     reduction = reduction_of(reduction, size_average, reduce)
     zeros = functions.zeros_like(input)
     if not (input.is_floating_point() or input.is_complex()):
-        margin = functions.full((), margin, dtype=input.dtype)  # a whole number
+        margin = functions.full((), margin, dtype=input.dtype, device=input.device)  # a whole number
     loss = functions.where(target != 1, (margin - input).clamp_min(0), zeros) + functions.where(
         target != -1, input, zeros
     )
@@ -41,6 +41,12 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
     """``1 - cos`` of pairs that belong together (target 1), ``max(0, cos - margin)`` of others (target -1)."""
     reduction = reduction_of(reduction, size_average, reduce)
     if target.ndim > 1 or target.ndim + 1 != input1.ndim or target.ndim + 1 != input2.ndim:
+        if target.ndim > 1:
+            raise RuntimeError(
+                hinted(
+                    "0D or 1D target tensor expected, multi-target not supported", "a pair of vectors has one target"
+                )
+            )
         if target.ndim == 0:
             raise RuntimeError(
                 f"0D target tensor expects 1D input tensors, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}."

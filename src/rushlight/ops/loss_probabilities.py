@@ -10,7 +10,7 @@ from ..base import dtypes
 from ..base.dtypes import FLOATS, get_default_dtype
 from ..base.errors import hinted
 from ..base.scalars import c_name
-from ..base.shapes import broadcast_shapes
+from ..base.shapes import broadcast_shapes, require_room
 from ..base.user_code import to_user
 from .elementwise.checks import NOT_FLOATING
 from .loss import REDUCTIONS, numbered, reduce_array, reduced, reduction_of, share
@@ -62,6 +62,8 @@ class binary_cross_entropy_slope:
         found = each * (self - target) / m.clamp((1 - self) * self, 1e-12, None)
         return found if weight is None else found * weight
 
+
+_WEIGHTS = "the losses have the shape of the input: the weights must broadcast to it"
 
 _BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -119,7 +121,12 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
             )
         )
     if weight is not None:
-        weight = weight.expand(broadcast_shapes(tuple(weight.shape), tuple(target.shape)))
+        shape = functions.broadcast_shapes(target.shape, weight.shape)
+        require_room(tuple(input.shape), tuple(shape), _WEIGHTS)
+        if weight.is_complex():
+            kinds = (each.dtype.legacy_name for each in (weight, input))
+            raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*kinds))
+        weight = weight.expand(shape)
     return functions.binary_cross_entropy_pair(input, target, weight, reduction)
 
 
@@ -188,6 +195,11 @@ def binary_cross_entropy_with_logits(
         each is not None and each._array.dtype != kind for each in (target, weight, pos_weight)
     ):
         return _of_several_dtypes(input, target, weight, pos_weight, reduction)
+    shape = input._array.shape
+    if pos_weight is not None and pos_weight._array.shape != shape:
+        require_room(shape, broadcast_shapes(pos_weight._array.shape, shape), _WEIGHTS)
+    if weight is not None and weight._array.shape != shape:
+        require_room(shape, broadcast_shapes(shape, weight._array.shape), _WEIGHTS)
     return functions.binary_cross_entropy_with_logits_pair(input, target, weight, pos_weight, reduction)
 
 
@@ -261,10 +273,10 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     elif (var < 0).any():
         raise ValueError("var has negative entry/entries")
     if tuple(var.shape) != tuple(input.shape):
-        if tuple(input.shape[:-1]) == tuple(var.shape):
+        if input.ndim and tuple(input.shape[:-1]) == tuple(var.shape):
             var = var.unsqueeze(-1)
-        elif input.ndim != var.ndim or sum(m for n, m in zip(input.shape, var.shape) if n != m) != 1:
-            raise ValueError("var is of incorrect size")
+        elif input.ndim != var.ndim or sum(n for m, n in zip(input.shape, var.shape) if m != n) != 1:
+            raise ValueError(hinted("var is of incorrect size", "one length may be 1 where the input's is not"))
     if reduction not in REDUCTIONS:
         raise ValueError(reduction + " is not valid")
     if not (var.is_floating_point() or var.is_complex()):
@@ -293,13 +305,7 @@ class soft_margin_loss_pair:
         if target.dtype.kind == "c" != self.dtype.kind:
             goal, source = (dtypes.from_numpy(array.dtype).legacy_name for array in (self, target))
             raise RuntimeError(f"result type {source} can't be cast to the desired output type {goal}")
-        if shape != self.shape:
-            raise RuntimeError(
-                hinted(
-                    f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}",
-                    "the losses have the shape of the input: the target's must fit into it",
-                )
-            )
+        require_room(self.shape, shape, "the losses have the shape of the input: the target's must fit into it")
         decay = np.exp(np.negative(np.multiply(self, target)))  # half precision overflows, as it does in PyTorch
         return reduce_array(np.asarray(np.log1p(decay), self.dtype), reduction, self.dtype, (self,))
 

@@ -21,9 +21,12 @@ def _one(dtype):
 
 def _lowest(dtype):
     """The number below all others."""
-    if dtype.is_floating_point or dtype.is_complex:
-        return -math.inf
-    return _limits(dtype).min
+    return -math.inf if dtype.is_floating_point else _limits(dtype).min
+
+
+def _lowest_exponent(dtype):
+    """`_lowest`, for complex numbers too: the number whose exponential is 0."""
+    return -math.inf if dtype.is_complex else _lowest(dtype)
 
 
 def _limits(dtype):
@@ -59,10 +62,10 @@ def _kept(input, mask, neutral, name=None):
     """``input`` with the neutral number of the operation ``name`` where the mask is False."""
     if mask is None:
         return input
-    if input.dtype is dtypes.bool_ and neutral in (_lowest, _highest):
+    if input.dtype is dtypes.bool_ and neutral in (_lowest, _lowest_exponent, _highest):
         message = f"identity of {name} on torch.bool input"
         raise NotImplementedError(hinted(message, "convert the input first: x.int()"))
-    filler = functions.full((), neutral(input.dtype), dtype=input.dtype)
+    filler = functions.full((), neutral(input.dtype), dtype=input.dtype, device=input.device)
     return functions.where(_spread_mask(input, mask), input, filler)
 
 
@@ -94,22 +97,23 @@ def masked_sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     >>> torch.masked.sum(x, 1, mask=x > 1)
     tensor([2., 7.])
     """
-    kept = _kept(input, mask, _zero)
-    return kept.sum(_dims(dim, kept.ndim), keepdim, dtype=_sum_dtype(input, dtype))
+    dims = _dims(dim, input.ndim)
+    return _kept(input, mask, _zero).sum(dims, keepdim, dtype=_sum_dtype(input, dtype))
 
 
 @composite(names=("masked:prod",))
 def masked_prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The product over ``dim``, or all, of the elements where ``mask`` is True."""
+    dims = _dims(dim, input.ndim)
     found = _kept(input, mask, _one).to(_sum_dtype(input, dtype))
-    for d in reversed(_dims(dim, input.ndim)):
+    for d in reversed(dims):
         found = found.prod(d, keepdim)
     return found
 
 
 def _running(name, function, neutral, what):
     def call(input, dim, *, dtype=None, mask=None):
-        (axis,) = _dims(dim, input.ndim) or (0,)
+        axis = (_dims(dim, input.ndim) or (0,))[0]
         if (dtype or input.dtype) is dtypes.bool_ and input.ndim and input.numel():
             raise NotImplementedError(
                 hinted(f"\"{name}_out_cpu\" not implemented for 'Bool'", "ask for another dtype: dtype=torch.int64")
@@ -153,8 +157,12 @@ masked_argmax, masked_argmin = _place("argmax", _lowest, "largest"), _place("arg
 
 def _count(input, dim, keepdim, mask):
     """How many elements take part in each result."""
-    mask = functions.ones(input.shape, dtype=dtypes.bool_) if mask is None else _spread_mask(input, mask)
-    return mask.sum(_dims(dim, input.ndim), keepdim)
+    mask = (
+        functions.ones(input.shape, dtype=dtypes.bool_, device=input.device)
+        if mask is None
+        else _spread_mask(input, mask)
+    )
+    return mask.sum(dim, keepdim)
 
 
 @composite(names=("masked:mean",))
@@ -169,14 +177,15 @@ def masked_mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
                 "convert the input with .float(), or ask for a floating dtype",
             )
         )
-    total = masked_sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
-    return total / _count(input, dim, keepdim, mask)
+    dim = _dims(dim, input.ndim) if mask is None else dim
+    count = _count(input, dim, keepdim, mask)
+    return masked_sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / count
 
 
 @composite(names=("masked:median",))
 def masked_median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     """The median along ``dim`` of the elements where ``mask`` is True; NaN where there are none."""
-    (axis,) = _dims(dim, input.ndim) or (0,)
+    axis = (_dims(dim, input.ndim) or (0,))[0]
     floating = input.is_floating_point()
     kept = _kept(input if floating else input.float(), mask, _nan)
     found = functions.nanmedian(kept, axis, keepdim).values
@@ -195,7 +204,8 @@ def masked_median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 @composite(names=("masked:logsumexp",))
 def masked_logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The logarithm of the sum of exponentials over ``dim``, or all, of the elements where ``mask`` is True."""
-    return _kept(input, mask, _lowest, "logsumexp").logsumexp(_dims(dim, input.ndim), keepdim).to(dtype or input.dtype)
+    dims = _dims(dim, input.ndim)
+    return _kept(input, mask, _lowest_exponent, "logsumexp").logsumexp(dims, keepdim).to(dtype or input.dtype)
 
 
 @composite(names=("masked:logaddexp",))
@@ -223,7 +233,8 @@ def _variance(input, dim, unbiased, correction, keepdim, dtype, mask):
     if not (computed.is_floating_point or computed.is_complex):
         computed = dtypes.float32
     dtype = dtype or computed
-    mean = masked_sum(input, dim, keepdim=True, dtype=dtype, mask=mask) / _count(input, dim, True, mask)
+    kept = _count(input, dim, True, mask)
+    mean = masked_sum(input, dim, keepdim=True, dtype=dtype, mask=mask) / kept
     deviation = input - mean
     total = masked_sum(deviation * deviation.conj(), dim, keepdim=keepdim, dtype=computed, mask=mask)
     count = _count(input, dim, keepdim, mask)
@@ -244,10 +255,10 @@ def masked_std(input, dim=None, unbiased=None, *, correction=None, keepdim=False
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask).sqrt()
 
 
-def _normalisation(name, neutral, what):
+def _normalisation(name, neutral, identity, what):
     def call(input, dim, *, dtype=None, mask=None):
-        (axis,) = _dims(dim, input.ndim) or (0,)
-        kept = _kept(input, mask, neutral, name)
+        axis = (_dims(dim, input.ndim) or (0,))[0]
+        kept = _kept(input, mask, neutral, identity)
         return getattr(functions, f"functional_{name}")(kept, axis, dtype=dtype or input.dtype)
 
     call.__name__ = call.__qualname__ = f"masked_{name}"
@@ -255,9 +266,9 @@ def _normalisation(name, neutral, what):
     return composite(call, names=(f"masked:{name}",))
 
 
-masked_softmax = _normalisation("softmax", _lowest, "Exponentials, divided by their sum,")
-masked_log_softmax = _normalisation("log_softmax", _lowest, "The logarithm of `masked.softmax`")
-masked_softmin = _normalisation("softmin", _highest, "The softmax of the negated numbers")
+masked_softmax = _normalisation("softmax", _lowest, "amax", "Exponentials, divided by their sum,")
+masked_log_softmax = _normalisation("log_softmax", _lowest, "amax", "The logarithm of `masked.softmax`")
+masked_softmin = _normalisation("softmin", _highest, "amin", "The softmax of the negated numbers")
 
 
 @composite(names=("masked:normalize",))

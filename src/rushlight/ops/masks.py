@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base.errors import hinted
 from ..base.scalars import c_name, fitted
-from ..base.shapes import broadcast_shapes
+from ..base.shapes import broadcast_shapes, require_room
 from .index import type_name
 from .table import functions, op
 from .writing import SHARE, WARN, writes
@@ -21,13 +21,7 @@ def _broadcast_copy(self, mask, *rest):
 def _check_mask(mask, shape):
     """Refuse a mask that does not broadcast to the shape of what is written, which must not grow."""
     common = shape if mask.shape == shape else broadcast_shapes(mask.shape, shape)
-    if common != shape:
-        raise RuntimeError(
-            hinted(
-                f"output with shape {list(shape)} doesn't match the broadcast shape {list(common)}",
-                "the mask may not make the tensor larger; use the out-of-place form",
-            )
-        )
+    require_room(shape, common, "the mask may not make the tensor larger; use the out-of-place form")
 
 
 def _masked_fill_node(self, mask, value):

@@ -7,7 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.scalars import c_name
-from ..base.shapes import broadcast_shapes
+from ..base.shapes import broadcast_shapes, wrap_own_dim
 from .blockwise import FEW
 from .join import common_array_dtype
 from .reduce import add_up
@@ -114,6 +114,7 @@ class mv:
 
     def forward(self, vec):
         if self.ndim != 2 or vec.ndim != 1:
+            wrap_own_dim(0, self.ndim)
             raise RuntimeError(f"vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}")
         if self.shape[1] != vec.shape[0]:
             raise RuntimeError(
@@ -229,12 +230,14 @@ class bmm:
                     f"the batches have shapes {list(self.shape)} and {list(mat2.shape)}",
                 )
             )
+        small = self.shape[1] * self.shape[2] * mat2.shape[2] < _SMALL_PRODUCT
+        if small and self.size and mat2.size:
+            refuse_bools(self, "bmm")
         same_batch_dtype(self, mat2)
         if self.dtype != mat2.dtype:
             return np.zeros((*self.shape[:2], mat2.shape[2]), mat2.dtype)
         if self.size and mat2.size:
-            small = self.shape[1] * self.shape[2] * mat2.shape[2] < _SMALL_PRODUCT
-            refuse_bools(self, "bmm" if small else "addmm_impl_cpu_")
+            refuse_bools(self, "addmm_impl_cpu_")
         return product(self, mat2)
 
     def d_self(grad, mat2):
@@ -309,13 +312,7 @@ def _batched(input, other):
     a = input.unsqueeze(0) if vector_first else input
     b = other.unsqueeze(1) if vector_second else other
     if a.shape[-1] != b.shape[-2]:
-        raise RuntimeError(
-            hinted(
-                f"Expected size for first two dimensions of batch2 tensor to be: [{math.prod(a.shape[:-2])}, {a.shape[-1]}] but got: "
-                f"[{math.prod(b.shape[:-2])}, {b.shape[-2]}].",
-                f"the shapes {list(input.shape)} and {list(other.shape)} cannot be multiplied: inner lengths must be equal",
-            )
-        )
+        _refuse_inner_lengths(input, other, a, b)
     if a.ndim == b.ndim == 3 and a.shape[0] == b.shape[0] and not (a.requires_grad or b.requires_grad):
         return functions.bmm(a, b)  # a graph shows the views that PyTorch has here; nothing else does
     batch = broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
@@ -324,6 +321,30 @@ def _batched(input, other):
     flat_b = b.expand((*batch, *b.shape[-2:])).reshape(count, *b.shape[-2:])
     shape = (*batch, *(() if vector_first else a.shape[-2:-1]), *(() if vector_second else b.shape[-1:]))
     return functions.unsafe_view(functions.bmm(flat_a, flat_b), shape)
+
+
+def _refuse_inner_lengths(input, other, a, b):
+    """Refuse a product as the one would that PyTorch makes it of: of folded rows, or of two batches as wide as both."""
+    turned = other.mT
+    last, rows = turned.shape[-1], math.prod(turned.shape[:-1])
+    if input.ndim == 1 and (input.requires_grad or not turned.numel() or _folds(turned)):
+        first = f"size mismatch, got input ({rows}), mat ({rows}x{last}), vec ({input.shape[0]})"
+    elif input.ndim == 2 and input.requires_grad:
+        first = f"mat1 and mat2 shapes cannot be multiplied ({rows}x{last} and {input.shape[1]}x{input.shape[0]})"
+    else:
+        count = math.prod(broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2])))
+        first = (
+            f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {a.shape[-1]}] but got: "
+            f"[{count}, {b.shape[-2]}]."
+        )
+    hint = f"the shapes {list(input.shape)} and {list(other.shape)} cannot be multiplied: inner lengths must be equal"
+    raise RuntimeError(hinted(first, hint))
+
+
+def _folds(tensor):
+    """Whether a tensor can be viewed as rows: each of its dimensions but the last goes on where the next one ends."""
+    shape, strides = tensor.shape, tensor.stride()
+    return all(strides[d] == strides[d + 1] * shape[d + 1] for d in range(len(shape) - 2))
 
 
 # ---------------------------------------------------------------- the linear layer

@@ -6,8 +6,9 @@ from ..base import dtypes
 from ..base.arrays import converted, in_result_order
 from ..base.errors import hinted
 from ..base.scalars import c_name, number_in, wrapped
+from ..base.shapes import wrap_own_dim
 from .join import common_array_dtype
-from .matmul import NATIVE_FLOATS, check_addend, check_same_dtype, product, same_batch_dtype
+from .matmul import NATIVE_FLOATS, check_addend, product, same_batch_dtype
 from .table import conj, functions, is_half, op, widened
 
 FLOAT = np.dtype(np.float32)
@@ -56,11 +57,33 @@ def add_scaled(array, found, beta, alpha):
     return np.add(found, array if beta == 1 else array * wrapped(dtype, beta), out=found)
 
 
+def check_dtypes_added(array, first, second):
+    """Refuse dtypes that differ in a sum of a tensor and a product."""
+    kind = second.dtype
+    if array.dtype is first.dtype is kind:
+        return
+    for name, one in (("self", array), ("mat1", first)):
+        if one.dtype != kind:
+            kinds = [dtypes.from_numpy(a.dtype).legacy_name for a in (one, second)]
+            raise RuntimeError(
+                hinted(
+                    f"{name} and mat2 must have the same dtype, but got {kinds[0]} and {kinds[1]}",
+                    "products do not promote: convert one of them with .to()",
+                )
+            )
+
+
+def _length(array, dim):
+    """The length of a dimension that an array may lack: then PyTorch's refusal."""
+    return array.shape[wrap_own_dim(dim, array.ndim)]
+
+
 @op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True)
 class addmm:
     """``beta * self + alpha * (mat1 @ mat2)``."""
 
     def forward(self, mat1, mat2, beta, alpha):
+        check_dtypes_added(self, mat1, mat2)
         if mat1.ndim != 2 or mat2.ndim != 2:
             raise RuntimeError(
                 f"mat{1 if mat1.ndim != 2 else 2} must be a matrix, got {(mat1 if mat1.ndim != 2 else mat2).ndim}-D tensor"
@@ -72,10 +95,6 @@ class addmm:
                     f"the inner lengths {mat1.shape[1]} and {mat2.shape[0]} must be equal; .T transposes a matrix",
                 )
             )
-        if self.dtype is not mat2.dtype and self.dtype != mat2.dtype:
-            first, second = (dtypes.from_numpy(t.dtype).legacy_name for t in (self, mat2))
-            raise RuntimeError(f"self and mat2 must have the same dtype, but got {first} and {second}")
-        check_same_dtype(mat1, mat2)
         shape = mat1.shape[0], mat2.shape[1]
         if self.shape != shape:
             check_addend(self, shape)
@@ -96,13 +115,11 @@ class baddbmm:
     """``beta * self + alpha * (batch1 @ batch2)`` for batches of matrices."""
 
     def forward(self, batch1, batch2, beta, alpha):
+        shape = _length(batch1, 0), _length(batch1, 1), _length(batch2, 2)
+        if self.shape != shape:
+            check_addend(self, shape)
         if batch1.ndim != 3 or batch2.ndim != 3:
             raise RuntimeError(f"batch{1 if batch1.ndim != 3 else 2} must be a 3D tensor")
-        if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
-            raise RuntimeError(
-                f"Expected size for first two dimensions of batch2 tensor to be: [{batch1.shape[0]}, {batch1.shape[2]}] but got: "
-                f"[{batch2.shape[0]}, {batch2.shape[1]}]."
-            )
         if self.dtype != batch1.dtype:
             raise RuntimeError(
                 hinted(
@@ -110,6 +127,11 @@ class baddbmm:
                     f"batch2: {c_name(batch2.dtype)}",
                     "products do not promote: convert with .to()",
                 )
+            )
+        if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
+            raise RuntimeError(
+                f"Expected size for first two dimensions of batch2 tensor to be: [{batch1.shape[0]}, {batch1.shape[2]}] but got: "
+                f"[{batch2.shape[0]}, {batch2.shape[1]}]."
             )
         same_batch_dtype(batch1, batch2)
         return added_product(self, batch1, batch2, beta, alpha, "baddbmm")
@@ -134,7 +156,7 @@ class addmv:
         if mat.shape[1] != vec.shape[0] or (self.size != 1 and self.shape[0] != mat.shape[0]):
             raise RuntimeError(
                 hinted(
-                    f"size mismatch, got input ({self.size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})",
+                    f"size mismatch, got input ({_length(self, 0)}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})",
                     f"the product of the matrix takes a vector of {mat.shape[1]} and gives one of {mat.shape[0]}",
                 )
             )
@@ -185,6 +207,7 @@ class addbmm:
     """``beta * self + alpha * sum(batch1 @ batch2)`` over the batch."""
 
     def forward(self, batch1, batch2, beta, alpha):
+        check_addend(self, (_length(batch1, 1), _length(batch2, 2)))
         for number, batch in ((1, batch1), (2, batch2)):
             if batch.ndim != 3:
                 raise RuntimeError(f"batch{number} must be a 3D tensor")
@@ -196,16 +219,7 @@ class addbmm:
                 f"{batch2.shape[1]}x{batch2.shape[2]})"
             )
             raise RuntimeError(hinted(words, f"the batches have shapes {list(batch1.shape)} and {list(batch2.shape)}"))
-        check_addend(self, (batch1.shape[1], batch2.shape[2]))
-        for name, first in (("self", self), ("mat1", batch1)):
-            if first.dtype != batch2.dtype:
-                kinds = [dtypes.from_numpy(a.dtype).legacy_name for a in (first, batch2)]
-                raise RuntimeError(
-                    hinted(
-                        f"{name} and mat2 must have the same dtype, but got {kinds[0]} and {kinds[1]}",
-                        "products do not promote: convert one of them with .to()",
-                    )
-                )
+        check_dtypes_added(self, batch1, batch2)
         if is_half(batch1.dtype):  # rounded after each product, as PyTorch adds them
             found = self
             for first, second in zip(batch1, batch2):

@@ -35,7 +35,9 @@ def write(target, source, use="copy"):
 
 
 def _write_lazily(target, source):
-    """`write` into memory that is read conjugated or negated."""
+    """`write` into memory that is read conjugated or negated; into that of a meta tensor nothing is written."""
+    if target.meta:
+        return
     numbers = write(np.empty(target.shape, target.dtype.numpy), source)
     write(target.stored, LazyArray(numbers, target.conj, target.neg).resolved())
 

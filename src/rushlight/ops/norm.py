@@ -13,6 +13,7 @@ from ..base import dtypes
 from ..base.arrays import laid_out_as
 from ..base.errors import hinted
 from .elementwise.checks import COMPLEX, NOT_FLOATING
+from .recording import is_recorded
 from .reduce import add_up
 from .rowwise import row_slices
 from .table import composite, functions, op, widened
@@ -210,6 +211,9 @@ def _check_normalized(input, normalized_shape, weight, bias, comma=", "):
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(value.shape)} and "
                 f"normalized_shape = {list(shape)}"
             )
+    if not comma and input.ndim < len(shape):  # the root mean square norm has words of its own
+        message = f"Input tensor must have at least {len(shape)} dimensions, but got {input.ndim}"
+        raise ValueError(hinted(message, f"it is normalised over dimensions of the lengths {list(shape)}"))
     raise RuntimeError(
         hinted(
             f"Given normalized_shape={list(shape)}, expected input with shape [*{comma}{', '.join(map(str, shape))}], but "
@@ -245,6 +249,8 @@ def _node_of_rms_norm(input, *rest):
 class rms_norm_parts:
     """`rms_norm` with one over the root of each row's mean square."""
 
+    tracked = 1
+
     def forward(input, normalized_shape, weight, eps):
         rows = _as_rows(widened(input), normalized_shape)
         count = rows.dtype.type(max(rows.shape[1], 1))
@@ -259,6 +265,8 @@ class rms_norm_parts:
         return found.reshape(input.shape).astype(input.dtype, copy=False), scale.reshape(lead)
 
     def gradients(grads, input, normalized_shape, weight, eps, result1, needs):
+        if weight is not None and not needs[0]:
+            weight = weight.detach()  # its own gradient does not depend on it
         return functions.rms_norm_gradients(grads[0], input, normalized_shape, weight, eps, result1)
 
 
@@ -311,6 +319,9 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
         eps = _EPSILONS[8 if kind.itemsize == 16 else max(kind.itemsize, 4)] if kind.itemsize > 1 else 0.0
     if kind.is_floating_point and (weight is None or weight.dtype is kind):
         return functions.rms_norm_parts(input, shape, weight, eps)[0]
+    if not kind.is_floating_point and not kind.is_complex:
+        message = f"\"rms_norm\" not implemented for '{kind.legacy_name}'"
+        raise NotImplementedError(hinted(message, "convert the input first: x.float()"))
     return _rms_norm_formula(input, weight, shape, eps)
 
 
@@ -333,8 +344,6 @@ class group_norm_parts:
 
     kernel = "GroupNormKernelImpl"
 
-    tracked = 1
-
     def forward(input, weight, bias, num_groups, eps):
         x = widened(input)
         groups = (x.shape[0], num_groups)
@@ -349,7 +358,30 @@ class group_norm_parts:
         return found, mean.reshape(groups), scale.reshape(groups)
 
     def gradients(grads, input, weight, num_groups, eps, result1, result2, needs):
-        return functions.group_norm_gradients(grads[0], input, weight, num_groups, eps, result1, result2)
+        (grad, g_mean, g_scale), d_bias = grads, None
+        if grad is None:  # as in PyTorch: the statistics alone have no gradient
+            return None, None, None
+        if needs[2] and is_recorded(result1):  # the gradient of the bias depends on the other alone
+            d_bias = grad.sum((0, *range(2, input.ndim)))
+        if not any(needs[:2]) and d_bias is not None:
+            return None, None, d_bias
+        found = functions.group_norm_gradients(grad, input, weight, num_groups, eps, result1, result2)
+        d_input = found[0]
+        if g_mean is not None or g_scale is not None:
+            d_input = d_input + _through_group_statistics(g_mean, g_scale, input, num_groups, eps)
+        return d_input, found[1], found[2] if d_bias is None else d_bias
+
+
+def _through_group_statistics(g_mean, g_scale, input, groups, eps):
+    """What flows back from the mean and the reciprocal deviation of each group."""
+    rows = input.reshape(input.shape[0], groups, math.prod(input.shape[1:]) // groups)
+    centred, found = rows - rows.mean(-1, True), 0
+    if g_mean is not None:
+        found = g_mean.unsqueeze(-1)
+    if g_scale is not None:
+        variance = (centred * centred).mean(-1, True) + eps
+        found = found - g_scale.unsqueeze(-1) * variance.pow(-1.5) * centred
+    return (found / rows.shape[-1]).expand(rows.shape).reshape(input.shape)
 
 
 @op("group_norm_gradients(Tensor grad, Tensor input, Tensor? weight, int num_groups, float eps, Tensor mean, Tensor scale) -> Tensor[]",
@@ -381,8 +413,8 @@ class group_norm_gradients:
         return *found, None, None
 
 
-def _check_groups(input, weight, bias, channels, num_groups):
-    """Refuse what cannot be normalized in groups of channels."""
+def _check_groups(input, channels, num_groups, weight, bias):
+    """PyTorch's refusals of groups and parameters that the channels do not allow."""
     if num_groups <= 0:
         raise RuntimeError(
             hinted(f"Expected num groups to be greater than 0, got {num_groups}", "1 takes all channels together")
@@ -412,7 +444,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
     sizes = input._array.shape
     if len(sizes) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    _check_groups(input, weight, bias, sizes[1], num_groups)
+    _check_groups(input, sizes[1], num_groups, weight, bias)
     if not _alike(input, weight, bias):
         check_parameters("GroupNormKernelImpl", input, weight, bias)
     return functions.group_norm_parts(input, weight, bias, num_groups, eps)[0]
@@ -436,24 +468,21 @@ def functional_group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
 @composite(names=("torch",))
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """`group_norm` of (N, C, ...) with the mean and reciprocal deviation of each group."""
-    _check_groups(input, weight, bias, C, group)
-    if not (_alike(input, weight, bias) and input.dtype.is_floating_point):
+    _check_groups(input, C, group, weight, bias)
+    if not _alike(input, weight, bias) or not input.is_floating_point():
         check_parameters("GroupNormKernelImpl", input, weight, bias)
+    if N < 0:
+        message = f"Trying to create tensor with negative dimension {N}: {[N, group]}"
+        raise RuntimeError(hinted(message, "N is the number of samples"))
     if input.numel() != N * C * HxW:
-        raise RuntimeError(
-            hinted(
-                "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be improved?  If so, "
-                "please report an enhancement request to PyTorch.)",
-                f"the input has {input.numel()} elements, N is {N}, C {C}, HxW {HxW}",
-            )
+        message = (
+            "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be improved?  If so, "
+            "please report an enhancement request to PyTorch.)"
         )
-    shape = input.shape
-    if shape[:2] != (N, C):
-        input = input.reshape(N, C, max(HxW, 0))
-    rows = input.reshape(N, group, C // group * max(HxW, 0))
-    mean, scale = rows.mean(-1), (rows.var(-1, correction=0) + eps).rsqrt()
-    found = functions.group_norm_parts(input, weight, bias, group, eps)[0]
-    return found if found.shape == shape else found.reshape(shape), mean, scale
+        raise RuntimeError(hinted(message, f"the input has {input.numel()} elements, N * C * HxW is {N * C * HxW}"))
+    image = input.reshape(N, C, max(HxW, 0))
+    found, mean, scale = functions.group_norm_parts(image, weight, bias, group, eps)
+    return found.reshape(input.shape), mean.to(input.dtype), scale.to(input.dtype)
 
 
 @composite(names=("nn.functional",))

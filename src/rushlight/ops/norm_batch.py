@@ -101,16 +101,36 @@ class batch_norm_gradients:
 _BESIDE = "running_mean", "running_var", "weight", "bias"
 
 
-def _check_beside(input, weight, bias, running_mean, running_var):
-    """Refuse parameters and statistics of other dtypes than PyTorch takes beside the input's, and statistics in matrices."""
-    if not input.dtype.is_floating_point:
-        message = f"\"batch_norm\" not implemented for '{input.dtype.legacy_name}'"
-        raise NotImplementedError(hinted(message, "convert the input first: x.float()"))
-    check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
+def _of_nothing(input, weight, bias):
+    """Batch norm of no elements: a graph that hangs together, and statistics that stay as they are."""
+    found = input.clone()
+    found = found if weight is None else found * weight[0]
+    return found if bias is None else found + bias[0]
+
+
+def _refuse_dimensions(count):
+    """PyTorch's refusals of inputs without a dimension of channels."""
+    hint = f"the input has the shape (samples, channels, ...), not {count} dimensions"
+    if count:
+        raise IndexError(hinted("Dimension out of range (expected to be in range of [-1, 0], but got 1)", hint))
+    largest = f"Requested capacity ({2**64 - 1}) is larger than maximum value for size type ({2**32 - 1})"
+    raise RuntimeError(hinted(f"SmallVector unable to grow. {largest}", hint))
+
+
+def _check_kinds(input, weight, bias, running_mean, running_var, differ):
+    """PyTorch's refusals of dtypes, where some ``differ``, and of statistics that are no vectors."""
+    if differ:
+        if input._array.dtype.kind in "iubc":
+            check_parameters("batch_norm", input)
+        check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
     for value in (running_mean, running_var):
-        if value is not None and value.ndim != 1:
-            message = f"TensorAccessor expected 1 dims but tensor has {value.ndim}"
-            raise RuntimeError(hinted(message, "running statistics are vectors, one number a channel"))
+        if value is not None and value._array.ndim != 1:
+            raise RuntimeError(
+                hinted(
+                    f"TensorAccessor expected 1 dims but tensor has {value.ndim}",
+                    f"statistics have the shape (channels,), not {list(value.shape)}",
+                )
+            )
 
 
 @composite(names=("torch",))
@@ -132,29 +152,28 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
             )
         )
     sizes = input._array.shape
-    if len(sizes) < 2:
-        return input.clone()
-    channels = sizes[1]
-    kind = input._array.dtype
-    plain = kind.kind not in "iubc"
+    if not input._array.size:
+        return _of_nothing(input, weight, bias)
+    channels, kind = sizes[1] if len(sizes) > 1 else 0, input._array.dtype
+    differ = kind.kind in "iubc"
     for name, value in zip(_BESIDE, (running_mean, running_var, weight, bias)):
-        if value is not None:
-            array = value._array
-            if array.size != channels:
-                raise RuntimeError(
-                    hinted(
-                        f"{name} should contain {channels} elements not {value.numel()}",
-                        f"the input has {channels} channels (dimension 1), the layer was made for {value.numel()}",
-                    )
+        if value is None:
+            continue
+        differ = differ or value._array.dtype is not kind
+        if value._array.size != channels:
+            raise RuntimeError(
+                hinted(
+                    f"{name} should contain {channels} elements not {value.numel()}",
+                    f"the input has {channels} channels (dimension 1), the layer was made for {value.numel()}",
                 )
-            if array.dtype is not kind or array.ndim != 1:
-                plain = False
+            )
+    if len(sizes) < 2:
+        _refuse_dimensions(len(sizes))
+    _check_kinds(input, weight, bias, running_mean, running_var, differ)
     if training:
         for value in (running_mean, running_var):
             if value is not None:
                 functions.bump_version(value, "batch_norm")
-    if not plain:
-        _check_beside(input, weight, bias, running_mean, running_var)
     return functions.batch_norm_parts(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -182,7 +201,13 @@ def functional_batch_norm(
 @composite(names=("torch",))
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """`batch_norm` with the mean and reciprocal deviation that it used in training (empty otherwise)."""
-    _check_beside(input, weight, bias, running_mean, running_var)
+    sizes = input._array.shape
+    if len(sizes) < 2:
+        _refuse_dimensions(len(sizes))
+    if training and not input._array.size:
+        message = f"input tensor must have at least one element, but got input_sizes = {list(sizes)}"
+        raise RuntimeError(hinted(message, "statistics of nothing are not defined"))
+    _check_kinds(input, weight, bias, running_mean, running_var, True)
     found, mean, scale = functions.batch_norm_parts(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
@@ -207,8 +232,13 @@ def _per_sample(input, running_mean, running_var, weight, bias, use_input_stats,
     """Batch norm with every channel of every sample as a channel of its own."""
     samples, channels = input.shape[:2]
     rows = input.reshape(1, samples * channels, *input.shape[2:])
-    dtype = (input if weight is None else weight).dtype  # statistics of any other are converted, unlike batch_norm's
-    repeated = [None if v is None else v.to(dtype).repeat(samples) for v in (running_mean, running_var)]
+    dtype = (input if weight is None else weight).dtype
+    statistics = running_mean, running_var
+    if (
+        running_mean is not None and running_mean.dtype is not dtype
+    ):  # unlike batch_norm; PyTorch looks at the first alone
+        statistics = [None if v is None else v.to(dtype) for v in statistics]
+    repeated = [None if v is None else v.repeat(samples) for v in statistics]
     repeated += [None if v is None else v.repeat(samples) for v in (weight, bias)]
     found = functions.batch_norm(
         rows, repeated[2], repeated[3], repeated[0], repeated[1], use_input_stats or running_mean is None, momentum, eps

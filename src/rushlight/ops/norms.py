@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base.errors import hinted
 from ..base.scalars import check_number
-from ..base.shapes import wrap_dim, wrap_dims
+from ..base.shapes import wrap_dim
 from .blockwise import BLOCK
 from .reduce import add_up, axes_of, lined_up, spread, zero_where_zero
 from .table import composite, functions, is_half, op, widened
@@ -28,7 +28,7 @@ class vector_norm_parts:
         wide = widened(x)
         axes = axes_of(dim, x.ndim)
         if math.isinf(ord) or ord < 0:
-            _refuse_nothing(x.shape, axes, dim, ord)
+            _refuse_nothing(x.shape, dim, ord)
         if ord == 2 and len(axes) == x.ndim and wide.dtype.kind == "f" and wide.flags.c_contiguous:
             found = np.asarray(math.sqrt(_sum_of_squares(wide.reshape(-1))), wide.dtype)
             return found.astype(kind, copy=False).reshape((1,) * x.ndim if keepdim else ())
@@ -61,13 +61,15 @@ def _sum_of_squares(flat):
     return math.fsum(float(np.dot(part, part)) for part in (flat[i : i + BLOCK] for i in range(0, flat.size, BLOCK)))
 
 
-def _refuse_nothing(shape, axes, dim, ord):
+def _refuse_nothing(shape, dim, ord):
     """PyTorch's refusal of a largest or smallest element of nothing."""
-    empty = [axis for axis in axes if shape[axis] == 0]
-    if not empty:
+    if 0 not in shape:
         return
     why = "operation does not have an identity"
-    if dim is None or len(axes) == len(shape) == 1:
+    empty = [one for one in dim or () if shape[one] == 0]
+    if dim and not empty:
+        return
+    if not dim:
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the {why}")
     raise RuntimeError(
         f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {empty[0]}because this dimension is empty and "
@@ -178,14 +180,17 @@ def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None)
     if len(dim) != 2:
         raise RuntimeError(
             hinted(
-                f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dim))}", "it names rows, columns"
+                f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}", "it names rows, columns"
             )
         )
     if not (ord in ("fro", "nuc") or (not isinstance(ord, str) and (abs(ord) in (1, 2) or math.isinf(ord)))):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     _check_norm_dtype(A, ord)
     A = A if dtype is None else A.to(dtype)
-    first, second = wrap_dims(dim, A.ndim)
+    first, second = (wrap_dim(one, A.ndim) for one in dim)
+    if first == second:
+        message = f"linalg.matrix_norm: dims must be different. Got ({first}, {second})"
+        raise RuntimeError(hinted(message, "one is of rows, the other of columns"))
     if ord == "fro":
         found = linalg_vector_norm(A, 2, (first, second), keepdim)
     elif ord != "nuc" and ord > 0 and 0 in (A.shape[first], A.shape[second]):
@@ -198,10 +203,9 @@ def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None)
                 found = found.unsqueeze(axis)
     else:
         summed, kept = (first, second) if abs(ord) == 1 else (second, first)
-        sums = A.abs().sum(summed, True)
-        found = sums.amax((kept,), True) if ord > 0 else sums.amin((kept,), True)
-        if not keepdim:
-            found = found.squeeze((first, second))
+        sums = A.abs().sum(summed, keepdim)
+        kept -= not keepdim and kept > summed
+        found = sums.amax((kept,), keepdim) if ord > 0 else sums.amin((kept,), keepdim)
     return found
 
 

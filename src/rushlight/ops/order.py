@@ -94,20 +94,21 @@ def movedim(input, source, destination):
                 "every dimension that moves needs one place to go",
             )
         )
-    source, destination = _distinct(source, input.ndim, "source"), _distinct(destination, input.ndim, "destination")
+    wrapped = [[wrap_dim(d, input.ndim) for d in dims] for dims in (source, destination)]
+    _refuse_repeated(wrapped[0], source, "source")
+    _refuse_repeated(wrapped[1], destination, "destination")
+    source, destination = wrapped
     order = [d for d in range(input.ndim) if d not in source]
     for place, dim in sorted(zip(destination, source)):
         order.insert(place, dim)
     return input.permute(order) if input.ndim else functions.alias(input)
 
 
-def _distinct(dims, ndim, what):
-    wrapped = [wrap_dim(d, ndim) for d in dims]
+def _refuse_repeated(wrapped, dims, what):
     if len(set(wrapped)) != len(wrapped):
         raise RuntimeError(
             hinted(f"movedim: repeated dim in `{what}` ({list(dims)})", "a dimension moves once, to a place of its own")
         )
-    return wrapped
 
 
 @composite

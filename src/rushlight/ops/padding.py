@@ -43,7 +43,7 @@ def check_constant(shape, pad):
     if len(pad) // 2 > len(shape):
         raise RuntimeError(
             "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-            f"{len(pad)} while the input has {len(shape)} dimensions."
+            f"{len(pad)}while the input has {len(shape)}dimensions."
         )
     if any(n + min(before, 0) + min(after, 0) < 0 for n, (before, after) in zip(shape, sides_of(pad, len(shape)))):
         raise RuntimeError(
@@ -77,31 +77,44 @@ def places_of(length, before, after, mode):
 
 
 def _node_name(self, pad, mode):
-    if mode == "circular":
-        return "CopySlices"  # PyTorch fills a circle by writing into slices
     return f"{'ReflectionPad' if mode == 'reflect' else 'ReplicationPad'}{len(pad) // 2}DBackward0"
 
 
 @op("pad(Tensor self, int[] pad, str mode) -> Tensor", names=(), node=_node_name)
 class pad_by_places:
-    """The tensor continued by its own elements: reflected, replicated or in a circle."""
+    """The tensor continued by its own elements, reflected or replicated."""
+
+    beside = ("self",)
 
     def forward(self, pad, mode):
-        found = self
-        for axis, (before, after) in enumerate(sides_of(pad, self.ndim)):
-            if before or after:
-                found = found.take(places_of(self.shape[axis], before, after, mode), axis)
-        if mode == "circular":  # which PyTorch writes into rows
-            return found.copy() if found is self else np.ascontiguousarray(found)
-        return laid_out_as(found.copy("K") if found is self else found, self)
+        return laid_out_as(_continued(self, pad, mode), self)
 
     def d_self(grad, shape, pad, mode):
         return functions.pad_by_places_gradient(grad, shape, pad, mode)
 
 
+@op("pad_in_circles(Tensor self, int[] pad) -> Tensor", names=(), node="CopySlices")
+class pad_in_circles:
+    """The tensor continued in circles; PyTorch fills them by writing into slices."""
+
+    def forward(self, pad):
+        return np.ascontiguousarray(_continued(self, pad, "circular"))
+
+    def d_self(grad, shape, pad):
+        return functions.pad_by_places_gradient(grad, shape, pad, "circular")
+
+
+def _continued(array, pad, mode):
+    found = array
+    for axis, (before, after) in enumerate(sides_of(pad, array.ndim)):
+        if before or after:
+            found = found.take(places_of(array.shape[axis], before, after, mode), axis)
+    return found.copy("K") if found is array else found
+
+
 @op("pad_gradient(Tensor self, int[] shape, int[] pad, str mode) -> Tensor", names=(), node="PadBackwardBackward0")
 class pad_by_places_gradient:
-    """Gradients added up where `pad_by_places` copied from."""
+    """Gradients added up where `pad_by_places` or `pad_in_circles` copied from."""
 
     def forward(self, shape, pad, mode):
         found = widened(self)
@@ -113,7 +126,7 @@ class pad_by_places_gradient:
         return np.array(found, self.dtype, order="C")
 
     def d_self(grad, pad, mode):
-        return functions.pad_by_places(grad, pad, mode)
+        return functions.pad_in_circles(grad, pad) if mode == "circular" else functions.pad_by_places(grad, pad, mode)
 
 
 @composite(names=("nn.functional",))
@@ -142,9 +155,11 @@ def pad(input, pad, mode="constant", value=None):
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     _check_own(input, pad, mode)
-    if mode == "circular" and any(p < 0 for p in pad):
-        input = functions.constant_pad_nd(input, tuple([min(p, 0) for p in pad]), 0)
-        pad = tuple([max(p, 0) for p in pad])
+    if mode == "circular":
+        if any(p < 0 for p in pad):
+            input = functions.constant_pad_nd(input, tuple([min(p, 0) for p in pad]), 0)
+            pad = tuple([max(p, 0) for p in pad])
+        return functions.pad_in_circles(input, pad)
     return functions.pad_by_places(input, pad, mode)
 
 

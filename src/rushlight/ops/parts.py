@@ -114,7 +114,8 @@ class diagonal:
         try:
             part = self.diagonal(offset if abs(offset) <= _FAR else 0, dim1, dim2)
         except (ValueError, OverflowError):
-            dim1, dim2 = wrap_dim(dim1, self.ndim), wrap_dim(dim2, self.ndim)
+            for dim in (dim1, dim2):
+                wrap_dim(dim, self.ndim)
             raise RuntimeError(
                 hinted(f"diagonal dimensions cannot be identical {dim1}, {dim2}", "a diagonal runs through a plane")
             ) from None
@@ -281,7 +282,7 @@ class select_scatter:
         return _written(self, src, "select", dim, index)
 
     def d_self(grad, dim, index, src_shape):
-        return grad.select_scatter(functions.zeros(src_shape, dtype=grad.dtype), dim, index)
+        return grad.select_scatter(functions.zeros(src_shape, dtype=grad.dtype, device=grad.device), dim, index)
 
     def d_src(grad, dim, index):
         return grad.select(dim, index)
@@ -295,7 +296,9 @@ class slice_scatter:
         return _written(self, src, "slice_dim", dim, start, end, step)
 
     def d_self(grad, src_shape, dim, start, end, step):
-        return grad.slice_scatter(functions.zeros(src_shape, dtype=grad.dtype), dim, start, end, step)
+        return grad.slice_scatter(
+            functions.zeros(src_shape, dtype=grad.dtype, device=grad.device), dim, start, end, step
+        )
 
     def d_src(grad, dim, start, end, step):
         return functions.slice_dim(grad, dim, start, end, step)
@@ -309,7 +312,9 @@ class diagonal_scatter:
         return _written(self, src, "diagonal", offset, dim1, dim2)
 
     def d_self(grad, src_shape, offset, dim1, dim2):
-        return grad.diagonal_scatter(functions.zeros(src_shape, dtype=grad.dtype), offset, dim1, dim2)
+        return grad.diagonal_scatter(
+            functions.zeros(src_shape, dtype=grad.dtype, device=grad.device), offset, dim1, dim2
+        )
 
     def d_src(grad, offset, dim1, dim2):
         return grad.diagonal(offset, dim1, dim2)

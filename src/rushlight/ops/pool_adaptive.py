@@ -32,6 +32,8 @@ class adaptive_avg_pool:
     beside = ("self",)
 
     def forward(self, out):
+        if len(out) == 3:  # PyTorch's volumes lie row by row
+            self = np.ascontiguousarray(self)
         return resample(self, averages_of(self.shape[-len(out) :], out))
 
     def d_self(grad, shape, out):
@@ -125,6 +127,8 @@ def _check(name, count, input):
         if input._array.size == 0 and name != "adaptive_avg_pool1d":  # which is one of planes
             _check_empty(name, shape, 1 if "max" in name or count == 3 else len(shape) - count)
         return
+    if name == "adaptive_avg_pool3d":
+        _check_empty(name, shape, 1)
     raise RuntimeError(
         hinted(
             f"Expected {count + 1} to {count + 2} dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' "
@@ -157,12 +161,14 @@ def _define(count):
     def average(input, output_size):
         if count > 1:
             output_size = _filled(output_size, input)
-        _check(average_name, count, input)
         sizes = _sizes(output_size, input._array.shape, count, average_name)
+        if count > 1 and sizes == ones:
+            return functions.mean(input, dims, True)
+        _check(average_name, count, input)
         if count == 1:
             return functions.adaptive_avg_pool2d(input.unsqueeze(-2), (1, *sizes)).squeeze(-2)
-        if sizes == ones:
-            return functions.mean(input, dims, True)
+        if count == 2 and not input._array.size and not input.is_floating_point():
+            return input.new_empty((*input.shape[:-2], *sizes))
         return functions.adaptive_avg_pool(input, sizes)
 
     def maximum(input, output_size, return_indices=False):

@@ -289,7 +289,7 @@ class max_unpool_places:
         lead, size = self.shape[: -len(lengths)], math.prod(lengths)
         flat = indices.reshape(math.prod(lead), -1)
         if flat.size and not 0 <= flat.min() <= flat.max() < size:
-            wrong = int(flat[(flat < 0) | (flat >= size)][0])
+            wrong = int(flat[(flat < 0) | (flat >= size)][-1])  # as PyTorch, which looks at all of them
             raise RuntimeError(
                 hinted(
                     f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(map(str, lengths))})",

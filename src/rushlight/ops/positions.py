@@ -4,6 +4,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.lazy import NO_NUMBERS, is_meta
 from ..base.shapes import contiguous_strides, wrap_dims
 from .index import first_outside, type_name
 from .table import composite, functions, op
@@ -154,7 +155,9 @@ class put:
             target[key] = values
 
     def d_self(grad, index, source_shape, accumulate):
-        return grad if accumulate else grad.put(index, functions.zeros(source_shape, dtype=grad.dtype))
+        return (
+            grad if accumulate else grad.put(index, functions.zeros(source_shape, dtype=grad.dtype, device=grad.device))
+        )
 
     def d_source(grad, index, source_shape):
         return grad.take(index).reshape(source_shape)
@@ -217,6 +220,8 @@ def one_hot(tensor, num_classes=-1):
                 "the entries of the batch may hold different classes, and their results need one shape",
             )
         )
+    if num_classes == -1 and is_meta(tensor._array):
+        raise RuntimeError(hinted("Tensor.item() cannot be called on meta tensors", NO_NUMBERS))
     numbers = functions.elements_of(tensor)
     if first_outside(numbers, 0, num_classes) is None:
         return functions.one_hot_rows(tensor, num_classes)

@@ -101,7 +101,7 @@ def _median(name, ignore_nan):
 
         def d_self(grad, self, result):
             hit = (self == result) | (self.isnan() & result.isnan())
-            return functions.where(hit, grad / hit.sum(), functions.zeros((), dtype=grad.dtype))
+            return functions.where(hit, grad / hit.sum(), functions.zeros((), dtype=grad.dtype, device=grad.device))
 
     whole.__name__, whole.__doc__ = f"{name}_all", f"The {name} of all elements."
     op(f"{name}(Tensor self) -> Tensor", names=(), node=f"{name.capitalize()}Backward0")(whole)
@@ -196,12 +196,12 @@ def mode(input, dim=-1, keepdim=False):
 def _quantile(name, ignore_nan):
     def call(input, q, dim=None, keepdim=False, *, interpolation="linear"):
         _check_quantile("quantile", input, q, interpolation)  # PyTorch calls both so
-        q = q if hasattr(q, "_edge") else functions.tensor(q, dtype=input.dtype)
+        q = q if hasattr(q, "_edge") else functions.tensor(q, dtype=input.dtype, device=input.device)
         flat = input.reshape(-1) if dim is None else input
         axis = wrap_dim(0 if dim is None else dim, flat.ndim)
         flat = flat if flat.ndim else flat.reshape(1)
         ordered = functions.sort_pair(flat, axis, False, True)[0].movedim(axis, -1)
-        found = _interpolated(ordered, q.reshape(-1), interpolation, ignore_nan)
+        found = _interpolated(ordered, q.reshape(-1), interpolation, ignore_nan).movedim(-1, 0)
         if keepdim and (input.ndim or dim is None):
             found = found.reshape((q.numel(), *((1,) * input.ndim))) if dim is None else found.unsqueeze(axis + 1)
         return found if q.ndim else found.squeeze(0)
@@ -236,16 +236,13 @@ def _check_quantile(name, input, q, interpolation):
 
 
 def _interpolated(ordered, q, interpolation, ignore_nan):
-    """Quantiles of the last dimension of a sorted tensor, stacked in a new first dimension."""
-    length = ordered.shape[-1]
+    """Quantiles of the last dimension of a sorted tensor in its place: one beside the other, as PyTorch writes them."""
     nan = ordered.isnan()
     if ignore_nan:
-        last = (length - 1 - nan.sum(-1)).clamp(min=0).to(q.dtype)
-        rank = q.reshape((-1,) + (1,) * last.ndim) * last
-        broken = None
+        last = (ordered.shape[-1] - 1 - nan.sum(-1, True)).clamp(min=0).to(q.dtype)
     else:
-        rank = (q * (length - 1)).reshape((-1,) + (1,) * (ordered.ndim - 1)).expand((q.numel(), *ordered.shape[:-1]))
-        broken = nan.any(-1)
+        last = ordered.shape[-1] - 1
+    rank = (q * last).expand((*ordered.shape[:-1], q.numel()))
     if interpolation == "lower":
         rank = rank.floor()
     elif interpolation == "higher":
@@ -254,15 +251,8 @@ def _interpolated(ordered, q, interpolation, ignore_nan):
         rank = rank.round()
     below = rank.floor()
     weight = functions.full_like(rank, 0.5) * (rank != below) if interpolation == "midpoint" else rank - below
-    low = ordered.unsqueeze(0).expand((q.numel(), *ordered.shape)).gather(-1, below.long().unsqueeze(-1)).squeeze(-1)
-    high = (
-        ordered.unsqueeze(0)
-        .expand((q.numel(), *ordered.shape))
-        .gather(-1, rank.ceil().long().unsqueeze(-1))
-        .squeeze(-1)
-    )
-    found = low.lerp(high, weight)
-    return found if broken is None else found.masked_fill(broken, float("nan"))
+    found = ordered.gather(-1, below.long()).lerp(ordered.gather(-1, rank.ceil().long()), weight)
+    return found if ignore_nan else found.masked_fill(nan.any(-1, True), float("nan"))
 
 
 quantile, nanquantile = _quantile("quantile", False), _quantile("nanquantile", True)

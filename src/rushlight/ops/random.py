@@ -291,7 +291,7 @@ def bernoulli(input, p=None, *, generator=None):
     """Ones and zeros: with the probabilities in ``input``, or with probability ``p`` in its shape."""
     if p is None:
         return functions.bernoulli_each(input, **_drawn_by(generator))
-    made = functions.empty(input.shape, dtype=input.dtype)
+    made = functions.empty(input.shape, dtype=input.dtype, device=input.device)
     if hasattr(p, "_edge"):
         made = functions.random_target(made) if functions.interposers else made
         return functions.bernoulli_(made, p, **_drawn_by(generator))

@@ -87,9 +87,9 @@ def _running_extreme(name, ufunc):
                     message = f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}"
                     raise IndexError(hinted(message, "a 0-dim tensor has one element"))
                 return self.copy(), np.zeros((), np.int64)
-            axis = wrap_dim(dim, self.ndim)
             if not self.size:
                 return self.copy(), np.empty(self.shape, np.int64)
+            axis = wrap_dim(dim, self.ndim)
             values = ufunc.accumulate(self, axis=axis)
             length = self.shape[axis]
             places = np.arange(length).reshape((-1,) + (1,) * (self.ndim - axis - 1))
@@ -186,6 +186,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    axis = wrap_dim(dim, input.ndim) if n or prepend is not None or append is not None else 0
     parts = [t for t in (prepend, input, append) if t is not None]
     if any(part.ndim != input.ndim for part in parts):
         raise RuntimeError(
@@ -194,7 +195,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
                 f"the dimensions are {', '.join(str(part.ndim) for part in parts)}",
             )
         )
-    _check_ends(input, wrap_dim(dim, input.ndim), prepend, append)
+    _check_ends(input, axis, prepend, append)
     value = functions.cat(parts, dim) if len(parts) > 1 and n else input
     for _ in range(min(n, value.shape[dim])):
         length = value.shape[dim]

@@ -112,9 +112,9 @@ class index_reduce:
                     "index_add() sums",
                 )
             )
-        if not include_self and self.dtype.kind in "bc":
+        if not include_self and self.dtype.kind in "bc" and self.dtype == source.dtype:
             _refuse_dtype("index_reduce_func_exclude_input_init", self.dtype)
-        if reduce in ("amax", "amin") and self.dtype.kind in "bc":
+        if reduce in ("amax", "amin") and self.dtype.kind in "bc" and self.dtype == source.dtype:
             if self.ndim < 2:
                 _refuse_dtype("index_func_", self.dtype)
             elif self.dtype.kind == "c":  # slices are compared as tensors

@@ -7,7 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.arrays import in_result_order
 from ..base.errors import hinted
-from ..base.lazy import plain
+from ..base.lazy import is_meta, plain
 from ..base.scalars import check_number, wrapped
 from ..base.shapes import wrap_dim, wrap_own_dim
 from .extrema import at_positions
@@ -294,6 +294,12 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         each = elements if hasattr(elements, "_edge") else functions.tensor(elements)
         found = (each.unsqueeze(-1) == given).any(-1)
         return found.logical_not() if invert else found
+    if any(hasattr(t, "_edge") and is_meta(t._array) for t in (elements, test_elements)):
+        return (
+            functions.empty_like(elements, dtype=dtypes.bool_)
+            if hasattr(elements, "_edge")
+            else test_elements.eq(0).any()
+        )
     first, second = (widened(plain(t._array)) if hasattr(t, "_edge") else t for t in (elements, test_elements))
     return functions.from_numpy(np.asarray(np.isin(first, second, invert=invert)))
 
@@ -361,6 +367,29 @@ def _check_ordered(dtype):
         )
 
 
+def _check_sorter(sorter, sequence):
+    """Refuse what does not say in which order the elements of ``sequence`` are sorted."""
+    if sorter.shape != sequence.shape:
+        raise RuntimeError(
+            hinted(
+                f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(sequence.shape)}and got sorter tensor {list(sorter.shape)}",
+                "the sorter is what argsort() gives",
+            )
+        )
+    if sorter.dtype is not dtypes.int64:
+        raise RuntimeError(
+            "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype " + sorter.dtype.legacy_name
+        )
+    places = functions.elements_of(sorter)
+    if places.size and not 0 <= places.min() <= places.max() < sequence.shape[-1]:
+        raise RuntimeError(
+            hinted(
+                "torch.searchsorted(): sorter index out of range", f"a row has {sequence.shape[-1]} elements, from 0 on"
+            )
+        )
+
+
 @composite(names=("torch",), out=True)
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
     """Where each value of ``input`` would be put into ``sorted_sequence`` (its last dimension) to keep it sorted.
@@ -375,12 +404,10 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         raise RuntimeError(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
+    if sorter is not None:
+        _check_sorter(sorter, sorted_sequence)
     input = _searched(input, sorted_sequence)
     if sorter is not None:
-        if sorter.dtype is not dtypes.int64:
-            raise RuntimeError(
-                "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype " + sorter.dtype.legacy_name
-            )
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     if input.ndim == 0 and sorted_sequence.ndim != 1:
         raise RuntimeError(

@@ -30,7 +30,8 @@ def _call(name, input, n_fft, hop, win, window, **options):
     """How PyTorch names a refused call of these functions: the arguments after their defaults were filled in."""
     shown = "None" if window is None else f"torch.{window.dtype.legacy_name}Tensor{{{list(window.shape)}}}"
     kind = input.dtype.legacy_name
-    tensor = f"torch.{kind}Tensor{list(input.shape)}" if name == "stft" else f"CPU{kind}Type{list(input.shape)}"
+    known = name == "stft" and kind != "Bool"  # PyTorch has two ways to call a type
+    tensor = f"torch.{kind}Tensor{list(input.shape)}" if known else f"CPU{kind}Type{list(input.shape)}"
     rest = ", ".join(f"{key}={int(value) if isinstance(value, bool) else value}" for key, value in options.items())
     return f"{name}({tensor}, n_fft={n_fft}, hop_length={hop}, win_length={win}, window={shown}, {rest})"
 
@@ -38,7 +39,7 @@ def _call(name, input, n_fft, hop, win, window, **options):
 def _full_window(window, win_length, n_fft, like):
     """The window (ones where None), with zeros around it up to ``n_fft`` values."""
     if window is None:
-        window = functions.ones(win_length, dtype=like.real.dtype)
+        window = functions.ones(win_length, dtype=like.real.dtype, device=like.device)
     if win_length < n_fft:
         left = (n_fft - win_length) // 2
         window = functions.pad(window, [left, n_fft - win_length - left])

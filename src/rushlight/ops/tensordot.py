@@ -3,7 +3,7 @@
 import math
 
 from ..base.errors import hinted
-from ..base.shapes import wrap_dim
+from ..base.shapes import wrap_dims, wrap_own_dim
 from .table import composite, functions
 
 
@@ -26,7 +26,8 @@ def tensordot(a, b, dims=2, out=None):
     first, second = _tensordot_dims(a, b, dims)
     _check_same_dtype(a, b)
     shape_a, shape_b = list(a.shape), list(b.shape)
-    for i, j in zip(first, second):
+    for named_i, named_j in zip(first, second):
+        i, j = wrap_own_dim(named_i, a.ndim), wrap_own_dim(named_j, b.ndim)
         if shape_a[i] != shape_b[j]:
             if shape_a[i] == 1:
                 b = b.sum(j, keepdim=True, dtype=b.dtype)
@@ -37,12 +38,12 @@ def tensordot(a, b, dims=2, out=None):
             else:
                 raise RuntimeError(
                     hinted(
-                        f"contracted dimensions need to match, but first has size {shape_a[i]} in dim {i} and second "
-                        f"has size {shape_b[j]} in dim {j}",
+                        f"contracted dimensions need to match, but first has size {shape_a[i]} in dim {named_i} and second "
+                        f"has size {shape_b[j]} in dim {named_j}",
                         f"the shapes are {list(a.shape)} and {list(b.shape)}",
                     )
                 )
-    first = [wrap_dim(d, a.ndim) for d in first]
+    first, second = wrap_dims(first, a.ndim), wrap_dims(second, b.ndim)
     rows = [d for d in range(a.ndim) if d not in first]
     columns = [d for d in range(b.ndim) if d not in second]
     length = math.prod(shape_a[d] for d in first)
@@ -64,14 +65,7 @@ def _tensordot_dims(a, b, dims):
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
     if len(first) != len(second):
         raise RuntimeError("both dimension lists should have same length")
-    wrapped = []
-    for own, ndim in ((first, a.ndim), (second, b.ndim)):
-        own = [wrap_dim(d, ndim) for d in own]
-        for d in own:
-            if own.count(d) > 1:
-                raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-        wrapped.append(own)
-    return wrapped
+    return first, second
 
 
 @composite(out=True)

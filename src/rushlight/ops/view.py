@@ -235,6 +235,8 @@ def flatten(input, start_dim=0, end_dim=-1):
     array = stored_in(input._array)
     shape, ndim = array.shape, array.ndim
     if not ndim:
+        wrap_dims((start_dim,), 0)
+        wrap_dims((end_dim,), 0)
         return input.reshape(1)
     start = start_dim if 0 <= start_dim < ndim else wrap_dim(start_dim, ndim)
     end = ndim - 1 if end_dim == -1 else wrap_dim(end_dim, ndim)

@@ -51,7 +51,7 @@ def _kaiser(beta):
     def formula(t, steps):
         kind = t.dtype
         t = t.float() if kind.itemsize == 2 else t
-        middle, width = (functions.full((), number, dtype=t.dtype) for number in (steps / 2, beta))
+        middle, width = (functions.full((), number, dtype=t.dtype, device=t.device) for number in (steps / 2, beta))
         circle = t.sub_(middle).div_(middle).square_().neg_().add_(1).clamp_(0).sqrt_().mul_(width)
         return circle.i0_().div_(width.i0_()).to(kind)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.dtypes import float32, float64, get_default_dtype
 from ..base.errors import hinted, missing_key
+from ..base.lazy import is_meta
 from ..ops.copy import is_expanded
 from ..ops.table import functions
 from ..tensor import Tensor
@@ -39,7 +40,7 @@ def belong_together(params, grads, scalars=(), states=()):
     own = all(map(is_, map(_base_of, written), repeat(None)))
     if own and len({*map(id, written), *map(id, grads)}) == len(written) + len(grads):
         return True  # no array is a view, or there twice: their memories are apart
-    if any(map(is_expanded, written)):
+    if any(map(is_expanded, written)) or any(map(is_meta, written)):
         return False
     return not any(_overlap(param, grads[k], states[k * each : (k + 1) * each]) for k, param in enumerate(params))
 

@@ -25,3 +25,7 @@ def __getattr__(name):
         globals()[name] = fork_rng
         return fork_rng
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -29,3 +29,7 @@ def __getattr__(name):
             found = globals()[name] = getattr(import_module("." + module, __package__), name)
             return found
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -12,7 +12,7 @@ from ..nn.parameter import Parameter
 from ..tensor import Tensor
 from .messages import malformed, refused, shorten
 from .storages import STORAGE_NAMES, UNTYPED, Storage, StorageType
-from .tensors import Layout, make_parameter, make_tensor, view_storage
+from .tensors import Layout, make_parameter, make_tensor, meta_view, view_storage
 from .unpickler import KEY_TYPES, Token, check_key
 
 KEY_TYPES.update((Tensor, Parameter))
@@ -150,6 +150,16 @@ def _tensor(storage, dtype, offset, sizes, strides, requires_grad=False, metadat
     return make_tensor(rebuilt(view_storage(storage, dtype, Layout(offset, sizes, strides)), conj, neg), requires_grad)
 
 
+def _meta_tensor(arguments):
+    """A tensor of the meta device, which has no storage: (dtype, sizes, strides, requires_grad)."""
+    dtype, sizes, strides, requires_grad = take(arguments, (None, (tuple, Size), tuple, bool), "a tensor")
+    if type(dtype) is not type(NAMES["float32"]):
+        raise malformed("a tensor without a dtype")
+    if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
+        raise malformed(f"a tensor of {dtype!r} that requires a gradient")
+    return make_tensor(meta_view(dtype, tuple(sizes), strides), requires_grad)
+
+
 def _bits(dtype, metadata):
     """(conj, neg): whether the memory is read conjugated, and negated."""
     if type(metadata) is not dict or not all(type(flag) is bool for flag in metadata.values()):
@@ -234,13 +244,13 @@ def _table():
         Token("torch._utils._rebuild_tensor", _tensor_v1),
         Token("torch._utils._rebuild_tensor_v2", _tensor_v2),
         Token("torch._utils._rebuild_tensor_v3", _tensor_v3),
+        Token("torch._utils._rebuild_meta_tensor_no_storage", _meta_tensor),
         Token("torch._utils._rebuild_parameter", _parameter),
         Token("torch._utils._rebuild_parameter_with_state", _parameter_with_state),
         Token("torch._tensor._rebuild_from_type_v2", _from_type),
         _unsupported("torch._utils._rebuild_sparse_tensor", "sparse tensors"),
         _unsupported("torch._utils._rebuild_qtensor", "quantized tensors"),
         _unsupported("torch._utils._rebuild_nested_tensor", "nested tensors"),
-        _unsupported("torch._utils._rebuild_meta_tensor_no_storage", "tensors on the meta device"),
         _unsupported("torch._utils._rebuild_wrapper_subclass", "tensor subclasses"),
         _unsupported("torch._utils._rebuild_device_tensor_from_numpy", "tensors of other devices"),
         _unsupported("torch._utils._rebuild_device_tensor_from_cpu_tensor", "tensors of other devices"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from ..base.errors import hinted
-from ..base.lazy import bits_of, stored_in
+from ..base.lazy import bits_of, is_meta, stored_in
 from ..nn.parameter import Parameter
 from ..tensor import Tensor
 from .storages import UNTYPED, storage_name
@@ -139,7 +139,7 @@ class Pickler:
             if state:
                 self.save(state)
             self.parts.append(b"tR")
-        elif state:
+        elif state and not is_meta(tensor._array):
             self.name("torch._tensor", "_rebuild_from_type_v2")
             self.parts.append(b"(")
             self.name_tensor_function(tensor)
@@ -153,6 +153,10 @@ class Pickler:
 
     def save_plain_tensor(self, tensor, requires_grad):
         """Push a Tensor without attributes of its own."""
+        if is_meta(tensor._array):
+            parts = tensor.dtype, tuple(tensor.shape), tensor.stride(), requires_grad
+            self.call("torch._utils", "_rebuild_meta_tensor_no_storage", *parts)
+            return
         self.name_tensor_function(tensor)
         self.save_tensor_parts(tensor, requires_grad)
         self.parts.append(b"R")

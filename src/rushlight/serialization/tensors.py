@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.dtypes import from_numpy
+from ..base.lazy import meta_array
 from ..nn.parameter import Parameter
 from ..tensor import wrap
 from .messages import malformed, shorten
@@ -34,6 +35,12 @@ def view_storage(storage, dtype, layout):
     if 0 in layout.sizes and offset > len(bytes_):
         offset = 0
     return np.ndarray(layout.sizes, dtype.numpy, bytes_, offset, strides)
+
+
+def meta_view(dtype, sizes, strides):
+    """The array of a tensor of the meta device with these sizes and strides, in elements."""
+    _check_layout(_MAX_BYTES, dtype, Layout(0, sizes, strides))
+    return meta_array(sizes, dtype.numpy, tuple(stride * dtype.itemsize for stride in strides))
 
 
 def _check_layout(nbytes, dtype, layout):

@@ -13,7 +13,7 @@ from .messages import malformed, printable, refused, shorten, unsupported_global
 from .program import operation, own_member, why_not
 from .unpickler import Token
 
-_MEMBERS = {"_parameters": Tensor, "_buffers": Tensor, "_modules": Module}
+_MEMBERS: dict[str, type] = {"_parameters": Tensor, "_buffers": Tensor, "_modules": Module}
 
 
 def token_for(name, found, listed):

@@ -17,9 +17,9 @@ from ..autograd.node import INFERENCE, LEAF, UNTOUCHED, AccumulateGrad, edge_of,
 from ..autograd.views import View, known_edge
 from ..base import dtypes
 from ..base.arrays import address_of, deep_copy, element_strides, storage_bytes
-from ..base.device import CPU, strided
+from ..base.device import CPU, META, strided
 from ..base.errors import hinted, kind_name
-from ..base.lazy import LazyArray, bits_of, plain, rebuilt, stored_in
+from ..base.lazy import LazyArray, as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
 from ..base.size import Size
 from ..ops.table import functions
 from .interposers import INTERPOSERS
@@ -320,7 +320,7 @@ class Tensor:
 
     def data_ptr(self):
         """The address of the first element."""
-        return address_of(stored_in(self._array)) if self._array.size else 0
+        return address_of(stored_in(self._array)) if self._array.size and not is_meta(self._array) else 0
 
     def element_size(self):
         """Bytes of one element."""
@@ -340,7 +340,7 @@ class Tensor:
 
     @property
     def device(self):
-        return CPU
+        return META if is_meta(self._array) else CPU
 
     @property
     def layout(self):
@@ -358,9 +358,17 @@ class Tensor:
         """Whether the dtype has negative numbers."""
         return self.dtype.is_signed
 
-    is_sparse = is_sparse_csr = is_quantized = is_meta = is_mkldnn = is_nested = is_cuda = is_mps = is_xpu = False
+    @property
+    def is_meta(self):
+        """Whether the tensor has shape and dtype alone, and no elements."""
+        return is_meta(self._array)
+
+    @property
+    def is_cpu(self):
+        return not is_meta(self._array)
+
+    is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_nested = is_cuda = is_mps = is_xpu = False
     is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
-    is_cpu = True
 
     def get_device(self):
         """The number of the device: -1 for the CPU."""
@@ -401,8 +409,10 @@ class Tensor:
         except RuntimeError:  # a view whose history an in-place write made invalid
             name = "Invalid"
         tangent = functions.tangent_of(self) if INTERPOSERS else None
+        meta = is_meta(self._array)
         return format_tensor(
-            plain(self._array),
+            self._array if meta else plain(self._array),
+            device="meta" if meta else None,
             dtype_name=self.dtype.name,
             requires_grad=self.requires_grad,
             grad_fn_name=name,
@@ -413,6 +423,8 @@ class Tensor:
         )
 
     def __format__(self, spec):
+        if is_meta(self._array):
+            return object.__format__(self, spec)
         return format_scalar(plain(self._array), spec, owner=self, plain=type(self) is Tensor)
 
     def __hash__(self):
@@ -452,7 +464,10 @@ class Tensor:
                 )
             )
         array = self._array
-        made = functions.wrap(array.resolved() if array.__class__ is LazyArray else deep_copy(array, memo))
+        if is_meta(array):
+            made = functions.wrap(as_meta(array))
+        else:
+            made = functions.wrap(array.resolved() if array.__class__ is LazyArray else deep_copy(array, memo))
         made.__class__ = type(self)
         memo[id(self)] = made
         if self.requires_grad:
@@ -467,6 +482,8 @@ class Tensor:
     def __reduce_ex__(self, protocol):
         if self._hooks:
             warn_if_has_hooks(self)
+        if is_meta(self._array):
+            return _rebuild_meta, (type(self), self.shape, self.dtype, self._array.strides, self.requires_grad)
         bits = bits_of(self._array)
         parts = type(self), stored_in(self._array), self.requires_grad
         return _rebuild, (*parts, *bits) if any(bits) else parts
@@ -480,6 +497,14 @@ class Tensor:
 
 def _rebuild(cls, array, requires_grad, conj=False, neg=False):
     made = wrap(rebuilt(dtypes.interned(array), conj, neg))
+    made.__class__ = cls
+    if requires_grad:
+        made._edge = LEAF
+    return made
+
+
+def _rebuild_meta(cls, shape, dtype, strides, requires_grad):
+    made = wrap(meta_array(shape, dtype.numpy, strides))
     made.__class__ = cls
     if requires_grad:
         made._edge = LEAF

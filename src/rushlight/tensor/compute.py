@@ -16,6 +16,7 @@ from .base import quiet
 from .classes import PLAIN_CLASSES
 from .elementwise import elementwise_result
 from .lazy_calls import is_lazy, resolved, view_of, written
+from .meta_calls import holds_meta, on_meta
 
 ndarray = np.ndarray
 ELEMENTWISE_KINDS = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED))
@@ -37,6 +38,8 @@ def default_rule(op):
 def compute(op, schema, values):
     """The array, or tuple of arrays, that an operation gives for bound values; with float warnings off."""
     if LAZY and any(map(is_lazy, values)):
+        if any(map(holds_meta, values)):
+            return on_meta(op, schema, values)
         again = partial(compute, op, schema)
         if op.kind == table.VIEW:
             return view_of(op, values, again)

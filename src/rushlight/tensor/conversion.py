@@ -9,11 +9,11 @@ import numpy as np
 from ..autograd.modes import state
 from ..autograd.names import described
 from ..base import dtypes
-from ..base.device import check_device, preserve_format
+from ..base.device import CPU, META, check_device, preserve_format
 from ..base.device import device as Device
 from ..base.device import memory_format as MemoryFormat
 from ..base.errors import hinted
-from ..base.lazy import bits_of, plain, stored_in
+from ..base.lazy import NO_NUMBERS, bits_of, is_meta, no_numbers, plain, stored_in
 from ..base.scalars import no_place
 from ..ops.moving import write
 from ..ops.table import functions
@@ -21,6 +21,7 @@ from .base import Tensor, method, wrap
 from .creation import as_dtype, on_foreign_memory, type_name
 from .internals import internal
 from .legacy import TYPED
+from .meta_calls import moved
 from .refusals import refuse_method
 from .writes import bump
 
@@ -41,7 +42,9 @@ def to(self, *args, **kwargs):
     if len(args) == 1 and not kwargs and args[0].__class__ is dtypes.DType:
         dtype, copy, memory_format = args[0], False, None
     else:
-        dtype, copy, memory_format = _read_to(args, dict(kwargs))
+        where, dtype, copy, memory_format = _read_to(args, dict(kwargs))
+        if where is not None and (where is META or is_meta(self._array)):
+            self = moved(self, where)
     if dtype is None or dtype is self.dtype:
         if copy:
             return self.clone(memory_format=memory_format)
@@ -70,11 +73,11 @@ def _kind(value):
 
 
 def _read_to(args, kwargs):
-    """The dtype (None: unchanged), copy flag and memory format that a call of `to` means."""
+    """The device and dtype (None: unchanged), copy flag and memory format that a call of `to` means."""
     rest, given = list(args), dict(kwargs)
     device = dtype = None
     if rest and isinstance(rest[0], Tensor):
-        dtype = rest.pop(0).dtype
+        device, dtype = rest[0].device, rest.pop(0).dtype
     elif rest and isinstance(rest[0], (dtypes.DType, type)):
         dtype = as_dtype(rest.pop(0), "to")
     elif rest and (rest[0] is None or isinstance(rest[0], (str, Device)) or rest[0].__class__ is int):
@@ -91,8 +94,7 @@ def _read_to(args, kwargs):
     memory_format = kwargs.pop("memory_format", None)
     if kwargs:
         raise _combination(args, given)
-    check_device(device)
-    return dtype, flags[1], memory_format
+    return None if device is None else check_device(device), dtype, flags[1], memory_format
 
 
 def _cast(name, dtype):
@@ -118,7 +120,7 @@ for _name, _dtype in {"float": dtypes.float32, "double": dtypes.float64, "half":
 def convert_type(self, dtype=None, non_blocking=False):
     """The legacy name of the tensor's type (``"torch.FloatTensor"``), or the tensor converted to a dtype or such a name."""
     if dtype is None:
-        return type_name(self.dtype)
+        return type_name(self.dtype) if not is_meta(self._array) else f"torch.meta.{self.dtype.legacy_name}Tensor"
     if isinstance(dtype, str):
         wanted = TYPED.get(dtype.removeprefix("torch."))
         if wanted is None:
@@ -143,8 +145,8 @@ def type_as(self, other):
 
 @method
 def cpu(self, memory_format=preserve_format):
-    """The tensor on the CPU: itself."""
-    return self
+    """The tensor on the CPU: itself, unless it is a meta tensor, which has no elements to copy."""
+    return moved(self, CPU) if is_meta(self._array) else self
 
 
 @method
@@ -345,6 +347,15 @@ def numpy(self, *, force=False):
             )
         )
     array = self._array
+    if is_meta(array):
+        if force:
+            raise no_numbers()
+        raise TypeError(
+            hinted(
+                "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
+                NO_NUMBERS,
+            )
+        )
     for bit, name in zip(bits_of(array), ("conj", "neg")):
         if bit and not force:
             message = f"Can't call numpy() on Tensor that has {_BITS[name]} bit set. Use tensor.resolve_{name}().numpy() instead."
@@ -382,6 +393,8 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
                 f"another library records nothing of what it does with {described(self)}",
             )
         )
+    if is_meta(self._array):
+        raise BufferError(hinted("Cannot pack tensors on meta", NO_NUMBERS))
     for bit, name in zip(bits_of(self._array), ("conj", "neg")):
         if bit:
             message = f"Can't export tensors with the {_BITS[name]} bit set"

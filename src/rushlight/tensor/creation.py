@@ -9,15 +9,16 @@ import numpy as np
 from ..autograd.leaves import require_grad
 from ..base import dtypes
 from ..base.arrays import narrowed
-from ..base.device import check_device
+from ..base.device import CPU, META, check_device
 from ..base.errors import hinted, kind_name
-from ..base.lazy import plain
+from ..base.lazy import is_meta, meta_array, no_numbers, plain
 from ..base.scalars import check_word, holds, no_place, range_of, unpackable
 from ..ops.copy import dense_copy
 from ..ops.table import functions
 from .base import Tensor, new_tensor, quiet, wrap
 from .classes import SEQUENCES
 from .internals import internal
+from .meta_calls import moved
 
 _PYTHON_KINDS = (bool, int, float, complex)
 _PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
@@ -259,7 +260,7 @@ def tensor(data=_MISSING, *, dtype=None, device=None, requires_grad=False, pin_m
     if data is _MISSING:
         raise TypeError(hinted('tensor() missing 1 required positional arguments: "data"', "give a number or a list"))
     dtype = as_dtype(dtype, "tensor")
-    check_device(device)
+    where = check_device(device)
     if isinstance(data, Tensor):
         warnings.warn(
             hinted(
@@ -270,7 +271,13 @@ def tensor(data=_MISSING, *, dtype=None, device=None, requires_grad=False, pin_m
             UserWarning,
             stacklevel=2,
         )
-    made = wrap(array_from(data, dtype))
+    if isinstance(data, Tensor) and is_meta(data._array):
+        if device is not None and where is not META:
+            raise no_numbers()
+        made = wrap(meta_array(data.shape, (dtype or data.dtype).numpy))
+    else:
+        made = wrap(array_from(data, dtype))
+        made = made if where is CPU else moved(made, where)
     return require_grad(made) if requires_grad else made
 
 
@@ -350,9 +357,12 @@ def _warn_read_only(text):
 def as_tensor(data, dtype=None, device=None):
     """``data`` as a tensor, without a copy where it is a tensor or a NumPy array of the wanted dtype."""
     dtype = as_dtype(dtype, "as_tensor")
-    check_device(device)
+    where = check_device(device)
     if isinstance(data, Tensor):
+        data = data if device is None else moved(data, where)
         return data if dtype is None or data.dtype is dtype else data.to(dtype)
+    if where is not CPU:
+        return moved(wrap(array_from(data, dtype)), where)
     if isinstance(data, np.ndarray):
         made = from_numpy(data)
         return made if dtype is None or made.dtype is dtype else made.to(dtype)
@@ -377,7 +387,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         requires_grad: whether the result requires grad; a tensor in a graph is detached otherwise.
     """
     dtype = as_dtype(dtype, "asarray")
-    check_device(device)
+    where = check_device(device)
     exported = functions.is_capsule(obj) or (hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic))
     if exported or isinstance(obj, (Tensor, np.ndarray)):
         source = obj
@@ -398,6 +408,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         if copy is False:
             raise ValueError(hinted("can't alias arbitrary sequence into a tensor.", "its numbers have to be copied"))
         made = wrap(array_from(obj, dtype))
+    if where is not CPU and (device is not None or not isinstance(obj, Tensor)):
+        made = moved(made, where)
     return require_grad(made) if requires_grad else made
 
 

@@ -152,8 +152,7 @@ def _attach(op, node, results):
     if len(results) > 1:
         node.set_outputs(len(results))
     for number, result in enumerate(results):
-        kind = result._array.dtype
-        if kind in FLOATS or kind in COMPLEXES:
+        if dtypes.is_differentiable(result._array.dtype):
             result._edge = (node, number)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 
 import numpy as np
@@ -12,9 +13,9 @@ from ..autograd.leaves import require_grad
 from ..autograd.modes import state
 from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..base import dtypes
-from ..base.device import check_device, check_layout
+from ..base.device import CPU, check_device, check_layout
 from ..base.errors import hinted, kind_name
-from ..base.lazy import LAZY, LazyArray, plain
+from ..base.lazy import LAZY, LazyArray, is_meta, plain
 from ..base.limits import refusal_of
 from ..base.scalars import SAFE, number_array
 from ..base.size import Size
@@ -34,6 +35,7 @@ from .elementwise import spreads
 from .fast import CALM, WITH_NUMBERS
 from .interposers import INTERPOSERS, innermost
 from .lazy_calls import on_arrays
+from .meta_calls import created_nowhere
 from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, written
 from .short_paths import MISSING, as_given, short
@@ -189,6 +191,10 @@ def on_lists(name, function, writes):
     def call(*lists, **options):
         lists_of_arrays = [list(map(array_of, tensors)) for tensors in lists]
         if LAZY and any(array.__class__ is LazyArray for arrays in lists_of_arrays for array in arrays):
+            if any(map(is_meta, chain.from_iterable(lists_of_arrays))):
+                for place in written:
+                    count_writes(lists[place], name)
+                return None
             calculate = partial(quiet().run, function)
             found = on_arrays(lists_of_arrays, written, lambda plain_ones: calculate(*plain_ones, **options))
             for place in written:
@@ -235,7 +241,7 @@ def creation(op):
         schema = op.__dict__.get("parsed") or schema_of(op)
         requires_grad = kwargs.pop("requires_grad", False)
         out = kwargs.pop("out", None)
-        check_device(kwargs.pop("device", None))
+        where = check_device(kwargs.pop("device", None))
         check_layout(kwargs.pop("layout", None))
         memory_format = kwargs.pop("memory_format", None)
         kwargs.pop("names", None)
@@ -245,7 +251,7 @@ def creation(op):
         values = schema.bind(args, kwargs)
         if out is not None:
             return _create_into(out, op, schema, values)
-        made = _created(op, schema, values)
+        made = _created(op, schema, values) if where is CPU else created_nowhere(op, schema, values)
         if memory_format is not None:
             made = made.contiguous(memory_format=memory_format)
         return require_grad(made) if requires_grad else made

@@ -6,13 +6,20 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from ..base.lazy import plain
+from ..base.lazy import is_meta, no_shape, plain
 from ..base.scalars import largest_float
 from ..kernels.routing import all_inside, extremes, mask_positions
 from .base import Tensor
 from .creation import array_from
 
 _PLAIN, _WHOLE = largest_float(dtypes.float16), slice(None)
+
+
+def _nowhere(array):
+    """The array of an index that is a meta tensor: zeros, which lie within any dimension; masks would have to be looked at."""
+    if array.dtype.kind == "b" or array.dtype.numpy == np.uint8:
+        raise no_shape("nonzero")
+    return np.zeros(array.shape, array.dtype.numpy)
 
 
 def index_array(part):
@@ -22,6 +29,8 @@ def index_array(part):
     """
     if isinstance(part, Tensor):
         values = getattr(part, "index_values", None)
+        if is_meta(part._array):
+            return _nowhere(part._array)
         return plain(part._array) if values is None else values()
     if not isinstance(part, (list, tuple, range, np.ndarray)):
         if isinstance(part, str):

@@ -9,7 +9,9 @@ from ..autograd.leaves import set_requires_grad
 from ..autograd.modes import enable_grad, is_grad_enabled, state
 from ..autograd.node import UNTOUCHED, VersionCounter
 from ..base import dtypes, shapes
-from ..base.lazy import bits_of, plain, rebuilt, stored_in
+from ..base.device import DEFAULTS
+from ..base.lazy import as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
+from ..ops.create import negative_size
 from ..ops.moving import filled, write
 from ..ops.table import functions
 from ..random import generator as random_generator
@@ -72,7 +74,7 @@ def in_layout(tensor, strides):
     """A copy of ``tensor`` that lies in memory with these strides."""
     if hasattr(tensor, "level"):  # inside a transform
         return functions.laid_out(tensor.clone(), strides)
-    return functions.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+    return functions.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
 
 @internal
@@ -133,6 +135,9 @@ def unit_gradient(output):
     array = stored_in(output._array)
     made = new_tensor()
     made._edge = None
+    if is_meta(output._array):
+        made._array = meta_array(array.shape, array.dtype)
+        return made
     made._array = np.array(1, array.dtype) if array.ndim == 0 else np.ones(array.shape, array.dtype)
     return made
 
@@ -142,9 +147,12 @@ def copied_gradient(variable, grad):
     """A copy of ``grad``, outside the graph and in the memory layout of ``variable``, unless that has another shape by now."""
     stored = stored_in(grad._array)
     like = stored_in(variable._array) if variable._array.shape == stored.shape else stored
+    made = new_tensor()
+    if is_meta(grad._array):
+        made._array, made._edge = as_meta(like), None
+        return made
     array = np.empty_like(like, stored.dtype)
     write(array, stored)
-    made = new_tensor()
     made._array, made._edge = rebuilt(array, *bits_of(grad._array)), None
     return made
 
@@ -153,8 +161,17 @@ def copied_gradient(variable, grad):
 def zeros_beside(tensor, size, options):
     """What ``tensor.new_zeros(*size, **options)`` makes, ``options`` having a dtype: derivative rules begin with that."""
     shape = size[0] if len(size) == 1 and size[0].__class__ is tuple else size
-    if len(options) > 1 or INTERPOSERS or any(n.__class__ is not int or n < 0 for n in shape):
-        return functions.zeros(shapes.sizes_argument(size), **options)
+    if (
+        len(options) > 1
+        or INTERPOSERS
+        or DEFAULTS
+        or is_meta(tensor._array)
+        or any(n.__class__ is not int or n < 0 for n in shape)
+    ):
+        shape = shapes.sizes_argument(size)
+        if any(n < 0 for n in shape):
+            raise negative_size(shape, None)
+        return functions.zeros(shape, **options)
     made = new_tensor()
     made._array, made._edge = filled(shape, 0, options["dtype"].numpy), None
     return made
@@ -164,6 +181,8 @@ def zeros_beside(tensor, size, options):
 def elements_of(tensor):
     """The elements of a tensor as an array; of a tensor inside vmap those of every entry: for checks that hold for all."""
     elements = getattr(tensor, "elements", None)
+    if is_meta(tensor._array):
+        return tensor._array.stored  # zeros: nothing that a check would find
     return plain(tensor._array) if elements is None else elements()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..autograd.leaves import require_grad
 from ..autograd.modes import PLAIN, state
 from ..base import dtypes
-from ..base.device import check_device, device, memory_format
+from ..base.device import CPU, DEFAULTS, check_device, device, memory_format
 from ..base.lazy import LAZY, LazyArray
 from ..base.limits import refusal_of
 from ..base.scalars import LOWEST_WORD, WORDS_END

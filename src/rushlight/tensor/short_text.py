@@ -85,7 +85,10 @@ def text_of(op, schema, elements):
     spread = () if schema.varargs is not None else ("rest",)
     conditions = ["INTERPOSERS", "left", *spread, *(condition for part in parts for condition in part.unfit())]
     if op.kind == CREATE:
-        conditions.append("tracked.__class__ is not bool")
+        conditions += [
+            "tracked.__class__ is not bool",
+            "(DEFAULTS and ('device' not in options or options['device'] is None))",
+        ]
     if op.kind == VIEW and op.track is not None:
         conditions.append("state.recording > PLAIN")
     body = [
@@ -102,8 +105,8 @@ def text_of(op, schema, elements):
 _ASKED_OF_NEW_ONES = """\
 tracked = False
 if left and 'device' in options and options['device'].__class__ in DEVICE_CLASSES:
-    check_device(options['device'])
-    left -= 1
+    if check_device(options['device']) is CPU:
+        left -= 1
 if left and 'requires_grad' in options:
     tracked = options['requires_grad']
     left -= 1""".splitlines()

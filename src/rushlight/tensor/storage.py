@@ -10,12 +10,13 @@ from typing import Any, Self
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import address_of, aligned_bytes, deep_copy, storage_bytes, window_on
-from ..base.device import CPU, DeviceLike, check_device
+from ..base.arrays import address_of, aligned_bytes, bounds, deep_copy, storage_bytes, window_on
+from ..base.device import CPU, META, DeviceLike, check_device
 from ..base.dtypes import DType
 from ..base.errors import hinted
-from ..base.lazy import stored_in
+from ..base.lazy import is_meta, stored_in
 from ..base.limits import LARGEST_WORD, not_resizable
+from ..base.reserved import is_reserved, reserve
 from .base import method
 from .buffers import is_shared_memory, map_file, read_buffer, shared_copy
 from .writes import is_resizable
@@ -45,7 +46,7 @@ class _Storage:
 
     @property
     def device(self) -> Any:
-        return CPU
+        return META if is_reserved(self._bytes) else CPU
 
     def get_device(self) -> None:
         """None: the storage lies in main memory."""
@@ -480,10 +481,20 @@ def is_storage(obj: Any, /) -> Any:
     return isinstance(obj, _Storage)
 
 
+def _memory_of(tensor):
+    """All bytes that a tensor's storage holds; of a meta tensor, as many as it reaches."""
+    array = stored_in(tensor._array)
+    if is_meta(tensor._array):
+        return reserve(
+            (bounds(array.shape, array.strides, array.itemsize)[1] if array.size else 0,), np.dtype(np.uint8)
+        )
+    return storage_bytes(array)[0]
+
+
 @method
 def untyped_storage(self: Any) -> Any:
     """The memory that the tensor looks into, as bytes."""
-    made = UntypedStorage(storage_bytes(stored_in(self._array))[0])
+    made = UntypedStorage(_memory_of(self))
     if not is_resizable(self):
         made._resizable = False
     return made
@@ -491,7 +502,7 @@ def untyped_storage(self: Any) -> Any:
 
 @method
 def _typed_storage(self):
-    return TypedStorage._of(storage_bytes(stored_in(self._array))[0], self.dtype)
+    return TypedStorage._of(_memory_of(self), self.dtype)
 
 
 @method

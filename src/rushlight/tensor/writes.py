@@ -14,7 +14,7 @@ from ..autograd.views import View, check_inplace, rebase
 from ..base import dtypes
 from ..base.arrays import resized
 from ..base.errors import hinted, kind_name
-from ..base.lazy import LAZY, bits_of, plain, rebuilt, stored_in
+from ..base.lazy import LAZY, as_meta, bits_of, is_meta, meta_array, no_numbers, plain, rebuilt, stored_in
 from ..base.shapes import broadcast_shapes
 from ..base.user_code import to_user, user_place
 from ..ops import table
@@ -28,6 +28,7 @@ from .compute import ELEMENTWISE_KINDS, compute
 from .elementwise import elementwise_result
 from .interposers import INTERPOSERS, innermost
 from .lazy_calls import is_lazy, resolved, written
+from .meta_calls import common_device, holds_meta, on_meta
 
 
 def bump(tensor, name, inside=2):
@@ -88,6 +89,9 @@ def _write(op, schema, name, values):
         compute(op, schema, values)
         return
     if LAZY and any(map(is_lazy, values)):
+        if any(map(holds_meta, values)):
+            _write_nothing(op, schema, name, values)
+            return
         if is_lazy(values[0]):
             written(values, partial(_write, op, schema, name))
             return
@@ -101,6 +105,16 @@ def _write(op, schema, name, values):
         found = compute(op, schema, values)
     if found is not target:
         write_array(target, found, name)
+
+
+def _write_nothing(op, schema, name, values):
+    """`_write` where a tensor of the meta device is among the values: what it would check, and nothing more."""
+    target = values[0]._array
+    if not is_meta(target):
+        common_device([value for value in values if hasattr(value, "_edge")])
+        raise no_numbers()
+    values = [wrap(as_meta(value._array)) if hasattr(value, "_edge") else value for value in values]
+    write_array(target, on_meta(op, schema, values), name)
 
 
 def _any_requires_grad(schema, values):
@@ -141,7 +155,7 @@ def write_array(target, found, name):
                     f"{name}() cannot make its tensor larger; use the out-of-place form",
                 )
             )
-        found = found.reshape(target.shape)
+        found = found.reshape(target.shape) if not is_meta(found) else target
     if found.dtype is not target.dtype:
         source, goal = dtypes.from_numpy(found.dtype), dtypes.from_numpy(target.dtype)
         if not dtypes.can_cast(source, goal):
@@ -162,7 +176,9 @@ def write_out(op, schema, values, out):
     refuse_tracked_out(op.name, out, values)
     if schema.name in DTYPE_FROM_OUT and values[-1] is None:
         values[-1] = out.dtype
-    if LAZY and any(map(is_lazy, values)):
+    if LAZY and any(map(is_lazy, [*values, *targets])):
+        if any(map(holds_meta, [*values, *targets])):
+            return _write_no_results(op, schema, values, out, targets)
         values = list(map(resolved, values))
     casting = op.kind in ELEMENTWISE_KINDS
     if casting:
@@ -178,6 +194,16 @@ def write_out(op, schema, values, out):
         if schema.name in UNSHARED:
             _refuse_shared_operands(target._array, schema, values)
         write_result(target, array, schema.name, casting)
+    return out
+
+
+def _write_no_results(op, schema, values, out, targets):
+    """`write_out` where a tensor of the meta device is among the values or targets."""
+    found = compute(op, schema, values)
+    for target, array in zip(targets, found if found.__class__ is tuple else (found,)):
+        if is_meta(target._array) is not is_meta(array):
+            common_device([target, wrap(array)])
+        write_result(target, array, schema.name, op.kind in ELEMENTWISE_KINDS)
     return out
 
 
@@ -225,6 +251,9 @@ def _resize(target, shape):
             stacklevel=to_user(),
         )
     array = target._array
+    if is_meta(array):
+        target._array = meta_array(shape, array.dtype.numpy)
+        return
     target._array = rebuilt(resized(stored_in(array), shape, is_resizable(target)), *bits_of(array))
 
 

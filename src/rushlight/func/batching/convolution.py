@@ -36,16 +36,26 @@ def convolution(call):
 @rule("convolution_input_gradient")
 def input_gradient(call):
     """What flows back to the images."""
-    size, (samples, channels, *lengths) = call.size, call.given("input_size")
+    return _flowing_back(call, "grad", "input_size")
+
+
+@rule("transposed_convolution")
+def transposed_convolution(call):
+    """The same, with a bias."""
+    if call.given("bias") is None:
+        return _flowing_back(call, "input", "size")
+    found, ones = _flowing_back(call, "input", "size", bias=None), [1] * (call.given("input").dim() - 2)
+    return found + call.batched("bias").reshape(call.size, 1, -1, *ones)
+
+
+def _flowing_back(call, images, lengths_of, **others):
+    """The call with ``images`` and kernels batched; ``lengths_of`` names the sizes of its result."""
+    size, (samples, channels, *lengths) = call.size, call.given(lengths_of)
     if not call.is_batched("weight"):
-        found = call.run(grad=folded(call.batched("grad")), input_size=(size * samples, channels, *lengths))
-        return unfolded(found, size)
-    found = call.run(
-        grad=merged(call.batched("grad"), 1),
-        weight=folded(call.batched("weight")),
-        input_size=(samples, size * channels, *lengths),
-        groups=size * call.given("groups"),
-    )
+        others[images], others[lengths_of] = folded(call.batched(images)), (size * samples, channels, *lengths)
+        return unfolded(call.run(**others), size)
+    others[images], others[lengths_of] = merged(call.batched(images), 1), (samples, size * channels, *lengths)
+    found = call.run(**others, weight=folded(call.batched("weight")), groups=size * call.given("groups"))
     return split(found, 1, size)
 
 

@@ -9,7 +9,7 @@ from .call import aligned, each, folded, rule, unfolded
 
 @rule(
     "alias", "conj_view", "_neg_view", "real_part", "imaginary_part", "view_as_real", "view_as_complex", "tril", "triu",
-    "constant_pad_nd", "pad_by_places", "max_pool_values", "max_pool_values_gradient",
+    "constant_pad_nd", "pad_by_places", "pad_in_circles", "max_pool_values", "max_pool_values_gradient",
     "max_pool_places", "places_gradient", "max_unpool_places", "avg_pool", "avg_pool_gradient", "adaptive_avg_pool",
     "adaptive_avg_pool_gradient", "adaptive_max_pool", "pixel_shuffle", "pixel_unshuffle", "vector_products",
     "frexp_parts", "pdist_pairs", "symmetric_matrix", "one_hot_rows",

@@ -10,7 +10,7 @@ _DIMENSIONS = {"pivots": 1, "atol": 0, "rtol": 0}
 
 @rule(
     "cholesky_parts", "cholesky_factor", "cholesky_solution", "cholesky_inverse_of", "eigh_parts", "eig_parts",
-    "inverse_parts", "linalg_det", "slogdet_parts", "ldl_parts", "ldl_solution", "solve_parts", "triangular_parts",
+    "inverse_parts", "linalg_det", "slogdet_parts", "ldl_parts", "ldl_solution", "solve_parts", "triangular_parts", "triangular_solve_parts",
     "lstsq_parts", "lu_packed", "lu_triple", "permutation_of", "lu_halves", "lu_solution", "qr_parts", "geqrf_parts",
     "matrix_exp_parts", "svd_parts", "svd_values", "pinv_parts", "in_columns",
 )  # fmt: skip

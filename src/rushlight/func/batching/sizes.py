@@ -49,6 +49,7 @@ ONE_BY_ONE.update({
     "bincount": "the number of bins depends on the elements: entries must agree",
     "nonzero_static": "rare",
     "histc": "its bounds may come from the elements of each entry",
+    "histogram_edges": "its bounds may come from the elements of each entry",
     "histogram_counts": "edges may differ between entries",
     "masked_scatter": "each entry takes from the start of its own source",
     "ctc_loss_parts": "lengths are plain numbers that all entries share; rare",

@@ -14,6 +14,7 @@ from ...base.dtypes import DType
 from ...base.errors import hinted
 from ...ops.table import functions
 from ...tensor import Tensor
+from ..parameter import Parameter
 
 
 class ModuleConversion:
@@ -29,12 +30,17 @@ class ModuleConversion:
             for module in self.children():
                 module._apply(fn)
         with no_grad():
-            for parameter in self._parameters.values():
+            for name, parameter in self._parameters.items():
                 if parameter is not None:
-                    gradient = parameter.grad
-                    parameter.data = fn(parameter)
+                    gradient, found = parameter.grad, fn(parameter)
+                    if found.device == parameter.device:
+                        parameter.data = found
+                        if gradient is not None:
+                            gradient.data = fn(gradient)
+                        continue
+                    moved = self._parameters[name] = Parameter(found, parameter.requires_grad)
                     if gradient is not None:
-                        gradient.data = fn(gradient)
+                        moved.grad = fn(gradient).requires_grad_(gradient.requires_grad)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -79,7 +85,18 @@ class ModuleConversion:
                 return tensor.to(device, target, non_blocking, memory_format=memory_format)
             return tensor.to(device, target, non_blocking)
 
-        return self._apply(convert)
+        try:
+            return self._apply(convert)
+        except NotImplementedError as error:
+            if not str(error).startswith("Cannot copy out of meta tensor"):
+                raise
+            raise NotImplementedError(
+                hinted(
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device.",
+                    "to_empty() makes tensors that are not set to anything: load values into them afterwards",
+                )
+            ) from None
 
     def to_empty(self, *, device: str | DeviceLike | int | None, recurse: bool = True) -> Self:
         """Put parameters and buffers on ``device`` without their values: the new ones are uninitialised."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
@@ -137,6 +138,7 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
         return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
 
     _call_impl = __call__
+    _compiled_call_impl: Callable[..., Any] | None = None  # what `compile` was asked for: the call itself
 
     forward: Callable[..., Any] = _no_forward  # subclasses take the arguments that they like
 
@@ -343,10 +345,9 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
         )
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compile this module's call in place; not available in this version."""
-        raise NotImplementedError(
-            hinted("Module.compile() is not available", "this version runs eagerly; call the module as it is")
-        )
+        """Compile this module's call in place: arguments are those of ``torch.compile``, which runs it as it is in this version."""
+        compiling = importlib.import_module("rushlight.compiler.compiling")
+        self._compiled_call_impl = compiling.compile(self._call_impl, *args, **kwargs)
 
     def _get_name(self):
         return type(self).__name__
@@ -365,7 +366,9 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
         return f"{self._get_name()}({lines}\n)" if lines else f"{self._get_name()}()"
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__.copy()
+        state = self.__dict__.copy()
+        state.pop("_compiled_call_impl", None)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -40,8 +40,8 @@ class ModuleState:
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
-    _state_dict_pre_hooks: dict[int, Any]
-    _state_dict_hooks: dict[int, Any]
+    _state_dict_pre_hooks: OrderedDict[int, Any]
+    _state_dict_hooks: OrderedDict[int, Any]
     # Written into the metadata of a state dict; a class that changes its members raises it and converts when loading.
     _version = 1
 
@@ -217,6 +217,13 @@ def _load_tensor(module, name, key, current, loaded, assign):
     try:
         with no_grad():
             if not assign:
+                if current.is_meta and not loaded.is_meta:
+                    warnings.warn(
+                        f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
+                        "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary "
+                        "to their corresponding key in the module instead of copying them in place?)",
+                        stacklevel=2,
+                    )
                 current.copy_(loaded)
                 return None
             if isinstance(current, Parameter):

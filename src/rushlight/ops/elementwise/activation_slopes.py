@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ...base.dtypes import float64
+from ...base.dtypes import float16, float64
 from ...base.errors import hinted
 from ...base.scalars import check_number, number_in
 from ..table import ELEMENTWISE, WIDE, composite, functions, op
@@ -128,7 +128,7 @@ class rrelu_with_mean:
         return functions.leaky_relu_backward(grad, self, negative_slope)
 
 
-def _rrelu_bounds(input, lower, upper):
+def _rrelu_bounds(input, lower, upper, training):
     """The bounds as numbers, checked."""
     for bound in (lower, upper):
         check_number(bound)
@@ -140,13 +140,17 @@ def _rrelu_bounds(input, lower, upper):
         raise RuntimeError(
             hinted("Lower bound should be less than or equal to the upper bound", f"they are {lower} and {upper}")
         )
-    if not input.is_floating_point():
-        raise NotImplementedError(f"\"leaky_relu_cpu\" not implemented for '{input.dtype.legacy_name}'")
+    if not input.is_floating_point() or (training and input.dtype is float16):
+        kernel = "rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu"
+        message = f"\"{kernel}\" not implemented for '{input.dtype.legacy_name}'"
+        raise NotImplementedError(hinted(message, "convert the input with .float()"))
     return lower, upper
 
 
 def _rrelu_noise(input, lower, upper, generator):
     """The factor of each element: 1, or for those that are not positive a random slope."""
+    if input.is_meta:
+        return functions.empty_like(input.detach())
     outside = (input <= 0).detach()
     if input.dtype is not float64:  # PyTorch draws in double precision, between bounds of single precision
         lower, upper = float(np.float32(lower)), float(np.float32(upper))
@@ -157,7 +161,7 @@ def _rrelu_noise(input, lower, upper, generator):
 @composite(names=("torch",))
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     """``x`` for positive elements; the others times a slope, random between the bounds in training, else their mean."""
-    lower, upper = _rrelu_bounds(input, lower, upper)
+    lower, upper = _rrelu_bounds(input, lower, upper, training)
     if not training:
         return functions.rrelu_with_mean(input, (lower + upper) / 2)
     return functions.rrelu_with_noise(input, _rrelu_noise(input, lower, upper, generator))
@@ -166,7 +170,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
 @composite(names=("torch",))
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     """In-place form of `rrelu`."""
-    lower, upper = _rrelu_bounds(input, lower, upper)
+    lower, upper = _rrelu_bounds(input, lower, upper, training)
     if not training:
         return functions.rrelu_with_mean_(input, (lower + upper) / 2)
     return functions.rrelu_with_noise_(input, _rrelu_noise(input, lower, upper, generator))

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...base.dtypes import get_default_dtype
 from ...base.errors import hinted
+from ...base.lazy import LAZY, is_meta, no_shape
 from ..blockwise import FEW
 from ..schema import TENSOR_CLASSES
 from ..table import BINARY, COMPARE, UNARY, composite, functions, op
@@ -154,8 +155,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
             )
         )
     for name, value in (("rtol", rtol), ("atol", atol)):
-        if value < 0:
-            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
+        if not value >= 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     close = input == other
     if equal_nan and kind_of(input) in "fc":
         close = close | (input.isnan() & other.isnan())
@@ -182,6 +183,8 @@ def equal(input, other):
     """Whether two tensors have the same shape and elements, as one Python bool."""
     if input.__class__ in TENSOR_CLASSES and other.__class__ in TENSOR_CLASSES and not functions.interposers:
         first, second = input._array, other._array
+        if LAZY and (is_meta(first) or is_meta(second)):
+            raise no_shape("equal")
         if first.shape != second.shape:
             return False
         if first.dtype is second.dtype and first.size <= FEW:

@@ -275,20 +275,16 @@ def _check_parts(first, second):
         if not is_tensor(value):
             return
     kinds = (first.dtype, second.dtype)
+    if kinds[0] is not kinds[1] and all(kind in (dtypes.float16, dtypes.float32, dtypes.float64) for kind in kinds):
+        names = [kind.legacy_name for kind in kinds]
+        message = f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
+        raise RuntimeError(hinted(message, "convert one of them with .to(other.dtype)"))
     if any(kind not in (dtypes.float32, dtypes.float64) for kind in kinds):
         raise RuntimeError(
             hinted(
                 "Expected both inputs to be Half, Float or Double tensors but got "
                 f"{kinds[0].legacy_name} and {kinds[1].legacy_name}",
                 "convert both with .float() or .double(); complex numbers of half precision are not available",
-            )
-        )
-    if kinds[0] is not kinds[1]:
-        raise RuntimeError(
-            hinted(
-                f"Expected object of scalar type {kinds[0].legacy_name} but got scalar type "
-                f"{kinds[1].legacy_name} for second argument",
-                "both parts need one dtype",
             )
         )
 

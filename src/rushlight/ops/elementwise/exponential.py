@@ -223,6 +223,8 @@ class xlogy:
 class special_xlog1py:
     """``self * log1p(other)``, 0 where self is 0."""
 
+    kernel = "xlog1py_cpu"
+
     rounds_inside = lambda: True
 
     def numpy(self, other):

@@ -291,6 +291,8 @@ class i0:
 class special_i0e:
     """``exp(-|x|) * i0(x)``."""
 
+    kernel = "i0e_cpu"
+
     def element(m, self):
         return m.i0e(self)
 
@@ -302,6 +304,8 @@ class special_i0e:
 class special_i1:
     """The modified Bessel function of the first kind, order 1."""
 
+    kernel = "i1_cpu"
+
     def element(m, self):
         return m.i1(self)
 
@@ -312,6 +316,8 @@ class special_i1:
 @op("special_i1e(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=COMPLEX, names=("special:i1e",))
 class special_i1e:
     """``exp(-|x|) * i1(x)``."""
+
+    kernel = "i1e_cpu"
 
     def element(m, self):
         return m.i1e(self)
@@ -365,6 +371,8 @@ class special_log_ndtr:
 @op("special_entr(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, refuse=COMPLEX, names=("special:entr",))
 class special_entr:
     """``-x log(x)``, 0 at zero, minus infinity below."""
+
+    kernel = "entr_cpu"
 
     def element(m, self):
         return m.where(self > 0, -self * m.log(self), m.where(self < 0, -math.inf, self))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...base import dtypes
 from ...base.errors import hinted
-from ...base.lazy import plain
+from ...base.lazy import is_meta, plain
 from ..results import named_result
 from ..table import composite
 
@@ -22,8 +22,10 @@ LinAlgError = _LinAlgError
 
 
 def array_of(value):
-    """The array of a Tensor; an array itself."""
-    return value if value.__class__ is np.ndarray else plain(value._array)
+    """The array of a Tensor; an array itself. Of a meta tensor zeros of its shape and dtype."""
+    if value.__class__ is np.ndarray:
+        return value
+    return value._array.stored if is_meta(value._array) else plain(value._array)
 
 
 def legacy_name(value):
@@ -147,6 +149,19 @@ def first_failure(info):
         return None
     where = int(np.flatnonzero(info)[0])
     return (f"(Batch element {where}): " if info.ndim else ""), int(info.reshape(-1)[where])
+
+
+def raise_no_inverse(info, name="linalg.inv"):
+    """Refuse singular matrices, which have no inverse, by the error codes of their factorization."""
+    failure = first_failure(info)
+    if failure is not None:
+        raise LinAlgError(
+            hinted(
+                f"{name}: {failure[0]}The diagonal element {failure[1]} is zero, the inversion could not be completed "
+                "because the input matrix is singular.",
+                "its rows depend on each other; torch.linalg.pinv gives the pseudo-inverse of any matrix",
+            )
+        )
 
 
 def herm(array):

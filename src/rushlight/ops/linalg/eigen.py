@@ -48,7 +48,7 @@ def _eigh_gradient(g_L, g_V, L, V):
     across = turned @ g_V
     _check_phase(across, "linalg_eigh_backward")
     gaps = L.unsqueeze(-2) - L.unsqueeze(-1)
-    core = across / (gaps + functions.eye(L.shape[-1], dtype=L.dtype))
+    core = across / (gaps + functions.eye(L.shape[-1], dtype=L.dtype, device=L.device))
     core = core - functions.diag_embed(core.diagonal(0, -2, -1))
     core = (core + conj(core.mT)) * 0.5
     if g_L is not None:
@@ -133,7 +133,7 @@ def _eig_gradient(g_L, g_V, L, V):
     along = across.diagonal(0, -2, -1).real
     core = across - (turned @ V) * along.unsqueeze(-2)
     gaps = L.unsqueeze(-2) - L.unsqueeze(-1)
-    core = core / conj(gaps + functions.eye(L.shape[-1], dtype=L.dtype))
+    core = core / conj(gaps + functions.eye(L.shape[-1], dtype=L.dtype, device=L.device))
     core = core - functions.diag_embed(core.diagonal(0, -2, -1))
     if g_L is not None:
         core = core + functions.diag_embed(g_L)

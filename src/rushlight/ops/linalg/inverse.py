@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from ...base.errors import hinted
 from ..table import composite, conj, functions, op
 from . import lu_arrays
-from .checks import LinAlgError, check_floating, check_square, first_failure, for_lapack, with_names
+from .checks import check_floating, check_square, for_lapack, raise_no_inverse, with_names
 
 
 @op("linalg_inv_ex(Tensor A) -> Tensor[]", names=(), node="LinalgInvExBackward0")
@@ -40,20 +39,8 @@ def linalg_inv_ex(A, *, check_errors=False):
     """Inverses without complaint: also a tensor of codes, 0 where a matrix has an inverse. Shape (..., n, n)."""
     found, info = functions.inverse_parts(A)
     if check_errors:
-        _raise_singular(functions.elements_of(info))
+        raise_no_inverse(functions.elements_of(info))
     return found, info
-
-
-def _raise_singular(info, name="linalg.inv"):
-    failure = first_failure(info)
-    if failure is not None:
-        raise LinAlgError(
-            hinted(
-                f"{name}: {failure[0]}The diagonal element {failure[1]} is zero, the inversion could not be completed "
-                "because the input matrix is singular.",
-                "its rows depend on each other; torch.linalg.pinv gives the pseudo-inverse of any matrix",
-            )
-        )
 
 
 @composite(names=("linalg:inv",), out=True)
@@ -66,7 +53,7 @@ def linalg_inv(A):
             [0.0000, 0.2500]])
     """
     found, info = functions.inverse_parts(A)
-    _raise_singular(functions.elements_of(info))
+    raise_no_inverse(functions.elements_of(info))
     return found
 
 
@@ -135,7 +122,7 @@ class slogdet_parts:
             zero = functions.zeros_like(turned)
             factor = functions.complex(zero if g_size is None else g_size, -turned)
         if factor is None:
-            return functions.zeros_like(A)
+            return None
         return factor[..., None, None] * conj(functions.linalg_inv_ex(A)[0].mT)
 
 

@@ -57,7 +57,7 @@ def lu_gradient(g_L, g_U, P, L, U):
     k = min(m, n)
     square_L, square_U = L[..., :k, :], U[..., :k]
     L_turned, U_turned = conj(square_L.mT), conj(square_U.mT)
-    zeros = functions.zeros((*L.shape[:-2], k, k), dtype=L.dtype)
+    zeros = functions.zeros((*L.shape[:-2], k, k), dtype=L.dtype, device=L.device)
     first = zeros if g_L is None else L_turned @ g_L[..., :k, :].tril(-1)
     second = zeros if g_U is None else g_U[..., :k].triu() @ U_turned
     solve = functions.linalg_solve_triangular
@@ -69,7 +69,7 @@ def lu_gradient(g_L, g_U, P, L, U):
         found = (
             functions.cat([top, lower], -2)
             if g_L is not None
-            else functions.cat([top, functions.zeros((*L.shape[:-2], m - k, k), dtype=L.dtype)], -2)
+            else functions.cat([top, functions.zeros((*L.shape[:-2], m - k, k), dtype=L.dtype, device=L.device)], -2)
         )
         return P @ solve(U_turned, found, upper=False, left=False)
     if m < n and g_U is not None:  # A = L [U1 U2]: U2 = L^-1 A2
@@ -77,7 +77,9 @@ def lu_gradient(g_L, g_U, P, L, U):
         first = first - right @ conj(U[..., k:].mT)
     inside = solve(U_turned, first.tril(-1) + second.triu(), upper=False, left=False)
     if m < n:
-        rest = functions.zeros((*L.shape[:-2], m, n - k), dtype=L.dtype) if g_U is None else g_U[..., k:]
+        rest = (
+            functions.zeros((*L.shape[:-2], m, n - k), dtype=L.dtype, device=L.device) if g_U is None else g_U[..., k:]
+        )
         inside = functions.cat([inside, rest], -1)
     return P @ solve(L_turned, inside, upper=True, unitriangular=True)
 
@@ -201,7 +203,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
             "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
         )
-    empty = functions.zeros(0, dtype=LU_data.dtype)
+    empty = functions.zeros(0, dtype=LU_data.dtype, device=LU_data.device)
     P = functions.permutation_of(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else empty
     L, U = functions.lu_halves(LU_data) if unpack_data else (empty, empty.clone())
     return P, L, U

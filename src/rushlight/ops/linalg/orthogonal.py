@@ -49,7 +49,7 @@ def _qr_gradient(g_Q, g_R, Q, R, mode):
     # A = [X Y] = Q [U V]: V adds to the gradient of Q, for Y = Q V.
     U, g_U = R[..., :m], None if g_R is None else g_R[..., :m]
     if g_R is None:
-        rest = functions.zeros((*R.shape[:-1], n - m), dtype=R.dtype)
+        rest = functions.zeros((*R.shape[:-1], n - m), dtype=R.dtype, device=R.device)
         return functions.cat([_tall_gradient(g_Q, g_U, Q, U), rest], -1)
     g_V = g_R[..., m:]
     Y = Q @ R[..., m:]
@@ -123,7 +123,7 @@ def geqrf(input):
 def _reflectors(packed):
     """The Householder vectors as columns: ones on the diagonal, zeros above."""
     size = packed.shape[-1]
-    return packed.tril(-1) + functions.eye(packed.shape[-2], size, dtype=packed.dtype)
+    return packed.tril(-1) + functions.eye(packed.shape[-2], size, dtype=packed.dtype, device=packed.device)
 
 
 @composite(names=("linalg:householder_product",), out=True)
@@ -157,7 +157,7 @@ def linalg_householder_product(A, tau):
         )
     check_kernel(A, "orgqr_cpu")
     vectors = _reflectors(A)
-    found = functions.eye(*A.shape[-2:], dtype=A.dtype).expand(A.shape)
+    found = functions.eye(*A.shape[-2:], dtype=A.dtype, device=A.device).expand(A.shape)
     if tau.shape[-1] == 0:  # no reflector: the identity, which still is a function of A
         found = found + A.masked_fill(A == A, 0)
     return functions.in_columns(_apply(vectors, tau, found, range(tau.shape[-1] - 1, -1, -1), False))

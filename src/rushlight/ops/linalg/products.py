@@ -6,6 +6,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.device import contiguous_format
 from ...base.errors import hinted, kind_name
+from ...base.scalars import c_name
 from ...base.shapes import broadcast_shapes, wrap_dim
 from ..elementwise.complex_parts import times_conjugate
 from ..table import composite, conj, functions, is_half, op
@@ -85,7 +86,6 @@ def linalg_vecdot(x, y, *, dim=-1):
         )
         raise RuntimeError(hinted(message, "convert one of them with .to(other.dtype)"))
     if x.ndim == 1 and y.ndim == 1:
-        wrap_dim(dim, 1)
         return functions.vdot(x, y)
     return (times_conjugate(y, x) if x.is_complex() else x * y).sum(dim)
 
@@ -113,7 +113,7 @@ def linalg_vander(x, *, N=None):
             hinted("N must be greater than 1.", "it is the number of powers, by default the length of x")
         )
     powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
-    return functions.cat([functions.ones((*x.shape, 1), dtype=powers.dtype), powers], -1)
+    return functions.cat([functions.ones((*x.shape, 1), dtype=powers.dtype, device=powers.device), powers], -1)
 
 
 @composite(names=("torch",))
@@ -126,8 +126,8 @@ def vander(x, N=None, increasing=False):
         raise RuntimeError("N must be non-negative.")
     dtype = dtypes.promote_types(x.dtype, dtypes.int64)
     if count < 2:
-        return functions.ones((x.shape[0], count), dtype=dtype)
-    ones = functions.ones((x.shape[0], 1), dtype=dtype)
+        return functions.ones((x.shape[0], count), dtype=dtype, device=x.device)
+    ones = functions.ones((x.shape[0], 1), dtype=dtype, device=x.device)
     powers = x.expand((count - 1, x.shape[0])).cumprod(0)  # as rows first, of which each is the one before times x
     return functions.cat([ones, powers.t()] if increasing else [powers.flip(0).t(), ones], 1)
 
@@ -155,8 +155,7 @@ def linalg_multi_dot(tensors):
             raise RuntimeError(f"multi_dot(): tensor {place} must be 2D but got {tensor.ndim}D")
     for place, tensor in enumerate(tensors[1:], 1):
         if tensor.dtype is not tensors[0].dtype:
-            names = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
-            first, other = (names.get(t.dtype.name, t.dtype.name) for t in (tensors[0], tensor))
+            first, other = (c_name(t.dtype) for t in (tensors[0], tensor))
             raise RuntimeError(
                 f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {first} and tensor {place} "
                 f"{other}"
@@ -229,7 +228,7 @@ def linalg_matrix_power(A, n):
     check_square(A, "linalg.matrix_power")
     n = n.__index__()
     if n == 0:
-        eye = functions.eye(A.shape[-1], dtype=A.dtype).expand(A.shape)
+        eye = functions.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
         return A.clone(memory_format=contiguous_format).copy_(eye)
     square = functions.linalg_inv(A) if n < 0 else A
     n = abs(n)

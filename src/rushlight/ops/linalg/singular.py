@@ -84,7 +84,7 @@ def svd_gradient(g_U, g_S, g_Vh, U, S, Vh):
     along = None if g_Vh is None else conj((g_Vh @ conj(Vh.mT)).mT)
     squares = S * S
     gaps = squares.unsqueeze(-2) - squares.unsqueeze(-1)
-    gaps = gaps + functions.eye(k, dtype=S.dtype)
+    gaps = gaps + functions.eye(k, dtype=S.dtype, device=S.device)
     core = functions.zeros_like(gaps) if g_S is None else functions.diag_embed(g_S)
     if across is not None:
         core = core + _skew(across) / gaps * S.unsqueeze(-2)
@@ -152,7 +152,7 @@ def svd(input, some=True, compute_uv=True):
         )
     if not compute_uv:
         batch, m, n = input.shape[:-2], input.shape[-2], input.shape[-1]
-        zeros = [functions.zeros((*batch, length, length), dtype=input.dtype) for length in (m, n)]
+        zeros = [functions.zeros((*batch, length, length), dtype=input.dtype, device=input.device) for length in (m, n)]
         return zeros[0], linalg_svdvals(input), zeros[1]
     U, S, Vh = functions.svd_parts(input, not some)
     return U, S, Vh.mH
@@ -165,10 +165,26 @@ def _relative(A, atol, rtol):
     """``rtol``, by default 0 where an ``atol`` above 0 is given and eps * max(m, n) where not."""
     if rtol is not None:
         return rtol
+    if A.dtype.category < dtypes.FLOATING or A.dtype.itemsize == 2:
+        raise RuntimeError(
+            hinted("This function doesn't handle types other than float and double", f"A holds {A.dtype!r}: A.float()")
+        )
     default = float(np.finfo(A.dtype.numpy).eps) * max(A.shape[-2:])
     if hasattr(atol, "_edge"):
         return functions.where(atol > 0, 0.0, default)
     return 0.0 if atol is not None and atol > 0 else default
+
+
+def _refuse_complex_limits(name, **limits):
+    """Refuse complex tensors as sizes up to which singular values count as zero."""
+    for argument, limit in limits.items():
+        if hasattr(limit, "_edge") and limit.is_complex():
+            raise RuntimeError(
+                hinted(
+                    f"torch.linalg.{name}: {argument} tensor of complex type is not supported. Got {legacy_name(limit)}",
+                    "sizes are real: give its abs()",
+                )
+            )
 
 
 def _limits(A, atol, rtol, largest):
@@ -225,6 +241,7 @@ def linalg_pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
                 "convert it with .float(), or add a dimension",
             )
         )
+    _refuse_complex_limits("pinv", atol=atol, **({"rcond": rtol} if rcond is not None else {"rtol": rtol}))
     if hermitian:
         check_square(A, "linalg.eigh")
     rtol = _relative(A, atol, rtol)
@@ -249,14 +266,14 @@ def linalg_matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
                 f"its shape is {list(A.shape)}",
             )
         )
-    if A.dtype.category < dtypes.FLOATING or A.dtype.itemsize == 2:
-        raise RuntimeError("This function doesn't handle types other than float and double")
-    if A.numel() == 0:
-        return functions.zeros(A.shape[:-2], dtype=dtypes.int64)
-    A = A.detach()
-    S = functions.linalg_eigvalsh(A).abs() if hermitian else linalg_svdvals(A)
     if tol is not None:
         atol, rtol = tol, 0.0
+    _refuse_complex_limits("matrix_rank", atol=atol, rtol=rtol)
+    rtol = _relative(A, atol, rtol)
+    if A.numel() == 0:
+        return functions.zeros(A.shape[:-2], dtype=dtypes.int64, device=A.device)
+    A = A.detach()
+    S = functions.linalg_eigvalsh(A).abs() if hermitian else linalg_svdvals(A)
     limit = _limits(A, atol, rtol, S.amax(-1))
     return (limit.unsqueeze(-1) < S).sum(-1)
 
@@ -273,13 +290,13 @@ def linalg_cond(A, p=None):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if p is None or p in (2, -2):
         if A.numel() == 0:
-            return functions.zeros(A.shape[:-2], dtype=A.real.dtype)
+            return functions.zeros(A.shape[:-2], dtype=A.real.dtype, device=A.device)
         values = linalg_svdvals(A)
         found = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
     else:
         check_square(A, f"linalg.cond(ord={p})")
         if A.numel() == 0:
-            return functions.zeros(A.shape[:-2], dtype=A.real.dtype)
+            return functions.zeros(A.shape[:-2], dtype=A.real.dtype, device=A.device)
         inverse, info = functions.inverse_parts(A)
         norm = functions.linalg_matrix_norm
         singular = info != 0

@@ -19,6 +19,7 @@ from .checks import (
     first_failure,
     for_lapack,
     legacy_name,
+    raise_no_inverse,
     solve_arrays,
     with_names,
 )
@@ -66,6 +67,14 @@ class solve_parts:
         return -(g_B @ conj(result0.mT)) if needs[0] else None, g_B
 
 
+def _info_of(A, info, batch):
+    """The codes of matrices that were broadcast to ``batch``, one for each of them alone."""
+    if 0 in batch:
+        return functions.lu_packed(A.detach())[2]
+    shape = A.shape[:-2]
+    return info[(0,) * (len(batch) - len(shape)) + tuple(slice(n) for n in shape)]
+
+
 def _solve(A, B, left):
     check_square(A, "linalg.solve")
     check_floating(A, "linalg.solve")
@@ -81,8 +90,10 @@ def _solve(A, B, left):
         if not left:
             A, B = A.mT, B.mT
     batch = broadcast_shapes(tuple(B.shape[:-2]), a_shape[:-2])
+    own = A
     A, B = (x if tuple(x.shape[:-2]) == batch else x.expand((*batch, *x.shape[-2:])) for x in (A, B))
     X, info = functions.solve_parts(A, B, vector)
+    info = info if A is own else _info_of(own, info, batch)
     return X.squeeze(-1) if vector else X if left else X.mT, info
 
 
@@ -167,6 +178,31 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     return functions.triangular_parts(A, B, upper, left, unitriangular)
 
 
+@op("triangular_solve(Tensor self, Tensor A, bool upper, bool transpose, bool unitriangular) -> Tensor[]",
+    names=(), node="TriangularSolveBackward0")  # fmt: skip
+class triangular_solve_parts:
+    """X with A X = B, or with the transpose of A, and a copy of A."""
+
+    by_columns = (0, 1)
+
+    def forward(self, A, upper, transpose, unitriangular):
+        matrix = A.swapaxes(-1, -2) if transpose else A
+        found = triangular_parts.forward(matrix, self, upper != transpose, True, unitriangular)
+        return found, np.broadcast_to(A, (*found.shape[:-2], *A.shape[-2:]))
+
+    def gradients(grads, self, A, upper, transpose, unitriangular, result0, needs):
+        (grad, g_copy), g_self = grads, None
+        if grad is not None:
+            matrix = conj(A) if transpose else conj(A.mT)
+            g_self = functions.triangular_parts(matrix, grad, upper == transpose, True, unitriangular)
+            if needs[1]:
+                g_A = -(conj(result0) @ g_self.mT) if transpose else -(g_self @ conj(result0.mT))
+                least = 1 if unitriangular else 0
+                g_A = g_A.triu(least) if upper else g_A.tril(-least)
+                g_copy = g_A if g_copy is None else g_copy + g_A
+        return functions.zeros_like(self) if g_self is None else g_self, g_copy
+
+
 @with_names("triangular_solve", "solution cloned_coefficient", ("torch", "Tensor"))
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     """Deprecated in PyTorch: `linalg.solve_triangular` with the arguments the other way round; also a copy of A."""
@@ -180,10 +216,11 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False)
                 )
             )
     check_right_sides(input, A, "triangular_solve")
-    matrix = A.mT if transpose else A
-    found = linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
-    shape = broadcast_shapes(tuple(A.shape[:-2]), tuple(input.shape[:-2]))
-    return found, functions.in_columns(A.expand((*shape, *A.shape[-2:])))
+    name = "linalg.solve_triangular"
+    check_square(A, name)
+    check_matrix(input, name, "B")
+    _check_fit(tuple(A.shape), tuple(input.shape), True, name)
+    return functions.triangular_solve_parts(input, A, upper, transpose, unitriangular)
 
 
 @op("in_columns(Tensor self) -> Tensor", names=(), node="CloneBackward0")
@@ -285,10 +322,16 @@ def linalg_lstsq(A, B, rcond=None, *, driver=None):
         raise RuntimeError(
             f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
         )
+    fits = 1 if B.ndim == 1 or B.shape == A.shape[:-1] else 2  # the dimension of B that is as long as A's columns
+    if A.shape[-2] != B.shape[-fits]:
+        raise RuntimeError(
+            hinted(
+                f"{name}: input.size(-2) should match other.size(-{fits})",
+                f"the shapes are {list(A.shape)} and {list(B.shape)}",
+            )
+        )
     vector = B.ndim == A.ndim - 1
     B = B.unsqueeze(-1) if vector else B
-    if A.shape[-2] != B.shape[-2]:
-        raise RuntimeError(f"{name}: input.size(-2) should match other.size(-{1 if vector else 2})")
     driver = "gelsy" if driver is None else driver
     if driver not in _DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
@@ -308,6 +351,9 @@ def linalg_tensorinv(A, ind=2):
     """The inverse of A seen as a matrix from its dimensions after the first ``ind`` to the first ``ind``."""
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    if ind > A.ndim:
+        message = f"ArrayRef: invalid slice, N = {ind}; size = {A.ndim}"
+        raise RuntimeError(hinted(message, f"ind says how many of the {A.ndim} dimensions are rows"))
     first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     if math.prod(first) != math.prod(last):
         raise RuntimeError(
@@ -317,8 +363,9 @@ def linalg_tensorinv(A, ind=2):
                 f"the shape is {list(A.shape)}, split after {ind} dimensions",
             )
         )
-    found = functions.linalg_inv(A.reshape(math.prod(last), math.prod(first))).reshape((*last, *first))
-    return found
+    found, info = functions.inverse_parts(A.reshape(math.prod(last), math.prod(first)))
+    raise_no_inverse(functions.elements_of(info), "inv")
+    return found.reshape((*last, *first))
 
 
 @composite(names=("linalg:tensorsolve",), out=True)
@@ -326,8 +373,11 @@ def linalg_tensorsolve(A, B, dims=None):
     """X with ``tensordot(A, X, X.ndim) = B``; ``dims`` of A are moved to its end first."""
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    if B.ndim > A.ndim:
+        message = "cannot create std::vector larger than max_size()"
+        raise RuntimeError(hinted(message, f"A has {A.ndim} dimensions, B already {B.ndim}; the rest of A's are X's"))
     inner = tuple(A.shape[B.ndim :])
-    if math.prod(inner) != B.numel() or math.prod(A.shape[: B.ndim]) != B.numel():
+    if math.prod(inner) != B.numel():
         raise RuntimeError(
             hinted(
                 "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "

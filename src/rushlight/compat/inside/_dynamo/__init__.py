@@ -1,65 +1,97 @@
 """``torch._dynamo``: marks and questions of PyTorch's compiler, which is not here: functions run as they are."""
 
-import contextlib as _contextlib
+import collections as _collections
 
-from ...settings import unchanged as _unchanged
-from . import config, eval_frame, exc
-from .eval_frame import OptimizedModule
+from ....base.errors import hinted as _hinted
+from ....compiler import reset
+from ....compiler.backends import list_backends, lookup_backend, register_backend
+from ....compiler.marks import (
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    disallow_in_graph,
+    error_on_graph_break,
+    forbid_in_graph,
+    is_compiling,
+    nonstrict_trace,
+    run,
+    set_stance,
+    substitute_in_graph,
+)
+from ....tensor import Tensor as _Tensor
+from . import backends, config, decorators, eval_frame, exc, utils
+from .eval_frame import (
+    OptimizedModule,
+    explain,
+    export,
+    is_dynamo_supported,
+    is_inductor_supported,
+    optimize,
+    optimize_assert,
+)
 
-allow_in_graph = _unchanged("allow_in_graph", "Take a function into a graph as it is")
-disallow_in_graph = _unchanged("disallow_in_graph", "Keep a function out of graphs")
-forbid_in_graph = _unchanged("forbid_in_graph", "Refuse a function in graphs")
-assume_constant_result = _unchanged("assume_constant_result", "Take a function's result for a constant")
-nonstrict_trace = _unchanged("nonstrict_trace", "Trace a function less strictly")
-run = _unchanged("run", "Run what is compiled already")
-
-
-def disable(fn=None, recursive=True, *, reason=None, wrapping=True):
-    """Keep a function from being compiled: the function itself, since nothing is compiled."""
-    return fn if fn is not None else lambda function: function
-
-
-def is_compiling():
-    """Whether code is being compiled: False."""
-    return False
-
-
-def is_dynamo_supported():
-    """Whether the compiler works on this platform: there is none."""
-    return False
-
-
-def list_backends(exclude_tags=("debug", "experimental")):
-    """The names of compilers: there are none."""
-    return []
-
-
-def _mark(name, arguments):
-    namespace = {}
-    exec(f"def {name}({arguments}):\n    return None\n", namespace)
-    namespace[name].__doc__ = "A mark for the compiler: without effect, since nothing is compiled."
-    namespace[name].__module__ = __name__
-    return namespace[name]
+guard_failures = _collections.defaultdict(list)
+patch_dynamo_config = config.patch  # type: ignore[attr-defined]
+dont_skip_tracing = disable_nested_graph_breaks = forbid_in_graph
+_limit = [-1]
 
 
-mark_dynamic = _mark("mark_dynamic", "t, index, *, hint_override=None, min=None, max=None, specialize_on=None")
-maybe_mark_dynamic = _mark("maybe_mark_dynamic", "t, index")
-mark_static = _mark("mark_static", "t, index=None")
-mark_static_address = _mark("mark_static_address", "t, guard=False")
-mark_unbacked = _mark("mark_unbacked", "t, index, *args, **options")
-graph_break = _mark("graph_break", "msg=''")
-reset = _mark("reset", "")
-reset_code_caches = _mark("reset_code_caches", "")
+def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize_on=None):
+    """A mark that a dimension's size may change: without effect."""
+    _marked_tensor(t, "mark_dynamic")
 
 
-@_contextlib.contextmanager
-def set_stance(stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
-    """How the compiler treats what follows: without effect, since nothing is compiled."""
-    yield
+def maybe_mark_dynamic(t, index):
+    """A mark that a dimension's size may change: without effect."""
+    _marked_tensor(t, "maybe_mark_dynamic")
 
 
-def substitute_in_graph(
-    original_fn, *, can_constant_fold_through=False, skip_signature_check=False, is_embedded_type=False
-):
-    """Let the compiler see another function: without effect, since nothing is compiled."""
-    return lambda traceable: traceable
+def mark_static(t, index=None):
+    """A mark that a size, or a module, does not change: without effect."""
+
+
+def mark_static_address(t, guard=False):
+    """A mark that a tensor stays where it is in memory: without effect."""
+    _marked_tensor(t, "mark_static_address")
+
+
+def mark_unbacked(t, index, *args, **options):
+    """A mark that nothing is known of a dimension's size: without effect."""
+    _marked_tensor(t, "mark_unbacked")
+
+
+def _marked_tensor(t, name):
+    if not isinstance(t, _Tensor):
+        raise TypeError(_hinted(f"{name} expects a tensor but received {type(t)}", "the first argument is a tensor"))
+
+
+def graph_break(msg=""):
+    """End a graph here: without effect."""
+
+
+def skip_frame(msg=""):
+    """Keep the function that calls this from being compiled: without effect."""
+
+
+def step_unsupported(msg=""):
+    """End compilation here: without effect."""
+
+
+def reset_code_caches():
+    """Forget what was compiled: nothing was."""
+
+
+def reset_recompile_user_contexts():
+    """Forget what was to be told about recompilations: nothing was."""
+
+
+def set_recursion_limit(limit):
+    """Set how deep calls may be nested while code is compiled: kept without effect."""
+    if limit < 1 and limit != -1:
+        raise ValueError(_hinted("recursion limit must be >= 1, or -1 to reset", f"it is {limit}"))
+    _limit[0] = limit
+
+
+def get_recursion_limit():
+    """What `set_recursion_limit` was given."""
+    return _limit[0]

@@ -1,7 +1,40 @@
-"""``torch._dynamo.eval_frame``: the class of compiled modules, of which there are none."""
+"""``torch._dynamo.eval_frame``: the class of compiled modules, and what takes functions to the compiler."""
 
-import rushlight.nn as _nn
+from ....base.errors import hinted as _hinted
+from ....compiler.backends import lookup_backend as _lookup_backend
+from ....compiler.compiling import optimized as _optimized
+from ....compiler.marks import disable as _disable
+from ....compiler.optimized_module import OptimizedModule
+
+_GRAPHS = "torch.compile records no graph here; torch.fx.symbolic_trace(module_or_function) records one"
 
 
-class OptimizedModule(_nn.Module):
-    """A module that was compiled: `torch.compile` makes none here; programs ask whether a module is one."""
+def optimize(backend="inductor", *, nopython=False, disable=False, dynamic=None, **options):
+    """A decorator that does what ``torch.compile`` does: the function runs as it is."""
+    _lookup_backend(backend)
+    return lambda fn: fn if disable else _optimized(fn, backend)
+
+
+def optimize_assert(backend, **options):
+    """`optimize` where the function has to become one graph."""
+    return optimize(backend, nopython=True)
+
+
+def is_dynamo_supported():
+    """Whether the compiler works on this platform: there is none."""
+    return False
+
+
+def is_inductor_supported():
+    """Whether the compiler's code generator works on this platform: there is none."""
+    return False
+
+
+def explain(f, *extra_args, **extra_kwargs):
+    """Refused: there are no graphs to explain."""
+    raise NotImplementedError(_hinted("torch._dynamo.explain is not implemented", _GRAPHS))
+
+
+def export(f, *extra_args, **options):
+    """Refused: there are no graphs to export."""
+    raise NotImplementedError(_hinted("torch._dynamo.export is not implemented", _GRAPHS))

@@ -1,0 +1,3 @@
+"""``torch._dynamo.backends``: the names of the compiler's backends."""
+
+from . import registry

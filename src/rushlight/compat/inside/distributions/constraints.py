@@ -1,0 +1,5 @@
+"""``torch.distributions.constraints``: not in this version."""
+
+from . import _absent
+
+__getattr__ = _absent("torch.distributions.constraints")

@@ -1,0 +1,14 @@
+"""``torch.distributed.nn``: collectives that autograd sees."""
+
+from . import functional
+from .functional import (
+    all_gather,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    broadcast,
+    gather,
+    reduce,
+    reduce_scatter,
+    scatter,
+)
