@@ -1,5 +1,7 @@
 """Trained weights: the enums, what is known of each, and how a state comes into a model."""
 
+import hashlib
+import io
 import pickle
 import re
 import sys
@@ -7,6 +9,7 @@ import types
 
 import pytest
 from model_cases import leave_uninitialized
+from vision_server import FileServer
 
 import rushlight
 from rushlight.vision import models
@@ -83,6 +86,21 @@ def test_a_state_is_loaded_with_its_hash_checked(hub, monkeypatch):
     model = models.resnet18(weights=ResNet18_Weights.DEFAULT, progress=False)
     assert hub.asked == [(ResNet18_Weights.DEFAULT.url, {"progress": False, "check_hash": True})]
     assert (model.fc.weight == 0.25).all()
+
+
+def test_a_download_is_checked_against_the_digits_in_its_name(tmp_path, monkeypatch):
+    source, file = models.squeezenet1_1(), io.BytesIO()
+    rushlight.save(source.state_dict(), file)
+    digits = hashlib.sha256(file.getvalue()).hexdigest()[:8]
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    weights = models.SqueezeNet1_1_Weights.DEFAULT
+    with FileServer({f"good-{digits}.pth": file.getvalue(), "bad-01234567.pth": file.getvalue()}) as server:
+        monkeypatch.setattr(weights.value, "url", f"{server.url}good-{digits}.pth")
+        model = models.squeezenet1_1(weights="DEFAULT", progress=False)
+        monkeypatch.setattr(weights.value, "url", f"{server.url}bad-01234567.pth")
+        with pytest.raises(RuntimeError, match="invalid hash value"):
+            models.squeezenet1_1(weights="DEFAULT", progress=False)
+    assert rushlight.equal(model.features[0].weight, source.features[0].weight)
 
 
 def test_old_names_of_a_densenet(hub, monkeypatch):

@@ -8,6 +8,7 @@ from rushlight.nn import Module
 
 from ...images import array_to_tensor, is_array, is_pillow, is_tensor
 from ...tv_tensors import Image, Video
+from .. import functional
 from ..conversion import convert_image_dtype, pil_to_tensor
 from ..convert import batch_to_tensor
 from .boxes import plain
@@ -40,6 +41,11 @@ def to_image(inpt):
     if is_pillow(inpt):
         return Image(pil_to_tensor(inpt))
     raise TypeError(f"Input can either be a pure Tensor, a numpy array, or a PIL image, but got {type(inpt)} instead.")
+
+
+def normalize(inpt, mean, std, inplace=False):
+    """An image with each channel's mean subtracted and divided by its deviation."""
+    return on_image(inpt, functional.normalize, mean, std, inplace)
 
 
 def to_dtype(inpt, dtype=dtypes.float32, scale=False):
