@@ -47,3 +47,14 @@ def outcome(module, call):
 @pytest.mark.parametrize("call", CALLS)
 def test_as_in_pytorch(call):
     assert outcome(rl, call) == outcome(torch, call)
+
+
+def test_memory_from_outside_is_read_where_it_lies():
+    """Arrays on foreign memory, with gaps, or expanded: windows on them reach all of it."""
+    whole = torch.arange(24.0).reshape(4, 6)
+    for view in (whole[:, :3], whole[::2], whole[1:, 2:].t(), whole[:1].expand(3, 6), whole[:, 2:3].expand(4, 5)):
+        array = view.numpy()
+        ours = rl.from_numpy(array)
+        assert ours.tolist() == view.tolist()
+        assert ours.repeat_interleave(2, 0).tolist() == view.repeat_interleave(2, 0).tolist()
+        assert ours.unfold(1, 2, 1).tolist() == view.unfold(1, 2, 1).tolist()

@@ -9,7 +9,10 @@ from operator import attrgetter
 
 import numpy as np
 
+from ..base.arrays import is_dense
+from ..base.device import contiguous_format, preserve_format
 from ..base.errors import hinted
+from ..base.lazy import stored_in
 from ..base.user_code import user_place
 from ..ops.table import functions
 from . import anomaly
@@ -314,8 +317,9 @@ def _looks_alone(grad, array):
 
 
 def _recorded_copy(variable, grad):
-    """A copy of ``grad`` that is part of the graph, in the memory layout of ``variable``."""
-    return functions.empty_like(variable.detach(), dtype=grad.dtype).copy_(grad)
+    """A copy of ``grad`` that is part of the graph, in the memory layout of ``variable``: row by row where that has gaps."""
+    layout = preserve_format if is_dense(stored_in(variable._array)) else contiguous_format
+    return functions.empty_like(variable.detach(), dtype=grad.dtype, memory_format=layout).copy_(grad)
 
 
 def _count_references(node, grad, recording):

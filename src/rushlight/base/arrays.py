@@ -231,6 +231,13 @@ def address_of(array):
     return _word_at(id(array) + _HEADER).value
 
 
+def is_dense(array):
+    """Whether the elements fill their memory, each in a place of its own, in whatever order of the dimensions."""
+    if array.flags.c_contiguous:
+        return True
+    return array.transpose(sorted(range(array.ndim), key=lambda axis: -array.strides[axis])).flags.c_contiguous
+
+
 def is_channels_last(array):
     """Whether dimension 1 of a 4- or 5-dim array is the innermost in memory and the others follow in their order.
 

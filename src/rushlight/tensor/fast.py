@@ -99,8 +99,7 @@ def unary(op):
     tracked, otherwise = tracked_unary(op), _otherwise(op, slow)
     never_tracked, patterned = not op.differentiable, op.patterns is not None
     elements, large = route(op, laid_out(quietly(compute)), 1)
-    if not isinstance(compute, np.ufunc):
-        compute = laid_out(compute)
+    is_ufunc = isinstance(compute, np.ufunc)  # it keeps the order of the dimensions of arrays that are whole
     halves = fast_halves.unary(op, slow, tracked)
 
     def call(input=MISSING, /, *rest, **options):
@@ -120,7 +119,7 @@ def unary(op):
                 return slow(input)
             try:
                 found = quiet().run(compute, array) if array.size < elements else large(array)
-                if array.base is not None and array.ndim > 1 and not array.flags.c_contiguous:
+                if (array.base is not None or not is_ufunc) and array.ndim > 1 and not array.flags.c_contiguous:
                     found = in_result_order(found, (array,))
             except MemoryError as error:
                 raise refusal_of(error) from None
@@ -272,7 +271,8 @@ def _operate(op, slow, compute, ready, may_track):
                     total = broadcast_size(x, y)
                 found = compute(x, y) if total < elements else large_pair(x, y)
                 if x.ndim > 1:
-                    if not x.flags.c_contiguous or found.size != size:  # else it decides, and NumPy does as it says
+                    by_rows = x.flags.c_contiguous or (y.flags.c_contiguous and not any(x.strides))
+                    if not by_rows or found.size != size:  # else NumPy writes row by row, too
                         found = in_result_order(found, (x, y))
                 elif y.ndim > 1 and not y.flags.c_contiguous:
                     found = in_result_order(found, (y,))

@@ -9,6 +9,7 @@ from ..autograd.leaves import set_requires_grad
 from ..autograd.modes import enable_grad, is_grad_enabled, state
 from ..autograd.node import UNTOUCHED, VersionCounter
 from ..base import dtypes, shapes
+from ..base.arrays import is_dense
 from ..base.device import DEFAULTS
 from ..base.lazy import as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
 from ..ops.create import negative_size
@@ -144,14 +145,15 @@ def unit_gradient(output):
 
 @internal
 def copied_gradient(variable, grad):
-    """A copy of ``grad``, outside the graph and in the memory layout of ``variable``, unless that has another shape by now."""
+    """A copy of ``grad``, outside the graph and in the memory layout of ``variable``: row by row where that has gaps, or as it is
+    where the shape is another one by now."""
     stored = stored_in(grad._array)
     like = stored_in(variable._array) if variable._array.shape == stored.shape else stored
     made = new_tensor()
     if is_meta(grad._array):
         made._array, made._edge = as_meta(like), None
         return made
-    array = np.empty_like(like, stored.dtype)
+    array = np.empty_like(like, stored.dtype) if is_dense(like) else np.empty(like.shape, stored.dtype)
     write(array, stored)
     made._array, made._edge = rebuilt(array, *bits_of(grad._array)), None
     return made
