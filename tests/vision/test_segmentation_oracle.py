@@ -1,5 +1,7 @@
 """Models of segmentation against torchvision's."""
 
+import os
+
 import numpy as np
 import pytest
 from torchvision_oracle import torch, torchvision
@@ -9,13 +11,16 @@ from rushlight.vision import models
 
 NAMES = models.list_models(module=models.segmentation)
 CHEAP = "lraspp_mobilenet_v3_large"
+OTHERS = ["deeplabv3_mobilenet_v3_large", "fcn_resnet50"]
+if os.environ.get("RUSHLIGHT_EXAMPLES"):
+    OTHERS = [name for name in NAMES if name != CHEAP]
 
 
 def test_the_same_models_but_for_detection_and_video():
     assert torchvision.models.list_models(module=torchvision.models.segmentation) == NAMES
 
 
-@pytest.mark.parametrize("name", [CHEAP, *(pytest.param(n, marks=pytest.mark.slow) for n in NAMES if n != CHEAP)])
+@pytest.mark.parametrize("name", [CHEAP, *(pytest.param(n, marks=pytest.mark.slow) for n in OTHERS)])
 def test_model_is_torchvisions(name):
     options = {"weights_backbone": None, "num_classes": 5}
     if name != CHEAP:
