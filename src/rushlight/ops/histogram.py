@@ -130,12 +130,17 @@ class histogram_counts:
 def _check(input, bins, bounds, weight):
     """PyTorch's refusals of a histogram of the rows in ``input``'s last dimension."""
     dims, given = input.shape[-1], hasattr(bins[0], "_edge")
-    counted = input.numel() and not given  # half precision is searched, but has no smallest and largest element there
-    if not input.is_floating_point() or (counted and input.dtype.itemsize == 2):
-        kernel = "histogramdd" if counted else "histogram_cpu"
-        raise NotImplementedError(
-            hinted(f"\"{kernel}\" not implemented for '{input.dtype.legacy_name}'", "convert the tensor: x.float()")
-        )
+    for dim, bin in enumerate(bins):
+        if hasattr(bin, "_edge") and bin.dtype is not input.dtype:
+            of_bins, wanted = c_name(bin.dtype), c_name(input.dtype)
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{wanted} and bins for dimension {dim} with dtype {of_bins}"
+            )
+    if not given and input.numel() and input.dtype not in (dtypes.float32, dtypes.float64):
+        raise _without_kernel("histogramdd", input)
+    if not given and input.dtype is dtypes.bool_:
+        raise _without_kernel("linspace_cpu", input)
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(
             hinted(
@@ -156,15 +161,15 @@ def _check(input, bins, bounds, weight):
             f"{len(bounds)}"
         )
     for dim, bin in enumerate(bins):
-        if hasattr(bin, "_edge"):
-            if bin.dtype is not input.dtype:
-                of_bins, wanted = c_name(bin.dtype), c_name(input.dtype)
-                raise RuntimeError(
-                    "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
-                    f"{wanted} and bins for dimension {dim} with dtype {of_bins}"
-                )
-        elif bin <= 0:
+        if not hasattr(bin, "_edge") and bin <= 0:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bin} for dimension {dim}")
+    if not input.is_floating_point():
+        raise _without_kernel("histogram_cpu", input)
+
+
+def _without_kernel(kernel, input):
+    name = input.dtype.legacy_name
+    return NotImplementedError(hinted(f"\"{kernel}\" not implemented for '{name}'", "convert the tensor: x.float()"))
 
 
 _HISTOGRAM, _HISTOGRAMDD = (named_result(name, "hist bin_edges") for name in ("histogram", "histogramdd"))

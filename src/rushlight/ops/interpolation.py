@@ -158,7 +158,7 @@ def _check_mode(input, mode, antialias):
 
 def _check_dtype(input, mode, antialias):
     dtype = input.dtype
-    if dtype.is_floating_point or dtype.is_complex or dtype is dtypes.uint8:
+    if (dtype.is_floating_point and not (antialias and dtype.itemsize == 2)) or dtype is dtypes.uint8:
         return
     kind = mode.removeprefix("bi").removeprefix("tri").removesuffix("-exact")
     kernel = f"compute_indices_weights_{kind}"

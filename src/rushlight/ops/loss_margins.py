@@ -111,7 +111,22 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     labels = functions.elements_of(target)
     if labels.size and not 0 <= labels.min() <= labels.max() < classes:
         raise RuntimeError(hinted("target out of range", f"there are {classes} classes, numbered 0 to {classes - 1}"))
+    _check_dtypes(input, target, weight)
     return functions.multi_margin_loss_parts(input, target, p, float(margin), weight, reduction)[0]
+
+
+def _check_dtypes(input, target, weight):
+    """PyTorch's refusals, where it has a kernel for the input, of labels that are not int64 and weights of another dtype."""
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        return
+    for value, wanted in ((target, dtypes.int64), (weight, input.dtype)):
+        if value is not None and value.dtype is not wanted:
+            raise RuntimeError(
+                hinted(
+                    f"expected scalar type {wanted.legacy_name} but found {value.dtype.legacy_name}",
+                    f"convert it with .to({wanted!r})",
+                )
+            )
 
 
 @op("multilabel_margin_loss(Tensor self, Tensor target, str reduction) -> Tensor[]",
@@ -152,6 +167,9 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     if tuple(target.shape) != tuple(input.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     labels = functions.elements_of(target)
+    if labels.size and target.is_complex():
+        message = f"\"min_all\" not implemented for '{target.dtype.legacy_name}'"
+        raise NotImplementedError(hinted(message, "labels are numbers of classes, of dtype int64"))
     if labels.size and not -1 <= labels.min() <= labels.max() < (classes := input.shape[-1] if input.ndim else 1):
         raise RuntimeError(
             hinted(
@@ -159,6 +177,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
                 f"classes are numbered 0 to {classes - 1}; -1 ends a row",
             )
         )
+    _check_dtypes(input, target, None)
     return functions.multilabel_margin_loss_parts(input, target, reduction)[0]
 
 
