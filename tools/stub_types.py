@@ -73,7 +73,8 @@ _DIMS = "int | ints"
 PARTICULAR = {
     "cond.pred": "bool | Tensor", "cond.true_fn": "Callable[..., Any]", "cond.false_fn": "Callable[..., Any]", "cond.operands": "Sequence[Any]",
     "while_loop.cond_fn": "Callable[..., Any]", "while_loop.body_fn": "Callable[..., Any]", "while_loop.carried_inputs": "Sequence[Any]",
-    "grid_sampler.interpolation_mode": "int", "numbered_embedding_bag.mode": "int", "grid_sampler.padding_mode": "int", "convolution.transposed": "bool",
+    **{f"grid_sampler{kind}.{given}": "int" for kind in ("", "_2d", "_3d") for given in ("interpolation_mode", "padding_mode")},
+    "numbered_embedding_bag.mode": "int", "convolution.transposed": "bool",
     "segment_reduce.reduce": "str", "segment_reduce.lengths": "Tensor", "segment_reduce.axis": "int", "segment_reduce.unsafe": "bool",
     "segment_reduce.initial": "Number", "set_anomaly_enabled.check_nan": "bool", "norm_except_dim.v": "Tensor", "norm_except_dim.pow": "int",
     "compile.model": "Any", "compile.fullgraph": "bool", "compile.dynamic": "bool", "compile.backend": "str | Callable[..., Any]",
