@@ -193,7 +193,9 @@ def share_memory_(self):
     """Move the tensor into memory that child processes started by fork share; other tensors keep the old memory."""
     array = stored_in(self._array)
     if not is_shared_memory(array) and array.size:
-        self._array = rebuilt(shared_copy(array), *bits_of(self._array))
+        raw, offset = storage_bytes(array)
+        moved = window_on(shared_copy(raw), array.shape, array.dtype, offset, array.strides)
+        self._array = rebuilt(moved, *bits_of(self._array))
     return self
 
 

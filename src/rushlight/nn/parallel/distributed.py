@@ -6,11 +6,11 @@ import copy
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ...autograd import is_grad_enabled
+from ...base.contexts import contextmanager
 from ...base.errors import hinted
 from ...base.process_group import process_group as default_group
 from ...tensor import Tensor
@@ -176,8 +176,8 @@ class DistributedDataParallel(Module):
     def no_sync(self) -> Iterator[None]:
         """Gradients of what runs forward inside are only accumulated: neither averaged nor given to communication hooks."""
         before = self.require_backward_grad_sync
-        self.require_backward_grad_sync = False
         try:
+            self.require_backward_grad_sync = False
             yield
         finally:
             self.require_backward_grad_sync = before
