@@ -103,7 +103,11 @@ def map_file(filename, shared, nbytes):
                 message = f"file <{filename}> size <{size}> is smaller than the required mapping size <{nbytes}>"
                 raise RuntimeError(hinted(message, "shared=True makes the file larger"))
             os.truncate(filename, nbytes)
-        return np.asarray(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=nbytes or None))
+        if not (nbytes or size):
+            return np.empty(0, np.uint8)
+        with open(filename, "r+b" if shared else "rb") as file:
+            access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+            return np.frombuffer(mmap.mmap(file.fileno(), nbytes, access=access), np.uint8)
     except OSError as error:
         mode = "read-write" if shared else "read-only"
         message = f"unable to open file <{filename}> in {mode} mode: {error.strerror} ({error.errno})"

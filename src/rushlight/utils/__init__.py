@@ -2,7 +2,7 @@
 
 import importlib
 
-_MODULES = ("checkpoint", "data", "dlpack", "hooks")
+_MODULES = ("checkpoint", "data", "deterministic", "dlpack", "hooks")
 
 
 def __getattr__(name):
