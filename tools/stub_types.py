@@ -73,7 +73,8 @@ _DIMS = "int | ints"
 PARTICULAR = {
     "cond.pred": "bool | Tensor", "cond.true_fn": "Callable[..., Any]", "cond.false_fn": "Callable[..., Any]", "cond.operands": "Sequence[Any]",
     "while_loop.cond_fn": "Callable[..., Any]", "while_loop.body_fn": "Callable[..., Any]", "while_loop.carried_inputs": "Sequence[Any]",
-    "grid_sampler.interpolation_mode": "int", "numbered_embedding_bag.mode": "int", "grid_sampler.padding_mode": "int", "convolution.transposed": "bool",
+    **{f"grid_sampler{kind}.{given}": "int" for kind in ("", "_2d", "_3d") for given in ("interpolation_mode", "padding_mode")},
+    "numbered_embedding_bag.mode": "int", "convolution.transposed": "bool",
     "segment_reduce.reduce": "str", "segment_reduce.lengths": "Tensor", "segment_reduce.axis": "int", "segment_reduce.unsafe": "bool",
     "segment_reduce.initial": "Number", "set_anomaly_enabled.check_nan": "bool", "norm_except_dim.v": "Tensor", "norm_except_dim.pow": "int",
     "compile.model": "Any", "compile.fullgraph": "bool", "compile.dynamic": "bool", "compile.backend": "str | Callable[..., Any]",
@@ -102,7 +103,7 @@ PARTICULAR = {
     "interpolate.size": _DIMS, "upsample.size": _DIMS, "upsample_nearest.size": _DIMS, "upsample_bilinear.size": _DIMS,
     "interpolate.mode": "str", "upsample.mode": "str", "grid_sample.mode": "str", "pad.mode": "str", "pad.value": "float",
     "functional_pad.mode": "str", "functional_pad.value": "float",
-    "embedding_bag.mode": "str", "embedding_bag_with_parts.mode": "str", "linalg_qr.mode": "str", "set_float32_matmul_precision.precision": "str",
+    "embedding_bag.mode": "str", "linalg_qr.mode": "str", "set_float32_matmul_precision.precision": "str",
     "set_flush_denormal.mode": "bool", "set_deterministic_debug_mode.debug_mode": "str | int",
     "constant_pad.value": "float", "index_fill.value": "Number", "fill_.value": "Operand", "fill.value": "Operand", "masked_fill.value": "Operand",
     "scatter.value": "Number", "scatter_.value": "Number", "scatter.reduce": "str", "scatter_.reduce": "str",
@@ -181,7 +182,6 @@ _RETURNS = {
     "tuple[Tensor, Tensor, Tensor]": """
         native_layer_norm native_group_norm native_batch_norm svd_lowrank pca_lowrank
     """,
-    "tuple[Tensor, Tensor, Tensor, Tensor]": "embedding_bag_with_parts",
     "tuple[Tensor, Tensor | None]": "multi_head_attention_forward",
     "tuple[Tensor, tuple[Tensor, ...]]": "histogramdd",
     "tuple[int, ...]": "dim_order",

@@ -81,6 +81,10 @@ from rushlight.base.streams import Event as Event, Stream as Stream
 from rushlight.compat.checks import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt
 from rushlight.compat.records import PyTorchFileReader as PyTorchFileReader
 from rushlight.jit._script import CompilationUnit as CompilationUnit, ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
+from rushlight.jit import Error as JITException
+from rushlight.futures import Future as Future
+from rushlight.jit.native import Block as Block, DeviceObjType as DeviceObjType, Graph as Graph, Node as Node, ScriptMethod as ScriptMethod, ScriptObject as ScriptObject
+from rushlight.jit.native import TensorType as TensorType, Type as Type, Value as Value
 from rushlight.random import Generator as Generator, default_generator as default_generator
 from rushlight.storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 from rushlight.tensor.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
@@ -350,7 +354,7 @@ def einsum(equation: _str, operands: _Tensors) -> Tensor: ...
 @_overload
 def einsum(*operands: _Any) -> Tensor: ...
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False, *, out: Tensor | None = None) -> Tensor: ...
-def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False) -> Tensor: ...
+def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
 @_overload
 def empty(*size: _int, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
 @_overload
