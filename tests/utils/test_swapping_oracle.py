@@ -79,3 +79,18 @@ def test_modules_of_functions():
 
         library.utils.set_module(function, "elsewhere")
         assert function.__module__ == "elsewhere"
+
+
+def test_what_a_module_loads():
+    stories = []
+    for library in LIBRARIES:
+        tensor, given = library.zeros(3), library.arange(3.0)
+        loaded, assigned = tensor.module_load(given), tensor.module_load(given, assign=True)
+        stories.append(
+            [tensor.tolist(), loaded.data_ptr() == tensor.data_ptr(), assigned.data_ptr() == given.data_ptr()]
+        )
+    assert stories[0] == stories[1]
+    ours, theirs = texts(lambda library: library.zeros(3).module_load(library.ones(4)))
+    assert ours == theirs
+    ours, theirs = texts(lambda library: library.zeros(3, requires_grad=True).module_load(library.ones(3)))
+    assert ours == theirs
