@@ -134,6 +134,9 @@ PARTICULAR = {
     "range.start": "Number", "lerp.weight": "Operand", "where.input": "Operand", "resize.sizes": "int", "resize_.sizes": "int",
     "poisson_nll_loss.full": "bool", "layer_norm.bias": "Tensor", "copy_.src": "Operand", "new_tensor.data": "Any", "l1_loss.weight": "Tensor",
     "view_copy.size": "ints", "pin_memory.device": "Device", "resize_as.tensor": "Tensor", "set_storage.source": "Any",
+    "module_load.other": "Tensor", "module_load.assign": "bool",
+    "from_file.filename": "str", "from_file.shared": "bool", "from_file.size": "int", "linear_cross_entropy.linear_weight": "Tensor",
+    "linear_cross_entropy.linear_bias": "Tensor", "linear_cross_entropy.weight": "Tensor", "linear_cross_entropy.options": "Any",
 }  # fmt: skip
 for _name in ("avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d"):
     PARTICULAR[f"{_name}.padding"] = _DIMS

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os as _os
 
+from ..nn.parallel.buckets import GradBucket
+from ..nn.parallel.reducer import Reducer
 from . import distributed_c10d, nn
 from .collectives import (
     P2POp,

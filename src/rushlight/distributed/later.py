@@ -17,7 +17,7 @@ _RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_wor
 
 # Module below torch.distributed -> its names.
 _NAMES = {
-    "": """BackendConfig DebugLevel FileStore TCPStore GradBucket Reducer DeviceMesh init_device_mesh ProcessGroupGloo
+    "": """BackendConfig DebugLevel FileStore TCPStore DeviceMesh init_device_mesh ProcessGroupGloo
         AllreduceOptions BroadcastOptions ReduceOptions get_debug_level set_debug_level register_rendezvous_handler rendezvous
         record_comm shrink_group split_group""",
     "_composable": "",
