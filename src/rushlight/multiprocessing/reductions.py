@@ -12,7 +12,7 @@ from ..base.errors import hinted
 from ..base.lazy import bits_of, is_meta, stored_in
 from ..nn.parameter import Parameter
 from ..tensor import Tensor
-from ..tensor.base import _rebuild
+from ..tensor.base import _rebuild  # type: ignore[attr-defined]
 from ..tensor.buffers import SharedMap, shared_map_of
 
 
