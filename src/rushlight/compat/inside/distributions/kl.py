@@ -1,5 +1,0 @@
-"""``torch.distributions.kl``: not in this version."""
-
-from . import _absent
-
-__getattr__ = _absent("torch.distributions.kl")
