@@ -21,6 +21,7 @@ from . import (
     gather,
     grid,
     histogram,
+    implicit_gradients,
     index,
     integrals,
     interpolation,
