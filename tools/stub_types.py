@@ -102,7 +102,7 @@ PARTICULAR = {
     "interpolate.size": _DIMS, "upsample.size": _DIMS, "upsample_nearest.size": _DIMS, "upsample_bilinear.size": _DIMS,
     "interpolate.mode": "str", "upsample.mode": "str", "grid_sample.mode": "str", "pad.mode": "str", "pad.value": "float",
     "functional_pad.mode": "str", "functional_pad.value": "float",
-    "embedding_bag.mode": "str", "embedding_bag_with_parts.mode": "str", "linalg_qr.mode": "str", "set_float32_matmul_precision.precision": "str",
+    "embedding_bag.mode": "str", "linalg_qr.mode": "str", "set_float32_matmul_precision.precision": "str",
     "set_flush_denormal.mode": "bool", "set_deterministic_debug_mode.debug_mode": "str | int",
     "constant_pad.value": "float", "index_fill.value": "Number", "fill_.value": "Operand", "fill.value": "Operand", "masked_fill.value": "Operand",
     "scatter.value": "Number", "scatter_.value": "Number", "scatter.reduce": "str", "scatter_.reduce": "str",
@@ -179,7 +179,6 @@ _RETURNS = {
     "tuple[Tensor, Tensor, Tensor]": """
         native_layer_norm native_group_norm native_batch_norm svd_lowrank pca_lowrank
     """,
-    "tuple[Tensor, Tensor, Tensor, Tensor]": "embedding_bag_with_parts",
     "tuple[Tensor, Tensor | None]": "multi_head_attention_forward",
     "tuple[Tensor, tuple[Tensor, ...]]": "histogramdd",
     "tuple[int, ...]": "dim_order",

@@ -94,6 +94,10 @@ _LAZY_NAMES = {
     "PyTorchFileReader": "compat.records", "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator",
     **dict.fromkeys(("ScriptModule", "ScriptFunction", "CompilationUnit"), "jit._script"),
     **dict.fromkeys(
+        ("Future", "JITException", "Graph", "Node", "Value", "Block", "Type", "TensorType", "DeviceObjType", "ScriptObject", "ScriptMethod"),
+        "jit.native",
+    ),
+    **dict.fromkeys(
         ("_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented", "_check_with", "_check_tensor_all",
          "_check_tensor_all_with", "_check_is_size", "_assert_async", "_shape_as_tensor", "detach", "SymInt", "SymFloat",
          "SymBool", "sym_int", "sym_float", "sym_not", "sym_ite", "sym_max", "sym_min", "sym_sum", "sym_sqrt"),

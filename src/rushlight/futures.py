@@ -90,8 +90,11 @@ class Future:
         def call(done: Future) -> None:
             try:
                 value = callback(done)
-            except Exception as error:  # it is raised where the result is asked for
-                after.set_exception(error)
+            except Exception as error:  # it is told where the result is asked for
+                line = f"Got the following error when running the callback: {type(error).__name__}: {error}"
+                told = RuntimeError(hinted(line, "the function that was given to then() has raised it"))
+                told.__cause__ = error
+                after.set_exception(told)
             else:
                 after.set_result(value)
 
@@ -100,7 +103,7 @@ class Future:
 
 
 def collect_all(futures: list[Future]) -> Future:
-    """A future of the list of all, which is set once each of them is."""
+    """A future of the list of all, which is set once each of them is; the first error in the list is its own."""
     collected = Future()
     missing, lock = [len(futures)], threading.Lock()
 
@@ -109,13 +112,21 @@ def collect_all(futures: list[Future]) -> Future:
             missing[0] -= 1
             last = missing[0] == 0
         if last:
-            collected.set_result(futures)
+            _finish(collected, futures)
 
     for future in futures:
         future.add_done_callback(count)
     if not futures:
         collected.set_result(futures)
     return collected
+
+
+def _finish(collected: Future, futures: list[Future]) -> None:
+    errors = [future._error for future in futures if future._error is not None]
+    if errors:
+        collected.set_exception(errors[0])
+    else:
+        collected.set_result(futures)
 
 
 def wait_all(futures: list[Future]) -> list[Any]:

@@ -89,11 +89,21 @@ def samples_of(name):
         if number == MOST_SAMPLES:
             break
         call = Call(name, (sample.input, *sample.args), dict(sample.kwargs))
-        if call.kwargs.get("dropout_p"):
+        if _drops(call):
             continue  # random numbers
         if all(type(each) in _CARRIED or isinstance(each, torch.Tensor) for each in _leaves((call.args, call.kwargs))):
             found.append(call)
     return found
+
+
+def _drops(call):
+    """Whether the call leaves out elements at random."""
+    function = found_in(torch, call.name)
+    if "dropout_p" in call.kwargs:
+        return bool(call.kwargs["dropout_p"])
+    code = getattr(function, "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code else ()
+    return "dropout_p" in names and bool(dict(zip(names, call.args)).get("dropout_p"))
 
 
 _CARRIED = {bool, int, float, complex, str, type(None), torch.dtype, torch.memory_format, torch.layout, torch.device}
@@ -171,8 +181,8 @@ def random_call(random, name=None):
             return random.choice(DTYPES) if random.random() < 0.4 else tensor.dtype
         return random.choice(DTYPES)
 
-    # What lies between and behind the elements is not carried over, and these read it.
-    layouts = not name.startswith("as_strided")
+    # What lies between, before and behind the elements is not carried over, and these read it, or where they begin.
+    layouts = not name.startswith(("as_strided", "view_as_complex"))
     return Call(call.name, varied(random, call.args, dtypes, layouts), varied(random, call.kwargs, dtypes, layouts))
 
 

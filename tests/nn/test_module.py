@@ -228,6 +228,7 @@ def test_lazy_layer_learns_its_size():
         nn.LazyLinear(3).weight.shape  # noqa: B018
 
 
-def test_compile_says_that_it_is_missing():
-    with pytest.raises(NotImplementedError, match="hint: this version runs eagerly"):
-        Scale().compile()
+def test_compile_leaves_the_module_as_it_is():
+    module = Scale()
+    module.compile(mode="max-autotune")
+    assert module._compiled_call_impl is not None and pickle.loads(pickle.dumps(module))._compiled_call_impl is None

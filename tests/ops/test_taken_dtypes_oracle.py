@@ -48,6 +48,19 @@ CALLS = {
     "hinge_embedding_loss": lambda t, x, y: t.nn.functional.hinge_embedding_loss(x, -y, 1.5, reduction="sum"),
     "gaussian_nll_loss": lambda t, x, y: t.nn.functional.gaussian_nll_loss(y, y, x),
     "nll_loss": lambda t, x, y: t.nn.functional.nll_loss(y, t.zeros(x.shape[0], dtype=t.int64), weight=x[0]),
+    "multi_margin_loss": lambda t, x, y: t.nn.functional.multi_margin_loss(y, t.zeros(y.shape[0]).to(x.dtype)),
+    "multi_margin_loss, weighted": lambda t, x, y: t.nn.functional.multi_margin_loss(
+        y, t.zeros(y.shape[0], dtype=t.int64), weight=x[0]
+    ),
+    "multilabel_margin_loss": lambda t, x, y: t.nn.functional.multilabel_margin_loss(y, x - x),
+    "soft_margin_loss": lambda t, x, y: t.nn.functional.soft_margin_loss(y, x),
+    "poisson_nll_loss": lambda t, x, y: t.nn.functional.poisson_nll_loss(y, x, full=True),
+    "addr of a number": lambda t, x, y: t.addr(x[0, 0], y[0], y[0]),
+    "interpolate": lambda t, x, y: t.nn.functional.interpolate(x[None, None], size=4),
+    "interpolate, smoothed": lambda t, x, y: t.nn.functional.interpolate(
+        x[None, None], size=2, mode="bilinear", antialias=True
+    ),
+    "masked.logaddexp": lambda t, x, y: t.masked.logaddexp(x, x, input_mask=x == x),
     "cosine_similarity": lambda t, x, y: t.nn.functional.cosine_similarity(x / 3, y, -1),
     "layer_norm": lambda t, x, y: t.nn.functional.layer_norm(x, x.shape[-1:]),
     "hardtanh": lambda t, x, y: t.nn.functional.hardtanh(x, -0.5, 0.5),

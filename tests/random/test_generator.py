@@ -169,3 +169,31 @@ def test_numpy_random_is_imported_by_the_first_draw():
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout.split() == ["False", "True"]
+
+
+INTERRUPTED_IMPORT = """
+import sys
+import rushlight as torch
+
+class Interruption:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interruption())
+try:
+    torch.rand(3)
+except KeyboardInterrupt:
+    del sys.meta_path[0]
+    torch.manual_seed(0)
+    print(torch.rand(1).item())
+"""
+
+
+@pytest.mark.parametrize("part", ["", "._common", "._pickle", "._generator", ".mtrand"])
+def test_ctrl_c_in_the_first_import_of_numpys_generators(part):
+    """Whichever of its modules was being imported: the next draw imports what is missing."""
+    command = [sys.executable, "-c", INTERRUPTED_IMPORT, f"numpy.random{part}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("0.49625658988")

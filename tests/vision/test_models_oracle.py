@@ -16,7 +16,7 @@ SIZES = {"inception_v3": 299, "vit_h_14": 56}  # of images; 64 is what others ta
 CHEAP = ["mnasnet0_5", "mobilenet_v3_small", "shufflenet_v2_x0_5", "squeezenet1_1"]
 OTHERS = [name for name in SMALL if name not in (*CHEAP, "alexnet", "vgg11")]  # those two have the largest layers
 if os.environ.get("RUSHLIGHT_EXAMPLES"):  # all 79 of them take some ten minutes
-    OTHERS = [name for name in models.list_models() if name not in CHEAP]
+    OTHERS = [name for name in models.list_models(module=models) if name not in CHEAP]
 CASES = [*CHEAP, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 
 

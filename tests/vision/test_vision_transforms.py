@@ -299,4 +299,5 @@ def test_version_2_names():
     assert rl.equal(v2.functional.horizontal_flip(expected), expected.flip(-1))
     assert v2.functional.get_size(array) == [5, 4]
     with pytest.raises(TypeError, match="Input can either be a pure Tensor, a numpy array, or a PIL image"):
-        v2.ToImage()(3)
+        v2.functional.to_image(3)
+    assert v2.ToImage()(3) == 3

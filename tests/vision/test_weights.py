@@ -1,5 +1,7 @@
 """Trained weights: the enums, what is known of each, and how a state comes into a model."""
 
+import hashlib
+import io
 import pickle
 import re
 import sys
@@ -7,6 +9,7 @@ import types
 
 import pytest
 from model_cases import leave_uninitialized
+from vision_server import FileServer
 
 import rushlight
 from rushlight.vision import models
@@ -29,9 +32,12 @@ def test_what_is_known_of_each(name):
         assert pickle.loads(pickle.dumps(weights)) is weights
         assert {"num_params", "min_size", "categories", "_metrics"} <= set(weights.meta)
         if weights.meta["categories"] is not None:
-            assert len(weights.meta["categories"]) == 1000
+            assert len(weights.meta["categories"]) == (
+                21 if "segmentation" in models.get_model_builder(name).__module__ else 1000
+            )
         transform = weights.transforms()
-        assert transform(rushlight.zeros(3, 8, 9, dtype=rushlight.uint8)).shape[1:] == tuple(transform.crop_size * 2)
+        side = (getattr(transform, "crop_size", None) or transform.resize_size)[0]
+        assert transform(rushlight.zeros(3, 8, 8, dtype=rushlight.uint8)).shape == (3, side, side)
 
 
 def test_names_as_torchvision_has_them():
@@ -83,6 +89,21 @@ def test_a_state_is_loaded_with_its_hash_checked(hub, monkeypatch):
     model = models.resnet18(weights=ResNet18_Weights.DEFAULT, progress=False)
     assert hub.asked == [(ResNet18_Weights.DEFAULT.url, {"progress": False, "check_hash": True})]
     assert (model.fc.weight == 0.25).all()
+
+
+def test_a_download_is_checked_against_the_digits_in_its_name(tmp_path, monkeypatch):
+    source, file = models.squeezenet1_1(), io.BytesIO()
+    rushlight.save(source.state_dict(), file)
+    digits = hashlib.sha256(file.getvalue()).hexdigest()[:8]
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    weights = models.SqueezeNet1_1_Weights.DEFAULT
+    with FileServer({f"good-{digits}.pth": file.getvalue(), "bad-01234567.pth": file.getvalue()}) as server:
+        monkeypatch.setattr(weights.value, "url", f"{server.url}good-{digits}.pth")
+        model = models.squeezenet1_1(weights="DEFAULT", progress=False)
+        monkeypatch.setattr(weights.value, "url", f"{server.url}bad-01234567.pth")
+        with pytest.raises(RuntimeError, match="invalid hash value"):
+            models.squeezenet1_1(weights="DEFAULT", progress=False)
+    assert rushlight.equal(model.features[0].weight, source.features[0].weight)
 
 
 def test_old_names_of_a_densenet(hub, monkeypatch):

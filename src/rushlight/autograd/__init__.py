@@ -23,16 +23,21 @@ from .node import Node
 from .saved import SavedTensor
 from .variable import Variable
 
-_PROFILERS = ("profiler", "profiler_legacy", "profiler_util")
+_PROFILERS = ("profiler_legacy", "profiler_util")
 
 
 def __getattr__(name):
-    if name == "functional":  # imported when first used
-        return importlib.import_module(".functional", __name__)
+    if name in ("functional", "profiler"):  # imported when first used
+        return importlib.import_module(f".{name}", __name__)
     hint = f"Rushlight does not have torch.autograd.{name}"
     if name in _PROFILERS:
         hint += ": Python's own profilers (cProfile, for one) see every operation, since all of it is Python"
     raise AttributeError(hinted(f"module '{__name__}' has no attribute '{name}'", hint))
+
+
+def _profiler_enabled():
+    """Whether a profiler is at work: False."""
+    return False
 
 
 __all__ = [

@@ -62,3 +62,13 @@ class emit_nvtx(profile):
 
 class emit_itt(profile):
     """A block whose operations are named for Intel's profiler: refused where it is entered."""
+
+
+def kineto_available():
+    """Whether PyTorch's profiling library is there: False."""
+    return False
+
+
+def load_nvprof(path):
+    """Read what a CUDA profiler has written: refused."""
+    raise NotImplementedError(hinted("load_nvprof is not implemented", "this version computes on the CPU"))

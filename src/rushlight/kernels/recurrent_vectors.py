@@ -12,6 +12,7 @@ that each thread's cache has some of them.
 
 from __future__ import annotations
 
+import functools
 from contextlib import contextmanager
 
 from .builder import Builder
@@ -43,20 +44,11 @@ def _product(scalar, packed, lanes, rows, vectors, pitch, has_input):
     parameters += [("b", f"{packed}*"), ("target", f"{compute}*"), ("resume", "i64")]
     builder = Builder(f"product{rows}x{vectors}", parameters)
     *sources, b, target, resume = builder.parameters
-    multiply = builder.dot if pairs else builder.fma
     count = rows * vectors
     chains = _chains(count)
     zeros = [builder.constant(0, f"{compute}x{lanes}")] * (count * chains)
 
-    def multiplied(a_rows, index, panel, sums):
-        """The sums of one chain with the products of one k."""
-        right = [builder.load(panel, v * lanes, lanes) for v in range(vectors)]
-        found = []
-        for r, row in enumerate(a_rows):
-            left = builder.bitcast(builder.load(row, index * 2, 2), PAIRS) if pairs else builder.load(row, index)
-            left = builder.splat(left, lanes)
-            found += [multiply(left, right[v], sums[r * vectors + v]) for v in range(vectors)]
-        return found
+    multiplied = functools.partial(_multiplied, builder, lanes, vectors, pairs)
 
     def chained(a_rows, first, end, carried):
         """The next place in b, and the sums of the chains with the products of some k, a whole number for each chain."""
@@ -93,6 +85,18 @@ def _product(scalar, packed, lanes, rows, vectors, pitch, has_input):
     for total, place in zip(builder.choose(resume > 0, resumed, lambda: carried[1:]), places):
         builder.store(total, target, place)
     return builder.function
+
+
+def _multiplied(builder, lanes, vectors, pairs, a_rows, index, panel, sums):
+    """The sums of one chain with the products of one k."""
+    multiply = builder.dot if pairs else builder.fma
+    right = [builder.load(panel, v * lanes, lanes) for v in range(vectors)]
+    found = []
+    for r, row in enumerate(a_rows):
+        left = builder.bitcast(builder.load(row, index * 2, 2), PAIRS) if pairs else builder.load(row, index)
+        left = builder.splat(left, lanes)
+        found += [multiply(left, right[v], sums[r * vectors + v]) for v in range(vectors)]
+    return found
 
 
 def _chains(count):

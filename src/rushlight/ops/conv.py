@@ -276,6 +276,9 @@ class convolution_weight_gradient:
 
 def _convolve(name, count, input, weight, bias, stride, padding, dilation, groups):
     options = fixed(stride), fixed(padding), fixed(dilation), groups
+    free = padding == "same" and bias is not None and bias.dtype is not input.dtype and not input.is_complex()
+    if free and not _goes_to_onednn(input, weight, (1,), (0,), groups):
+        bias = bias.to(input.dtype)  # PyTorch looks at its dtype with other paddings alone
     extra, *options = _arguments(name, count, form_of(input), form_of(weight), form_of(bias), *options)
     unbatched = input._array.ndim == count + 1
     if unbatched:
@@ -427,6 +430,21 @@ def _check_short(input, kernel, size, stride, output_padding, groups):
         )
     if negative is not None:
         raise RuntimeError(hinted("could not construct a memory descriptor using a format tag", hint))
+
+
+def _goes_to_onednn(input, weight, stride, output_padding, groups):
+    """Whether PyTorch leaves such tensors to oneDNN, which wants a bias of the input's dtype, as halves do."""
+    shape, kernel = input._array.shape, weight._array.shape[2:]
+    shape = shape if len(shape) == len(kernel) + 2 else (1, *shape)
+    if len(kernel) == 1:  # PyTorch convolves lines as planes of height one
+        shape, kernel, stride, output_padding = (
+            (*shape[:2], 1, *shape[2:]),
+            (1, *kernel),
+            (1, *stride),
+            (0, *output_padding),
+        )
+    half = is_half(input._array.dtype)
+    return half or _is_for_onednn(shape, input._array.dtype, kernel, stride, output_padding, groups)
 
 
 def _is_for_onednn(shape, dtype, kernel, stride, output_padding, groups):

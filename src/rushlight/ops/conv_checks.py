@@ -126,7 +126,7 @@ def _check_bias_dtype(dtype, other, large, transposed, count):
     """PyTorch's refusals of a bias of another dtype; its own functions convert one where they add or copy it."""
     if large or dtype.kind == "c" or (transposed and count == 3):
         raise RuntimeError(_of_other_kind("bias", dtype, other, large))
-    if transposed and other.kind == "c":
+    if transposed and (other.kind == "c" or (dtype.kind in "bui" and other.kind not in "bui")):
         kinds = (dtypes.from_numpy(each).legacy_name for each in (other, dtype))
         message = "result type {} can't be cast to the desired output type {}".format(*kinds)
         raise RuntimeError(hinted(message, "the bias is added to the result in place"))

@@ -157,8 +157,10 @@ def _checked_edges(input, bins, bounds, weight, name):
     if given:
         edges = list(bins)
     else:
-        rows = input.detach().reshape(math.prod(input.shape[:-1]), dims)
-        edges = list(functions.histogram_edges(rows, bins, bounds, name))
+        if input.dtype is dtypes.bool_:
+            raise _without_kernel("linspace_cpu", input)
+        rows = input.reshape(math.prod(input.shape[:-1]), dims)
+        edges = list(functions.histogram_edges(rows.detach() if name == "histogram" else rows, bins, bounds, name))
     _check_edges(input, edges)
     if weight is not None:
         _check_weight(input, weight)
@@ -174,9 +176,14 @@ def _checked_edges(input, bins, bounds, weight, name):
 
 def _check_real(input, kernel):
     if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise NotImplementedError(
-            hinted(f"\"{kernel}\" not implemented for '{input.dtype.legacy_name}'", "convert the tensor: x.float()")
-        )
+        raise _without_kernel(kernel, input)
+
+
+def _without_kernel(kernel, input):
+    """PyTorch's error where a kernel does not know a dtype."""
+    return NotImplementedError(
+        hinted(f"\"{kernel}\" not implemented for '{input.dtype.legacy_name}'", "convert the tensor: x.float()")
+    )
 
 
 def _check_edges(input, edges):

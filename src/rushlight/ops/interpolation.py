@@ -159,7 +159,8 @@ def _check_mode(input, mode, antialias):
 def _check_dtype(input, mode, antialias):
     dtype = input.dtype
     bytes_go = input.ndim == 4 or mode.startswith("nearest")
-    if dtype.is_floating_point or (dtype is dtypes.uint8 and bytes_go):
+    halves_go = not (antialias and dtype.itemsize == 2)
+    if (dtype.is_floating_point and halves_go) or (dtype is dtypes.uint8 and bytes_go):
         return
     kind = mode.removeprefix("bi").removeprefix("tri").removesuffix("-exact")
     kernel = f"compute_indices_weights_{kind}"

@@ -139,6 +139,20 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return functions.multi_margin_loss_parts(input, target, p, float(margin), weight, reduction)[0]
 
 
+def _check_dtypes(input, target, weight):
+    """PyTorch's refusals, where it has a kernel for the input, of labels that are not int64 and weights of another dtype."""
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        return
+    for value, wanted in ((target, dtypes.int64), (weight, input.dtype)):
+        if value is not None and value.dtype is not wanted:
+            raise RuntimeError(
+                hinted(
+                    f"expected scalar type {wanted.legacy_name} but found {value.dtype.legacy_name}",
+                    f"convert it with .to({wanted!r})",
+                )
+            )
+
+
 @op("multilabel_margin_loss(Tensor self, Tensor target, str reduction) -> Tensor[]",
     names=(), node="MultilabelMarginLossBackward0", refuse=_NOT_NATIVE)  # fmt: skip
 class multilabel_margin_loss_parts:
@@ -186,6 +200,9 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     _check_scores(input)
     if tuple(target.shape) != tuple(input.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    if target.numel() and target.is_complex():
+        message = f"\"min_all\" not implemented for '{target.dtype.legacy_name}'"
+        raise NotImplementedError(hinted(message, "labels are numbers of classes, of dtype int64"))
     return functions.multilabel_margin_loss_parts(input, target, reduction)[0]
 
 

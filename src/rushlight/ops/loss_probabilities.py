@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from ..base import dtypes
-from ..base.dtypes import FLOATS, get_default_dtype
+from ..base.dtypes import FLOATS, get_default_dtype, promote_types
 from ..base.errors import hinted
 from ..base.scalars import c_name
 from ..base.shapes import broadcast_shapes, require_room
@@ -257,7 +257,7 @@ def poisson_nll_loss(
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
-        loss = loss + stirling.masked_fill(target <= 1, 0)
+        loss.add_(stirling.masked_fill(target <= 1, 0))
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduced(loss, reduction)
@@ -328,6 +328,14 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
             hinted(
                 f"result type {computed} can't be cast to the desired output type {kept}",
                 "the loss has the dtype of its input: convert that with .float()",
+            )
+        )
+    if target.is_complex() and not input.is_complex():
+        computed = promote_types(input.dtype, target.dtype).legacy_name
+        raise RuntimeError(
+            hinted(
+                f"result type {computed} can't be cast to the desired output type {input.dtype.legacy_name}",
+                "the loss has the dtype of its input: targets are 1 and -1",
             )
         )
     return functions.soft_margin_loss_pair(input, target, reduction)

@@ -184,7 +184,8 @@ class addr:
         for number, vector in ((1, vec1), (2, vec2)):
             if vector.ndim != 1:
                 raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {vector.ndim}-D")
-        kind = common_array_dtype([self, vec1, vec2])
+        # The product first; then a single number counts as much as a matrix.
+        kind = dtypes.promote_types(*map(dtypes.from_numpy, (common_array_dtype([vec1, vec2]), self.dtype))).numpy
         _check_factors(dtypes.from_numpy(kind), beta, alpha)
         check_addend(self, (vec1.size, vec2.size))
         beta, alpha = number_in(kind, beta), number_in(kind, alpha)

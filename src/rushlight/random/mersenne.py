@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,8 +31,11 @@ class _Unseeded:
 
 @functools.cache
 def _unseeded() -> Any:
-    """The one that all share, made when ``numpy.random`` is first needed: to register its class takes a while."""
-    np.random.bit_generator.ISeedSequence.register(_Unseeded)
+    """The one that all share, made when ``numpy.random`` is first needed: to register its class takes a while.
+
+    The module is asked for by its name: after a first import that Ctrl-C ended, ``np.random`` lacks it as an attribute.
+    """
+    import_module("numpy.random.bit_generator").ISeedSequence.register(_Unseeded)
     return _Unseeded()
 
 

@@ -166,4 +166,4 @@ def _make_subclass(
     return made
 
 
-Tensor._make_subclass = staticmethod(_make_subclass)
+Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]

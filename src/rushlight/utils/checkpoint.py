@@ -218,3 +218,12 @@ class CheckpointFunction(Function):
             )
         run_backward([out for out, _ in pairs], [grad for _, grad in pairs])
         return (None, None, *[value.grad if is_tensor(value) else None for value in values])
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The devices of tensors, and the states of their generators: none, as the CPU's is kept apart."""
+    return [], []
+
+
+def set_device_states(devices: list[int], states: list[Tensor], *, device_type: str | None = None) -> None:
+    """Set the generators of devices, of which there are none."""

@@ -27,6 +27,10 @@ def __getattr__(name):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def disable_beta_transforms_warning():
+    """Nothing: there is no such warning any more, in torchvision neither."""
+
+
 def get_image_backend():
     """The package that decodes image files: always ``"PIL"``.
 

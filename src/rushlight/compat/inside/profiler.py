@@ -2,8 +2,8 @@
 
 import enum as _enum
 
+from ...autograd.profiler import kineto_available, record_function
 from ...autograd.profiler import profile as _profile
-from ...autograd.profiler import record_function
 
 
 class ProfilerActivity(_enum.Enum):
@@ -24,6 +24,7 @@ class ProfilerAction(_enum.Enum):
     WARMUP = 1
     RECORD = 2
     RECORD_AND_SAVE = 3
+    DEVICE_STOPPED = 4
 
 
 class profile(_profile):
@@ -65,8 +66,3 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
 def supported_activities():
     """What can be profiled: nothing in this version."""
     return set()
-
-
-def kineto_available():
-    """Whether PyTorch's profiling library is there: False."""
-    return False

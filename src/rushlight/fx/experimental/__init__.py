@@ -1,1 +1,1 @@
-"""``torch.fx.experimental``: what programs ask of it."""
+"""``torch.fx.experimental``: questions about sizes that a compiler does not know; here all are known."""

@@ -50,7 +50,7 @@ def _copies(module, count):
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
 
 
-def _activation_function(activation):
+def _get_activation_fn(activation):
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):
@@ -108,7 +108,7 @@ class TransformerEncoderLayer(Module):
         self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
-        activation = _activation_function(activation)
+        activation = _get_activation_fn(activation)
         if activation is F.relu or isinstance(activation, ReLU):
             self.activation_relu_or_gelu = 1
         elif activation is F.gelu or isinstance(activation, GELU):
@@ -199,7 +199,7 @@ class TransformerDecoderLayer(Module):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.dropout3 = Dropout(dropout)
-        self.activation = _activation_function(activation)
+        self.activation = _get_activation_fn(activation)
 
     def forward(
         self,

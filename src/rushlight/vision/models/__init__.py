@@ -20,6 +20,7 @@ from . import (
     vgg as _vgg,
     vision_transformer as _vision_transformer,
 )
+from . import segmentation
 from .alexnet import *
 from .convnext import *
 from .densenet import *
@@ -47,6 +48,7 @@ __all__ = [
     "get_model_weights",
     "get_weight",
     "list_models",
+    "segmentation",
     *_alexnet.__all__,
     *_convnext.__all__,
     *_densenet.__all__,

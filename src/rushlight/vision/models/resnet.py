@@ -10,9 +10,14 @@ from .weights import attribute_of
 __all__ = ["ResNet"]
 
 
-def convolution(inputs, outputs, kernel, stride=1, groups=1, dilation=1):
-    padding = dilation if kernel == 3 else 0
-    return nn.Conv2d(inputs, outputs, kernel, stride, padding, dilation, groups, bias=False)
+def conv3x3(in_planes, out_planes, stride=1, groups=1, dilation=1):
+    """A 3x3 convolution without bias that keeps the size at stride 1."""
+    return nn.Conv2d(in_planes, out_planes, 3, stride, dilation, dilation, groups, bias=False)
+
+
+def conv1x1(in_planes, out_planes, stride=1):
+    """A 1x1 convolution without bias."""
+    return nn.Conv2d(in_planes, out_planes, 1, stride, bias=False)
 
 
 class BasicBlock(nn.Module):
@@ -29,10 +34,10 @@ class BasicBlock(nn.Module):
         if dilation > 1:
             raise NotImplementedError("Dilation > 1 not supported in BasicBlock")
         norm_layer = norm_layer or nn.BatchNorm2d
-        self.conv1 = convolution(inplanes, planes, 3, stride)
+        self.conv1 = conv3x3(inplanes, planes, stride)
         self.bn1 = norm_layer(planes)
         self.relu = nn.ReLU(inplace=True)
-        self.conv2 = convolution(planes, planes, 3)
+        self.conv2 = conv3x3(planes, planes)
         self.bn2 = norm_layer(planes)
         self.downsample = downsample
         self.stride = stride
@@ -55,11 +60,11 @@ class Bottleneck(nn.Module):
         super().__init__()
         norm_layer = norm_layer or nn.BatchNorm2d
         width = int(planes * (base_width / 64.0)) * groups
-        self.conv1 = convolution(inplanes, width, 1)
+        self.conv1 = conv1x1(inplanes, width)
         self.bn1 = norm_layer(width)
-        self.conv2 = convolution(width, width, 3, stride, groups, dilation)
+        self.conv2 = conv3x3(width, width, stride, groups, dilation)
         self.bn2 = norm_layer(width)
-        self.conv3 = convolution(width, planes * self.expansion, 1)
+        self.conv3 = conv1x1(width, planes * self.expansion)
         self.bn3 = norm_layer(planes * self.expansion)
         self.relu = nn.ReLU(inplace=True)
         self.downsample = downsample
@@ -124,7 +129,7 @@ class ResNet(nn.Module):
             stride = 1
         downsample = None
         if stride != 1 or self.inplanes != outputs:
-            downsample = nn.Sequential(convolution(self.inplanes, outputs, 1, stride), self._norm_layer(outputs))
+            downsample = nn.Sequential(conv1x1(self.inplanes, outputs, stride), self._norm_layer(outputs))
         shared = (self.groups, self.base_width)
         made = [block(self.inplanes, planes, stride, downsample, *shared, before, self._norm_layer)]
         self.inplanes = outputs

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from . import functional, v2
+import importlib
+
+from . import functional
 from .transforms import *
 from .transforms import __all__
+
+
+def __getattr__(name):
+    if name == "v2":  # loaded when first asked for
+        return importlib.import_module(".v2", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

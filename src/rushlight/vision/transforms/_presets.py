@@ -9,7 +9,7 @@ from ..images import is_tensor
 from . import functional
 from .interpolation import InterpolationMode
 
-__all__ = ["ImageClassification"]
+__all__ = ["ImageClassification", "SemanticSegmentation"]
 
 
 class ImageClassification(Module):
@@ -53,3 +53,37 @@ class ImageClassification(Module):
             f"Takes PIL images and tensors CxHxW or BxCxHxW: resizes to {self.resize_size} ({self.interpolation}), cuts out "
             f"the central {self.crop_size}, scales to [0.0, 1.0] and normalizes with mean {self.mean} and std {self.std}."
         )
+
+
+class SemanticSegmentation(Module):
+    """An image resized and normalized as a model of segmentation was trained with."""
+
+    def __init__(
+        self,
+        *,
+        resize_size,
+        mean=(0.485, 0.456, 0.406),
+        std=(0.229, 0.224, 0.225),
+        interpolation=InterpolationMode.BILINEAR,
+        antialias=True,
+    ):
+        super().__init__()
+        self.resize_size = None if resize_size is None else [resize_size]
+        self.mean = list(mean)
+        self.std = list(std)
+        self.interpolation = interpolation
+        self.antialias = antialias
+
+    def forward(self, img):
+        """A PIL image, or a tensor CxHxW or BxCxHxW, as a float32 tensor."""
+        if self.resize_size is not None:
+            img = functional.resize(img, self.resize_size, interpolation=self.interpolation, antialias=self.antialias)
+        if not is_tensor(img):
+            img = functional.pil_to_tensor(img)
+        img = functional.convert_image_dtype(img, dtypes.float32)
+        return functional.normalize(img, mean=self.mean, std=self.std)
+
+    def __repr__(self):
+        names = ("resize_size", "mean", "std", "interpolation")
+        lines = "".join(f"\n    {name}={getattr(self, name)}" for name in names)
+        return f"{type(self).__name__}({lines}\n)"

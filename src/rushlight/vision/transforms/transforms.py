@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .autoaugment import RandAugment, TrivialAugmentWide
 from .containers import Compose, Lambda, RandomApply, RandomChoice, RandomOrder, RandomTransforms
 from .convert import ConvertImageDtype, LinearTransformation, Normalize, PILToTensor, ToPILImage, ToTensor
 from .geometry import CenterCrop, FiveCrop, Grayscale, Pad, Resize, TenCrop
@@ -42,6 +43,7 @@ __all__ = [
     "Normalize",
     "PILToTensor",
     "Pad",
+    "RandAugment",
     "RandomAdjustSharpness",
     "RandomAffine",
     "RandomApply",
@@ -65,4 +67,5 @@ __all__ = [
     "TenCrop",
     "ToPILImage",
     "ToTensor",
+    "TrivialAugmentWide",
 ]

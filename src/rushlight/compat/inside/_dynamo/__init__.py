@@ -19,7 +19,7 @@ from ....compiler.marks import (
     substitute_in_graph,
 )
 from ....tensor import Tensor as _Tensor
-from . import backends, config, decorators, eval_frame, exc, utils
+from . import backends, config, decorators, eval_frame, exc, external_utils, utils
 from .eval_frame import (
     OptimizedModule,
     explain,

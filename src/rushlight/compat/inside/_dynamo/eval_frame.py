@@ -3,8 +3,7 @@
 from ....base.errors import hinted as _hinted
 from ....compiler.backends import lookup_backend as _lookup_backend
 from ....compiler.compiling import optimized as _optimized
-from ....compiler.marks import disable as _disable
-from ....compiler.optimized_module import OptimizedModule
+from ....compiler.optimized_module import OptimizeContext, OptimizedModule
 
 _GRAPHS = "torch.compile records no graph here; torch.fx.symbolic_trace(module_or_function) records one"
 
@@ -38,3 +37,10 @@ def explain(f, *extra_args, **extra_kwargs):
 def export(f, *extra_args, **options):
     """Refused: there are no graphs to export."""
     raise NotImplementedError(_hinted("torch._dynamo.export is not implemented", _GRAPHS))
+
+
+def innermost_fn(fn):
+    """The function that compiled ones were made of."""
+    while hasattr(fn, "_torchdynamo_orig_callable"):
+        fn = fn._torchdynamo_orig_callable
+    return fn

@@ -25,5 +25,5 @@ def __getattr__(name):
 
 for _file in _FILES.split():
     _module = _ModuleType(f"{__name__}.{_file}", f"``torch.distributions.{_file}``: not in this version.")
-    _module.__spec__, _module.__getattr__ = _ModuleSpec(_module.__name__, None), __getattr__
+    _module.__spec__, _module.__getattr__ = _ModuleSpec(_module.__name__, None), __getattr__  # type: ignore[method-assign]
     _sys.modules[_module.__name__] = globals()[_file] = _module

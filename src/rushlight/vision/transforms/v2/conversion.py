@@ -1,4 +1,4 @@
-"""The transforms that the second version adds for plain images: ToImage, ToDtype, ToPureTensor, Identity."""
+"""Forms and ranges of samples: ToImage, ToDtype, ToPureTensor, Identity."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from rushlight.base.errors import hinted
 from rushlight.nn import Module
 
 from ...images import array_to_tensor, is_array, is_pillow, is_tensor
+from ...tv_tensors import Image, Video
+from .. import functional
 from ..conversion import convert_image_dtype, pil_to_tensor
 from ..convert import batch_to_tensor
+from .boxes import plain
+from .joint import Transform, changed, is_image, is_pure_tensor, on_image, to_change
 
 
 class Identity(Module):
@@ -26,17 +30,22 @@ class Identity(Module):
 
 
 def to_image(inpt):
-    """A PIL image or an HxW or HxWxC array as a CxHxW tensor with the same values and dtype; a tensor as it is.
+    """A PIL image or an HxW or HxWxC array as a CxHxW ``tv_tensors.Image`` with the same values and dtype; a tensor too.
 
     Raises ``TypeError`` for anything else.
     """
     if is_tensor(inpt):
-        return inpt
+        return inpt if isinstance(inpt, Image) else Image(inpt)
     if is_array(inpt):
-        return array_to_tensor(inpt.copy())  # the tensor must not write into a dataset
+        return Image(array_to_tensor(inpt.copy()))  # the tensor must not write into a dataset
     if is_pillow(inpt):
-        return pil_to_tensor(inpt)
+        return Image(pil_to_tensor(inpt))
     raise TypeError(f"Input can either be a pure Tensor, a numpy array, or a PIL image, but got {type(inpt)} instead.")
+
+
+def normalize(inpt, mean, std, inplace=False):
+    """An image with each channel's mean subtracted and divided by its deviation."""
+    return on_image(inpt, functional.normalize, mean, std, inplace)
 
 
 def to_dtype(inpt, dtype=dtypes.float32, scale=False):
@@ -52,10 +61,14 @@ def to_dtype(inpt, dtype=dtypes.float32, scale=False):
     return convert_image_dtype(inpt, dtype)
 
 
-class ToImage(Module):
-    """A PIL image or an array as a tensor with the same values and dtype; see ``v2.functional.to_image``.
+def to_change_or_array(leaves):
+    """As `to_change`, and an array where the sample has no other image."""
+    chosen = to_change(leaves)
+    return [change or (is_array(leaf) and not any(chosen)) for leaf, change in zip(leaves, chosen)]
 
-    torchvision returns its own subclass of Tensor here, this a plain Tensor.
+
+class ToImage(Transform):
+    """A PIL image, an array or a tensor as a ``tv_tensors.Image`` with the same values and dtype; see ``v2.functional.to_image``.
 
     >>> import numpy
     >>> from rushlight.vision.transforms import v2
@@ -65,9 +78,15 @@ class ToImage(Module):
 
     on_arrays = "tensor"
 
-    def forward(self, image):
-        """`image` as a tensor."""
-        return to_image(image)
+    def forward(self, *inputs):
+        """A sample with its image as a tensor."""
+        if len(inputs) == 1 and is_array(inputs[0]):
+            return to_image(inputs[0])
+        return changed(self, inputs, to_change_or_array)
+
+    def transform(self, inpt, params):
+        """An image as a tensor; boxes and masks stay as they are."""
+        return to_image(inpt) if is_image(inpt) else inpt
 
     def batch(self, images):
         """An NxHxW or NxHxWxC uint8 array as an NxCxHxW tensor with the same values."""
@@ -77,8 +96,10 @@ class ToImage(Module):
         return f"{type(self).__name__}()"
 
 
-class ToDtype(Module):
-    """A tensor image in another dtype; with `scale` its values move to that dtype's range, as in ConvertImageDtype.
+class ToDtype(Transform):
+    """Images of a sample in another dtype; with `scale` their values move to that dtype's range.
+
+    `dtype` may be a dict from classes of ``tv_tensors`` to dtypes, with "others" for the rest (None: left as it is).
 
     >>> import rushlight as torch
     >>> from rushlight.vision.transforms import v2
@@ -88,18 +109,26 @@ class ToDtype(Module):
 
     def __init__(self, dtype, scale=False):
         super().__init__()
-        if not isinstance(dtype, dtypes.DType):
-            raise ValueError(
-                hinted(f"dtype must be a dict or a torch.dtype, got {type(dtype)} instead", "a dict is not taken here")
-            )
+        if not isinstance(dtype, (dict, dtypes.DType)):
+            raise ValueError(f"dtype must be a dict or a torch.dtype, got {type(dtype)} instead")
         self.dtype = dtype
         self.scale = scale
 
-    def forward(self, image):
-        """`image` converted; whatever is no tensor stays as it is."""
-        if not is_tensor(image):
-            return image
-        return to_dtype(image, self.dtype, self.scale)
+    def transform(self, inpt, params):
+        """An image converted; other parts where a dict says so."""
+        dtype = self.dtype
+        image = isinstance(inpt, (Image, Video)) or is_pure_tensor(inpt)
+        if isinstance(dtype, dict):
+            if type(inpt) not in dtype and "others" not in dtype:
+                raise ValueError(
+                    hinted(f"No dtype was specified for type {type(inpt)}.", "give it in the dict, or one for 'others'")
+                )
+            dtype = dtype.get(type(inpt), dtype.get("others"))
+        elif not image:
+            return inpt
+        if dtype is None or not is_tensor(inpt):
+            return inpt
+        return on_image(inpt, to_dtype, dtype, self.scale and image)
 
     def batch(self, images):
         """An NxCxHxW tensor converted."""
@@ -109,12 +138,12 @@ class ToDtype(Module):
         return f"{type(self).__name__}(scale={self.scale})"
 
 
-class ToPureTensor(Module):
-    """A tensor as a plain Tensor, which every tensor image is here; anything else unchanged."""
+class ToPureTensor(Transform):
+    """Images, boxes and masks of a sample as plain tensors; anything else unchanged."""
 
-    def forward(self, image):
-        """`image`."""
-        return image
+    def transform(self, inpt, params):
+        """A tensor without its class."""
+        return plain(inpt) if is_tensor(inpt) else inpt
 
     def batch(self, images):
         """The images, when they are a tensor."""
