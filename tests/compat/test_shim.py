@@ -4,16 +4,18 @@ import base64
 import csv
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+from pathlib import Path
 
 import pytest
 
 import rushlight
 from rushlight.cli import main
 from rushlight.cli import shim as command
-from rushlight.compat.packages import TORCH_VERSION, VISION_VERSION
+from rushlight.compat.packages import REQUIREMENTS, TORCH_VERSION, VERSIONS, VISION_VERSION
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(rushlight.__file__)))
 
@@ -191,6 +193,18 @@ def test_pip_and_programs_in_an_environment_of_their_own(tmp_path):
     before = set(os.listdir(purelib))
     python = scripts / "python"
     assert f"torch {TORCH_VERSION} is installed" in run(python, "-m", "rushlight", "shim", "install")
+    lacking = subprocess.run([python, "-m", "pip", "check"], env=environment, capture_output=True, text=True).stdout
+    for (
+        package,
+        requirements,
+    ) in REQUIREMENTS.items():  # libraries import these unasked, since PyTorch's packages bring them
+        for name in (re.match("[a-z-]+", requirement)[0] for requirement in requirements):
+            if name != "torch":
+                assert f"{package} {VERSIONS[package]} requires {name}, which is not installed." in lacking
+                other = Path(purelib, f"{name.replace('-', '_')}-99.dist-info")
+                other.mkdir()
+                (other / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 99\n")
+                before.add(other.name)
     told = run(python, "-m", "pip", "install", "--no-index", "torch>=2.4", "torchvision")
     assert "Requirement already satisfied: torch>=2.4 in " in told and f"({TORCH_VERSION})" in told
     assert TORCH_VERSION in run(python, "-m", "pip", "show", "torch")

@@ -18,6 +18,11 @@ PLACES = {
 }
 IMPORTS = {"torch": ("torch", "functorch"), "torchvision": ("torchvision",)}  # of each package
 
+# What libraries import without asking for it, as PyTorch and torchvision bring it: pip installs it with the next package.
+REQUIREMENTS = {
+    "torch": ("filelock", "fsspec>=0.8.5", "jinja2", "typing-extensions>=4.10.0"),
+    "torchvision": (f"torch=={TORCH_VERSION}", "numpy", "pillow>=5.3.0,!=8.3.*"),
+}
 SUMMARIES = {
     "torch": "Rushlight under the name of PyTorch",
     "torchvision": "Rushlight's vision room under the name of torchvision",
@@ -47,8 +52,7 @@ def metadata(name):
         f"Summary: {SUMMARIES[name]}",
         "Requires-Python: >=3.11",
     ]
-    if name != "torch":
-        lines.append(f"Requires-Dist: torch=={TORCH_VERSION}")
+    lines += [f"Requires-Dist: {requirement}" for requirement in REQUIREMENTS[name]]
     return "\n".join(lines) + "\n"
 
 
