@@ -12,6 +12,7 @@ from .gamma import Gamma
 from .independent import Independent
 from .kl import kl_divergence, register_kl
 from .laplace import Laplace
+from .later import LATER as _LATER
 from .multivariate_normal import MultivariateNormal
 from .normal import Normal
 from .poisson import Poisson
@@ -21,3 +22,6 @@ __all__ = [
     "Bernoulli", "Beta", "Categorical", "Dirichlet", "Distribution", "Exponential", "ExponentialFamily", "Gamma",
     "Independent", "Laplace", "MultivariateNormal", "Normal", "Poisson", "Uniform", "kl_divergence", "register_kl",
 ]  # fmt: skip
+
+_LATER.make_modules()
+__getattr__ = _LATER.of("")
