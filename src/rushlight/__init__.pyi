@@ -33,7 +33,6 @@ from rushlight import compiler as compiler
 from rushlight import cpu as cpu
 from rushlight import cuda as cuda
 from rushlight import distributed as distributed
-from rushlight import distributions as distributions
 from rushlight import draw as draw
 from rushlight import fft as fft
 from rushlight import func as func

@@ -21,7 +21,6 @@ from . import (
     gather,
     grid,
     histogram,
-    implicit_gradients,
     index,
     integrals,
     interpolation,

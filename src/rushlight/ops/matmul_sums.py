@@ -172,9 +172,10 @@ class addmv:
         _same_dtypes("addmv", self, mat, vec)
         if mat.dtype.kind == "b":
             factors_in(mat.dtype, beta, alpha, "addmv_impl_cpu")
-        elif is_half(mat.dtype) and not _by_columns(mat):
+        rounded = number_in(mat.dtype, beta), number_in(mat.dtype, alpha)
+        if is_half(mat.dtype) and not _by_columns(mat):
             return added_product(self, mat, vec, beta, alpha)
-        beta, alpha = number_in(mat.dtype, beta), number_in(mat.dtype, alpha)
+        beta, alpha = rounded
         return add_scaled(self, product(mat, vec), beta, alpha)
 
     def d_self(grad, shape, beta):

@@ -363,21 +363,10 @@ class _standard_gamma:
     def forward(self, generator):
         return draw.standard_gamma(self, generator)
 
-    def d_self(grad, self, result):
-        return grad * functions._standard_gamma_grad(self, result)
 
-
-@op(
-    "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor",
-    names=("torch",),
-    node="SampleDirichletBackward0",
-)
+@op("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", names=("torch",), node="NotImplemented")
 class _sample_dirichlet:
     """Dirichlet-distributed rows with the concentrations in the tensor."""
 
     def forward(self, generator):
         return draw.dirichlet(self, generator)
-
-    def d_self(grad, self, result):
-        moved = functions._dirichlet_grad(result, self, self.sum(-1, True).expand_as(self))
-        return moved * (grad - (result * grad).sum(-1, True))
