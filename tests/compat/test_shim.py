@@ -198,7 +198,7 @@ def test_pip_and_programs_in_an_environment_of_their_own(tmp_path):
         package,
         requirements,
     ) in REQUIREMENTS.items():  # libraries import these unasked, since PyTorch's packages bring them
-        for name in (re.match("[a-z-]+", requirement)[0] for requirement in requirements):
+        for name in (re.match("[a-z0-9-]+", requirement)[0] for requirement in requirements):
             if name != "torch":
                 assert f"{package} {VERSIONS[package]} requires {name}, which is not installed." in lacking
                 other = Path(purelib, f"{name.replace('-', '_')}-99.dist-info")
