@@ -57,7 +57,6 @@ def test_some_exchanges():
     compare("large", 17)
 
 
-@pytest.mark.xfail(reason="a GRU whose weight_hh has one row: our error is the unpacking of its chunks")
 @pytest.mark.slow
 @pytest.mark.parametrize("size", ["small", "large"])
 def test_more_exchanges(size):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.errors import hinted, kind_name
+from ..base.shapes import broadcast_shapes, require_room
 from .matmul import NATIVE_FLOATS
 from .recording import is_recorded
 from .recurrent import TENSORS, on_arrays, parts
@@ -181,12 +182,23 @@ def lstm_step(from_input, from_hidden, cell):
     return leave.sigmoid() * cell.tanh(), cell
 
 
+def _parts_of_gates(from_input, from_hidden):
+    """The sums of a GRU's three gates; RuntimeError where weights of other sizes than the layer's have made others."""
+    of_input, of_hidden = from_input.chunk(3, -1), from_hidden.chunk(3, -1)
+    hint = "weight_ih and weight_hh have 3 * hidden_size rows"
+    first = of_hidden[0].shape
+    require_room(first, broadcast_shapes(of_input[0].shape, first), hint)  # PyTorch adds up in place
+    if len(of_input) != 3 or len(of_hidden) != 3:
+        widths = f"{from_input.shape[-1]} and {from_hidden.shape[-1]}"
+        raise RuntimeError(hinted(f"sums of {widths} columns are not those of three gates", hint))
+    return of_input, of_hidden
+
+
 def gru_step(from_input, from_hidden, hidden):
     """Hidden state after a step; the sums are (reset, update, candidate) side by side."""
     if _fit(hidden, from_input, from_hidden):
         return functions.gru_gates(from_input, from_hidden, hidden)[0]
-    reset_x, update_x, candidate_x = from_input.chunk(3, -1)
-    reset_h, update_h, candidate_h = from_hidden.chunk(3, -1)
+    (reset_x, update_x, candidate_x), (reset_h, update_h, candidate_h) = _parts_of_gates(from_input, from_hidden)
     update = (update_x + update_h).sigmoid()
     candidate = (candidate_x + (reset_x + reset_h).sigmoid() * candidate_h).tanh()
     return (hidden - candidate) * update + candidate
