@@ -116,3 +116,14 @@ def test_native_group_norm_takes_its_sizes_from_the_arguments(shape):
     for expected, found in zip(*results):
         assert tuple(found.shape) == tuple(expected.shape)
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [0, 1, 5])
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("training", [True, False])
+def test_native_batch_norm_reads_no_other_memory(place, size, training):
+    """Where PyTorch reads and writes beyond parameters and statistics of another size, we refuse."""
+    beside = [rl.ones(2) for _ in range(4)]
+    beside[place] = rl.ones(size)
+    with pytest.raises(RuntimeError, match=f"should contain 2 elements not {size}"):
+        rl.native_batch_norm(rl.ones(3, 2, 4), *beside, training, 0.1, 1e-5)

@@ -117,6 +117,25 @@ def _refuse_dimensions(count):
     raise RuntimeError(hinted(f"SmallVector unable to grow. {largest}", hint))
 
 
+def _check_sizes(input, *beside):
+    """PyTorch's refusals of statistics and parameters of other sizes. Returns whether the dtypes are to be looked at, too."""
+    sizes, kind = input._array.shape, input._array.dtype
+    channels = sizes[1] if len(sizes) > 1 else 0
+    differ = kind.kind in "iubc"
+    for name, value in zip(_BESIDE, beside):
+        if value is None:
+            continue
+        differ = differ or value._array.dtype is not kind
+        if value._array.size != channels:
+            raise RuntimeError(
+                hinted(
+                    f"{name} should contain {channels} elements not {value.numel()}",
+                    f"the input has {channels} channels (dimension 1), the layer was made for {value.numel()}",
+                )
+            )
+    return differ
+
+
 def _check_kinds(input, weight, bias, running_mean, running_var, differ):
     """PyTorch's refusals of dtypes, where some ``differ``, and of statistics that are no vectors."""
     if differ:
@@ -154,19 +173,7 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     sizes = input._array.shape
     if not input._array.size:
         return _of_nothing(input, weight, bias)
-    channels, kind = sizes[1] if len(sizes) > 1 else 0, input._array.dtype
-    differ = kind.kind in "iubc"
-    for name, value in zip(_BESIDE, (running_mean, running_var, weight, bias)):
-        if value is None:
-            continue
-        differ = differ or value._array.dtype is not kind
-        if value._array.size != channels:
-            raise RuntimeError(
-                hinted(
-                    f"{name} should contain {channels} elements not {value.numel()}",
-                    f"the input has {channels} channels (dimension 1), the layer was made for {value.numel()}",
-                )
-            )
+    differ = _check_sizes(input, running_mean, running_var, weight, bias)
     if len(sizes) < 2:
         _refuse_dimensions(len(sizes))
     _check_kinds(input, weight, bias, running_mean, running_var, differ)
@@ -208,6 +215,7 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
         message = f"input tensor must have at least one element, but got input_sizes = {list(sizes)}"
         raise RuntimeError(hinted(message, "statistics of nothing are not defined"))
     _check_kinds(input, weight, bias, running_mean, running_var, True)
+    _check_sizes(input, running_mean, running_var, weight, bias)  # PyTorch reads, and writes, beyond their memory
     found, mean, scale = functions.batch_norm_parts(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
