@@ -2,5 +2,6 @@
 
 from .data_parallel import DataParallel
 from .distributed import DistributedDataParallel
+from .scatter_gather import gather, scatter
 
-__all__ = ["DataParallel", "DistributedDataParallel"]
+__all__ = ["DataParallel", "DistributedDataParallel", "gather", "scatter"]
