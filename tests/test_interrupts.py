@@ -119,6 +119,7 @@ ELSEWHERE = {
     "fx.code.transformed": "changes a graph that is the program's own",
     "fx.graph._InsertPoint": "changes a graph that is the program's own",
     "fx._symbolic_trace._Exchanges": "not tested yet: holds while a graph is recorded",
+    "tensor.buffers.SharedMap": "memory, which switches nothing",
     "kernels.showing.watching": "counts, switches nothing",
     "cli.graph.Watch": "its process ends with the script",
     "draw.play.Recorder": "test_hooks_go_in_spite_of_interrupts: its hooks are RemovableHandles",

@@ -18,7 +18,7 @@ SAFE = ("add", "where", "matmul", "linalg.lu_solve", "linalg.cross", "inner", "l
         "unique", "baddbmm", "addbmm", "addmm", "addmv", "__rsub__", "histogram", "histogramdd", "searchsorted", "repeat_interleave",
         "narrow_copy", "index_add", "index_reduce", "broadcast_shapes", "masked.sum", "masked.softmax", "masked.mean", "cdist",
         "gradient", "cumulative_trapezoid", "unflatten", "special.entr", "roll", "rot90", "cummin",
-        "native_batch_norm", "nn.functional.conv_transpose2d", "nn.functional.instance_norm", "nn.functional.unfold",
+        "nn.functional.conv_transpose2d", "nn.functional.instance_norm", "nn.functional.unfold",
         "nn.functional.binary_cross_entropy_with_logits", "nn.functional.gaussian_nll_loss", "nn.functional.cosine_embedding_loss",
         "nn.functional.adaptive_avg_pool3d", "nn.functional.interpolate", "nn.functional.channel_shuffle", "nn.functional.rrelu",
         "nn.functional.rms_norm")  # fmt: skip

@@ -17,7 +17,7 @@ BESIDE = {"out", "generator", "pin_memory", "memory_format", "_stacklevel"}
 DOCUMENTED_OTHERWISE = """
     bernoulli broadcast_to cholesky_inverse cholesky_solve concatenate eig hamming_window lu_solve matrix_exp orgqr searchsorted
     set_default_dtype trapz triangular_solve tril_indices triu_indices true_divide unsafe_split load linalg.matrix_rank
-    linalg.pinv special.round
+    linalg.pinv special.round from_file
 """
 # Several forms at once: all of their arguments are shown; or a name that the function takes beside its own.
 ONE_FOR_ALL = {"max", "min", "scatter", "tensor_split", "swapaxes"}

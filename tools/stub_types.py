@@ -73,7 +73,8 @@ _DIMS = "int | ints"
 PARTICULAR = {
     "cond.pred": "bool | Tensor", "cond.true_fn": "Callable[..., Any]", "cond.false_fn": "Callable[..., Any]", "cond.operands": "Sequence[Any]",
     "while_loop.cond_fn": "Callable[..., Any]", "while_loop.body_fn": "Callable[..., Any]", "while_loop.carried_inputs": "Sequence[Any]",
-    "grid_sampler.interpolation_mode": "int", "numbered_embedding_bag.mode": "int", "grid_sampler.padding_mode": "int", "convolution.transposed": "bool",
+    **{f"grid_sampler{kind}.{given}": "int" for kind in ("", "_2d", "_3d") for given in ("interpolation_mode", "padding_mode")},
+    "numbered_embedding_bag.mode": "int", "convolution.transposed": "bool",
     "segment_reduce.reduce": "str", "segment_reduce.lengths": "Tensor", "segment_reduce.axis": "int", "segment_reduce.unsafe": "bool",
     "segment_reduce.initial": "Number", "set_anomaly_enabled.check_nan": "bool", "norm_except_dim.v": "Tensor", "norm_except_dim.pow": "int",
     "compile.model": "Any", "compile.fullgraph": "bool", "compile.dynamic": "bool", "compile.backend": "str | Callable[..., Any]",
@@ -133,6 +134,9 @@ PARTICULAR = {
     "range.start": "Number", "lerp.weight": "Operand", "where.input": "Operand", "resize.sizes": "int", "resize_.sizes": "int",
     "poisson_nll_loss.full": "bool", "layer_norm.bias": "Tensor", "copy_.src": "Operand", "new_tensor.data": "Any", "l1_loss.weight": "Tensor",
     "view_copy.size": "ints", "pin_memory.device": "Device", "resize_as.tensor": "Tensor", "set_storage.source": "Any",
+    "module_load.other": "Tensor", "module_load.assign": "bool",
+    "from_file.filename": "str", "from_file.shared": "bool", "from_file.size": "int", "linear_cross_entropy.linear_weight": "Tensor",
+    "linear_cross_entropy.linear_bias": "Tensor", "linear_cross_entropy.weight": "Tensor", "linear_cross_entropy.options": "Any",
 }  # fmt: skip
 for _name in ("avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d"):
     PARTICULAR[f"{_name}.padding"] = _DIMS

@@ -430,6 +430,8 @@ WITHOUT_GRADIENT = frozenset(
         "new_empty_strided",
         "new_tensor",
         "empty_permuted",
+        "from_file",
+        "module_load",
         "scalar_tensor",
         "histogram",
         "histogramdd",

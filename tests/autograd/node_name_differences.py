@@ -6,7 +6,7 @@ The test fails for an operation in this list whose graph has become PyTorch's: t
 _GROUPS = {
     # One rule gives all gradients: every tensor argument has an edge, also a position or statistic without gradient.
     "an edge for each tensor argument": """scatter_reduce scatter_reduce_ index_reduce index_reduce_ batch_norm
-        functional_batch_norm native_batch_norm instance_norm native_instance_norm linalg_lu_solve lu_solve""",
+        functional_batch_norm native_batch_norm native_group_norm instance_norm native_instance_norm linalg_lu_solve lu_solve""",
     # Faster as fewer steps, or as one: PyTorch's graph has the parts.
     "fused": """outer linear einsum cross_entropy rnn_tanh_cell rnn_relu_cell gru_cell lstm_cell rnn_tanh rnn_relu gru lstm
         pad kron real imag dropout functional_dropout fft_hfft2 fft_hfftn cosine_similarity gaussian_nll_loss""",

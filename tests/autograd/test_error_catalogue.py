@@ -83,6 +83,8 @@ UNPROVOKED = (
     "While computing batched gradients",
     "Mismatch in tangent values",
     " when input: ",
+    "the profiler is not implemented",  # Rushlight's own
+    "load_nvprof",
 )
 
 

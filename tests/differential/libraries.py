@@ -81,6 +81,11 @@ def attempt(function, *args, **kwargs):
             return Raised(type(error).__name__, first)
 
 
+def is_fault(outcome):
+    """Whether PyTorch met a mistake of its own."""
+    return isinstance(outcome, Raised) and any(words in outcome.line for words in _FAULTS)
+
+
 def array_of(tensor):
     """The elements of either library's tensor, half precision in float32."""
     tensor = tensor.detach()
@@ -92,7 +97,7 @@ def array_of(tensor):
 def difference(ours, theirs, loose=1.0):
     """In what two outcomes differ, in words; None where they agree. ``loose`` multiplies the tolerance."""
     if isinstance(theirs, Raised) or isinstance(ours, Raised):
-        if isinstance(theirs, Raised) and any(words in theirs.line for words in _FAULTS):
+        if is_fault(theirs):
             return None
         if not isinstance(ours, Raised):
             return f"taken here, PyTorch raises {theirs.kind}: {theirs.line}"

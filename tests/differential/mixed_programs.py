@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import torch
 from explained import unexplained
-from libraries import TOLERANCE, Raised, array_of, attempt, carried, difference, name_of
+from libraries import TOLERANCE, Raised, array_of, attempt, carried, difference, is_fault, name_of
 
 import rushlight as rl
 
@@ -208,10 +208,10 @@ _WRITES = frozenset(name for name in STEPS if name.endswith("_") or name.startsw
 
 
 class Pair:
-    """A tensor of each library; ``exact`` where their elements are the same bits."""
+    """A tensor of each library; ``exact`` where their elements are the same bits, ``loose`` times the tolerance apart if not."""
 
-    def __init__(self, ours, theirs, exact=True):
-        self.ours, self.theirs, self.exact = ours, theirs, exact
+    def __init__(self, ours, theirs, exact=True, loose=1):
+        self.ours, self.theirs, self.exact, self.loose = ours, theirs, exact, loose
 
 
 def start(random):
@@ -258,9 +258,14 @@ def step(random, pairs):
         results.append(attempt(STEPS[name], library, Random(seed), *operands))
     if getattr(results[1], "dtype", None) == torch.complex32:  # which is not there
         return name, None
+    if is_fault(results[1]):  # what it left undone is unknown
+        return name, EXPLAINED
     shown = f"{name}({_brief(a.theirs)}, {_brief(b.theirs)}, seed {seed})"
-    for pair in (results, (a.ours, a.theirs), (b.ours, b.theirs)):
-        told = difference(*pair, 4)
+    loose = _looseness((a, b), results[1])
+    if name in _WRITES:
+        a.loose = max(a.loose, _looseness((a, b), a.theirs))
+    for pair, times in ((results, loose), ((a.ours, a.theirs), a.loose), ((b.ours, b.theirs), b.loose)):
+        told = difference(*pair, 4 * times)
         if told:
             operation = "program" if told.startswith("requires_grad") else name
             return shown, unexplained(told, operation, (a.theirs, b.theirs, a.ours), *results) or EXPLAINED
@@ -274,10 +279,23 @@ def step(random, pairs):
     for ours, theirs in zip(*found):
         if isinstance(theirs, torch.Tensor) and theirs.numel() <= LARGEST:
             exact = _same_bits(ours, theirs)
-            if not exact and not theirs.requires_grad:
+            if not exact and not theirs.requires_grad and not _shares(theirs, pairs):
                 ours, exact = carried(theirs), True
-            pairs.append(Pair(ours, theirs, exact))
+            pairs.append(Pair(ours, theirs, exact, 1 if exact else loose))
     return shown, None
+
+
+def _shares(tensor, pairs):
+    """Whether a tensor of PyTorch looks into the memory of one of the ``pairs``."""
+    place = tensor.untyped_storage().data_ptr()
+    return any(pair.theirs.untyped_storage().data_ptr() == place for pair in pairs)
+
+
+def _looseness(operands, result):
+    """How much coarser operands that the libraries do not agree on to the bit are than the dtype of what they become."""
+    own = TOLERANCE.get(name_of(getattr(result, "dtype", None)))
+    inexact = [TOLERANCE.get(name_of(pair.theirs.dtype), 0) * pair.loose for pair in operands if not pair.exact]
+    return max(1, *[each / own for each in inexact]) if own and inexact else 1
 
 
 def _brief(tensor):
@@ -327,7 +345,7 @@ def program(seed, steps=12):
         tracked.update(name_of(pair.theirs.dtype) for pair in pairs if pair.theirs.requires_grad)
         del pairs[4 : max(4, len(pairs) - MOST + 4)]
     for pair in pairs:
-        told = difference(pair.ours, pair.theirs, 8)
+        told = difference(pair.ours, pair.theirs, 8 * pair.loose)
         if told:
             return done, unexplained(f"at the end: {_brief(pair.theirs)} {told}", "program", (pair.theirs,))
     if leaves and any(pair.theirs.requires_grad for pair in pairs):

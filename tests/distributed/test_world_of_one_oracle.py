@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 LIBRARIES = (torch, rushlight)
 
 CALLS = [
-    "d.all_reduce(x)", "d.all_reduce(x, async_op=True).result()", "d.all_reduce(i, op=d.ReduceOp.AVG)",
+    "d.all_reduce(x)", "(work := d.all_reduce(x, async_op=True)).wait() and work.result()", "d.all_reduce(i, op=d.ReduceOp.AVG)",
     *(f"d.all_reduce({v}, op=d.ReduceOp.{op})" for v in "xic" for op in ("SUM", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR")),
     "d.all_reduce([1])", "d.all_reduce(x, op='SUM')", "d.all_reduce(x.bool())", "d.all_reduce(x.bfloat16())",
     "d.reduce(x, 0)", "d.reduce(x, 2)", "d.broadcast(x, 0)", "d.broadcast(x, 1)", "d.broadcast(x)",

@@ -80,8 +80,8 @@ def test_histogram(size, dtype, density, weighted):
     for edge in (np.linspace(-1, 3, 11), np.array([-2, 0, 0.5, 3, 3]), np.array([40.0, 41.0])):
         edges = [edge.astype(dtype)]
         with np.errstate(all="ignore"):
-            wanted = TABLE["histogram_counts"].forward(x.reshape(-1, 1), edges, weight, density)
-        found = counting.histogram_counts(x.reshape(-1, 1), edges, weight, density)
+            wanted = TABLE["histogram_counts"].forward(x.reshape(-1, 1), edges, weight, density, "")[0]
+        found = counting.histogram_counts(x.reshape(-1, 1), edges, weight, density, "")[0]
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 

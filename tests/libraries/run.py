@@ -1,6 +1,6 @@
 """Runs libraries of the package index under the shim, and compares what they print with what they printed under PyTorch.
 
-    python tests/libraries/run.py [LIBRARY ...]             in a fresh virtual environment, as CI does
+    python tests/libraries/run.py [LIBRARY ...]             in a fresh virtual environment
     python tests/libraries/run.py --here [LIBRARY ...]      in the environment that runs this, shim and libraries installed
     python tests/libraries/run.py --record [LIBRARY ...]    writes expected.json; the environment has the real torch
 

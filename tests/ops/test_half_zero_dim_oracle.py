@@ -1,5 +1,7 @@
 """Half precision beside a 0-dim tensor of another dtype: PyTorch rounds that first, except a factor or divisor that comes second."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import rushlight as rl
 
 torch = pytest.importorskip("torch")
 
+LOGIC = ("bool", "uint8", "int64", "float16", "bfloat16", "float32", "float64", "complex64")
 EXACT = (
     *("add", "sub", "mul", "true_divide", "floor_divide", "eq", "ne", "lt", "ge", "gt", "le", "remainder", "fmod"),
     *("maximum", "minimum", "fmax", "fmin", "copysign"),
@@ -46,3 +49,15 @@ def test_a_zero_dim_operand_is_rounded_as_pytorch_does(name, half):
                 different = np.abs(found - expected) > 2 * last * np.abs(expected)
                 assert not different.any(), (case, found[different][:3], expected[different][:3])
                 assert (found != expected).mean() <= 0.01, case
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+@pytest.mark.parametrize("count", [3, 100_000])
+def test_logic_is_of_the_promoted_dtype(name, count):
+    """A number that is nonzero in its own dtype may be zero in that of the tensor beside it."""
+    for dtype, other in itertools.product(LOGIC, (256, -512, 3, 0, 1e-9, 1e-60, 0.5, True)):
+        found = []
+        for t in (rl, torch):
+            x, y = t.ones(count).to(getattr(t, dtype)), t.tensor(other, dtype=t.float64 if other == 1e-60 else None)
+            found.append([getattr(t, name)(*pair).sum().item() for pair in ((x, y), (y, x), (x * 0, y))])
+        assert found[0] == found[1], (dtype, other)

@@ -97,3 +97,27 @@ def test_node_names(code):
 def test_errors(code):
     arrays = {name: array.astype(np.float32) for name, array in ARRAYS.items()}
     assert error_of(rl, code, arrays) == error_of(torch, code, arrays) is not None
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("size", [(2, 3), (5, 5), (16, 33), (40, 60), (100, 300)])
+def test_addmv_of_half_precision_rounds_as_pytorch_does(size, turned, dtype):
+    values = np.random.default_rng(sum(size))
+    parts = [values.standard_normal(shape).astype(np.float32) for shape in (size[0], size, size[1])]
+    found = []
+    for t in (rl, torch):
+        x, matrix, vector = (t.from_numpy(part).to(getattr(t, dtype)) for part in parts)
+        found.append(t.addmv(x, matrix.t().contiguous().t() if turned else matrix, vector).float().numpy())
+    assert (found[0] != found[1]).mean() <= 0.02  # sums in another order are rounded another way now and then
+
+
+@pytest.mark.parametrize(("a", "b", "dims"), [((2, 3), (2, 3), 2), ((3,), (3,), 1), ((2, 3), (3, 2), [[0, 1], [1, 0]]),
+                                              ((2, 1, 3), (3, 2), [[0, 2], [1, 0]]), ((), (), 0)])  # fmt: skip
+def test_tensordot_to_one_element_has_pytorchs_graph(a, b, dims):
+    found = []
+    for t in (rl, torch):
+        result = t.tensordot(t.ones(a, requires_grad=True), t.ones(b), dims)
+        inner = result.grad_fn.next_functions[0][0]
+        found.append((type(result.grad_fn).__name__, type(inner).__name__, tuple(result.shape), result.item()))
+    assert found[0] == found[1]

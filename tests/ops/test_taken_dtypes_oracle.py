@@ -16,6 +16,14 @@ DECOMPOSITIONS = (
     *("cholesky", "cholesky_ex", "eigh", "eigvalsh", "eig", "svd", "svdvals", "qr", "lu", "lu_factor", "lu_factor_ex"),
     *("ldl_factor", "ldl_factor_ex", "det", "slogdet", "inv", "matrix_norm"),
 )
+
+
+def _written(tensor, key, value):
+    tensor = tensor.clone()
+    tensor[key] = value
+    return tensor
+
+
 # Of a library, a tensor of ones of the dtype in question, and one of another dtype.
 CALLS = {
     "softmax": lambda t, x, y: t.softmax(x, 0),
@@ -73,6 +81,46 @@ CALLS = {
     "index_reduce": lambda t, x, y: t.index_reduce(x, 0, t.zeros(x.shape[0], dtype=t.int64), x, "amin"),
     "index_reduce of rows": lambda t, x, y: t.index_reduce(x[0], 0, t.zeros(3, dtype=t.int64), x[0], "amax"),
     "index_reduce anew": lambda t, x, y: x.index_reduce(0, t.zeros(3, dtype=t.int64), x, "amin", include_self=False),
+    "bilinear": lambda t, x, y: t.nn.functional.bilinear(x, x, x[None]),
+    "bilinear, nothing": lambda t, x, y: t.nn.functional.bilinear(x[:0], x[:0], x[None]),
+    "linear": lambda t, x, y: t.nn.functional.linear(x, x, x[0]),
+    "linear of batches": lambda t, x, y: t.nn.functional.linear(x[None], x, x[0]),
+    "linear, bias of another dtype": lambda t, x, y: t.nn.functional.linear(x[None].mT, x, y[0]),
+    "linear, bias": lambda t, x, y: t.nn.functional.linear(y[None].mT, y, x[0]),
+    "linear, bias of a dense batch": lambda t, x, y: t.nn.functional.linear(y[None], y, x[0]),
+    "matmul of batches": lambda t, x, y: x[None] @ x,
+    "matmul of a batch and a vector": lambda t, x, y: x[None] @ x[0],
+    "addmm of nothing": lambda t, x, y: t.addmm(x[:, :0], x, x[:, :0]),
+    "baddbmm of nothing": lambda t, x, y: t.baddbmm(x[None, :0], x[None, :0], x[None]),
+    "inner": lambda t, x, y: t.inner(x[0], x[0]),
+    "inner of columns": lambda t, x, y: t.inner(x[:, 0], x[:, 1]),
+    "inner of nothing": lambda t, x, y: t.inner(x[0, :0], x[0, :0]),
+    "tensordot of all": lambda t, x, y: t.tensordot(x, x, 2),
+    "tensordot of all, turned": lambda t, x, y: t.tensordot(x, x, [[0, 1], [1, 0]]),
+    "tensordot to one element": lambda t, x, y: t.tensordot(x[..., None], x, [[0, 1], [1, 0]]),
+    "tensordot of numbers": lambda t, x, y: t.tensordot(x[0, 0], x[0, 0], 0),
+    "clamp from a tensor": lambda t, x, y: t.clamp(x, min=x),
+    "clamp up to a tensor": lambda t, x, y: x.clone().clamp_(max=x),
+    "clamp from a bool": lambda t, x, y: t.clamp(x, min=True),
+    "clamp_max of a bool": lambda t, x, y: t.clamp_max(x, False),
+    "clamp between bools": lambda t, x, y: t.clamp(x, False, True),
+    "addcdiv": lambda t, x, y: t.addcdiv(y, x, x),
+    "smooth_l1_loss, absolute": lambda t, x, y: t.nn.functional.smooth_l1_loss(y, x, beta=0),
+    "soft_margin_loss that overflows": lambda t, x, y: t.nn.functional.soft_margin_loss(
+        -50 * y.half(), x, reduction="none"
+    ),
+    "mse_loss that overflows": lambda t, x, y: t.nn.functional.mse_loss(300 * y.half(), x),
+    "l1_loss": lambda t, x, y: t.nn.functional.l1_loss(y, x / 3),
+    "lu_solve of nothing": lambda t, x, y: t.linalg.lu_solve(x, t.ones(3, dtype=t.int32), x[:, :0]),
+    "lu_solve of no batch": lambda t, x, y: t.linalg.lu_solve(
+        x.expand(0, 3, 3), t.ones(0, 3, dtype=t.int32), x.expand(0, 3, 3)
+    ),
+    "embedding_bag": lambda t, x, y: t.nn.functional.embedding_bag(t.tensor([0, 1]), y, x[0, :1].fill_(0)),
+    "embedding_bag of other numbers": lambda t, x, y: t.nn.functional.embedding_bag(
+        x[0], t.ones(3, 2), t.tensor([0, 2])
+    ),
+    "write through a number and a mask": lambda t, x, y: _written(y, (t.tensor(1), y[0] > 0), x[0, 0]),
+    "write through a number and positions": lambda t, x, y: _written(y, (t.tensor(1), t.tensor([1])), x[0, 0]),
     "masked cumsum": lambda t, x, y: t.masked.cumsum(x, 0),
     "stft": lambda t, x, y: t.stft(x.flatten(), 4, return_complex=True, center=False, onesided=False).abs(),
     "narrow": lambda t, x, y: t.narrow(y, 0, x[0, 0], 1),
@@ -80,7 +128,7 @@ CALLS = {
     "div": lambda t, x, y: t.div(x / 3, x / 21, rounding_mode="trunc"),
 }
 
-TWICE_WRONG = {("bmm", "bool"), ("stft", "bool")}
+TWICE_WRONG = {("bmm", "bool"), ("stft", "bool"), ("linear, bias of another dtype", "bool")}
 
 
 def _outcome(library, call, *arguments):

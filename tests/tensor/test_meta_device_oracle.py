@@ -44,7 +44,11 @@ def outcome(call, module, device):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entry", [each for each in known_operations() if not each.name.startswith(OTHERWISE)], ids=str)
+@pytest.mark.parametrize(
+    "entry",
+    [each for each in known_operations() if not each.name.startswith(OTHERWISE)],
+    ids=lambda entry: entry.formatted_name,
+)
 def test_results_look_as_pytorchs_do(entry):
     for call in sampled_calls(entry, torch.float32, 2):
         try:

@@ -1,11 +1,13 @@
 """Samplers: what they yield, how long they are, what they refuse."""
 
 from itertools import chain
+from types import SimpleNamespace
 
 import pytest
 from data_examples import Numbers
 
 import rushlight as rl
+from rushlight.base import process_group
 from rushlight.utils import data
 
 
@@ -82,11 +84,11 @@ def test_distributed_sampler():
 
 
 def test_distributed_sampler_asks_the_process_group():
-    data.distributed.use_process_group(lambda: (2, 1))
+    process_group.use_process_group(lambda: SimpleNamespace(size=lambda: 2, rank=lambda: 1))
     try:
         assert list(data.DistributedSampler(Numbers(4), shuffle=False)) == [1, 3]
     finally:
-        data.distributed.use_process_group(None)
+        process_group.use_process_group(None)
 
 
 def test_iterations_side_by_side_draw_from_generators_of_their_own():

@@ -16,7 +16,7 @@ def is_tensor(value):
 
 def holds_memory(tensor):
     """Whether a tensor holds its array itself; one inside a transform makes it when asked, and no identity lasts."""
-    return type(tensor)._array is None
+    return getattr(type(tensor), "_array", tensor) is None
 
 
 def is_module(value):

@@ -7,12 +7,14 @@ import os
 from . import processors
 from .device import default_device, set_default_device
 from .errors import hinted, kind_name
+from .uninitialised import FILLING
 
 _values = {
     "threads": None,  # asked of the machine when first wanted
     "interop_threads": os.cpu_count() or 1,
     "deterministic": False,
     "deterministic_warns": False,
+    "fill_uninitialized": True,
     "matmul_precision": "highest",
     "warn_always": False,
 }
@@ -61,7 +63,10 @@ def set_num_interop_threads(int):
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Note whether only deterministic algorithms are wanted; all of them are here, on the CPU."""
+    """Note whether only deterministic algorithms are wanted; all of them are here, on the CPU.
+
+    While it is on, tensors that nothing has been written to hold NaN, or the largest integer: see `torch.utils.deterministic`.
+    """
     for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if not isinstance(value, bool):
             raise TypeError(
@@ -71,6 +76,24 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
                 )
             )
     _values["deterministic"], _values["deterministic_warns"] = mode, warn_only
+    _note_filling()
+
+
+def _note_filling():
+    FILLING[:] = [True] if _values["deterministic"] and _values["fill_uninitialized"] else []
+
+
+def is_uninitialized_memory_filled():
+    """Whether new memory is filled while deterministic algorithms are wanted."""
+    return _values["fill_uninitialized"]
+
+
+def fill_uninitialized_memory(mode):
+    """Set what `is_uninitialized_memory_filled` gives."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(hinted(f"expected a bool, but got {type(mode).__name__}", "True or False"))
+    _values["fill_uninitialized"] = mode
+    _note_filling()
 
 
 def are_deterministic_algorithms_enabled():

@@ -7,6 +7,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor import Tensor
+from ..tensor.interception import seen_whole
 
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
@@ -14,6 +15,7 @@ _BAG_MODES = ("sum", "mean", "max")
 _REDUCTIONS = {"sum": 0.0, "mean": 0.0, "max": float("-inf"), "min": float("inf"), "prod": 1.0}
 
 
+@seen_whole
 def affine_grid_generator(theta, size, align_corners):
     """`nn.functional.affine_grid`.
 
@@ -24,15 +26,30 @@ def affine_grid_generator(theta, size, align_corners):
     return functions.affine_grid(theta, size, align_corners=align_corners)
 
 
-def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
-    """`nn.functional.grid_sample`; modes 0, 1, 2 are bilinear, nearest, bicubic, paddings zeros, border, reflection."""
+def _sampled(input, grid, interpolation_mode, padding_mode, align_corners):
     options = _MODES[interpolation_mode], _PADDINGS[padding_mode]
     return functions.grid_sample(input, grid, *options, align_corners=bool(align_corners))
 
 
-grid_sampler_2d = grid_sampler_3d = grid_sampler
+@seen_whole
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    """`nn.functional.grid_sample`; modes 0, 1, 2 are bilinear, nearest, bicubic, paddings zeros, border, reflection."""
+    return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
+@seen_whole
+def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
+    """`grid_sampler` of images."""
+    return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@seen_whole
+def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
+    """`grid_sampler` of volumes."""
+    return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@seen_whole
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     """The convolution, or its transpose, in as many dimensions as the weight has behind its channels.
 
@@ -48,6 +65,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     return getattr(functions, f"conv{count}d")(input, weight, bias, stride, padding, dilation, groups)
 
 
+@seen_whole
 def numbered_embedding_bag(
     weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
     include_last_offset=False,
@@ -86,6 +104,7 @@ def _largest(weight, indices, offsets, sizes, found):
     return rows
 
 
+@seen_whole
 def norm_except_dim(v, pow=2, dim=0):
     """The norms of the slices of a tensor along ``dim``, in its number of dimensions; -1: the norm of all."""
     if dim == -1:
@@ -93,6 +112,7 @@ def norm_except_dim(v, pow=2, dim=0):
     return v.norm(pow, [each for each in range(v.ndim) if each != dim % v.ndim], keepdim=True)
 
 
+@seen_whole
 def native_dropout(input, p, train):
     """`nn.functional.dropout`, with the mask of what was kept. ``train=None`` counts as True."""
     if train is False:
@@ -101,41 +121,49 @@ def native_dropout(input, p, train):
     return found, factors != 0
 
 
+@seen_whole
 def dropout_(input, p, train):
     """`dropout` written into the tensor."""
     return input.copy_(functions.dropout(input, p, train))
 
 
+@seen_whole
 def feature_dropout_(input, p, train):
     """`feature_dropout` written into the tensor."""
     return input.copy_(functions.feature_dropout(input, p, train))
 
 
+@seen_whole
 def alpha_dropout_(input, p, train):
     """`alpha_dropout` written into the tensor."""
     return input.copy_(functions.alpha_dropout(input, p, train))
 
 
+@seen_whole
 def feature_alpha_dropout_(input, p, train):
     """`feature_alpha_dropout` written into the tensor."""
     return input.copy_(functions.feature_alpha_dropout(input, p, train))
 
 
+@seen_whole
 def detach_(input):
     """``input.detach_()``."""
     return input.detach_()
 
 
+@seen_whole
 def as_strided_(input, size, stride, storage_offset=None):
     """``input.as_strided_(size, stride, storage_offset)``."""
     return input.as_strided_(size, stride, storage_offset)
 
 
+@seen_whole
 def get_device(input):
     """The number of the device that a tensor is on: -1, the CPU."""
     return input.get_device()
 
 
+@seen_whole
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """Segments of ``data`` along ``axis`` reduced by "sum", "mean", "max", "min" or "prod".
 
@@ -188,6 +216,7 @@ def _reduced(part, reduce, initial):
     return total / part.shape[0] if part.shape[0] or initial is None else total
 
 
+@seen_whole
 def cond(pred, true_fn, false_fn, operands=()):
     """``true_fn(*operands)`` where ``pred`` is true, else ``false_fn(*operands)``.
 
@@ -202,6 +231,7 @@ def cond(pred, true_fn, false_fn, operands=()):
     return (true_fn if bool(pred) else false_fn)(*operands)
 
 
+@seen_whole
 def while_loop(cond_fn, body_fn, carried_inputs):
     """``carried_inputs``, put through ``body_fn`` for as long as ``cond_fn`` of them is true."""
     carried = tuple(carried_inputs)
@@ -210,6 +240,7 @@ def while_loop(cond_fn, body_fn, carried_inputs):
     return carried
 
 
+@seen_whole
 def set_anomaly_enabled(enabled, check_nan=True):
     """Switch `autograd.detect_anomaly` on or off, for good."""
     set_detect_anomaly(enabled, check_nan)

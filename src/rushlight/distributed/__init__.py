@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os as _os
 
-from . import distributed_c10d, later as _later, nn
+from ..nn.parallel.buckets import GradBucket
+from ..nn.parallel.reducer import Reducer
+from . import distributed_c10d, nn
 from .collectives import (
     P2POp,
     Work,
@@ -31,6 +33,7 @@ from .collectives import (
     scatter,
     send,
 )
+from .later import LATER as _LATER
 from .groups import (
     Backend,
     GroupMember,
@@ -115,5 +118,5 @@ class QueueEmptyError(DistStoreError):
     """Nothing is left in what they share."""
 
 
-_later.make_modules()
-__getattr__ = _later.names_of(__name__)
+_LATER.make_modules()
+__getattr__ = _LATER.of("")

@@ -6,7 +6,7 @@ import os
 from datetime import timedelta
 
 from ..base.errors import hinted
-from ..utils.data.distributed import use_process_group
+from ..base.process_group import use_process_group
 from .stores import HashStore, PrefixStore, default_pg_timeout
 
 _NO_GROUP = "Default process group has not been initialized, please make sure to call init_process_group."
@@ -139,7 +139,7 @@ def init_process_group(
         )
     _World.world = ProcessGroup("0", name, PrefixStore("default_pg", store))
     _groups.append(_World.world)
-    use_process_group(lambda: (1, 0))
+    use_process_group(default_group)
 
 
 def _check_backend(name):

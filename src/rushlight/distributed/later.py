@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-
-from ..base.errors import hinted
+from ..base.absent import AbsentNames
 from .placements import BY_NAME
 
 _FSDP = """BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig
@@ -21,7 +17,7 @@ _RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_wor
 
 # Module below torch.distributed -> its names.
 _NAMES = {
-    "": """BackendConfig DebugLevel FileStore TCPStore GradBucket Reducer DeviceMesh init_device_mesh ProcessGroupGloo
+    "": """BackendConfig DebugLevel FileStore TCPStore DeviceMesh init_device_mesh ProcessGroupGloo
         AllreduceOptions BroadcastOptions ReduceOptions get_debug_level set_debug_level register_rendezvous_handler rendezvous
         record_comm shrink_group split_group""",
     "_composable": "",
@@ -83,56 +79,10 @@ _NAMES = {
     "utils": "_sync_module_states",
 }
 
-
-class _Later(type):
-    """Classes of which nothing is an instance: to make or look into one refuses."""
-
-    def __call__(cls, *args, **kwargs):
-        cls._refuse()
-
-    def __getattr__(cls, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        cls._refuse()
-
-    def _refuse(cls):
-        raise NotImplementedError(
-            hinted(
-                f"torch.distributed: {cls.__name__} is not in this version",
-                "it is for more than one process; Rushlight trains in one, where init_process_group, collectives and "
-                "DistributedDataParallel work",
-            )
-        )
-
-
-_made: dict[str, type] = dict(BY_NAME)
-
-
-def names_of(module):
-    """``__getattr__`` of a module: the same class for the same name, wherever it is asked for."""
-    below = module.removeprefix(__package__).lstrip(".")
-    known = frozenset(_NAMES[below].split())
-
-    def __getattr__(name):
-        if name not in known:
-            raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        if name not in _made:
-            _made[name] = _Later(name, (), {"__module__": __package__, "__doc__": f"``{name}``: not in this version."})
-        return _made[name]
-
-    return __getattr__
-
-
-def make_modules():
-    """Put the modules that hold such names alone where an import finds them."""
-    for below in _NAMES:
-        if not below:
-            continue
-        name = f"{__package__}.{below}"
-        module = ModuleType(name, f"``torch.distributed.{below}``: for more than one process, not in this version.")
-        module.__spec__ = ModuleSpec(name, None, is_package=True)
-        module.__path__, module.__package__ = [], name
-        module.__getattr__ = names_of(name)
-        sys.modules[name] = module
-        parent, _, own = name.rpartition(".")
-        setattr(sys.modules[parent], own, module)
+LATER = AbsentNames(
+    __package__,
+    _NAMES,
+    "it is for more than one process; Rushlight trains in one, where init_process_group, collectives and "
+    "DistributedDataParallel work",
+    BY_NAME,
+)

@@ -215,7 +215,7 @@ def _entry(op, arrays, options, dtype, result):
             options = tuple([float(dtype.type(o)) if o.__class__ is float else o for o in options])
     if result is None:
         result = BOOL if rule in (COMPARE, LOGICAL) else dtype
-    keep = [rule == LOGICAL or (rule == MASKED and i == 0) for i in range(len(arrays))]
+    keep = [rule == MASKED and i == 0 for i in range(len(arrays))]
     return made(op.name, formula, arrays, options, dtype, result, keep)
 
 

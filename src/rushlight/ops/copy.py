@@ -299,3 +299,9 @@ def unexpanded(input, target):
     if dims:
         input = input.sum(dims, True)
     return input.reshape(target) if missing else input
+
+
+@composite(names=("Tensor",))
+def module_load(input, other, assign=False):
+    """What ``load_state_dict`` puts in the place of this tensor: ``other`` copied into it, or, with ``assign``, ``other`` itself."""
+    return other.detach() if assign else input.copy_(other).detach()

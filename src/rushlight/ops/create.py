@@ -8,11 +8,12 @@ from ..base import dtypes
 from ..base.arrays import aligned_bytes, bounds, result_order, window_on
 from ..base.device import META, channels_last, check_device, contiguous_format, preserve_format
 from ..base.errors import hinted, kind_name
-from ..base.lazy import LazyArray, is_meta, stored_in
+from ..base.lazy import LazyArray, is_meta, no_shape, stored_in
 from ..base.limits import LARGEST_WORD, too_much_memory
 from ..base.reserved import reserve
 from ..base.scalars import check_number
 from ..base.shapes import sizes_argument
+from ..base.uninitialised import FILLING, fill_new
 from .copy import filler
 from .moving import filled, ramps
 from .schema import TENSOR_CLASSES
@@ -83,9 +84,12 @@ class empty:
 
     def forward(size, dtype=None):
         try:
-            return np.empty(size, default_kind(dtype))
+            made = np.empty(size, default_kind(dtype))
         except ValueError as error:
             raise negative_size(size, error) from None
+        if FILLING:
+            fill_new(made)
+        return made
 
 
 @op("full(int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -126,7 +130,10 @@ class empty_strided:
         needed = 0 if 0 in size else bounds(size, steps, kind.itemsize)[1]
         if needed > LARGEST_WORD:
             raise too_much_memory(size, stride)
-        return window_on(aligned_bytes(needed), tuple(size), kind, 0, steps)
+        made = window_on(aligned_bytes(needed), tuple(size), kind, 0, steps)
+        if FILLING:
+            fill_new(made)
+        return made
 
 
 @op("eye(int n, int? m=None, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -166,6 +173,8 @@ def _like(name, input, value, dtype, device, requires_grad, memory_format):
         made = reserve(shape, kind)
     elif value is None:
         made = np.empty(shape, kind)
+        if FILLING:
+            fill_new(made)
     else:
         made = filled(shape, value if value.__class__ is int and not value else filler(array.size, kind, value), kind)
     made = made if order is None else made.transpose(back)
@@ -346,3 +355,28 @@ class triu_indices:
         _check_counts(row, col)
         first = (np.arange(row) + offset).clip(0, col)
         return _places(first, col - first, dtype)
+
+
+@composite(names=("torch",))
+def from_file(
+    filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
+    """The first ``size`` elements of a file as a 1-dim tensor on its memory.
+
+    Args:
+        shared: writes go into the file, which is made, or made longer, where it has to be. Default: False, writes stay here.
+
+    >>> import os, tempfile, rushlight as torch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "numbers")
+    ...     torch.from_file(path, shared=True, size=2, dtype=torch.int32).fill_(5)
+    ...     torch.from_file(path, size=1, dtype=torch.int32)
+    tensor([5, 5], dtype=torch.int32)
+    tensor([5], dtype=torch.int32)
+    """
+    if pin_memory:
+        raise RuntimeError(hinted("tensors constructed from a file cannot be pinned", "the file is their memory"))
+    if device is not None and check_device(device) is META:
+        raise no_shape("from_file")
+    made = functions.mapped_file(filename, bool(shared), size, dtype or dtypes.get_default_dtype())
+    return made.requires_grad_(True) if requires_grad else made

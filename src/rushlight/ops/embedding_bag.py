@@ -134,6 +134,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
             stacklevel=to_user(),
         )
         input, weight = weight, input
+    if offsets is not None and offsets.dtype is not input.dtype:
+        common = dtypes.promote_types(input.dtype, offsets.dtype)
+        input, offsets = input.to(common), offsets.to(common)
     _check_bags(input, weight, offsets, mode, per_sample_weights)
     if input.ndim == 2:
         bounds, flat = _even_bounds(*input.shape), input.reshape(-1)

@@ -13,7 +13,7 @@ from .elementwise.checks import NOT_FLOATING
 from .matmul import NATIVE_FLOATS
 from .numpy_math import numpy_math
 from .reduce import add_up
-from .table import camel_case, composite, functions, op, widened
+from .table import camel_case, composite, functions, is_half, op, widened
 from .tensor_math import tensor_math
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -134,8 +134,8 @@ def _distance(name, value, slope, curvature, doc, *, scale=1, total=None, lies_a
 
         def forward(self, target, reduction, parameter):
             difference = _difference(self, target)
-            if total is None or reduction == "none":
-                losses = np.asarray(value(numpy_math, difference, parameter))
+            if total is None or reduction == "none" or is_half(self.dtype):  # whose losses PyTorch rounds one by one
+                losses = np.asarray(value(numpy_math, difference, parameter)).astype(self.dtype, copy=False)
                 return reduce_array(losses, reduction, self.dtype, (self, target)[lies_as])
             found = total(difference)
             return np.asarray(found / difference.size if reduction == "mean" else found, self.dtype)
@@ -255,10 +255,10 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     beta = float_argument(beta, "smooth_l1_loss(): argument 'beta' (position 4)")
     if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    input, target = same_dtype(*same_shape(input, target))
+    input, target = same_shape(input, target)
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    return functions.smooth_l1_loss_pair(input, target, reduction, beta)
+    return functions.smooth_l1_loss_pair(*same_dtype(input, target), reduction, beta)
 
 
 @composite(names=("nn.functional",))

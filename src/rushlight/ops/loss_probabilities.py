@@ -306,8 +306,8 @@ class soft_margin_loss_pair:
             goal, source = (dtypes.from_numpy(array.dtype).legacy_name for array in (self, target))
             raise RuntimeError(f"result type {source} can't be cast to the desired output type {goal}")
         require_room(self.shape, shape, "the losses have the shape of the input: the target's must fit into it")
-        decay = np.exp(np.negative(np.multiply(self, target)))  # half precision overflows, as it does in PyTorch
-        return reduce_array(np.asarray(np.log1p(decay), self.dtype), reduction, self.dtype, (self,))
+        product = np.multiply(self, target).astype(self.dtype, copy=False)  # goes on in this dtype: half overflows
+        return reduce_array(np.asarray(np.log1p(np.exp(np.negative(product)))), reduction, self.dtype, (self,))
 
     def patterns(self, target):
         return (self,)

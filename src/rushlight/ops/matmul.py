@@ -299,7 +299,7 @@ def _folded(input, other):
     """Many rows times one matrix or vector: one product with the batch folded into the rows."""
     shape, matrix = input._array.shape, other._array
     fits = matrix.ndim == 2 and shape[-1] == len(matrix) and input._array.dtype is matrix.dtype
-    if fits and not (input.requires_grad or other.requires_grad):
+    if fits and matrix.dtype.kind != "b" and not (input.requires_grad or other.requires_grad):
         return functions.batched_product(input, other)  # a graph shows PyTorch's views; nothing else does
     rows = input.reshape(math.prod(shape[:-1]), shape[-1])
     if other.ndim == 1:
@@ -370,6 +370,8 @@ class linear_rows:
             check_same_dtype(input, weight)
         else:
             _check_layer_dtypes(input, weight, bias)
+        if input.size and weight.size:
+            refuse_bools(input, "addmm_impl_cpu_")
         found = product(widened(input), widened(weight).T)
         if bias is not None:
             if bias.shape != found.shape[1:]:
@@ -458,6 +460,12 @@ def linear(input, weight, bias=None):
     if weight._array.ndim != 2 or (ndim < 2 and bias is None):
         found = functions.matmul(input, weight.t())
         return found if bias is None else found + bias
+    if bias is not None and bias.dtype is not input.dtype is weight.dtype and not input.is_contiguous():
+        found = functions.matmul(
+            input, weight.t()
+        )  # by itself; a bias that is added to its result may have another dtype
+        found.add_(bias)
+        return found
     shape = input._array.shape
     found = functions.linear_rows(input.reshape(math.prod(shape[:-1]), shape[-1]), weight, bias)
     size = (*shape[:-1], weight._array.shape[0])
@@ -468,6 +476,8 @@ def linear(input, weight, bias=None):
 def bilinear(input1, input2, weight, bias=None):
     """``input1[i] * weight[o, i, j] * input2[j]`` summed over i and j, plus bias."""
     _check_bilinear(input1, input2, weight, bias)
+    if input1.numel() and input2.numel() and weight.numel():
+        refuse_bools(input1._array, "bmm")
     found = functions.einsum("...i,oij,...j->...o", input1, weight, input2)
     return found if bias is None else found + bias
 

@@ -12,6 +12,7 @@ from .matmul import NATIVE_FLOATS, check_addend, product, same_batch_dtype
 from .table import conj, functions, is_half, op, widened
 
 FLOAT = np.dtype(np.float32)
+_FEW = 16**3  # elements of a matrix that PyTorch multiplies by its own loops
 
 
 def multiplied(value, factor):
@@ -39,6 +40,8 @@ def added_product(array, a, b, beta, alpha, kernel="addmm_impl_cpu_"):
     if beta == alpha == 1 and a.dtype in NATIVE_FLOATS:
         found = product(a, b)
         return np.add(found, array, out=found)
+    if a.dtype.kind == "b" and not (a.shape[-2] and b.shape[-1]):
+        return product(a, b)  # no elements, for which PyTorch starts no kernel
     beta, alpha = factors_in(a.dtype, beta, alpha, kernel)
     if is_half(a.dtype):
         return add_scaled(widened(array), product(widened(a), widened(b)), beta, alpha).astype(a.dtype)
@@ -146,6 +149,12 @@ class baddbmm:
         return multiplied(conj(batch1.transpose(1, 2)).bmm(grad), alpha)
 
 
+def _by_columns(mat):
+    """Whether PyTorch adds up the columns of a matrix in half precision, and rounds their sum before it adds the vector."""
+    rows, columns = (stride // mat.itemsize for stride in mat.strides)
+    return rows == 1 and columns >= max(1, mat.shape[0]) and mat.size <= _FEW
+
+
 @op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True)
 class addmv:
     """``beta * self + alpha * (mat @ vec)``."""
@@ -163,7 +172,10 @@ class addmv:
         _same_dtypes("addmv", self, mat, vec)
         if mat.dtype.kind == "b":
             factors_in(mat.dtype, beta, alpha, "addmv_impl_cpu")
-        beta, alpha = number_in(mat.dtype, beta), number_in(mat.dtype, alpha)
+        rounded = number_in(mat.dtype, beta), number_in(mat.dtype, alpha)
+        if is_half(mat.dtype) and not _by_columns(mat):
+            return added_product(self, mat, vec, beta, alpha)
+        beta, alpha = rounded
         return add_scaled(self, product(mat, vec), beta, alpha)
 
     def d_self(grad, shape, beta):

@@ -480,9 +480,11 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
             "please report an enhancement request to PyTorch.)"
         )
         raise RuntimeError(hinted(message, f"the input has {input.numel()} elements, N * C * HxW is {N * C * HxW}"))
-    image = input.reshape(N, C, max(HxW, 0))
-    found, mean, scale = functions.group_norm_parts(image, weight, bias, group, eps)
-    return found.reshape(input.shape), mean.to(input.dtype), scale.to(input.dtype)
+    image = input if input.shape[:2] == (N, C) else input.reshape(N, C, max(HxW, 0))
+    found = functions.group_norm_parts(image, weight, bias, group, eps)[0]
+    rows = image.reshape(N, group, C // group * max(HxW, 0))
+    mean, scale = rows.mean(-1), (rows.var(-1, correction=0) + eps).rsqrt()
+    return found if image is input else found.reshape(input.shape), mean, scale
 
 
 @composite(names=("nn.functional",))

@@ -86,7 +86,7 @@ INPLACE = "inplace"  # writes into its first argument and returns it; its name e
 PROMOTE = "promote"  # the promoted dtype
 FLOAT = "float"  # as PROMOTE, integers and bools become the default float (sin, div, ...)
 COMPARE = "compare"  # computed in the promoted dtype, the result is bool
-LOGICAL = "logical"  # every operand on its own dtype, the result is bool
+LOGICAL = "logical"  # as COMPARE, and written into leaves that require grad too
 MASKED = "masked"  # the first operand is a mask and keeps its dtype, the others are promoted
 INTEGRAL = "integral"  # as PROMOTE, floating operands are refused (bitwise operations)
 

@@ -46,11 +46,23 @@ def tensordot(a, b, dims=2, out=None):
     first, second = wrap_dims(first, a.ndim), wrap_dims(second, b.ndim)
     rows = [d for d in range(a.ndim) if d not in first]
     columns = [d for d in range(b.ndim) if d not in second]
-    length = math.prod(shape_a[d] for d in first)
-    left = a.permute(*rows, *first).reshape(math.prod(shape_a[d] for d in rows), length)
-    right = b.permute(*second, *columns).reshape(length, math.prod(shape_b[d] for d in columns))
-    found = functions.mm(left, right).view([*(shape_a[d] for d in rows), *(shape_b[d] for d in columns)])
+    free = [shape_a[d] for d in rows], [shape_b[d] for d in columns]
+    lengths = [math.prod(sizes) for sizes in free]
+    left, right = a.permute((*rows, *first)), b.permute((*second, *columns))
+    if lengths == [1, 1]:
+        found = _single_product(left.squeeze(tuple(range(len(rows)))), right.squeeze(tuple(range(len(second), b.ndim))))
+    else:
+        length = math.prod(shape_a[d] for d in first)
+        found = functions.mm(left.reshape(lengths[0], length), right.reshape(length, lengths[1]))
+    found = found.view(free[0] + free[1])
     return found if out is None else functions.write_outputs(found, out, "tensordot")
+
+
+def _single_product(left, right):
+    """The sum of products of two tensors of one shape: of their memory in a row, or one by one, as PyTorch does."""
+    if left.is_contiguous() and right.is_contiguous():
+        return functions.dot(left.view(-1), right.view(-1))
+    return (left * right).sum(dtype=left.dtype)
 
 
 def _tensordot_dims(a, b, dims):
@@ -78,9 +90,6 @@ def inner(input, other):
     """
     if input.ndim == 0 or other.ndim == 0:
         found = input * other
-    elif input.ndim == 1 and other.ndim == 1 and input.shape == other.shape:
-        _check_same_dtype(input, other)
-        found = input.dot(other)
     else:
         if input.shape[-1] != other.shape[-1]:
             raise RuntimeError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import sys
+import tempfile
 
 import numpy as np
 
@@ -18,9 +19,39 @@ def is_shared_memory(array):
     return isinstance(getattr(owner.base, "obj", owner.base), mmap.mmap)
 
 
+class SharedMap(mmap.mmap):
+    """Memory of a file without a name, whose descriptor, ``file``, can be sent to other processes, where it maps the same memory."""
+
+    file: int
+
+    def __new__(cls, file, size):
+        made = super().__new__(cls, file, size)
+        made.file = file
+        return made
+
+    def __del__(self):
+        os.close(self.file)
+
+
+def shared_map_of(array):
+    """The `SharedMap` that an array lies in, or None."""
+    base = owner_of(array).base
+    found = getattr(base, "obj", base)
+    return found if isinstance(found, SharedMap) else None
+
+
+def _nameless_file():
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("rushlight-shared")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
 def shared_copy(array):
-    """``array`` copied into memory that child processes started by fork share."""
-    memory = np.frombuffer(mmap.mmap(-1, array.nbytes), np.uint8).view(array.dtype).reshape(array.shape)
+    """``array`` copied into memory that processes can share: those started by fork, and those it is sent to."""
+    file = _nameless_file()
+    os.truncate(file, array.nbytes)
+    memory = np.frombuffer(SharedMap(file, array.nbytes), np.uint8).view(array.dtype).reshape(array.shape)
     memory[...] = array
     return memory
 
@@ -72,7 +103,11 @@ def map_file(filename, shared, nbytes):
                 message = f"file <{filename}> size <{size}> is smaller than the required mapping size <{nbytes}>"
                 raise RuntimeError(hinted(message, "shared=True makes the file larger"))
             os.truncate(filename, nbytes)
-        return np.asarray(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=nbytes or None))
+        if not (nbytes or size):
+            return np.empty(0, np.uint8)
+        with open(filename, "r+b" if shared else "rb") as file:
+            access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+            return np.frombuffer(mmap.mmap(file.fileno(), nbytes, access=access), np.uint8)
     except OSError as error:
         mode = "read-write" if shared else "read-only"
         message = f"unable to open file <{filename}> in {mode} mode: {error.strerror} ({error.errno})"

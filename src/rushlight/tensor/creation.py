@@ -16,6 +16,7 @@ from ..base.scalars import check_word, holds, no_place, range_of, unpackable
 from ..ops.copy import dense_copy
 from ..ops.table import functions
 from .base import Tensor, new_tensor, quiet, wrap
+from .buffers import map_file
 from .classes import SEQUENCES
 from .internals import internal
 from .meta_calls import moved
@@ -347,6 +348,13 @@ def on_foreign_memory(array):
     made = new_tensor()
     made._array, made._edge, made._resizable = dtypes.interned(array), None, False
     return made
+
+
+@internal
+def mapped_file(filename, shared, size, dtype):
+    """The tensor of `from_file`."""
+    raw = map_file(filename, shared, size * dtype.itemsize) if size else np.empty(0, np.uint8)
+    return on_foreign_memory(raw[: size * dtype.itemsize].view(dtype.numpy))
 
 
 def _warn_read_only(text):

@@ -33,9 +33,7 @@ def elementwise_result(op, schema, values, out=None):
     operands, rest = _parts(schema, values)
     rule = op.rule_for(**rest)
     masked = rule == table.MASKED
-    if rule == table.LOGICAL:
-        common = None
-    elif op.aside and kind_of(values[0]) in op.aside:
+    if op.aside and kind_of(values[0]) in op.aside:
         common = common_dtype([value for value in operands if is_tensor(value)])
     else:
         common = common_dtype(operands[masked:])

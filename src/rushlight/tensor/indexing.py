@@ -128,7 +128,7 @@ def __setitem__(self, key, value):
         view, indices = (self, None) if key.__class__ is tuple and not key else split_key(self, key)
     if hasattr(value, "_edge"):
         if indices is not None:
-            _put(view, indices, value, _is_mask(key if key.__class__ is tuple else (key,)), checked)
+            _put(view, indices, value, _is_mask(_without_numbers(key) if key.__class__ is tuple else (key,)), checked)
         else:
             _copy_into(view, value)
     elif isinstance(value, (int, float, complex)):
@@ -219,6 +219,11 @@ def _put(view, indices, value, is_mask, checked):
     _check_same_dtype(view, value, "value")
     indices = indices if checked else checked_positions(view, indices, place)
     functions.index_put_arrays_(view, indices, value, False)
+
+
+def _without_numbers(key):
+    """The parts of a key that are no integer tensors without dimensions, which stand for their numbers."""
+    return [part for part in key if not hasattr(part, "_edge") or part.ndim or part._array.dtype.kind == "b"]
 
 
 def _is_mask(key):

@@ -9,6 +9,7 @@ from ..base.device import check_device
 from ..base.errors import hinted
 from ..base.lazy import plain
 from ..base.size import Size
+from ..base.uninitialised import FILLING, fill_new
 from ..ops.table import functions
 from .base import Tensor, method, wrap
 from .creation import array_from, type_name
@@ -39,7 +40,10 @@ def _sized(shape, dtype):
                     f"Trying to create tensor with negative dimension {length}: {list(shape)}", "lengths are 0 or more"
                 )
             )
-    return np.empty(shape, dtype.numpy)
+    made = np.empty(shape, dtype.numpy)
+    if FILLING:
+        fill_new(made)
+    return made
 
 
 def legacy_array(dtype, args, kwargs):

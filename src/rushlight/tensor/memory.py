@@ -12,10 +12,11 @@ from ..autograd.op_node import UnfinishedNode
 from ..autograd.views import check_inplace, rebase
 from ..base.arrays import address_of, bounds, grown, resized, storage_bytes, window_on
 from ..base.errors import hinted
-from ..base.lazy import bits_of, rebuilt, stored_in
+from ..base.lazy import bits_of, is_meta, rebuilt, stored_in
 from ..base.limits import not_resizable, too_many_elements, too_much_memory
 from ..base.scalars import c_name
 from ..base.shapes import contiguous_strides, sizes_argument
+from ..base.uninitialised import FILLING, fill_new
 from .base import Tensor, method
 from .buffers import is_shared_memory, shared_copy
 from .storage import TypedStorage, is_storage
@@ -55,7 +56,12 @@ def resize_(self, *sizes, memory_format=None):
             hinted("numel: integer multiplication overflow", f"lengths are 0 or more, not {list(shape)}")
         )
     if shape != self._array.shape:
-        self._array = rebuilt(resized(stored_in(self._array), shape, is_resizable(self)), *bits_of(self._array))
+        before = stored_in(self._array)
+        found = resized(before, shape, is_resizable(self))
+        if FILLING and not is_meta(self._array):
+            raw, start = storage_bytes(before)
+            fill_new(found.reshape(-1)[-((start - raw.size) // found.itemsize) :])
+        self._array = rebuilt(found, *bits_of(self._array))
         bump(self, "resize_")
     return self
 
@@ -193,7 +199,9 @@ def share_memory_(self):
     """Move the tensor into memory that child processes started by fork share; other tensors keep the old memory."""
     array = stored_in(self._array)
     if not is_shared_memory(array) and array.size:
-        self._array = rebuilt(shared_copy(array), *bits_of(self._array))
+        raw, offset = storage_bytes(array)
+        moved = window_on(shared_copy(raw), array.shape, array.dtype, offset, array.strides)
+        self._array = rebuilt(moved, *bits_of(self._array))
     return self
 
 

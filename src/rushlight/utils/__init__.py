@@ -2,14 +2,25 @@
 
 import importlib
 
-_MODULES = ("checkpoint", "data", "dlpack", "hooks")
+from ..base.errors import hinted
+
+_MODULES = ("checkpoint", "data", "deterministic", "dlpack", "hooks")
+
+
+def set_module(obj, mod):
+    """Let a function or class say that it lives in the module ``mod``."""
+    if not isinstance(mod, str):
+        raise TypeError(hinted("The mod argument should be a string", "the name of a module"))
+    obj.__module__ = mod
 
 
 def __getattr__(name):
+    if name == "swap_tensors":
+        return importlib.import_module(f"{__name__}.swapping").swap_tensors
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES, "swap_tensors"})

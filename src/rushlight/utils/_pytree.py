@@ -17,6 +17,8 @@ from ..base.trees import leaves_of as tree_leaves
 from ..base.trees import node_kind as _get_node_type
 
 PyTree = Any
+KeyEntry = Any
+KeyPath = tuple[Any, ...]
 Context = Any
 PyTreeSpec = TreeSpec
 SUPPORTED_NODES = NODES

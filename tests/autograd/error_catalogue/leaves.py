@@ -304,3 +304,13 @@ x.grad_dtype = "float64"
     "It is a dtype, or None for any.",
     "`x.grad_dtype = torch.float64`.",
 )
+Case(
+    LEAVES,
+    "Numbers for a tensor of the meta device",
+    """
+x = torch.ones(2, device="meta")
+x.data = torch.ones(2)
+""",
+    "A tensor of the meta device has a shape and no numbers, and never gets any.",
+    "Make a new tensor, or `module.to_empty(device='cpu')` for a module and `load_state_dict` after it.",
+)

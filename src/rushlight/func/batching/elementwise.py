@@ -35,8 +35,7 @@ def _made_alike(call, writes):
     same = len({values[p].dtype for p in places}) == 1
     masked = int(not same and _is_masked(call.op))
     # Tensors without dimensions count less in promotion, but here they have one: the batch.
-    keep = same or call.op.dtype_rule == table.LOGICAL  # which takes every operand as it is
-    common = None if keep else common_dtype([values[p] for p in call.schema.tensor_positions[masked:]])
+    common = None if same else common_dtype([values[p] for p in call.schema.tensor_positions[masked:]])
     for place, p in enumerate(places):
         tensor = inside[p]
         if call.level.owns(values[p]):

@@ -35,6 +35,7 @@ from .distance import CosineSimilarity, PairwiseDistance
 from .dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from .embedding import Embedding, EmbeddingBag
 from .flatten import Flatten, Unflatten
+from .linear_cross_entropy import LinearCrossEntropyLoss, LinearCrossEntropyOptions
 from .linear import Bilinear, Identity, LazyLinear, Linear
 from .loss import (
     BCELoss,
@@ -152,6 +153,21 @@ from .transformer import (
 )
 from .upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 
+from . import activation, container, loss, sparse
+
+# What PyTorch has in larger files: programs name classes by those, as `torch.nn.modules.activation.MultiheadAttention`.
+vars(activation).update(
+    MultiheadAttention=MultiheadAttention, Softmin=Softmin, Softmax=Softmax, Softmax2d=Softmax2d, LogSoftmax=LogSoftmax
+)
+vars(container).update(ParameterDict=ParameterDict, ParameterList=ParameterList)
+vars(loss).update(
+    (kind.__name__, kind)
+    for kind in (
+        CosineEmbeddingLoss, HingeEmbeddingLoss, LinearCrossEntropyLoss, MarginRankingLoss, MultiLabelMarginLoss, MultiMarginLoss,
+        SoftMarginLoss, TripletMarginLoss, TripletMarginWithDistanceLoss,
+    )
+)  # fmt: skip
+
 __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -241,6 +257,8 @@ __all__ = [
     "LazyLinear",
     "LeakyReLU",
     "Linear",
+    "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",

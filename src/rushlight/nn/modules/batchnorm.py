@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base import process_group
 from ...base.device import DeviceLike
 from ...base.dtypes import DType, int64
+from ...base.errors import hinted
 from ...ops.table import functions
 from ...tensor import Tensor
 from .. import functional as F
@@ -192,6 +194,19 @@ class SyncBatchNorm(_BatchNorm):
     def _check_input_dim(self, input):
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.size(1) == 0:
+            raise ValueError(
+                hinted(
+                    "SyncBatchNorm number of input channels should be non-zero", f"input has the shape {input.shape}"
+                )
+            )
+        if self.training and process_group.is_initialized():
+            raise ValueError(
+                hinted(
+                    "SyncBatchNorm expected input tensor to be on GPU or XPU or privateuseone",
+                    "processes that train on CPUs use BatchNorm; without a process group this layer works as one",
+                )
+            )
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Any:

@@ -341,11 +341,9 @@ class Module(ModuleTree, ModuleState, ModuleHooks, ModuleConversion):
                     parameter.grad.requires_grad_(False)
                 parameter.grad.zero_()
 
-    def share_memory(self) -> None:
-        """Move parameters and buffers to memory that other processes can map; not available in this version."""
-        raise NotImplementedError(
-            hinted("Module.share_memory() is not available", "send a state_dict() to the other process instead")
-        )
+    def share_memory(self) -> Self:
+        """Move parameters and buffers to memory that other processes see when they get the module; see ``Tensor.share_memory_``."""
+        return self._apply(lambda tensor: tensor.share_memory_())
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile this module's call in place: arguments are those of ``torch.compile``, which runs it as it is in this version."""

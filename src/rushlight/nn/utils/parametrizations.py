@@ -1,4 +1,4 @@
-"""The parametrizations that come with the package: weight_norm and spectral_norm."""
+"""The parametrizations that come with the package: orthogonal, weight_norm and spectral_norm."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from ...tensor import Tensor
 from .. import functional as F
 from ..modules.module import Module
 from . import parametrize
+from .orthogonal import orthogonal
 from .spectral_norm import as_matrix, check_iterations, output_dim
 from .weight_norm import norm_except_dim
 
 if TYPE_CHECKING:
     from ...nn.modules.module import ModuleT
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):

@@ -46,6 +46,16 @@ def cached() -> Iterator[Any]:
             _cache.clear()
 
 
+def _gone_back(parametrization, value):
+    """What ``right_inverse`` makes of ``value``: the value itself, where there is none, or none that is implemented."""
+    if not hasattr(parametrization, "right_inverse"):
+        return value
+    try:
+        return parametrization.right_inverse(value)
+    except NotImplementedError:
+        return value
+
+
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, applied in order to ``original`` (or ``original0``, ``original1``, ...)."""
 
@@ -59,8 +69,7 @@ class ParametrizationList(ModuleList):
         with no_grad():
             start = original
             for module in reversed(self):
-                if hasattr(module, "right_inverse"):
-                    start = module.right_inverse(start)
+                start = _gone_back(module, start)
         if not isinstance(start, (Tensor, Sequence)):
             message = "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...)."
             raise ValueError(f"{message} Got {type(start).__name__}")
@@ -207,9 +216,9 @@ def _check_chained(name, before, parametrization):
                 f"Registering a parametrization may not change the {what} of the tensor, unless the `unsafe` flag is "
                 f"enabled.\nmodule.{name}.{what}: {was}\nparametrization(module.{name}).{what}: {became}"
             )
-    if not hasattr(parametrization, "right_inverse"):
+    back = _gone_back(parametrization, after)
+    if back is after:
         return
-    back = parametrization.right_inverse(after)
     if not isinstance(back, Tensor):
         raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}")
     for what in ("dtype", "shape"):
@@ -303,3 +312,31 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 def type_before_parametrizations(module: Module) -> type:
     """The class that ``module`` had before its first parametrization, else its class."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Give ``to_module`` the parametrizations of ``from_module`` and the parameters below them; return ``to_module``.
+
+    Args:
+        tensor_name (str): only those of this tensor. Default: all
+
+    >>> import rushlight as torch
+    >>> given = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 3))
+    >>> taken = torch.nn.utils.parametrize.transfer_parametrizations_and_params(given, torch.nn.Linear(2, 3))
+    >>> bool((taken.weight == given.weight).all())
+    True
+    """
+    if not is_parametrized(from_module):
+        return to_module
+    for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name)))
+        given = from_module.parametrizations[name]
+        for parametrization in given:
+            register_parametrization(to_module, name, parametrization)
+        taken = to_module.parametrizations[name]
+        for original in [key for key in given._parameters if key.startswith("original")]:
+            setattr(taken, original, getattr(given, original))
+    return to_module

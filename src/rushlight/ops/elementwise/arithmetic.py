@@ -397,7 +397,7 @@ def positive(input):
 
 
 def _check_quotient(self, tensor1, tensor2, value):
-    if not {kind_of(tensor) for tensor in (self, tensor1, tensor2)} & {"f", "c"}:
+    if not {kind_of(tensor) for tensor in (tensor1, tensor2)} & {"f", "c"}:
         raise RuntimeError(
             hinted(
                 "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "

@@ -7,7 +7,7 @@ from ...base.errors import hinted
 from ...base.scalars import check_fits, largest_float
 from ..blockwise import FEW, bounded, larger, select, smaller
 from ..table import BINARY, ELEMENTWISE, FUSED, MASKED, OWN, RELAXED, composite, functions, is_half, op, widened
-from .checks import BOOL, is_tensor, refuse_complex
+from .checks import is_tensor, kind_of, refuse_complex
 
 
 @op("maximum_backward(Tensor gradient, Tensor self, Tensor other) -> Tensor", kind=FUSED, names=())
@@ -126,6 +126,19 @@ def _check_complex_bounds(self, *bounds):
             check_fits(float64.numpy, bound)
 
 
+def _refuse_bools(kernel):
+    raise NotImplementedError(hinted(f"\"{kernel}\" not implemented for 'Bool'", "bools have no range: take & or |"))
+
+
+def _check_bools(self, min, max):
+    """Refuse bounds of bools, unless it is one tensor, of which the larger or the smaller is taken."""
+    bounds = [bound for bound in (min, max) if bound is not None]
+    if any(kind_of(value) != "b" for value in (self, *bounds)) or (len(bounds) == 1 and is_tensor(bounds[0])):
+        return
+    side = "" if len(bounds) == 2 else "_min" if max is None else "_max"
+    _refuse_bools("clamp_cpu" if is_tensor(bounds[0]) else f"clamp{side}_scalar_cpu")
+
+
 def _check_clamp(self, min, max):
     _no_complex(self)
     if min.__class__ is complex or max.__class__ is complex:
@@ -140,6 +153,7 @@ def _check_clamp(self, min, max):
     if is_tensor(min) or is_tensor(max):
         kernel = "maximum_cpu" if max is None else "minimum_cpu" if min is None else "clamp_cpu"
         _refuse_complex_tensors(kernel, min, max)
+    _check_bools(self, min, max)
     if min.__class__ is max.__class__ or min is None or max is None:
         return
     if is_tensor(min) != is_tensor(max):
@@ -160,7 +174,7 @@ def _check_clamp(self, min, max):
         )
 
 
-@op("clamp(Tensor self, Operand? min=None, Operand? max=None) -> Tensor", kind=ELEMENTWISE, inplace=True, refuse=BOOL,
+@op("clamp(Tensor self, Operand? min=None, Operand? max=None) -> Tensor", kind=ELEMENTWISE, inplace=True,
     node=lambda self, min, max: f"ClampBackward{int(not (is_tensor(min) or is_tensor(max)))}",
     names=("torch", "Tensor", "torch:clip", "Tensor:clip"))  # fmt: skip
 class clamp:
@@ -207,12 +221,14 @@ class clamp_backward:
         return m.where((self >= min) & (self <= max), gradient, 0)
 
 
-def _checks_bound(kernel):
+def _checks_bound(name, kernel):
     def check(self, bound):
         if is_tensor(bound):
             _refuse_complex_tensors(kernel, self, bound)
             return
         _no_complex(self)
+        if kind_of(self) == kind_of(bound) == "b":
+            _refuse_bools(f"{name}_scalar_cpu")
         if bound.__class__ is complex:
             _refuse_complex_bound()
 
@@ -225,7 +241,7 @@ class clamp_min:
     """Each element, but at least ``min``: a number or a tensor."""
 
     numpy = larger
-    check = _checks_bound("maximum_cpu")
+    check = _checks_bound("clamp_min", "maximum_cpu")
     numbers = {"min": OWN}
 
     def element(m, self, min):
@@ -244,7 +260,7 @@ class clamp_max:
     """Each element, but at most ``max``: a number or a tensor."""
 
     numpy = smaller
-    check = _checks_bound("minimum_cpu")
+    check = _checks_bound("clamp_max", "minimum_cpu")
     numbers = {"max": OWN}
 
     def element(m, self, max):

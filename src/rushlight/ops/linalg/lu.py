@@ -231,8 +231,9 @@ class lu_solution:
     """X with A X = B (X A = B; A^H for A) of a factored A."""
 
     def forward(LU, pivots, B, left, adjoint):
-        if LU.size and B.size:
-            _check_pivots(pivots, LU.shape[-1])
+        if not B.size:  # also in dtypes that have no kernel
+            return columns(B)
+        _check_pivots(pivots, LU.shape[-1])
         if left:
             return columns(_solution(LU, pivots, B, adjoint))
         return rows(herm(_solution(LU, pivots, herm(B), not adjoint)))
@@ -268,8 +269,6 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     name = "torch.linalg.lu_solve"
     check_floating(LU, name)
     check_same_dtype(LU, B, "linalg.lu_solve", "LU")
-    if pivots.dtype is dtypes.int32:
-        check_kernel(LU, "linalg.lu_solve_cpu")
     if pivots.dtype is not dtypes.int32:
         message = "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32"
         raise RuntimeError(hinted(message, f"they have {pivots.dtype!r}: lu_factor() gives them"))
@@ -288,6 +287,8 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     batch = broadcast_shapes(tuple(B.shape[:-2]), tuple(LU.shape[:-2]))
     LU, B = (x if tuple(x.shape[:-2]) == batch else x.expand((*batch, *x.shape[-2:])) for x in (LU, B))
     pivots = pivots.expand((*batch, pivots.shape[-1]))
+    if LU.numel() and B.numel():
+        check_kernel(LU, "linalg.lu_solve_cpu")
     return functions.lu_solution(LU, pivots, B, left, adjoint)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import hinted
+from ...base.process_group import process_group
 from ...ops.table import functions
 from ...random import Generator
 from .sampler import Sampler
@@ -14,24 +15,10 @@ from .sampler import Sampler
 if TYPE_CHECKING:
     from ...utils.data.dataset import Dataset
 
-_process_group = None  # () -> (world size, rank)
-
-
-def use_process_group(probe):
-    """Make ``probe() -> (world size, rank)`` supply the defaults of DistributedSampler; None takes it away again."""
-    global _process_group
-    _process_group = probe
-
 
 def _world_and_rank():
-    if _process_group is None:
-        raise ValueError(
-            hinted(
-                "Default process group has not been initialized, please make sure to call init_process_group.",
-                "or pass num_replicas= and rank= to DistributedSampler",
-            )
-        )
-    return _process_group()
+    group = process_group("or pass num_replicas= and rank= to DistributedSampler")
+    return group.size(), group.rank()
 
 
 class DistributedSampler(Sampler):

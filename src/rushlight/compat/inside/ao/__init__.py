@@ -1,0 +1,23 @@
+"""``torch.ao``: quantization and pruning of PyTorch's architecture optimization, not in this version."""
+
+from ....base.absent import AbsentNames as _AbsentNames
+
+_ABSENT = _AbsentNames(
+    __name__,
+    {
+        "": "",
+        "nn": "",
+        "nn.quantized": "",
+        "nn.quantized.dynamic": "Linear LSTM GRU",
+        "nn.intrinsic": "",
+        "quantization": "DeQuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver MovingAverageMinMaxObserver ObserverBase PerChannelMinMaxObserver PlaceholderObserver QConfig QConfigMapping QuantStub QuantWrapper convert default_observer default_per_channel_weight_observer default_qconfig default_weight_observer disable_observer enable_observer float_qparams_weight_only_qconfig fuse_modules fuse_modules_qat get_default_qat_qconfig get_default_qconfig prepare prepare_qat quantize quantize_dynamic",
+        "quantization.fx": "",
+        "quantization.fx._decomposed": "",
+        "quantization.observer": "DeQuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver MovingAverageMinMaxObserver ObserverBase PerChannelMinMaxObserver PlaceholderObserver QConfig QConfigMapping QuantStub QuantWrapper convert default_observer default_per_channel_weight_observer default_qconfig default_weight_observer disable_observer enable_observer float_qparams_weight_only_qconfig fuse_modules fuse_modules_qat get_default_qat_qconfig get_default_qconfig prepare prepare_qat quantize quantize_dynamic",
+        "quantization.qconfig": "DeQuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver MovingAverageMinMaxObserver ObserverBase PerChannelMinMaxObserver PlaceholderObserver QConfig QConfigMapping QuantStub QuantWrapper convert default_observer default_per_channel_weight_observer default_qconfig default_weight_observer disable_observer enable_observer float_qparams_weight_only_qconfig fuse_modules fuse_modules_qat get_default_qat_qconfig get_default_qconfig prepare prepare_qat quantize quantize_dynamic",
+        "quantization.quantize_fx": "convert_fx fuse_fx prepare_fx prepare_qat_fx",
+    },
+    "bfloat16 (model.bfloat16(), torch.autocast) halves memory and time; torch.nn.utils.prune prunes",
+)
+_ABSENT.make_modules()
+__getattr__ = _ABSENT.of("")
