@@ -10,6 +10,7 @@ from .compat.modes import TorchFunctionMode
 from .tensor import NAMESPACES as _NAMESPACES
 from .tensor import Tensor as _Tensor
 from .tensor.names import make_all as _make_all
+from .tensor.overrides import disabled_torch_function as _disabled
 from .tensor.overrides import overloaded_arguments as _overloaded
 
 __all__ = [
@@ -54,7 +55,7 @@ def has_torch_function_variadic(*args):
 def _asks(value):
     kind = value.__class__
     found = getattr(kind, "__torch_function__", None)
-    if found is None or kind is _Tensor:
+    if found in (None, _disabled) or kind is _Tensor:
         return False
     return getattr(found, "__func__", found) is not getattr(_Tensor.__torch_function__, "__func__", None) or not (
         kind.__module__.startswith("rushlight.nn")

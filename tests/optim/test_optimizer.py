@@ -341,3 +341,20 @@ def test_gradients_flow_through_differentiable_steps(case):
                 shifted[index][place] += shift
                 moved.append(trained(*shifted).sum().item())
             assert grad[place].item() == pytest.approx((moved[0] - moved[1]) / 2e-4, rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.parametrize("owner", ["optimizer", "module"])
+def test_zero_grad_fills_gradients_that_are_views(owner):
+    layer = rl.nn.Linear(3, 2, bias=False)
+    memory = rl.ones(6)
+    layer.weight.grad = memory.view(2, 3)
+    (rl.optim.SGD(layer.parameters(), lr=0.1) if owner == "optimizer" else layer).zero_grad(set_to_none=False)
+    assert memory.tolist() == [0.0] * 6
+
+
+def test_zero_grad_takes_gradients_out_of_the_graph():
+    weight = rl.ones(2, requires_grad=True)
+    (weight.grad,) = rl.autograd.grad((weight**3).sum(), weight, create_graph=True)
+    assert weight.grad.grad_fn is not None
+    rl.optim.SGD([weight], lr=0.1).zero_grad(set_to_none=False)
+    assert weight.grad.grad_fn is None and not weight.grad.requires_grad and weight.grad.tolist() == [0.0, 0.0]

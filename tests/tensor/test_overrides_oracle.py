@@ -1,5 +1,7 @@
 """Subclasses of Tensor and ``__torch_function__``: the same classes of results as PyTorch."""
 
+import importlib
+
 import pytest
 
 import rushlight as rl
@@ -62,3 +64,17 @@ def test_other_classes_may_implement_functions(m):
     assert m.mean(Duck()) == "mean"
     with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch.sum'"):
         m.sum(Duck())
+
+
+@pytest.mark.parametrize("code", CALLS)
+def test_results_are_plain_where_the_subclass_has_the_disabled_override(code):
+    found = []
+    for m, disabled in (
+        (torch, torch._C._disabled_torch_function_impl),
+        (rl, importlib.import_module("rushlight.compat.inside._C")._disabled_torch_function_impl),
+    ):
+        subclass = type("Sub", (m.Tensor,), {"__torch_function__": disabled})
+        space = {"torch": m, "x": m.ones(2, 3).as_subclass(subclass), "p": m.ones(2, 3)}
+        found.append((class_names(eval(code, space)), m.overrides.has_torch_function((space["x"],))))
+        assert disabled(m.add, (subclass,), (m.ones(1), 1), {"alpha": 2}).item() == 3
+    assert found[1] == found[0]

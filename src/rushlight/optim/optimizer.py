@@ -202,7 +202,11 @@ class Optimizer:
             else:
                 for param in group["params"]:
                     if param.grad is not None:
-                        param.grad.detach_().zero_()
+                        if param.grad.grad_fn is not None:
+                            param.grad.detach_()
+                        else:  # a view outside the graph may be a gradient, and detach_ refuses views
+                            param.grad.requires_grad_(False)
+                        param.grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. ``closure``, where given, evaluates the model and returns the loss."""

@@ -38,7 +38,7 @@ def is_torch_function_enabled():
 
 
 def _asks(kind, plain):
-    if kind in plain or getattr(kind, "__torch_function__", None) is None:
+    if kind in plain or getattr(kind, "__torch_function__", None) in (None, disabled_torch_function):
         return False
     # PyTorch's own default would call the operation again, with the same tensor of PyTorch's.
     return issubclass(kind, Tensor) or not _is_of_pytorch(kind)
@@ -82,6 +82,12 @@ def torch_function(function, args, kwargs, plain):
     )
 
 
+def disabled_torch_function(function, types, args=(), kwargs=None):
+    """The ``__torch_function__`` of subclasses whose operations are those of plain tensors, and give plain tensors."""
+    with DisableTorchFunctionSubclass():
+        return function(*args, **(kwargs or {}))
+
+
 def default_torch_function(cls, function, types, args=(), kwargs=None):
     """Run the operation as on plain tensors and give its results the class ``cls``."""
     if not all(issubclass(cls, kind) for kind in types):
@@ -121,7 +127,7 @@ def in_class_of(source, made):
             with level.lowered():
                 inside = in_class_of(source, made.value)
             return level.wrap(inside)
-        if kind.__torch_function__.__func__ is default_torch_function:
+        if getattr(kind.__torch_function__, "__func__", None) is default_torch_function:
             return in_class(made, kind)
     return made
 

@@ -20,6 +20,10 @@ from .worker_info import get_worker_info
 if TYPE_CHECKING:
     from ...utils.data.dataset import Dataset
 
+_T = TypeVar("_T")
+_collate_fn_t = Callable[[list[_T]], Any]  # libraries annotate with these
+_worker_init_fn_t = Callable[[int], None]
+
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)

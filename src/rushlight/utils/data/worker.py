@@ -23,6 +23,12 @@ BATCH, STREAM_END, FAILED = range(3)  # what an answer carries
 _PARENT_CHECK = 5.0  # seconds between looks at whether the loader's process still lives
 
 
+def _generate_state(base_seed, worker_id):
+    """Four numbers that NumPy's generator in a worker starts from."""
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return np.random.SeedSequence(words).generate_state(4).tolist()
+
+
 class CaughtError:
     """An exception of a worker, as text, to be raised again in the loader's process."""
 
@@ -112,8 +118,7 @@ class _Fetching:
         seed = options.base_seed + worker_id
         random.seed(seed)
         manual_seed(seed)
-        low, high = options.base_seed & 0xFFFFFFFF, options.base_seed >> 32
-        np.random.seed(np.random.SeedSequence([worker_id, low, high, 0]).generate_state(4))
+        np.random.seed(_generate_state(options.base_seed, worker_id))
         set_worker_info(WorkerInfo(worker_id, options.num_workers, seed, options.dataset))
         try:
             if options.init_fn is not None:

@@ -10,6 +10,11 @@ __all__ = ["VGG"]
 
 WIDTHS = (64, 128, 256, 512, 512)
 DEPTHS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}  # convolutions a stage
+SIZES = {11: "A", 13: "B", 16: "D", 19: "E"}  # the paper's names
+cfgs = {
+    SIZES[size]: [item for width, depth in zip(WIDTHS, depths, strict=True) for item in [width] * depth + ["M"]]
+    for size, depths in DEPTHS.items()
+}
 
 
 class VGG(nn.Module):
@@ -41,22 +46,24 @@ class VGG(nn.Module):
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
-def stages(depths, normalized):
+def make_layers(cfg, batch_norm=False):
+    """Convolutions of the widths in ``cfg``; "M" halves the image."""
     layers, width = [], 3
-    for channels, depth in zip(WIDTHS, depths, strict=True):
-        for _ in range(depth):
-            layers.append(nn.Conv2d(width, channels, kernel_size=3, padding=1))
-            if normalized:
-                layers.append(nn.BatchNorm2d(channels))
-            layers.append(nn.ReLU(inplace=True))
-            width = channels
-        layers.append(nn.MaxPool2d(kernel_size=2, stride=2))
+    for channels in cfg:
+        if channels == "M":
+            layers.append(nn.MaxPool2d(kernel_size=2, stride=2))
+            continue
+        layers.append(nn.Conv2d(width, channels, kernel_size=3, padding=1))
+        if batch_norm:
+            layers.append(nn.BatchNorm2d(channels))
+        layers.append(nn.ReLU(inplace=True))
+        width = channels
     return nn.Sequential(*layers)
 
 
 def constructor(size, normalized):
     def construct(**kwargs):
-        return VGG(stages(DEPTHS[size], normalized), **kwargs)
+        return VGG(make_layers(cfgs[SIZES[size]], normalized), **kwargs)
 
     name = f"vgg{size}" + "_bn" * normalized
     return define(name, construct, "Simonyan and Zisserman, 2014", __name__, adjust=uninitialized)

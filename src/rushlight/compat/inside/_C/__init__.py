@@ -16,7 +16,9 @@ from ....tensor import NAMESPACES as _NAMESPACES
 from ....tensor import Tensor as _Tensor
 from ....tensor.base import Tensor as TensorBase
 from ....tensor.names import names_at as _names_at
-from ....tensor.overrides import DisableTorchFunctionSubclass, is_torch_function_enabled as _is_torch_function_enabled
+from ....tensor.overrides import DisableTorchFunctionSubclass
+from ....tensor.overrides import disabled_torch_function as _disabled_torch_function_impl
+from ....tensor.overrides import is_torch_function_enabled as _is_torch_function_enabled
 from ....tensor.storage import UntypedStorage as StorageBase
 from ... import absent as _absent
 from . import _functorch, _nn

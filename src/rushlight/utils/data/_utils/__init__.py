@@ -1,3 +1,3 @@
-"""PyTorch's private address of collation, which public programs import from."""
+"""PyTorch's private addresses of collation and of workers, which public programs import from."""
 
-from . import collate
+from . import collate, worker

@@ -1,5 +1,7 @@
 """``torch.utils.data._utils.collate``: where PyTorch documents ``default_collate_fn_map``."""
 
+import re
+
 from ..collate import (
     collate,
     collate_float_fn,
@@ -13,6 +15,8 @@ from ..collate import (
     default_convert,
 )
 
+np_str_obj_array_pattern = re.compile("[SaUO]")  # the kinds of NumPy arrays that are not collated
+
 __all__ = [
     "collate",
     "collate_float_fn",
@@ -24,4 +28,5 @@ __all__ = [
     "default_collate",
     "default_collate_fn_map",
     "default_convert",
+    "np_str_obj_array_pattern",
 ]
