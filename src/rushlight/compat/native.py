@@ -121,28 +121,19 @@ def native_dropout(input, p, train):
     return found, factors != 0
 
 
-@seen_whole
-def dropout_(input, p, train):
-    """`dropout` written into the tensor."""
-    return input.copy_(functions.dropout(input, p, train))
+def _written(name):
+    """The in-place form of a dropout."""
+
+    def call(input, p, train):
+        return input.copy_(getattr(functions, name)(input, p, train))
+
+    call.__name__ = call.__qualname__ = name + "_"
+    call.__doc__ = f"`{name}` written into the tensor."
+    return seen_whole(call)
 
 
-@seen_whole
-def feature_dropout_(input, p, train):
-    """`feature_dropout` written into the tensor."""
-    return input.copy_(functions.feature_dropout(input, p, train))
-
-
-@seen_whole
-def alpha_dropout_(input, p, train):
-    """`alpha_dropout` written into the tensor."""
-    return input.copy_(functions.alpha_dropout(input, p, train))
-
-
-@seen_whole
-def feature_alpha_dropout_(input, p, train):
-    """`feature_alpha_dropout` written into the tensor."""
-    return input.copy_(functions.feature_alpha_dropout(input, p, train))
+dropout_, alpha_dropout_ = _written("dropout"), _written("alpha_dropout")
+feature_dropout_, feature_alpha_dropout_ = _written("feature_dropout"), _written("feature_alpha_dropout")
 
 
 @seen_whole

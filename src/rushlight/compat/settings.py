@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import types
 
 
@@ -13,6 +14,13 @@ class Settings(types.ModuleType):
     def __init__(self, name, **values):
         super().__init__(name)
         self.__dict__.update(values)
+
+    @classmethod
+    def replace(cls, module, **values):
+        """Put settings where the import system has just put a module, which is given by its globals."""
+        own = {name: module[name] for name in ("__spec__", "__package__", "__file__", "__doc__")}
+        name = module["__name__"]
+        sys.modules[name] = cls(name, **own, __loader__=module["__spec__"].loader, **values)
 
     def __getattr__(self, name):
         known = self.__name__.replace("rushlight.compat.inside.", "torch.").replace("rushlight.", "torch.")

@@ -103,6 +103,17 @@ def _check_shape(name, found, wanted):
         )
 
 
+def _check_only(collective, kind, tensor, values):
+    """Refuse a list for the group's processes that does not hold one tensor like ``tensor``."""
+    _check_list(f"{collective}_list", values)
+    _check_dtypes(tensor, *values)
+    if len(values) != 1:
+        size = f"{kind} list size"
+        message = f"Incorrect {size} {len(values)}. {size.capitalize()} should be 1, same as size of the process group."
+        raise RuntimeError(hinted(f"ProcessGroupGloo::{collective}: {message}", ALONE))
+    _check_shape(collective, values[0], tensor)
+
+
 def _write(target, source):
     with no_grad():
         target.detach().copy_(source.detach())
@@ -196,17 +207,7 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
     if not gather_list:
         message = "Argument ``gather_list`` must be specified on destination rank."
         raise ValueError(hinted(message, "a list with a tensor for each process"))
-    _check_list("gather_list", gather_list)
-    _check_dtypes(tensor, *gather_list)
-    if len(gather_list) != 1:
-        raise RuntimeError(
-            hinted(
-                f"ProcessGroupGloo::gather: Incorrect output list size {len(gather_list)}. Output list size should be 1, same "
-                "as size of the process group.",
-                ALONE,
-            )
-        )
-    _check_shape("gather", gather_list[0], tensor)
+    _check_only("gather", "output", tensor, gather_list)
     _write(gather_list[0], tensor)
     return _begun(async_op, *gather_list)
 
@@ -219,17 +220,7 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
     if not scatter_list:
         message = "Argument ``scatter_list`` must be specified on source rank."
         raise ValueError(hinted(message, "a list with a tensor for each process"))
-    _check_list("scatter_list", scatter_list)
-    _check_dtypes(tensor, *scatter_list)
-    if len(scatter_list) != 1:
-        raise RuntimeError(
-            hinted(
-                f"ProcessGroupGloo::scatter: Incorrect input list size {len(scatter_list)}. Input list size should be 1, same as "
-                "size of the process group.",
-                ALONE,
-            )
-        )
-    _check_shape("scatter", scatter_list[0], tensor)
+    _check_only("scatter", "input", tensor, scatter_list)
     _write(tensor, scatter_list[0])
     return _begun(async_op, tensor)
 

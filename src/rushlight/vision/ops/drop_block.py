@@ -9,8 +9,14 @@ from ... import fx, nn
 __all__ = ["drop_block2d", "DropBlock2d", "drop_block3d", "DropBlock3d"]
 
 
-def without_blocks(input, p, block_size, inplace, eps, pooling):
+def without_blocks(input, p, block_size, inplace, eps, training, pooling, rank):
     """`input` with blocks of `block_size` positions a side zeroed, the rest scaled to keep the mean."""
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"drop probability has to be between 0 and 1, but got {p}.")
+    if input.ndim != rank:
+        raise ValueError(f"input should be {rank} dimensional. Got {input.ndim} dimensions.")
+    if not training or p == 0.0:
+        return input
     sizes = input.size()[2:]
     block_size = min(block_size, *sizes)
     if block_size % 2 == 0:
@@ -28,29 +34,16 @@ def without_blocks(input, p, block_size, inplace, eps, pooling):
     return input.mul_(kept).mul_(scale) if inplace else input * kept * scale
 
 
-def check(input, p, rank):
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"drop probability has to be between 0 and 1, but got {p}.")
-    if input.ndim != rank:
-        raise ValueError(f"input should be {rank} dimensional. Got {input.ndim} dimensions.")
-
-
 @fx.wrap
 def drop_block2d(input, p, block_size, inplace=False, eps=1e-6, training=True):
     """`input`, NxCxHxW, with squares zeroed so that a share of `p` is dropped (Ghiasi and others, "DropBlock", 2018)."""
-    check(input, p, 4)
-    if not training or p == 0.0:
-        return input
-    return without_blocks(input, p, block_size, inplace, eps, nn.functional.max_pool2d)
+    return without_blocks(input, p, block_size, inplace, eps, training, nn.functional.max_pool2d, 4)
 
 
 @fx.wrap
 def drop_block3d(input, p, block_size, inplace=False, eps=1e-6, training=True):
     """`drop_block2d` of volumes, NxCxDxHxW."""
-    check(input, p, 5)
-    if not training or p == 0.0:
-        return input
-    return without_blocks(input, p, block_size, inplace, eps, nn.functional.max_pool3d)
+    return without_blocks(input, p, block_size, inplace, eps, training, nn.functional.max_pool3d, 5)
 
 
 class DropBlock2d(nn.Module):

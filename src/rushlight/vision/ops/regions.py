@@ -255,11 +255,16 @@ def ps_roi_pool(input, boxes, output_size, spatial_scale=1.0):
 class RegionLayer(nn.Module):
     """What the layers share: their arguments, handed to a function of this file."""
 
+    def __init__(self, **arguments):
+        super().__init__()
+        self._names = tuple(arguments)
+        vars(self).update(arguments)
+
     def forward(self, input, rois):
-        return self.function(input, rois, *(getattr(self, name) for name in self.arguments))
+        return self.function(input, rois, *(getattr(self, name) for name in self._names))
 
     def __repr__(self):
-        given = ", ".join(f"{name}={getattr(self, name)}" for name in self.arguments)
+        given = ", ".join(f"{name}={getattr(self, name)}" for name in self._names)
         return f"{type(self).__name__}({given})"
 
 
@@ -267,48 +272,35 @@ class RoIAlign(RegionLayer):
     """`roi_align` as a layer."""
 
     function = staticmethod(roi_align)
-    arguments = ("output_size", "spatial_scale", "sampling_ratio", "aligned")
 
     def __init__(self, output_size, spatial_scale, sampling_ratio, aligned=False):
-        super().__init__()
-        self.output_size = output_size
-        self.spatial_scale = spatial_scale
-        self.sampling_ratio = sampling_ratio
-        self.aligned = aligned
+        super().__init__(
+            output_size=output_size, spatial_scale=spatial_scale, sampling_ratio=sampling_ratio, aligned=aligned
+        )
 
 
 class RoIPool(RegionLayer):
     """`roi_pool` as a layer."""
 
     function = staticmethod(roi_pool)
-    arguments = ("output_size", "spatial_scale")
 
     def __init__(self, output_size, spatial_scale):
-        super().__init__()
-        self.output_size = output_size
-        self.spatial_scale = spatial_scale
+        super().__init__(output_size=output_size, spatial_scale=spatial_scale)
 
 
 class PSRoIAlign(RegionLayer):
     """`ps_roi_align` as a layer."""
 
     function = staticmethod(ps_roi_align)
-    arguments = ("output_size", "spatial_scale", "sampling_ratio")
 
     def __init__(self, output_size, spatial_scale, sampling_ratio):
-        super().__init__()
-        self.output_size = output_size
-        self.spatial_scale = spatial_scale
-        self.sampling_ratio = sampling_ratio
+        super().__init__(output_size=output_size, spatial_scale=spatial_scale, sampling_ratio=sampling_ratio)
 
 
 class PSRoIPool(RegionLayer):
     """`ps_roi_pool` as a layer."""
 
     function = staticmethod(ps_roi_pool)
-    arguments = ("output_size", "spatial_scale")
 
     def __init__(self, output_size, spatial_scale):
-        super().__init__()
-        self.output_size = output_size
-        self.spatial_scale = spatial_scale
+        super().__init__(output_size=output_size, spatial_scale=spatial_scale)

@@ -1,16 +1,9 @@
 """``torch._dynamo.config``: settings of the compiler, kept without effect."""
 
-import sys as _sys
-
 from ...settings import Settings as _Settings
 
-_sys.modules[__name__] = _Settings(
-    __name__,
-    __spec__=__spec__,
-    __loader__=__spec__.loader,
-    __package__=__package__,
-    __file__=__file__,
-    __doc__=__doc__,
+_Settings.replace(
+    globals(),
     cache_size_limit=8,
     recompile_limit=8,
     accumulated_cache_size_limit=256,
