@@ -14,8 +14,9 @@ from opinfo_calls import Call, Skip, known_operations, sampled_calls, torch
 OPEN = {
     "linalg.eigh": "the signs of vectors are free",
     "linalg.norm": "PyTorch's second gradient of the norm of zeros is NaN, here it is 0",
-    "native_group_norm": "its statistics are operations of their own here",
 }
+# Whose other outputs have gradients here and none in PyTorch.
+FIRST_OUTPUT = ("native_group_norm",)
 SOME = ("nn.functional.leaky_relu", "nn.functional.hardtanh", "nn.functional.prelu", "nn.functional.avg_pool2d", "nn.functional.nll_loss",
         "nn.functional.multi_margin_loss", "nn.functional.grid_sample", "nn.functional.conv2d", "nn.functional.max_pool2d", "sort", "topk",
         "max", "median", "kthvalue", "mode", "cummax", "polar", "cumprod", "unique", "geqrf", "nn.functional.batch_norm",
@@ -130,6 +131,8 @@ def compare(entry):
                 expected, found = (outcome(call, module, place) for module in (torch, rushlight))
             except Skip:
                 continue
+            if call.name in FIRST_OUTPUT and isinstance(expected, list):
+                found, expected = (told[:1] + [each for each in told[1:] if each[0] == 0] for told in (found, expected))
             if call.name in OPEN:
                 found, expected = without_second(found), without_second(expected)
             assert found == expected, (call, place)

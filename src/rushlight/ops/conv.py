@@ -285,9 +285,8 @@ def _convolve(name, count, input, weight, bias, stride, padding, dilation, group
         input = input.unsqueeze(0)
     if extra:
         input = functions.constant_pad_nd(input, extra, 0)
-    if bias is not None and bias._array.dtype is not input._array.dtype:
-        bias = bias.real if bias.is_complex() else bias
-        bias = bias.to(input.dtype)
+    if bias is not None and bias.dtype is not input.dtype:
+        bias = (bias.real if bias.is_complex() else bias).to(input.dtype)
     found = functions.convolution(input, weight, bias, *options, groups)
     if not input._array.shape[1]:  # of no channels PyTorch makes none
         found = found.narrow(1, 0, 0)
