@@ -84,11 +84,11 @@ def test_distributed_sampler():
 
 
 def test_distributed_sampler_asks_the_process_group():
-    process_group.use_process_group(lambda: SimpleNamespace(size=lambda: 2, rank=lambda: 1))
+    process_group.set_world(SimpleNamespace(size=lambda: 2, rank=lambda: 1))
     try:
         assert list(data.DistributedSampler(Numbers(4), shuffle=False)) == [1, 3]
     finally:
-        process_group.use_process_group(None)
+        process_group.set_world(None)
 
 
 def test_iterations_side_by_side_draw_from_generators_of_their_own():

@@ -1,29 +1,33 @@
-"""The group of all processes that train together, for rooms above ``distributed``: they ask here, and it says."""
+"""The group of all processes that train together: rooms above ``distributed`` ask for it here."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from .errors import hinted
 
-_find = None  # () -> the group
+_world: Any = None
 
 
-def use_process_group(find):
-    """Let ``find()`` give the group of all processes from now on; None: there is none."""
-    global _find
-    _find = find
+def set_world(group: Any) -> None:
+    """Make this the group of all processes; None: there is none."""
+    global _world
+    _world = group
 
 
-def is_initialized():
+def world() -> Any:
+    """The group; None before there is one."""
+    return _world
+
+
+def is_initialized() -> bool:
     """Whether there is a group."""
-    return _find is not None
+    return _world is not None
 
 
-def process_group(way_out='init_process_group("gloo", ...) makes it'):
+def process_group(way_out: str = 'init_process_group("gloo", ...) makes it') -> Any:
     """The group; ValueError, whose hint is ``way_out``, before there is one."""
-    if _find is None:
-        raise ValueError(
-            hinted(
-                "Default process group has not been initialized, please make sure to call init_process_group.", way_out
-            )
-        )
-    return _find()
+    if _world is None:
+        message = "Default process group has not been initialized, please make sure to call init_process_group."
+        raise ValueError(hinted(message, way_out))
+    return _world

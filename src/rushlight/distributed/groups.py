@@ -6,10 +6,10 @@ import os
 from datetime import timedelta
 
 from ..base.errors import hinted
-from ..base.process_group import use_process_group
+from ..base.process_group import is_initialized, process_group, set_world
+from ..base.process_group import world as the_world
 from .stores import HashStore, PrefixStore, default_pg_timeout
 
-_NO_GROUP = "Default process group has not been initialized, please make sure to call init_process_group."
 ALONE = "this version trains in one process: rank 0 of a world of 1"
 
 
@@ -50,15 +50,13 @@ class ProcessGroup:
 class _World(type):
     """Lets ``GroupMember.WORLD`` be the group of all processes, None before there is one."""
 
-    world: ProcessGroup | None = None
-
     @property
     def WORLD(cls):
-        return _World.world
+        return the_world()
 
     @WORLD.setter
     def WORLD(cls, value):
-        _World.world = value
+        set_world(value)
 
 
 class group(metaclass=_World):
@@ -76,9 +74,7 @@ _groups: list[ProcessGroup] = []
 
 def default_group():
     """The group of all processes; ValueError before `init_process_group`."""
-    if _World.world is None:
-        raise ValueError(hinted(_NO_GROUP, f'init_process_group("gloo", ...); {ALONE}'))
-    return _World.world
+    return process_group(f'init_process_group("gloo", ...); {ALONE}')
 
 
 def group_of(given):
@@ -112,7 +108,7 @@ def init_process_group(
     (0, 1)
     >>> dist.destroy_process_group()
     """
-    if _World.world is not None:
+    if is_initialized():
         raise ValueError(
             hinted("trying to initialize the default process group twice!", "destroy_process_group() ends the first")
         )
@@ -137,9 +133,9 @@ def init_process_group(
                 f"{ALONE}; others are not there",
             )
         )
-    _World.world = ProcessGroup("0", name, PrefixStore("default_pg", store))
-    _groups.append(_World.world)
-    use_process_group(default_group)
+    made = ProcessGroup("0", name, PrefixStore("default_pg", store))
+    _groups.append(made)
+    set_world(made)
 
 
 def _check_backend(name):
@@ -193,15 +189,14 @@ def _from_environment(name):
 
 def destroy_process_group(group=None):
     """End a group, or all of them."""
-    if group is None and _World.world is None:
+    if group is None and not is_initialized():
         raise AssertionError(hinted("Process group cannot be None", "there is none: init_process_group() makes it"))
-    ended = _World.world if group is None else group
+    ended = the_world() if group is None else group
     if ended not in _groups:
         raise ValueError(hinted("Invalid process group specified", "it was destroyed before"))
-    if ended is _World.world:
+    if ended is the_world():
         _groups.clear()
-        _World.world = None
-        use_process_group(None)
+        set_world(None)
     else:
         _groups.remove(ended)
 
@@ -238,11 +233,6 @@ def new_subgroups_by_enumeration(ranks_per_subgroup_list, timeout=None, backend=
     """A group for each list of ranks: the group of this process, and the list of all."""
     made = [new_group(ranks, timeout, backend, pg_options) for ranks in ranks_per_subgroup_list]
     return made[0], made
-
-
-def is_initialized():
-    """Whether `init_process_group` was called."""
-    return _World.world is not None
 
 
 def get_rank(group=None):

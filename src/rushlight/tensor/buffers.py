@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import sys
-import tempfile
 
 import numpy as np
 
@@ -43,6 +42,8 @@ def shared_map_of(array):
 def _nameless_file():
     if hasattr(os, "memfd_create"):
         return os.memfd_create("rushlight-shared")
+    import tempfile  # with much behind it, for the systems without the above
+
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
 

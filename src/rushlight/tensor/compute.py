@@ -15,8 +15,7 @@ from ..ops.schema import Schema
 from .base import quiet
 from .classes import PLAIN_CLASSES
 from .elementwise import elementwise_result
-from .lazy_calls import is_lazy, resolved, view_of, written
-from .meta_calls import holds_meta, on_meta
+from .lazy_calls import holds_meta, is_lazy, meta_calls, resolved, view_of, written
 
 ndarray = np.ndarray
 ELEMENTWISE_KINDS = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED))
@@ -39,7 +38,7 @@ def compute(op, schema, values):
     """The array, or tuple of arrays, that an operation gives for bound values; with float warnings off."""
     if LAZY and any(map(is_lazy, values)):
         if any(map(holds_meta, values)):
-            return on_meta(op, schema, values)
+            return meta_calls().on_meta(op, schema, values)
         again = partial(compute, op, schema)
         if op.kind == table.VIEW:
             return view_of(op, values, again)

@@ -20,8 +20,8 @@ from ..ops.table import functions
 from .base import Tensor, method, wrap
 from .creation import as_dtype, on_foreign_memory, type_name
 from .internals import internal
+from .lazy_calls import moved
 from .legacy import TYPED
-from .meta_calls import moved
 from .refusals import refuse_method
 from .writes import bump
 

@@ -19,7 +19,7 @@ from .base import Tensor, new_tensor, quiet, wrap
 from .buffers import map_file
 from .classes import SEQUENCES
 from .internals import internal
-from .meta_calls import moved
+from .lazy_calls import moved
 
 _PYTHON_KINDS = (bool, int, float, complex)
 _PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}

@@ -34,8 +34,7 @@ from .dispatch import general, named, record_result
 from .elementwise import spreads
 from .fast import CALM, WITH_NUMBERS
 from .interposers import INTERPOSERS, innermost
-from .lazy_calls import on_arrays
-from .meta_calls import created_nowhere
+from .lazy_calls import meta_calls, on_arrays
 from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, written
 from .short_paths import MISSING, as_given, short
@@ -251,7 +250,7 @@ def creation(op):
         values = schema.bind(args, kwargs)
         if out is not None:
             return _create_into(out, op, schema, values)
-        made = _created(op, schema, values) if where is CPU else created_nowhere(op, schema, values)
+        made = _created(op, schema, values) if where is CPU else meta_calls().created_nowhere(op, schema, values)
         if memory_format is not None:
             made = made.contiguous(memory_format=memory_format)
         return require_grad(made) if requires_grad else made

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..base.lazy import LazyArray, plain, rebuilt, stored_in
+from importlib import import_module
+
+from ..base.device import CPU, META
+from ..base.lazy import LazyArray, as_meta, is_meta, no_numbers, plain, rebuilt, stored_in
 from ..kernels.routing import run_elementwise
 from ..kernels.thresholds import elementwise_elements
 from ..ops.copy import refuse_overlap
@@ -16,6 +19,28 @@ def is_lazy(value):
     if value.__class__ is list:
         return any(map(is_lazy, value))
     return getattr(value, "_array", None).__class__ is LazyArray
+
+
+def holds_meta(value):
+    """Whether a value is a tensor of the meta device, or a list that holds one."""
+    if value.__class__ is list:
+        return any(map(holds_meta, value))
+    return is_meta(getattr(value, "_array", None))
+
+
+def moved(tensor, where):
+    """The tensor on a device: itself, where it is there; one without elements on the meta device."""
+    array = tensor._array
+    if is_meta(array):
+        if where is META:
+            return tensor
+        raise no_numbers()
+    return tensor if where is CPU else wrap(as_meta(array))
+
+
+def meta_calls():
+    """The module of calls with tensors of the meta device, which few programs need: imported at the first one."""
+    return import_module(".meta_calls", __package__)
 
 
 def resolved(value):

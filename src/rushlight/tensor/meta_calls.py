@@ -59,13 +59,6 @@ _BY_VALUES = {
 }  # fmt: skip
 
 
-def holds_meta(value):
-    """Whether a value is a tensor of the meta device, or a list that holds one."""
-    if value.__class__ is list:
-        return any(map(holds_meta, value))
-    return is_meta(getattr(value, "_array", None))
-
-
 def on_meta(op, schema, values):
     """The array, or arrays, that an operation gives for values with meta tensors among them; None where it writes."""
     if op.kind == table.VIEW:
@@ -428,13 +421,3 @@ def _lengths(size):
     if any(length < 0 for length in shape):
         raise negative_size(shape, None)
     return shape
-
-
-def moved(tensor, where):
-    """The tensor on a device: itself, where it is there; one without elements on the meta device."""
-    array = tensor._array
-    if is_meta(array):
-        if where is META:
-            return tensor
-        raise no_numbers()
-    return tensor if where is CPU else wrap(as_meta(array))

@@ -27,8 +27,7 @@ from .classes import LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, living
 from .compute import ELEMENTWISE_KINDS, compute
 from .elementwise import elementwise_result
 from .interposers import INTERPOSERS, innermost
-from .lazy_calls import is_lazy, resolved, written
-from .meta_calls import common_device, holds_meta, on_meta
+from .lazy_calls import holds_meta, is_lazy, meta_calls, resolved, written
 
 
 def bump(tensor, name, inside=2):
@@ -111,10 +110,10 @@ def _write_nothing(op, schema, name, values):
     """`_write` where a tensor of the meta device is among the values: what it would check, and nothing more."""
     target = values[0]._array
     if not is_meta(target):
-        common_device([value for value in values if hasattr(value, "_edge")])
+        meta_calls().common_device([value for value in values if hasattr(value, "_edge")])
         raise no_numbers()
     values = [wrap(as_meta(value._array)) if hasattr(value, "_edge") else value for value in values]
-    write_array(target, on_meta(op, schema, values), name)
+    write_array(target, meta_calls().on_meta(op, schema, values), name)
 
 
 def _any_requires_grad(schema, values):
@@ -202,7 +201,7 @@ def _write_no_results(op, schema, values, out, targets):
     found = compute(op, schema, values)
     for target, array in zip(targets, found if found.__class__ is tuple else (found,)):
         if is_meta(target._array) is not is_meta(array):
-            common_device([target, wrap(array)])
+            meta_calls().common_device([target, wrap(array)])
         write_result(target, array, schema.name, op.kind in ELEMENTWISE_KINDS)
     return out
 
