@@ -79,6 +79,7 @@ ELSEWHERE = {
     "autograd.modes._Mode": "the base of others",
     "cuda.amp.autocast": "switches nothing without CUDA",
     "base.device.device": "switches nothing: there is one device",
+    "backends.__allow_nonbracketed_mutation": "switches nothing",
     "backends.switches.define.<locals>.flags": "switches of machinery that is not here: restored, without effect",
     "backends.cuda.sdp_kernel": "switches nothing without CUDA",
     "nn.attention.sdpa_kernel": "switches nothing without CUDA",

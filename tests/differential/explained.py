@@ -187,10 +187,14 @@ def _is_infinite(told):
     return re.search(r"not np\.\w+\((nan|-?inf)\)", told) is not None
 
 
-def _old_view(case):
-    """A view from before its base's ``requires_grad_()``, asked after a write into their memory: PyTorch makes its graph
-    anew and calls it tracked; here what a view is, it stays."""
-    return case.told.endswith("requires_grad False, not True") and case.name == "program"
+def _view_of_tracked_integers(case):
+    """``eq_`` and its like make a tensor of integers or bools tracked where the other operand is, and PyTorch calls views of it
+    from before tracked, too: nothing can flow through either."""
+    if case.name != "program" or not case.told.endswith("requires_grad False, not True"):
+        return False
+    tensors = [each for each in case.operands if isinstance(each, torch.Tensor)]
+    tracked = any(each.requires_grad and not (each.is_floating_point() or each.is_complex()) for each in tensors)
+    return tracked or re.search(r"<(bool|u?int\d+) [^>]*tracked>", case.told) is not None
 
 
 def _is_outward(case):
@@ -247,6 +251,7 @@ def _singular(case):
 
 EXPLAINED = (
     _nan_times_zero,
+    _view_of_tracked_integers,
     _deviation_overflow,
     _sign_of_nan,
     _median_of_one_row,
@@ -262,7 +267,6 @@ EXPLAINED = (
     _less_precise,
     _half_exponent,
     _gradient_through_half,
-    _old_view,
 )
 
 

@@ -60,6 +60,7 @@ def carried_tensor(tensor):
     else:
         storage = rl.from_numpy(flat.numpy().copy())
     made = storage.as_strided(tuple(plain.shape), tuple(plain.stride())) if reach else storage.reshape(plain.shape)
+    made = made.data  # no view: what is written into views of it is followed up to it, as with PyTorch's own
     return made.requires_grad_() if tensor.requires_grad else made
 
 

@@ -253,6 +253,8 @@ class prod_all:
         return _product(self, None, False, dtype)
 
     def d_self(grad, self, result):
+        if not self.ndim:
+            return grad
         elements = functions.elements_of(self)
         if not elements.all():
             if elements.size - np.count_nonzero(elements) > 1 and not is_recorded(grad, self):
