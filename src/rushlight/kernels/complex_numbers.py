@@ -45,7 +45,7 @@ def run(op, arrays, options, dtype, out, run_parts):
     if kind not in PARTS or not large:
         return NotImplemented
     by_parts = op.name in _BY_PARTS and all(a.ndim and a.dtype == kind for a in arrays)
-    name, given = (op.name, arrays) if by_parts else _formula(op, _operands(op, arrays, kind), options)
+    name, given = (op.name, arrays) if by_parts else _formula(op, _operands(op, arrays, kind), options, kind)
     if name is None or any(array is None for array in given):
         return NotImplemented
     shape = large[0].shape
@@ -78,7 +78,7 @@ _layouts = Plans()  # kind, dtypes, shapes and strides of operands and result ->
 def _run_in_order(op, arrays, options, kind, out, run_parts):
     """`run` for arrays that are broadcast or whose dimensions lie in memory in another order or with gaps: by rows, or where
     they have none in common, of copies."""
-    name, given = _formula(op, _operands(op, arrays, kind), options)
+    name, given = _formula(op, _operands(op, arrays, kind), options, kind)
     given = arrays if name is None else given
     key = (kind, None if out is None else out.shape, *[(a.shape, a.strides, a.dtype) for a in given])
     layout = _layouts.get(key)
@@ -183,7 +183,7 @@ def _real(array, dtype):
     return array.astype(dtype, copy=False) if array.dtype.kind in "biuf" else None
 
 
-def _formula(op, arrays, options):
+def _formula(op, arrays, options, kind):
     """The name of an operation's formula and what it takes, (None, ()) where there is none.
 
     The only options that have one are what makes no difference, and a power's exponent, which may be a formula of its own.
@@ -192,7 +192,8 @@ def _formula(op, arrays, options):
         (exponent,) = options
         if exponent in POWERS:
             return POWERS[exponent], arrays
-        return op.name, [*arrays, np.asarray(exponent, arrays[0].dtype)]
+        (base,) = arrays  # real where the exponent alone is complex; None of half precision
+        return op.name, [None if base is None else base.astype(kind, copy=False), np.asarray(exponent, kind)]
     neutral = (1,) if op.name in _SUMS else (None,)
     if op.name not in FORMULAS or any(option not in neutral for option in options):
         return None, ()
