@@ -65,14 +65,12 @@ class InvertedResidualConfig:
         dilation,
         width_mult,
     ):
-        self.input_channels = self.adjust_channels(input_channels, width_mult)
-        self.kernel = kernel
-        self.expanded_channels = self.adjust_channels(expanded_channels, width_mult)
-        self.out_channels = self.adjust_channels(out_channels, width_mult)
-        self.use_se = use_se
-        self.use_hs = activation == "HS"
-        self.stride = stride
-        self.dilation = dilation
+        widths = input_channels, expanded_channels, out_channels
+        self.input_channels, self.expanded_channels, self.out_channels = (
+            self.adjust_channels(width, width_mult) for width in widths
+        )
+        self.kernel, self.stride, self.dilation = kernel, stride, dilation
+        self.use_se, self.use_hs = use_se, activation == "HS"
 
     @staticmethod
     def adjust_channels(channels, width_mult):

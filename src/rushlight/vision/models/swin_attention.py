@@ -130,11 +130,8 @@ class ShiftedWindowAttention(nn.Module):
         super().__init__()
         if len(window_size) != 2 or len(shift_size) != 2:
             raise ValueError("window_size and shift_size must be of length 2")
-        self.window_size = window_size
-        self.shift_size = shift_size
-        self.num_heads = num_heads
-        self.attention_dropout = attention_dropout
-        self.dropout = dropout
+        self.window_size, self.shift_size, self.num_heads = window_size, shift_size, num_heads
+        self.attention_dropout, self.dropout = attention_dropout, dropout
         self.qkv = nn.Linear(dim, dim * 3, bias=qkv_bias)
         self.proj = nn.Linear(dim, dim, bias=proj_bias)
         self.define_relative_position_bias_table()
@@ -188,21 +185,12 @@ class ShiftedWindowAttention(nn.Module):
 class ShiftedWindowAttentionV2(ShiftedWindowAttention):
     """Cosines times a learnt scale, and biases that a small network makes of the logarithms of distances."""
 
-    def __init__(
-        self,
-        dim,
-        window_size,
-        shift_size,
-        num_heads,
-        qkv_bias=True,
-        proj_bias=True,
-        attention_dropout=0.0,
-        dropout=0.0,
-    ):
-        super().__init__(dim, window_size, shift_size, num_heads, qkv_bias, proj_bias, attention_dropout, dropout)
-        self.logit_scale = nn.Parameter(functions.log(10 * functions.ones((num_heads, 1, 1))))
-        self.cpb_mlp = nn.Sequential(nn.Linear(2, 512), nn.ReLU(inplace=True), nn.Linear(512, num_heads, bias=False))
-        if qkv_bias:
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        heads = self.num_heads
+        self.logit_scale = nn.Parameter(functions.log(10 * functions.ones((heads, 1, 1))))
+        self.cpb_mlp = nn.Sequential(nn.Linear(2, 512), nn.ReLU(inplace=True), nn.Linear(512, heads, bias=False))
+        if self.qkv.bias is not None:
             third = self.qkv.bias.numel() // 3
             self.qkv.bias[third : 2 * third].data.zero_()
 
