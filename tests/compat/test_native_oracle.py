@@ -1,5 +1,8 @@
 """Functions of ``torch`` below ``nn.functional``: results, gradients and errors as PyTorch's."""
 
+import subprocess
+import sys
+
 import pytest
 
 import rushlight
@@ -59,3 +62,17 @@ def test_loops_and_anomaly_mode():
         assert m.is_anomaly_enabled()
         m.set_anomaly_enabled(False)
     assert rushlight.while_loop(lambda x: x.sum() < 3, lambda x: (x + 1,), (rushlight.zeros(1),))[0].item() == 3
+
+
+def test_modes_see_what_is_loaded_within_them():
+    program = (
+        "import rushlight as torch\n"
+        "class Told(torch.overrides.TorchFunctionMode):\n"
+        "    def __torch_function__(self, func, types, args=(), kwargs=None):\n"
+        "        print(func.__name__)\n"
+        "        return func(*args, **(kwargs or {}))\n"
+        "with Told():\n"
+        "    torch.get_device(torch.ones(1))\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert told == ["ones", "get_device"]

@@ -12,6 +12,7 @@ from types import FunctionType
 from ..base.errors import hinted
 from ..base.grafts import graft
 from ..tensor import NAMESPACES, Tensor
+from ..tensor.interception import ASKING, OTHERS
 from ..tensor.names import make_all
 from ..tensor.overrides import overloaded_arguments
 from ..tensor.short_paths import settle
@@ -24,7 +25,6 @@ _UNSEEN = {
 }  # fmt: skip
 _lock = threading.Lock()
 _grafted = set()
-_all_are_grafted = False
 
 
 class _Modes(threading.local):
@@ -55,7 +55,7 @@ class TorchFunctionMode:
         raise NotImplementedError(hinted("", "a TorchFunctionMode needs a method __torch_function__"))
 
     def __enter__(self):
-        if not _all_are_grafted:
+        if _asking not in ASKING:
             _graft_all()
         _modes.active = (*_modes.active, self)
         return self
@@ -71,11 +71,12 @@ class TorchFunctionMode:
 
 def _graft_all():
     """Let all functions ask for a mode, each once; what Ctrl-C broke off goes on where it was."""
-    global _all_are_grafted
     with _lock:
         make_all()
         functional = importlib.import_module("rushlight.nn.functional")
-        places = [*NAMESPACES.values(), vars(Tensor), vars(functional), vars(importlib.import_module("rushlight"))]
+        others = {function.__name__: function for function in OTHERS}
+        root = vars(importlib.import_module("rushlight"))
+        places = [*NAMESPACES.values(), vars(Tensor), vars(functional), root, others]
         for place in places:
             for name, function in list(place.items()):
                 known = isinstance(function, FunctionType) and function.__module__.startswith("rushlight")
@@ -84,7 +85,7 @@ def _graft_all():
                     settle(function)
                     graft(function, _asking(function))
                     _grafted.add(function)
-        _all_are_grafted = True
+        ASKING.append(_asking)  # what is loaded later asks, too
 
 
 def _asking(function):

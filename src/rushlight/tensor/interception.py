@@ -15,23 +15,22 @@ from .classes import PLAIN_CLASSES
 from .names import NAMESPACES, inplace_names, make_all, places
 from .overrides import torch_function
 
-_others: list = []  # public functions that are in no table
-_on = False
+OTHERS: list = []  # public functions that are in no table
+ASKING: list = []  # what all functions ask by now: ``asking(function)`` is the ``around`` of a graft
 
 
 def seen_whole(function):
     """Let a public function that the table does not hold be intercepted, too. Returns it."""
-    _others.append(function)
-    if _on:
-        graft(function, _asking(function))
+    OTHERS.append(function)
+    for asking in ASKING:
+        graft(function, asking(function))
     return function
 
 
 def intercept_for(kind):
     """Let objects of a class that has ``__torch_function__`` see whole calls of every public function. Returns the class."""
-    global _on
-    if not _on:
-        _on = True
+    if _asking not in ASKING:
+        ASKING.append(_asking)
         for function in _composites():
             graft(function, _asking(function))
     return kind
@@ -40,7 +39,7 @@ def intercept_for(kind):
 def _composites():
     """The public functions of what is written with other operations, each once."""
     make_all()
-    found = dict.fromkeys(_others)
+    found = dict.fromkeys(OTHERS)
     for entry in COMPOSITES.values():
         names = [*places(entry.name, entry.names), *places(entry.name + "_", inplace_names(entry))]
         for where, name in names:
