@@ -1,0 +1,6 @@
+"""torch.distributions.kl: Kullback-Leibler divergences in closed form."""
+
+from . import crossed, families, vectors
+from .registry import _KL_MEMOIZE, _KL_REGISTRY, _dispatch_kl, kl_divergence, register_kl
+
+__all__ = ["register_kl", "kl_divergence"]
