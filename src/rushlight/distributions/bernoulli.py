@@ -12,7 +12,7 @@ from ..tensor import Tensor
 from . import constraints
 from .exp_family import ExponentialFamily
 from .odds import Odds
-from .utils import broadcast_all
+from .utils import EMPTY, broadcast_all
 
 __all__ = ["Bernoulli"]
 
@@ -53,7 +53,7 @@ class Bernoulli(Odds, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         with no_grad():
             return functions.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 

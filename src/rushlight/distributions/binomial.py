@@ -10,6 +10,7 @@ from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .odds import Odds
+from .utils import EMPTY
 
 __all__ = ["Binomial"]
 
@@ -65,7 +66,7 @@ class Binomial(Odds, Distribution):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return functions.binomial(self.total_count.expand(shape), self.probs.expand(shape))

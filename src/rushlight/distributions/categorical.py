@@ -13,7 +13,7 @@ from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .odds import one_of
-from .utils import lazy_property, logits_to_probs, probs_to_logits
+from .utils import EMPTY, lazy_property, logits_to_probs, probs_to_logits
 
 __all__ = ["Categorical"]
 
@@ -43,7 +43,9 @@ class Categorical(Distribution):
         name, value = one_of(probs, logits)
         if value.dim() < 1:
             raise ValueError(
-                hinted(f"`{name}` parameter must be at least one-dimensional.", "the last dimension is that of the classes")
+                hinted(
+                    f"`{name}` parameter must be at least one-dimensional.", "the last dimension is that of the classes"
+                )
             )
         if name == "probs":
             self.probs = self._param = value / value.sum(-1, keepdim=True)
@@ -87,7 +89,7 @@ class Categorical(Distribution):
     def variance(self) -> Tensor:
         return self.mean
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         rows = self.probs.reshape(-1, self._num_events)
         drawn = functions.multinomial(rows, Size(sample_shape).numel(), True)
         return drawn.T.reshape(self._extended_shape(sample_shape))

@@ -9,7 +9,7 @@ from ..ops.table import functions
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import EMPTY, broadcast_all
 
 __all__ = ["Cauchy"]
 
@@ -44,7 +44,7 @@ class Cauchy(Distribution):
     def variance(self) -> Tensor:
         return functions.full(self._extended_shape(), math.inf, dtype=self.loc.dtype, device=self.loc.device)
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         noise = self.loc.new(self._extended_shape(sample_shape)).cauchy_()
         return self.loc + noise * self.scale
 

@@ -13,7 +13,7 @@ from ..tensor import Tensor
 from . import constraints
 from .exp_family import ExponentialFamily
 from .odds import Odds
-from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from .utils import EMPTY, broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = ["ContinuousBernoulli"]
 
@@ -96,11 +96,11 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     def _uniform(self, sample_shape):
         return functions.rand(self._extended_shape(sample_shape), dtype=self.probs.dtype, device=self.probs.device)
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         with no_grad():
             return self.icdf(self._uniform(sample_shape))
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         return self.icdf(self._uniform(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -50,7 +50,9 @@ class Dirichlet(ExponentialFamily):
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.dim() < 1:
             raise ValueError(
-                hinted("`concentration` parameter must be at least one-dimensional.", "the last dimension is the event's")
+                hinted(
+                    "`concentration` parameter must be at least one-dimensional.", "the last dimension is the event's"
+                )
             )
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)

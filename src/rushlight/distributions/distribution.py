@@ -10,7 +10,7 @@ from ..base.errors import hinted
 from ..base.size import Size
 from ..tensor import Tensor
 from . import constraints
-from .utils import lazy_property
+from .utils import EMPTY, lazy_property
 
 __all__ = ["Distribution"]
 
@@ -46,9 +46,7 @@ class Distribution:
             raise ValueError(hinted("", "give True or False"))
         Distribution._validate_args = value
 
-    def __init__(
-        self, batch_shape: Size = Size(), event_shape: Size = Size(), validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, batch_shape: Size = EMPTY, event_shape: Size = EMPTY, validate_args: bool | None = None) -> None:
         self._batch_shape = batch_shape
         self._event_shape = event_shape
         if validate_args is not None:
@@ -150,12 +148,12 @@ class Distribution:
         """The standard deviation."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         """Values of shape ``sample_shape`` by the batch's shape, without a graph."""
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         """The same, as a differentiable function of the parameters, where ``has_rsample`` is True."""
         raise NotImplementedError
 
@@ -194,7 +192,7 @@ class Distribution:
         """The exponential of the entropy."""
         return self.entropy().exp()
 
-    def _extended_shape(self, sample_shape: Any = Size()) -> Size:
+    def _extended_shape(self, sample_shape: Any = EMPTY) -> Size:
         """The shape of samples: ``sample_shape``, the batch's, and the event's."""
         return Size(sample_shape) + self._batch_shape + self._event_shape
 

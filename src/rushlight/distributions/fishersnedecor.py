@@ -10,7 +10,7 @@ from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .gamma import Gamma
-from .utils import broadcast_all
+from .utils import EMPTY, broadcast_all
 
 __all__ = ["FisherSnedecor"]
 
@@ -49,7 +49,7 @@ class FisherSnedecor(Distribution):
         df2 = self.df2.masked_fill(self.df2 <= 4, math.nan)
         return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         upper, lower = self._gamma1.rsample(sample_shape), self._gamma2.rsample(sample_shape)
         tiny = finfo(lower.dtype).tiny
         return (upper / lower.clamp(min=tiny)).clamp(min=tiny)

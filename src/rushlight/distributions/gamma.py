@@ -9,7 +9,7 @@ from ..tensor import Tensor
 from ..tensor.creation import as_tensor
 from . import constraints
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all
+from .utils import EMPTY, broadcast_all
 
 __all__ = ["Gamma"]
 
@@ -51,7 +51,7 @@ class Gamma(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         value.detach().clamp_(min=finfo(value.dtype).tiny)  # 0 is outside of the support; gradients stay as they are

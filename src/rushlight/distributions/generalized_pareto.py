@@ -9,7 +9,7 @@ from ..ops.table import functions
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import EMPTY, broadcast_all
 
 __all__ = ["GeneralizedPareto"]
 
@@ -70,7 +70,7 @@ class GeneralizedPareto(Distribution):
         shape = functions.where(valid, self.concentration, 0.25)
         return functions.where(valid, self.scale**2 / ((1 - shape) ** 2 * (1 - 2 * shape)), math.nan)
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(functions.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 

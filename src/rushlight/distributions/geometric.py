@@ -12,7 +12,7 @@ from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .odds import Odds
-from .utils import broadcast_all
+from .utils import EMPTY, broadcast_all
 
 __all__ = ["Geometric"]
 
@@ -65,7 +65,7 @@ class Geometric(Odds, Distribution):
     def variance(self) -> Tensor:
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         with no_grad():
             drawn = self.probs.new(self._extended_shape(sample_shape)).uniform_(finfo(self.probs.dtype).tiny, 1)
             return (drawn.log() / (-self.probs).log1p()).floor()

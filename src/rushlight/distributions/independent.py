@@ -9,7 +9,7 @@ from ..base.size import Size
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import _sum_rightmost
+from .utils import EMPTY, _sum_rightmost
 
 __all__ = ["Independent"]
 
@@ -78,10 +78,10 @@ class Independent(Distribution, Generic[Base]):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -94,7 +94,8 @@ class Independent(Distribution, Generic[Base]):
         if self.reinterpreted_batch_ndims > 0:
             raise NotImplementedError(
                 hinted(
-                    "Enumeration over cartesian product is not implemented", "enumerate base_dist, whose events are single"
+                    "Enumeration over cartesian product is not implemented",
+                    "enumerate base_dist, whose events are single",
                 )
             )
         return self.base_dist.enumerate_support(expand=expand)

@@ -7,7 +7,7 @@ from ..base.size import Size
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import EMPTY, broadcast_all
 
 __all__ = ["Laplace"]
 
@@ -45,7 +45,7 @@ class Laplace(Distribution):
     def stddev(self) -> Tensor:
         return 2**0.5 * self.scale
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         side = self.loc.new(self._extended_shape(sample_shape)).uniform_(finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * side.sign() * (-side.abs()).log1p()
 

@@ -12,7 +12,7 @@ from ..tensor import Tensor
 from . import constraints
 from .beta import Beta
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import EMPTY, broadcast_all
 
 __all__ = ["LKJCholesky"]
 
@@ -48,7 +48,7 @@ class LKJCholesky(Distribution):
         self._beta = Beta(rows + 0.5, marginal.unsqueeze(-1) - 0.5 * rows)
         super().__init__(self.concentration.size(), Size((dim, dim)), validate_args)
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         squares = self._beta.sample(sample_shape).unsqueeze(-1)
         shape = self._extended_shape(sample_shape)
         normal = functions.randn(shape, dtype=squares.dtype, device=squares.device).tril(-1)

@@ -11,7 +11,7 @@ from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .multivariate_normal import _batch_mahalanobis, _batch_mv
-from .utils import _standard_normal, lazy_property
+from .utils import EMPTY, _standard_normal, lazy_property
 
 __all__ = ["LowRankMultivariateNormal"]
 
@@ -66,14 +66,14 @@ class LowRankMultivariateNormal(Distribution):
     _batched = ("loc", "cov_factor", "cov_diag")
     _unbatched = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 
-    def __init__(
-        self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         event_shape = _event_shape(loc, cov_factor, cov_diag)
         try:
             columns = functions.broadcast_tensors(loc.unsqueeze(-1), cov_factor, cov_diag.unsqueeze(-1))
         except RuntimeError as error:
-            line = f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, cov_diag {cov_diag.shape}"
+            line = (
+                f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, cov_diag {cov_diag.shape}"
+            )
             raise ValueError(hinted(line, "what is left of the vectors' dimension has to broadcast")) from error
         self.loc, self.cov_factor, self.cov_diag = columns[0][..., 0], columns[1], columns[2][..., 0]
         self._unbroadcasted_cov_factor = cov_factor
@@ -120,7 +120,7 @@ class LowRankMultivariateNormal(Distribution):
         solved = functions.linalg_solve_triangular(self._capacitance_tril, weighted, upper=False)
         return self._matrices(self._unbroadcasted_cov_diag.reciprocal().diag_embed() - solved.mT @ solved)
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         shape = self._extended_shape(sample_shape)
         factors = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc.dtype, self.loc.device)
         noise = _standard_normal(shape, self.loc.dtype, self.loc.device)

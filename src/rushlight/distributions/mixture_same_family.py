@@ -12,6 +12,7 @@ from ..tensor import Tensor
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution
+from .utils import EMPTY
 
 __all__ = ["MixtureSameFamily"]
 
@@ -82,7 +83,7 @@ class MixtureSameFamily(Distribution):
         parts = self.component_distribution.log_prob(self._pad(x))
         return (parts + self.mixture_distribution.logits.log_softmax(-1)).logsumexp(-1)
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         with no_grad():
             place = len(sample_shape) + len(self.batch_shape)
             chosen = self.mixture_distribution.sample(sample_shape)

@@ -12,7 +12,7 @@ from ..tensor.creation import tensor
 from . import constraints
 from .binomial import Binomial
 from .categorical import Categorical, OverCategorical
-from .utils import broadcast_all, lazy_property
+from .utils import EMPTY, broadcast_all, lazy_property
 
 __all__ = ["Multinomial"]
 
@@ -66,7 +66,7 @@ class Multinomial(OverCategorical):
         """How often each class comes up by itself."""
         return Binomial(total_count=self.total_count, probs=self.probs)
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         sample_shape = Size(sample_shape)
         drawn = self._categorical.sample(Size((self.total_count,)) + sample_shape).movedim(0, -1)
         counts = drawn.new_zeros(self._extended_shape(sample_shape))

@@ -11,7 +11,7 @@ from ..ops.table import functions
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import _standard_normal, lazy_property
+from .utils import EMPTY, _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
 
@@ -90,7 +90,9 @@ class MultivariateNormal(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         if loc.dim() < 1:
-            raise ValueError(hinted("loc must be at least one-dimensional.", "its last dimension is that of the vectors"))
+            raise ValueError(
+                hinted("loc must be at least one-dimensional.", "its last dimension is that of the vectors")
+            )
         name, matrix = the_matrix(
             ValueError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
         )
@@ -139,7 +141,7 @@ class MultivariateNormal(Distribution):
     def variance(self) -> Tensor:
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 

@@ -11,7 +11,7 @@ from . import constraints
 from .distribution import Distribution
 from .gamma import Gamma
 from .odds import Odds
-from .utils import lazy_property
+from .utils import EMPTY, lazy_property
 
 __all__ = ["NegativeBinomial"]
 
@@ -61,7 +61,7 @@ class NegativeBinomial(Odds, Distribution):
         """The rates of which Poisson numbers are such counts."""
         return Gamma(concentration=self.total_count, rate=(-self.logits).exp(), validate_args=False)
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         with no_grad():
             return functions.poisson(self._gamma.sample(sample_shape=sample_shape))
 

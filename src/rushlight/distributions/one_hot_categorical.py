@@ -8,6 +8,7 @@ from ..ops.table import functions
 from ..tensor import Tensor
 from . import constraints
 from .categorical import Categorical, OverCategorical
+from .utils import EMPTY
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
@@ -47,7 +48,7 @@ class OneHotCategorical(OverCategorical):
     def _vectors(self, classes):
         return one_hot(classes, self._categorical._num_events).to(self.probs)
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         return self._vectors(self._categorical.sample(Size(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -78,6 +79,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         samples = self.sample(sample_shape)
         return samples + (self.probs - self.probs.detach())

@@ -8,7 +8,7 @@ from ..ops.table import functions
 from ..tensor import Tensor
 from . import constraints
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all
+from .utils import EMPTY, broadcast_all
 
 __all__ = ["Poisson"]
 
@@ -41,7 +41,7 @@ class Poisson(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         with no_grad():
             return functions.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 

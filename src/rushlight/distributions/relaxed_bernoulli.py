@@ -12,7 +12,7 @@ from .distribution import Distribution
 from .odds import Odds
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
-from .utils import broadcast_all, clamp_probs
+from .utils import EMPTY, broadcast_all, clamp_probs
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
@@ -42,7 +42,7 @@ class LogitRelaxedBernoulli(Odds, Distribution):
         self._take(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         drawn = clamp_probs(functions.rand(shape, dtype=probs.dtype, device=probs.device))

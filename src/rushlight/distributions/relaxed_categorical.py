@@ -11,7 +11,7 @@ from . import constraints
 from .categorical import Categorical, OverCategorical
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
-from .utils import broadcast_all, clamp_probs
+from .utils import EMPTY, broadcast_all, clamp_probs
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
@@ -42,7 +42,7 @@ class ExpRelaxedCategorical(OverCategorical):
         self.temperature = temperature
         super().__init__(self._categorical.batch_shape, self.param_shape[-1:], validate_args=validate_args)
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         shape = self._extended_shape(sample_shape)
         drawn = clamp_probs(functions.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
         scores = (self.logits - (-drawn.log()).log()) / self.temperature
@@ -52,7 +52,9 @@ class ExpRelaxedCategorical(OverCategorical):
         self._check_value(value)
         classes = self._categorical._num_events
         logits, value = broadcast_all(self.logits, value)
-        normalizer = functions.full_like(self.temperature, float(classes)).lgamma() + self.temperature.log() * (classes - 1)
+        normalizer = functions.full_like(self.temperature, float(classes)).lgamma() + self.temperature.log() * (
+            classes - 1
+        )
         score = logits - value.mul(self.temperature)
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + normalizer
 

@@ -10,7 +10,7 @@ from ..tensor import Tensor
 from . import constraints
 from .chi2 import Chi2
 from .distribution import Distribution
-from .utils import _standard_normal, broadcast_all
+from .utils import EMPTY, _standard_normal, broadcast_all
 
 __all__ = ["StudentT"]
 
@@ -57,7 +57,7 @@ class StudentT(Distribution):
         found = functions.where(finite, self.scale.pow(2) * df / (df - 2), math.inf)
         return found.masked_fill(self.df <= 1, math.nan)
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         normal = _standard_normal(self._extended_shape(sample_shape), self.df.dtype, self.df.device)
         squares = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * (normal * (squares / self.df).rsqrt())

@@ -12,7 +12,7 @@ from . import constraints
 from .distribution import Distribution
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
-from .utils import _sum_rightmost
+from .utils import EMPTY, _sum_rightmost
 
 __all__ = ["TransformedDistribution"]
 
@@ -94,11 +94,11 @@ class TransformedDistribution(Distribution):
             value = transform(value)
         return value
 
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         with no_grad():
             return self._forward(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         return self._forward(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -137,7 +137,9 @@ def _as_list(transforms):
         return [transforms]
     if not isinstance(transforms, list):
         raise ValueError(
-            hinted(f"transforms must be a Transform or list, but was {transforms}", "put several transforms into a list")
+            hinted(
+                f"transforms must be a Transform or list, but was {transforms}", "put several transforms into a list"
+            )
         )
     if not all(isinstance(transform, Transform) for transform in transforms):
         raise ValueError(

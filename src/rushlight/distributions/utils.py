@@ -9,6 +9,7 @@ from typing import Any
 from ..autograd import enable_grad
 from ..base.dtypes import finfo, get_default_dtype
 from ..base.errors import hinted
+from ..base.size import Size
 from ..nn.functional import softmax
 from ..ops.table import functions
 from ..tensor import Tensor
@@ -23,6 +24,8 @@ __all__ = [
     "tril_matrix_to_vec",
     "vec_to_tril_matrix",
 ]
+
+EMPTY = Size()  # the default of every sample_shape
 
 euler_constant = 0.57721566490153286060
 

@@ -11,7 +11,7 @@ from ..ops.table import functions
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all, lazy_property
+from .utils import EMPTY, broadcast_all, lazy_property
 
 __all__ = ["VonMises"]
 
@@ -77,7 +77,7 @@ class VonMises(Distribution):
         return functions.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
 
     @no_grad()
-    def sample(self, sample_shape: Size | list | tuple = Size()) -> Tensor:
+    def sample(self, sample_shape: Size | list | tuple = EMPTY) -> Tensor:
         shape = self._extended_shape(sample_shape)
         loc, kappa, r = self.loc.to(float64), self.concentration.to(float64), self._proposal_r
         angle = functions.zeros(shape, dtype=float64, device=loc.device)

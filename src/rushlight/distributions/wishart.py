@@ -6,8 +6,8 @@ import math
 import warnings
 from typing import Any
 
-from ..base.errors import hinted
 from ..base.dtypes import finfo
+from ..base.errors import hinted
 from ..base.size import Size
 from ..ops.table import functions
 from ..tensor import Tensor
@@ -16,7 +16,7 @@ from . import constraints
 from .chi2 import Chi2
 from .exp_family import ExponentialFamily
 from .multivariate_normal import scale_tril_of, the_matrix
-from .utils import NUMBERS, lazy_property
+from .utils import EMPTY, NUMBERS, lazy_property
 
 __all__ = ["Wishart"]
 
@@ -58,7 +58,10 @@ class Wishart(ExponentialFamily):
         validate_args: bool | None = None,
     ) -> None:
         name, matrix = the_matrix(
-            AssertionError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
+            AssertionError,
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
         )
         if matrix.dim() < 2:
             line = "scale_tril must be at least two-dimensional, with optional leading batch dimensions"
@@ -73,7 +76,8 @@ class Wishart(ExponentialFamily):
         setattr(self, name, matrix.expand((*batch_shape, -1, -1)))
         if (self.df < size).any():
             warnings.warn(
-                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.", stacklevel=2
+                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
+                stacklevel=2,
             )
         super().__init__(batch_shape, matrix.shape[-2:], validate_args=validate_args)
         self._unbroadcasted_scale_tril = scale_tril_of(name, matrix).expand((*batch_shape, -1, -1))
@@ -126,7 +130,7 @@ class Wishart(ExponentialFamily):
         diagonal = covariance.diagonal(dim1=-2, dim2=-1)
         return self.df[..., None, None] * (covariance.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    def _bartlett_sampling(self, sample_shape=Size()):
+    def _bartlett_sampling(self, sample_shape=EMPTY):
         """L A A' L' of a lower matrix A with square roots of chi-squared numbers on its diagonal and normal ones below."""
         size = self._event_shape[-1]
         squares = self._dist_chi2.rsample(sample_shape)
@@ -141,7 +145,7 @@ class Wishart(ExponentialFamily):
         """For each sample whether any matrix of its batch is marked."""
         return checks.flatten(-len(self._batch_shape)).any(-1) if self._batch_shape else checks
 
-    def rsample(self, sample_shape: Size | list | tuple = Size(), max_try_correction: int | None = None) -> Tensor:
+    def rsample(self, sample_shape: Size | list | tuple = EMPTY, max_try_correction: int | None = None) -> Tensor:
         sample_shape = Size(sample_shape)
         sample = self._bartlett_sampling(sample_shape)
         # PyTorch's first look is the other way around: matrices that are positive definite are drawn again, once, with a
