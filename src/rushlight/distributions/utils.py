@@ -66,7 +66,7 @@ def _standard_normal(shape, dtype, device):
 
 def _sum_rightmost(value, dim):
     """The sum over the last ``dim`` dimensions."""
-    return value if dim == 0 else value.flatten(-dim).sum(-1)
+    return value if dim == 0 else value.reshape((*value.shape[:-dim], -1)).sum(-1)
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:

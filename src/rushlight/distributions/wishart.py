@@ -156,7 +156,7 @@ class Wishart(ExponentialFamily):
             for _ in range(10 if max_try_correction is None else max_try_correction):
                 drawn = self._bartlett_sampling(again[again].shape)
                 sample[again] = drawn
-                again[again.clone()] = self._any_of_batch(~self.support.check(drawn))
+                again = again.masked_scatter(again, self._any_of_batch(~self.support.check(drawn)))
                 if not again.any():
                     break
         return sample
