@@ -49,7 +49,7 @@ PARAMETERS = {
     "Categorical": (lambda r: dict(probs=share(r, 2, 4)), lambda r: dict(logits=normal(r, 5))),
     "Cauchy": (lambda r: dict(loc=normal(r, 3), scale=positive(r, 2, 1)), lambda r: dict(loc=0.5, scale=2)),
     "Chi2": (lambda r: dict(df=5 * positive(r, 3)), lambda r: dict(df=3.0)),
-    "ContinuousBernoulli": (lambda r: dict(probs=np.append(share(r, 3), 0.5)), lambda r: dict(logits=normal(r, 2, 3))),
+    "ContinuousBernoulli": (lambda r: dict(probs=np.append(share(r, 2), 0.5)), lambda r: dict(logits=normal(r, 2, 3))),
     "Dirichlet": (lambda r: dict(concentration=positive(r, 3)), lambda r: dict(concentration=5 * positive(r, 2, 4))),
     "Exponential": (lambda r: dict(rate=positive(r, 2, 3)), lambda r: dict(rate=1.5)),
     "FisherSnedecor": (lambda r: dict(df1=5 * positive(r, 3), df2=5 * positive(r, 3)), lambda r: dict(df1=3.0, df2=6.0)),
