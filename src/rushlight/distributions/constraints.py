@@ -89,11 +89,11 @@ class _Dependent(Constraint):
         return found
 
     @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
+    def is_discrete(self) -> bool:
         return self._known("is_discrete")
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         return self._known("event_dim")
 
     def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> Any:
@@ -145,11 +145,11 @@ class _OfBase(Constraint):
         self.base_constraint = base_constraint
 
     @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
+    def is_discrete(self) -> bool:
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         return self.base_constraint.event_dim
 
     def _shown(self) -> str:
@@ -181,7 +181,7 @@ class _IndependentConstraint(_OfBase):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
@@ -425,11 +425,11 @@ class _Several(Constraint):
         self.dim = dim
 
     @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
+    def is_discrete(self) -> bool:
         return any(constraint.is_discrete for constraint in self.cseq)
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         return max(constraint.event_dim for constraint in self.cseq)
 
     def _check_dim(self, value):
@@ -459,7 +459,7 @@ class _Stack(_Several):
     """Slices along ``dim``, one for each constraint."""
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         widest = super().event_dim
         return widest + 1 if self.dim + widest < 0 else widest
 

@@ -14,6 +14,13 @@ from .exp_family import ExponentialFamily
 __all__ = ["Dirichlet"]
 
 
+def _Dirichlet_backward(x, concentration, grad_output):
+    """The gradient by the concentrations of what depends on the shares ``x``."""
+    total = concentration.sum(-1, True).expand_as(concentration)
+    slopes = functions._dirichlet_grad(x, concentration, total)
+    return slopes * (grad_output - (x * grad_output).sum(-1, True))
+
+
 class _Dirichlet(Function):
     """Samples whose gradient follows from the distribution functions of the single shares."""
 
@@ -26,10 +33,7 @@ class _Dirichlet(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, grad_output):
-        shares, concentration = ctx.saved_tensors
-        total = concentration.sum(-1, True).expand_as(concentration)
-        slopes = functions._dirichlet_grad(shares, concentration, total)
-        return slopes * (grad_output - (shares * grad_output).sum(-1, True))
+        return _Dirichlet_backward(*ctx.saved_tensors, grad_output)
 
 
 class Dirichlet(ExponentialFamily):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 from ..autograd import no_grad
 from ..base.errors import hinted
@@ -36,8 +36,8 @@ class Distribution:
 
     # What `expand` makes the copy of: attributes that begin with the batch's shape, tensors or distributions, which are
     # expanded where the instance has them, and attributes that do not depend on it. A class that names the first can be expanded.
-    _batched: ClassVar[tuple[str, ...]]
-    _unbatched: ClassVar[tuple[str, ...]] = ()
+    _batched: tuple[str, ...]
+    _unbatched: tuple[str, ...] = ()
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -89,7 +89,7 @@ class Distribution:
         >>> torch.distributions.Normal(0.0, 1.0).expand([2, 3]).loc.shape
         torch.Size([2, 3])
         """
-        family = next((owner for owner in type(self).__mro__ if "_batched" in vars(owner)), None)
+        family: Any = next((owner for owner in type(self).__mro__ if "_batched" in vars(owner)), None)
         if family is None:
             raise NotImplementedError
         new = self._get_checked_instance(family, _instance)

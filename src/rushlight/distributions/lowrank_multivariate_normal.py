@@ -94,7 +94,7 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Tensor:  # type: ignore[override]
+    def variance(self) -> Tensor:
         """The diagonal of the covariance."""
         found = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
         return found.expand(self._batch_shape + self._event_shape)
@@ -127,7 +127,7 @@ class LowRankMultivariateNormal(Distribution):
         common = _batch_mv(self._unbroadcasted_cov_factor, factors)
         return self.loc + common + self._unbroadcasted_cov_diag.sqrt() * noise
 
-    def _covariance(self):
+    def _covariance(self) -> tuple[Tensor, Tensor]:
         return self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -45,12 +45,16 @@ def register_kl(type_p: type, type_q: type) -> Callable:
     return register
 
 
-def _closer(one, other):
-    """-1 where the classes ``one`` are more derived than ``other``, the first that differ deciding."""
-    for kind, its in zip(one, other):
-        if kind is not its:
-            return -1 if issubclass(kind, its) else 1
-    return 0
+def _closest(pairs, order):
+    """The pair of the most derived classes; its places are looked at in ``order``."""
+
+    def compare(one, other):
+        for place in order:
+            if one[place] is not other[place]:
+                return -1 if issubclass(one[place], other[place]) else 1
+        return 0
+
+    return min(pairs, key=cmp_to_key(compare))
 
 
 def _dispatch_kl(type_p: type, type_q: type) -> Any:
@@ -58,8 +62,7 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
     fitting = [pair for pair in _KL_REGISTRY if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])]
     if not fitting:
         return NotImplemented
-    by_p = min(fitting, key=cmp_to_key(_closer))
-    by_q = min(fitting, key=cmp_to_key(lambda one, other: _closer(one[::-1], other[::-1])))
+    by_p, by_q = _closest(fitting, (0, 1)), _closest(fitting, (1, 0))
     if _KL_REGISTRY[by_p] is not _KL_REGISTRY[by_q]:
         warnings.warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({by_p[0].__name__}, {by_q[1].__name__})",

@@ -40,7 +40,7 @@ class Transform:
         self._cache_size = cache_size
         self._inv: Any = None
         if cache_size:
-            self._cached_x_y = None, None
+            self._cached_x_y: Any = (None, None)
         super().__init__()
 
     def __getstate__(self) -> dict:
@@ -143,7 +143,7 @@ class _InverseTransform(Transform):
         return self._inv.domain
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return self._inv.bijective
 
     @property
@@ -205,11 +205,11 @@ class ComposeTransform(Transform):
         return _outer(ends, "codomain")
 
     @lazy_property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return all(part.bijective for part in self.parts)
 
     @lazy_property
-    def sign(self) -> Any:  # type: ignore[override]
+    def sign(self) -> Any:
         return functools.reduce(operator.mul, (part.sign for part in self.parts), 1)
 
     @property
@@ -302,7 +302,7 @@ class IndependentTransform(Transform):
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return self.base_transform.bijective
 
     @property

@@ -77,7 +77,7 @@ class PowerTransform(Transform):
         return PowerTransform(self.exponent, cache_size=cache_size)
 
     @lazy_property
-    def sign(self) -> Any:  # type: ignore[override]
+    def sign(self) -> Any:
         return self.exponent.sign()
 
     def __eq__(self, other: object) -> bool:
@@ -283,7 +283,7 @@ class CumulativeDistributionTransform(Transform):
         return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return self.distribution.support
 
     def _call(self, x: Tensor) -> Tensor:

@@ -46,7 +46,7 @@ class _Joined(Transform):
         return self._join([transform.inv(part) for transform, part in zip(self.transforms, self._parts(y, "tensor"))])
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return all(transform.bijective for transform in self.transforms)
 
 
@@ -71,7 +71,7 @@ class CatTransform(_Joined):
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     @lazy_property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         """The most dimensions that a piece takes together."""
         return max(transform.event_dim for transform in self.transforms)
 
