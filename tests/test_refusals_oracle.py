@@ -22,7 +22,7 @@ SAFE = ("add", "where", "matmul", "linalg.lu_solve", "linalg.cross", "inner", "l
         "nn.functional.binary_cross_entropy_with_logits", "nn.functional.gaussian_nll_loss", "nn.functional.cosine_embedding_loss",
         "nn.functional.adaptive_avg_pool3d", "nn.functional.interpolate", "nn.functional.channel_shuffle", "nn.functional.rrelu",
         "nn.functional.rms_norm")  # fmt: skip
-EXAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "25"))
+EXAMPLES = max(1, int(os.environ.get("RUSHLIGHT_EXAMPLES", "300")) // 12)
 
 
 @pytest.mark.parametrize("name", SAFE)
