@@ -131,7 +131,9 @@ def test_halves(name, half):
     for t in (torch, rl):
         x, y = (t.from_numpy(each).to(getattr(t, half)) for each in (a, b))
         found.append(CALLS[name](t, x, y).float().numpy())
-        assert np.array_equal(CALLS[name](t, x[-50:-43], y[-50:-43]).float().numpy(), found[-1][-50:-43], equal_nan=True)
+        assert np.array_equal(
+            CALLS[name](t, x[-50:-43], y[-50:-43]).float().numpy(), found[-1][-50:-43], equal_nan=True
+        )
     wanted, mine = found
     with np.errstate(all="ignore"):  # where the quotient overflows, PyTorch's remainder is NaN in some places
         lost = np.isinf(a / (0.75 if name == "number" else b)) | ~np.isfinite(wanted)

@@ -505,7 +505,9 @@ def fill_diagonal_(input, fill_value, wrap=False):
         raise RuntimeError(hinted("dimensions must larger than 1", f"the tensor has shape {list(input.shape)}"))
     number = number_of(fill_value)
     if number is None:
-        raise TypeError(f"fill_diagonal_(): argument 'fill_value' (position 1) must be Number, not {kind_name(fill_value)}")
+        raise TypeError(
+            f"fill_diagonal_(): argument 'fill_value' (position 1) must be Number, not {kind_name(fill_value)}"
+        )
     lengths, strides = tuple(input.shape), input.stride()
     if input.ndim > 2 and len(set(lengths)) > 1:
         raise RuntimeError(hinted("all dimensions of input must be of equal length", f"they are {list(lengths)}"))
