@@ -7,8 +7,9 @@ torch = pytest.importorskip("torch")
 
 import warnings  # noqa: E402
 
-import rushlight  # noqa: E402
 from distribution_cases import CASES, PARAMETERS, assert_same, outcome, parameters, tensor  # noqa: E402
+
+import rushlight  # noqa: E402
 
 MODULES = (rushlight, torch)
 torch_pairs = sorted((p.__name__, q.__name__) for p, q in torch.distributions.kl._KL_REGISTRY)
@@ -116,7 +117,9 @@ def test_subclasses_find_the_closest_pair():
         assert D.kl_divergence(normal, second) == "second"
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            with pytest.raises(RuntimeWarning, match=r"Ambiguous kl_divergence\(Second, Second\). Please register_kl\(First, Second\)"):
+            with pytest.raises(
+                RuntimeWarning, match=r"Ambiguous kl_divergence\(Second, Second\). Please register_kl\(First, Second\)"
+            ):
                 D.kl_divergence(second, second)
         assert float(D.kl_divergence(normal, normal)) == 0
         assert first.expand([2]).__class__ is First
