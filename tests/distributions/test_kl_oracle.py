@@ -1,5 +1,8 @@
 """Divergences of every pair that PyTorch has, the choice among classes, and the errors of pairs without a formula."""
 
+import os
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from distribution_cases import CASES, PARAMETERS, assert_same, outcome, paramete
 import rushlight  # noqa: E402
 
 MODULES = (rushlight, torch)
+SEEDS = max(1, int(os.environ.get("RUSHLIGHT_EXAMPLES", "300")) // 50)
 torch_pairs = sorted((p.__name__, q.__name__) for p, q in torch.distributions.kl._KL_REGISTRY)
 PAIRS = [pair for pair in torch_pairs if all(name in PARAMETERS for name in pair)]
 
@@ -53,8 +57,18 @@ def test_every_pair(p, q):
 
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_a_distribution_and_itself(name):
-    compare((name, 0), (name, 0))
-    compare((name, len(PARAMETERS[name]) - 1), (name, len(PARAMETERS[name]) - 1))
+    place = len(PARAMETERS[name]) - 1
+    compare((name, place), (name, place))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("p", "q"), PAIRS)
+def test_pairs_sweep(p, q):
+    """Every pair of cases in both dtypes, over parameters from several seeds."""
+    for of_p, of_q in product(range(len(PARAMETERS[p])), range(len(PARAMETERS[q]))):
+        for seed in range(SEEDS):
+            for dtype in ("float32", "float64"):
+                compare((p, of_p), (q, of_q), seed, dtype)
 
 
 SPECIAL = [
@@ -140,8 +154,8 @@ def test_divergences_agree_with_samples():
         (D.Beta(2.0, 3.0), D.Gamma(2.0, 1.0)),
         (D.Exponential(2.0), D.Gumbel(0.5, 1.0)),
     ):
-        values = p.sample((20000,))
+        values = p.sample((6000,))
         estimate = (p.log_prob(values) - q.log_prob(values)).mean()
-        assert abs(float(D.kl_divergence(p, q) - estimate)) < 0.03
+        assert abs(float(D.kl_divergence(p, q) - estimate)) < 0.06
     assert len(CASES) > 60
     assert tensor(rushlight, np.ones(2)).sum() == 2

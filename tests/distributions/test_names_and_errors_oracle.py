@@ -198,7 +198,7 @@ def test_edges(place):
 def test_mixtures_draw_the_same_samples():
     def draw(m, sizes):
         D, t = m.distributions, m.tensor
-        m.manual_seed(3)
+        m.default_generator.manual_seed(3)
         vectors = D.MultivariateNormal(t([[0.0, 0.0], [1.0, 2.0]]), t(ones))
         return D.MixtureSameFamily(D.Categorical(t([0.2, 0.8])), vectors).sample(sizes)
 
@@ -209,7 +209,7 @@ def test_mixtures_draw_the_same_samples():
 def test_shares_of_tiny_concentrations():
     for concentration in (1e-6, 1e-3):
         for m in MODULES:
-            m.manual_seed(0)
+            m.default_generator.manual_seed(0)
         found, expected = (m.distributions.Beta(m.full((99,), concentration), 2e-3).sample() for m in MODULES)
         assert (numbers(found) == numbers(expected)).all()
 
@@ -277,7 +277,7 @@ def test_warnings():
     def said(m):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            m.manual_seed(0)
+            m.default_generator.manual_seed(0)
             m.distributions.Normal(0.0, 1.0).sample_n(2)
             m.distributions.Wishart(m.tensor(1.5), m.eye(2)).sample()
         return [(w.category.__name__, str(w.message)) for w in caught]
