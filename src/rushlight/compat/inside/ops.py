@@ -68,6 +68,23 @@ class OpOverloadPacket:
         return f"{self.namespace}.{self.__name__}"
 
 
+# Operations of PyTorch's inside that name what others here do: `utils.flop_formulas` counts by them.
+_NAMES_ALONE = frozenset(
+    ("_convolution", "cudnn_convolution", "convolution_overrideable", "_slow_conv2d_forward", "convolution_backward",
+     *(f"_scaled_dot_product_{kind}{end}" for end in ("", "_backward")
+       for kind in ("flash_attention_for_cpu", "flash_attention", "efficient_attention", "cudnn_attention")))
+)  # fmt: skip
+
+
+def _name_alone(name):
+    def call(*args, **kwargs):
+        raise NotImplementedError(
+            _hinted(f"aten::{name} is not implemented", "the public function and its derivative do what it does")
+        )
+
+    return call
+
+
 class _OpNamespace(_types.ModuleType):
     """The operations of a library."""
 
@@ -101,7 +118,7 @@ def _operation(namespace, name):
         found = _function_at(place, name) if place in _NAMESPACES else None
         if found is not None:
             return found
-    return getattr(_functions, name, None)
+    return _name_alone(name) if name in _NAMES_ALONE else getattr(_functions, name, None)
 
 
 class _Ops(_types.ModuleType):

@@ -1,0 +1,1 @@
+"""``torch.profiler``: who ran when, as tables and traces."""
