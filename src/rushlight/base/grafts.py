@@ -46,3 +46,19 @@ def graft(function, around):
     # In this order calls of other threads find what they need at every moment.
     function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "_around": around(plain)}
     function.__code__ = _body(len(cells or ())).replace(co_name=code.co_name)
+
+
+def ungraft(function, around):
+    """Give ``function`` back the body that it had before ``graft(function, ...)``, whose call was ``around``.
+
+    False, and nothing is done, where another graft was made since: that one calls ours.
+    """
+    options = function.__kwdefaults__ or {}
+    if options.get("_around") is not around:
+        return False
+    plain = function.__wrapped__
+    function.__code__, function.__kwdefaults__ = plain.__code__, plain.__kwdefaults__
+    function.__dict__.pop("__wrapped__")
+    if "__wrapped__" in plain.__dict__:
+        function.__wrapped__ = plain.__dict__["__wrapped__"]
+    return True

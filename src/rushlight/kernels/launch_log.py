@@ -79,10 +79,14 @@ def begin():
     _cell.value = _log[0].ctypes.data
 
 
-def end():
-    """Stop; the noted launches, rows of (kernel's description, by all threads, began, ended), and how many did not fit."""
-    _cell.value = None
+def noted():
+    """The noted launches that have ended, rows of (kernel's description, by all threads, began, ended), and how many did not fit."""
     used = int(_log[0][1])
     count = min(used, CAPACITY)
     rows = _log[0][2 : 2 + count * FIELDS].reshape(count, FIELDS).copy()
     return rows[rows[:, _ENDED] != 0], used - count
+
+
+def end():
+    """Note no more."""
+    _cell.value = None
