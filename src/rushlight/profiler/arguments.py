@@ -51,9 +51,7 @@ def _type_of(tensor):
 
 def stack_now():
     """The user's frames, innermost first, as ``file(line): function``."""
-    return [
-        f"{_short(frame.f_code.co_filename)}({frame.f_lineno}): {frame.f_code.co_name}" for frame in user_frames()
-    ]
+    return [f"{_short(frame.f_code.co_filename)}({frame.f_lineno}): {frame.f_code.co_name}" for frame in user_frames()]
 
 
 @functools.lru_cache(4096)

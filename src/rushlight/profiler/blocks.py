@@ -51,7 +51,9 @@ class record_function(contextlib.ContextDecorator):
                     "record_function takes the block's name",
                 )
             )
-        begun = [recorder.begin(self.name, "user_annotation", RecordScope.USER_SCOPE.value) for recorder in of_this_thread()]
+        begun = [
+            recorder.begin(self.name, "user_annotation", RecordScope.USER_SCOPE.value) for recorder in of_this_thread()
+        ]
         if self.args is not None:
             for record in filter(None, begun):
                 record.arguments = described((self.args,))
@@ -73,7 +75,9 @@ class record_function(contextlib.ContextDecorator):
         """Let the event end when a future is done. Returns a future that is done then."""
         if not self.run_callbacks_on_exit:
             raise RuntimeError(
-                hinted("_call_end_callbacks_on_future can only be called once.", "the event ends with its future already")
+                hinted(
+                    "_call_end_callbacks_on_future can only be called once.", "the event ends with its future already"
+                )
             )
         self.run_callbacks_on_exit = False
         check(self.record, "Expected record to be set", "the block was not entered")
@@ -148,7 +152,9 @@ class profile:
         check(use_cpu, "No activities specified for the profiler", hint)
         self.kineto_activities, self.profiler_kind = {ProfilerActivity.CPU}, ProfilerState.KINETO
         if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
-            raise ValueError(hinted("post_processing_timeout_s must be non-negative", f"got {post_processing_timeout_s}"))
+            raise ValueError(
+                hinted("post_processing_timeout_s must be non-negative", f"got {post_processing_timeout_s}")
+            )
         self.post_processing_timeout_s = post_processing_timeout_s
 
     def default_trace_id(self):

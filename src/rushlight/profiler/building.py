@@ -79,7 +79,14 @@ def _with_memory(made, recorder, use_device):
     nothing = {"input_shapes": [], "stack": [], "overload_name": "", "fwd_thread": 1, "flops": 0}
     return [
         FunctionEvent(
-            next_number(), MEMORY_EVENT_NAME, 1, times[n], times[n], cpu_memory_usage=noted[n][1], use_device=use_device, **nothing
+            next_number(),
+            MEMORY_EVENT_NAME,
+            1,
+            times[n],
+            times[n],
+            cpu_memory_usage=noted[n][1],
+            use_device=use_device,
+            **nothing,
         )
         for n in sorted(outside)
     ]
@@ -139,9 +146,14 @@ def kernel_table(events, row_limit=100):
         rates = [(event.gigaflops, event.time_range.elapsed_us()) for event in launches if event.gigaflops is not None]
         share = sum(time for _, time in rates)
         rate = f"{sum(rate * time for rate, time in rates) / share:.1f}" if share else "--"
-        rows.append((taken, [name, str(len(launches)), str(threads), f"{taken:.1f}", f"{taken / len(launches):.1f}", rate]))
+        rows.append(
+            (taken, [name, str(len(launches)), str(threads), f"{taken:.1f}", f"{taken / len(launches):.1f}", rate])
+        )
     rows.sort(key=lambda row: -row[0])
-    lines = [["Kernel", "# of Launches", "Threads", "Total us", "us avg", "GFLOP/s"], *(row for _, row in rows[:row_limit])]
+    lines = [
+        ["Kernel", "# of Launches", "Threads", "Total us", "us avg", "GFLOP/s"],
+        *(row for _, row in rows[:row_limit]),
+    ]
     widths = [max(map(len, column)) for column in zip(*lines)]
     written = [
         "  ".join([line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:]))])

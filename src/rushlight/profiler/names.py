@@ -54,6 +54,8 @@ _NATIVE = {
         "hardswish")},
 }  # fmt: skip
 
+_RENAMED = {"cross_entropy": "cross_entropy_loss"}
+
 # Composites that compute nothing, and forms of others: no events.
 _NO_EVENTS = frozenset(
     ("is_tensor", "is_nonzero", "can_cast", "result_type", "common_shape", "dim_order", "is_contiguous", "unexpanded", "equal",
@@ -82,5 +84,6 @@ def composites():
                 function = vars(Tensor)[name] if where == "Tensor" else NAMESPACES[where][name]
                 if isinstance(function, FunctionType) and entry.name not in _NO_EVENTS and where != "masked":
                     own = name if entry.name.startswith(("functional_", "numbered_")) else entry.name + suffix
-                    found.setdefault(function, f"aten::{own.removesuffix('_method')}")
+                    own = _RENAMED.get(own, own.removesuffix("_method"))
+                    found.setdefault(function, f"aten::{own}")
     return found

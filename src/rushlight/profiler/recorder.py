@@ -8,6 +8,7 @@ get another body while a thread is profiled (`base.grafts`), and have their own 
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import time
 import weakref
@@ -21,6 +22,7 @@ from ..autograd.views import View
 from ..base.grafts import graft, ungraft
 from ..kernels import launch_log
 from ..kernels.host import host
+from ..nn.functional.attention import scaled_dot_product_attention
 from ..nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from ..optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from ..tensor.base import Tensor
@@ -34,7 +36,12 @@ from .names import composites, operation_name
 RECORDERS: list[Recorder] = []  # those at work, of all threads
 _lock = RLock()
 _around: dict = {}  # grafted function -> what runs around it
-now = time.perf_counter_ns
+# The clock of the kernels' log, where there is one.
+now = (
+    functools.partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC)
+    if hasattr(time, "CLOCK_MONOTONIC")
+    else time.monotonic_ns
+)
 next_number = itertools.count(1).__next__
 _FUNCTION, _BACKWARD, _USER = (
     scope.value for scope in (RecordScope.FUNCTION, RecordScope.BACKWARD_FUNCTION, RecordScope.USER_SCOPE)
@@ -44,7 +51,19 @@ _FUNCTION, _BACKWARD, _USER = (
 class Record:
     """An event as it is noted: when it began and ended (nanoseconds), and what is known of the call."""
 
-    __slots__ = ("arguments", "began", "ended", "flops", "forward_thread", "kind", "name", "number", "scope", "sequence", "stack")
+    __slots__ = (
+        "arguments",
+        "began",
+        "ended",
+        "flops",
+        "forward_thread",
+        "kind",
+        "name",
+        "number",
+        "scope",
+        "sequence",
+        "stack",
+    )
 
     def __init__(self, name, kind, scope=_FUNCTION):
         self.name, self.kind, self.scope = name, kind, scope
@@ -103,7 +122,12 @@ class Recorder(Interposer):
         if self.modules or self.stacks:
             self._handles.append(register_module_forward_pre_hook(self._before_module))
             self._handles.append(register_module_forward_hook(self._after_module, always_call=True))
-        before, run_node, run_leaf, interposers = (state.run_node, state.run_leaf), self.run_node, self.run_leaf, INTERPOSERS
+        before, run_node, run_leaf, interposers = (
+            (state.run_node, state.run_leaf),
+            self.run_node,
+            self.run_leaf,
+            INTERPOSERS,
+        )
         # In one row without calls, for Ctrl-C: autograd/modes.py.
         self._before, state.run_node, state.run_leaf = before, run_node, run_leaf
         interposers[:0] = (self,)  # below the transforms around: there the values are plain
@@ -119,7 +143,6 @@ class Recorder(Interposer):
         with _lock:
             if self in RECORDERS and host() is not None:
                 launched, self.lost = launch_log.noted()
-                launched[:, 2:] -= time.clock_gettime_ns(time.CLOCK_MONOTONIC) - now()
                 inside = (launched[:, 2] >= self.began) & (launched[:, 3] <= (self.ended or self.began))
                 self.launches = launched[inside]
             RECORDERS[:] = [each for each in RECORDERS if each is not self]
@@ -170,7 +193,7 @@ class Recorder(Interposer):
             if record is not None:
                 record.ended = now()
         if record is not None and self.shapes and scope == _FUNCTION:
-            record.arguments = described((*args, *kwargs.values()))
+            record.arguments = described(_bound(plain, args, kwargs))
         return found
 
     def run_node(self, node, grads):
@@ -256,6 +279,16 @@ class Recorder(Interposer):
                     return
 
 
+def _bound(function, args, kwargs):
+    """The values of all arguments of a call, in the order of the signature; as they came where that is one form of several."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return (*args, *kwargs.values())
+    bound.apply_defaults()
+    return bound.arguments.values()
+
+
 def of_this_thread():
     """The recorders that listen to this thread, innermost last."""
     me = get_ident()
@@ -277,7 +310,7 @@ def _formulas():
 
 def _flops_of(op, schema, values, found, writes):
     """How many floating-point operations a call takes, where there is a formula; else 0."""
-    if op.name in ("mul", "add"):
+    if op.name in ("mul", "add") and not writes:
         return values[0].numel() if isinstance(values[0], Tensor) else 0
     calls = native_calls(op, schema, values, found, writes)
     known = _formulas()
@@ -290,6 +323,7 @@ def _flops_of(op, schema, values, found, writes):
 def _graft_all():
     """Let functions that are written with other operations, and some of the training loop, tell the recorders of their calls."""
     named = composites() | {
+        scaled_dot_product_attention: "aten::scaled_dot_product_attention",
         Optimizer.zero_grad: lambda optimizer: f"Optimizer.zero_grad#{type(optimizer).__name__}.zero_grad",
         _BaseDataLoaderIter.__next__: lambda loader: f"enumerate(DataLoader)#{type(loader).__name__}.__next__",
     }
@@ -306,7 +340,7 @@ def _telling(function, name, plain):
         told = name if name.__class__ is str else name(args[0])
         run = plain
         for recorder in recorders:
-            run = functools.partial(recorder.composite, told, run)
+            run = functools.update_wrapper(functools.partial(recorder.composite, told, run), plain)
         return run(*args, **kwargs)
 
     _around[function] = call

@@ -91,6 +91,14 @@ def _memory(noted, place):
         held += size
         arguments = {"Total Reserved": 0, "Total Allocated": held, "Bytes": size, "Device Id": -1, "Device Type": 0}
         found.append(
-            {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": MEMORY_EVENT_NAME, **place, "ts": when, "args": arguments}
+            {
+                "ph": "i",
+                "cat": "cpu_instant_event",
+                "s": "t",
+                "name": MEMORY_EVENT_NAME,
+                **place,
+                "ts": when,
+                "args": arguments,
+            }
         )
     return found
