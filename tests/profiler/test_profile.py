@@ -198,13 +198,14 @@ def test_traces(tmp_path):
 
 
 def test_nothing_stays_on():
-    functions = [torch.nn.functional.linear, torch.Tensor.reshape, torch.optim.Optimizer.zero_grad]
+    functions = [torch.Tensor.reshape, torch.optim.Optimizer.zero_grad]
+    left = set(recorder._around)  # where autocast has grafted upon them
     before = [(f.__code__, f.__kwdefaults__, f.__dict__.get("__wrapped__")) for f in functions]
     with profile(with_stack=True):
         assert [f.__code__ for f in functions] != [code for code, _, _ in before]
         assert torch.autograd._profiler_enabled()
     assert [(f.__code__, f.__kwdefaults__, f.__dict__.get("__wrapped__")) for f in functions] == before
-    assert not INTERPOSERS and not recorder.RECORDERS and not recorder._around
+    assert not INTERPOSERS and not recorder.RECORDERS and set(recorder._around) == left
     assert state.run_node is None and state.run_leaf is None and not torch.autograd._profiler_enabled()
 
 
@@ -303,3 +304,25 @@ def test_incorrect_schedules_warn():
         str(each.message).partition("\n")[0].partition(": ")[2] for each in caught if "Incorrect" in str(each.message)
     ]
     assert said == ["WARMUP followed by NONE", "RECORD followed by WARMUP", "RECORD followed by NONE"]
+
+
+@pytest.mark.parametrize(
+    "name", ["graft", "ungraft", "register_module_forward_hook", "register_optimizer_step_pre_hook"]
+)
+def test_ctrl_c_leaves_nothing_on(name, monkeypatch):
+    """An interrupt after the fifth, or the only, call of what begins or ends a profile."""
+    function, left = getattr(recorder, name), [5 if "graft" in name else 1]
+
+    def interrupted(*args, **options):
+        found = function(*args, **options)
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(recorder, name, interrupted)
+    with pytest.raises(KeyboardInterrupt), profile(with_modules=True):
+        torch.ones(2).reshape(2)
+    monkeypatch.undo()
+    assert torch.ones(2).reshape(2).tolist() == [1.0, 1.0]
+    test_nothing_stays_on()

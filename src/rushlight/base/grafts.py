@@ -53,12 +53,17 @@ def ungraft(function, around):
 
     False, and nothing is done, where another graft was made since: that one calls ours.
     """
-    options = function.__kwdefaults__ or {}
-    if options.get("_around") is not around:
-        return False
+    if (function.__kwdefaults__ or {}).get("_around") is not around:
+        return not any((each.__kwdefaults__ or {}).get("_around") is around for each in _inside(function))
     plain = function.__wrapped__
     function.__code__, function.__kwdefaults__ = plain.__code__, plain.__kwdefaults__
     function.__dict__.pop("__wrapped__")
     if "__wrapped__" in plain.__dict__:
         function.__wrapped__ = plain.__dict__["__wrapped__"]
     return True
+
+
+def _inside(function):
+    """The functions that grafts left within ``function``."""
+    while isinstance(function := function.__dict__.get("__wrapped__"), FunctionType):
+        yield function

@@ -269,6 +269,11 @@ class _KinetoProfile:
 
     def export_memory_timeline(self, path, device=None):
         """Not implemented: a figure of the memory by kind of tensor."""
+        sentence = (
+            "`export_memory_timeline` is deprecated and will be removed in a future version. Please use "
+            "`torch.cuda.memory._record_memory_history` and `torch.cuda.memory._export_memory_snapshot` instead."
+        )
+        warnings.warn(hinted(sentence, "it is not implemented here"), FutureWarning, stacklevel=to_user())
         missing = [
             f"{name}=True" for name in ("record_shapes", "profile_memory", "with_stack") if not getattr(self, name)
         ]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from importlib import import_module
 
 from ..base.user_code import to_user
-from ..tensor.interposers import Interposer, below, interposed
+from ..tensor.interposers import INTERPOSERS, Interposer, below
 from .flop_formulas import native_calls, register_flop_formula, registry, shape_wrapper
 from .module_tracker import ModuleTracker
 
@@ -81,16 +81,27 @@ class FlopCounterMode:
 
     def __enter__(self):
         self.flop_counts.clear()
-        self.mod_tracker.__enter__()
-        self._mode = interposed(_Counting(self))
-        self._mode.__enter__()
+        try:
+            self.mod_tracker.__enter__()
+            INTERPOSERS.append(_Counting(self))
+        except BaseException:  # Ctrl-C came in between
+            self._leave()
+            raise
         return self
 
     def __exit__(self, *error):
-        self._mode.__exit__(*error)
-        self.mod_tracker.__exit__(*error)
+        try:
+            self._leave()
+        except BaseException:  # Ctrl-C came before it was done
+            self._leave()
+            raise
         if self.display:
             print(self.get_table(self.depth))
+
+    def _leave(self):
+        kept = [each for each in INTERPOSERS if getattr(each, "counter", None) is not self]
+        INTERPOSERS[:] = kept
+        self.mod_tracker.__exit__(None, None, None)
 
     def _count_flops(self, calls):
         for name, given, out in calls:

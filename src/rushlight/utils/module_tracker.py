@@ -36,7 +36,7 @@ class ModuleTracker:
         self._in_backward = False  # whether a module was entered by backward since all were left
         self._known_modules = weakref.WeakKeyDictionary()  # module -> name
         self._seen_modules = weakref.WeakSet()  # whose children are known
-        self._hooks = []
+        self._hooks, self._handles = [], []
 
     @property
     def parents(self):
@@ -86,12 +86,22 @@ class ModuleTracker:
         self._at_gradients(output, lambda grads: self._enter_module(name, True))
 
     def __enter__(self):
-        self._handles = []
-        self._handles.append(register_module_forward_pre_hook(self._before_forward))
-        self._handles.append(register_module_forward_hook(self._after_forward))
+        try:
+            self._handles.append(register_module_forward_pre_hook(self._before_forward))
+            self._handles.append(register_module_forward_hook(self._after_forward))
+        except BaseException:  # Ctrl-C came in between
+            self._leave()
+            raise
         return self
 
     def __exit__(self, *error):
+        try:
+            self._leave()
+        except BaseException:  # Ctrl-C came before it was done
+            self._leave()
+            raise
+
+    def _leave(self):
         for handle in (*self._handles, *self._hooks):
             handle.remove()
-        self._hooks.clear()
+        self._hooks, self._handles = [], []
