@@ -223,7 +223,6 @@ c.sin(), c.abs(), c.neg()
 c * 2, c + c
 c * c
 c.relu()
-c - c
 c + d, d + c, c * d
 c + c * 2, c + torch.sparse_csr_tensor([0, 1, 2], [0, 1], [1.0, 1.0], (2, 3))
 c / 2
@@ -257,7 +256,7 @@ PRODUCTS = """
 s @ m, c @ m, u @ m, torch.mm(s, m), torch.sparse.mm(s, m), torch.sparse.mm(c, m), torch.spmm(s, m), torch.dsmm(s, m), s.mm(m)
 s @ m[:, 0], c @ m[:, 0], torch.mv(s, m[:, 0]), s.t() @ d, c.t() @ d, s.to_sparse_csc() @ m
 m @ s, m @ c, m @ u
-s @ s.t(), torch.sparse.mm(s, s.t()), u @ k.t(), c @ c.t()
+s @ s.t(), torch.sparse.mm(s, s.t()), u @ k.t(), (c @ c.t()).to_dense()
 torch.addmm(torch.ones(2, 2), s, m), torch.addmm(torch.ones(2), s, m), torch.addmm(torch.ones(2, 2), s, m, beta=2, alpha=3)
 torch.sparse.addmm(torch.ones(2, 2), s, m, beta=2, alpha=3), torch.sparse.addmm(torch.ones(2), s, m)
 torch.sparse.mm(d, m)
@@ -353,7 +352,7 @@ back(S, torch.ones(2, 3) + S)
 back(S, (S * d).to_dense())
 back(S, S.abs().to_dense())
 back(S, S.relu().to_dense())
-back(S, S.t().to_dense())
+back(S, S.t().to_dense()).coalesce()
 back(C, C.t().to_dense())
 back(S, S.to(torch.float64).to_dense())
 back(S, torch.sparse.softmax(S, 1), s)
@@ -374,8 +373,14 @@ back(M, M @ s)
 [back(x, torch.sparse_coo_tensor(i, x, (2, 3)).coalesce().values()) for x in [v.clone().requires_grad_()]]
 [back(x, torch.sparse_coo_tensor(i, x, (2, 3)) @ m) for x in [v.clone().requires_grad_()]]
 [back(x, torch.sparse_csr_tensor(torch.tensor([0, 1, 3]), torch.tensor([2, 0, 2]), x, (2, 3)) @ m) for x in [v.clone().requires_grad_()]]
-S * 2, S + S, S - S, -S, S.sin(), S.coalesce(), S.t(), S.to_dense(), S ** 2, S / 2, S @ m, torch.sparse.mm(S, m), S.clone()
-C * 2, C.values(), C @ m, S.sum(), torch.sparse_coo_tensor(i, v.clone().requires_grad_(), (2, 3)), D.to_sparse(), D.sparse_mask(s)
+S * 2, S + S, S - S, -S, S.sin()
+S.coalesce(), S.t(), S.to_dense(), S ** 2, S / 2, S @ m
+torch.sparse.mm(S, m)
+S.clone()
+C * 2, C.values(), C @ m, S.sum()
+torch.sparse_coo_tensor(i, v.clone().requires_grad_(), (2, 3))
+D.to_sparse(), D.sparse_mask(s)
+D.to_sparse_csr(), C.to_sparse(), S.double()
 [(S.to_dense().sum() * 2).backward(), S.to_dense().sum().backward(), S.grad]
 """
 

@@ -112,7 +112,7 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
     if layout in COMPRESSED:
         return compressed(self, layout, blocksize, dense_dim)
     if is_sparse(self):
-        return _coo_of(self)
+        return coo_of(self)
     ndim = self.ndim
     count = ndim if sparse_dim is None else sparse_dim
     if not 0 <= count <= ndim:
@@ -128,21 +128,26 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
         there = there.reshape(*array.shape[:count], -1).any(-1)
     places = np.stack(np.nonzero(there)) if ndim else np.zeros((0, int(there)), np.int64)
     pattern = Coordinates(array.shape, places, True)
-    return with_values(pattern, values_at(self, pattern), "ToSparseBackward0")
+    return with_values(pattern, values_at(self, pattern), f"ToSparseBackward{int(sparse_dim is None)}")
 
 
-def _coo_of(tensor):
+def coo_of(tensor):
     """A sparse tensor of any layout in the COO layout."""
     if tensor.layout is sparse_coo:
         return tensor
     pattern = tensor._array.pattern
-    places, values = pattern.places(), values_of(tensor, "ToSparseBackward0").reshape(-1)
+    places, values = pattern.places(), values_of(tensor, "ToSparseBackward1").reshape(-1)
     if pattern.layout in BLOCK_LAYOUTS:
         order = np.lexsort(places[::-1])
         places, values = places[:, order], values[wrap(order)]
     coordinates = Coordinates(pattern.shape, places)
     coordinates.coalesced = coordinates.checked_coalesced()
-    return with_values(coordinates, values, "ToSparseBackward0")
+    return with_values(coordinates, values, "ToSparseBackward1")
+
+
+def _node(layout):
+    """The name of the node of a conversion to a compressed layout."""
+    return f"ToSparse{str(layout)[-3:].title()}Backward0"
 
 
 def compressed(tensor, layout, blocksize=None, dense_dim=None):
@@ -158,13 +163,13 @@ def compressed(tensor, layout, blocksize=None, dense_dim=None):
         return tensor
     if layout in BLOCK_LAYOUTS:
         return _blocks(tensor, layout, blocksize, name)
-    source = to_sparse(tensor) if is_dense(tensor) else coalesce(_coo_of(tensor))
+    source = to_sparse(tensor) if is_dense(tensor) else coalesce(coo_of(tensor))
     found = source._array.pattern
     pattern, order = found._once(("compressed", layout), compressed_of, layout, found.shape, found.indices)
-    values = values_of(source, "ToSparseBackward0")
+    values = values_of(source, _node(layout))
     if layout not in ROW_LAYOUTS:
         values = values[wrap(order)]
-    return with_values(pattern, values, "ToSparseBackward0")
+    return with_values(pattern, values, _node(layout))
 
 
 def _blocks(tensor, layout, blocksize, name):
@@ -179,7 +184,7 @@ def _blocks(tensor, layout, blocksize, name):
     lines, order = compressed_of(layout, (rows // height, columns // width), there)
     there = there[:, order]
     pattern = Compressed(layout, (rows, columns), lines.compressed, lines.plain, (height, width))
-    return with_values(pattern, split[wrap(there[0]), wrap(there[1])], "ToSparseBackward0")
+    return with_values(pattern, split[wrap(there[0]), wrap(there[1])], _node(layout))
 
 
 def to_sparse_csr(self, dense_dim=None):

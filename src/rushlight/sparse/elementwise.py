@@ -7,7 +7,6 @@ import numpy as np
 from ..base import dtypes
 from ..base.device import sparse_coo
 from ..base.errors import hinted
-from ..base.shapes import broadcast_shapes
 from ..base.sparse_array import SparseArray
 from ..ops.schema import is_number
 from ..ops.table import TABLE, conj, functions
@@ -119,6 +118,11 @@ class _times_dense:
         return found if found.shape == other_shape else found.to_dense()
 
 
+@takes("equal")
+def _equal(input, other):
+    raise not_run("equal", [input, other])
+
+
 @takes("floor_divide")
 def _floor_divide(self, other):
     if not is_sparse(self):
@@ -206,8 +210,8 @@ class _dense_plus:
     """``self + alpha * other``, dense, of a dense and a sparse tensor."""
 
     def forward(self, other, alpha):
-        shape = broadcast_shapes(self.shape, other.shape)
-        if shape != other.shape:
+        shape = other.shape
+        if self.shape != shape:
             raise RuntimeError(
                 hinted(
                     f"add: expected 'self' and 'other' to have same size, but self has size {list(self.shape)} while other has "
@@ -217,7 +221,7 @@ class _dense_plus:
             )
         kind = dtypes.promote_types(dtypes.from_numpy(self.dtype), dtypes.from_numpy(other.dtype)).numpy
         values = other.values if alpha == 1 else other.values * other.dtype.type(alpha)
-        return scattered(values, other.pattern, np.array(np.broadcast_to(self, shape), kind, order="C"))
+        return scattered(values, other.pattern, np.array(self, kind, order="C"))
 
     def d_self(grad):
         return grad

@@ -127,6 +127,18 @@ class Coordinates(Pattern):
         _, first, numbers = np.unique(self.flat(), return_index=True, return_inverse=True)
         return Coordinates(self.shape, _own(self.indices[:, first]), True), numbers.reshape(-1)
 
+    def places_once(self):
+        """A pattern that has each place once, and the numbers of the first entries there; this one and None, where it does.
+
+        A gradient stands on such a pattern: it says how the whole element at a place counts, not each part of its sum.
+        """
+        merged, groups = self.merged()
+        if merged.nnz == self.nnz:
+            return self, None
+        first = np.empty(merged.nnz, np.int64)
+        first[groups[::-1]] = np.arange(self.nnz)[::-1]
+        return merged, first
+
     def union(self, other):
         """The pattern of both, coalesced, and the number in it of each entry of one and the other."""
         joined = Coordinates(self.shape, _own(np.concatenate((self.indices, other.indices), 1)))
@@ -202,6 +214,10 @@ class Compressed(Pattern):
         """One number for each element, in the order of rows."""
         rows, columns = self.places()
         return rows * self.shape[1] + columns
+
+    def places_once(self):
+        """This pattern and None: a place comes once."""
+        return self, None
 
     def transposed(self):
         """The pattern of the transposed matrix: the same entries, the other way of reading them."""

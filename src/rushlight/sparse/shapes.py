@@ -10,18 +10,22 @@ from ..base.shapes import wrap_dim
 from ..ops.table import functions
 from ..tensor.base import wrap
 from .calls import is_sparse, not_run, takes
-from .conversion import _coo_of, coalesce
+from .conversion import coo_of, coalesce
 from .patterns import Coordinates
 from .tensors import values_of, with_values
 
 
 @takes("transpose")
 def transpose(self, dim0, dim1):
+    return _transposed(self, dim0, dim1, "TransposeBackward0")
+
+
+def _transposed(self, dim0, dim1, name):
     ndim = self.ndim
     dim0, dim1 = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
     if dim0 == dim1:
         return functions.alias(self)
-    pattern, name = self._array.pattern, "TransposeBackward0"
+    pattern = self._array.pattern
     if self.layout is not sparse_coo:
         values = values_of(self, name)
         return with_values(pattern.transposed(), values if values.ndim == 1 else values.transpose(1, 2), name)
@@ -52,7 +56,7 @@ def _t(self):
     if self.ndim > 2:
         message = f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {self.sparse_dim()} sparse and {self.dense_dim()} dense dimensions"
         raise RuntimeError(hinted(message, "transpose(dim0, dim1) takes more"))
-    return functions.alias(self) if self.ndim < 2 else transpose(self, 0, 1)
+    return functions.alias(self) if self.ndim < 2 else _transposed(self, 0, 1, "TBackward0")
 
 
 @takes("permute")
@@ -106,7 +110,7 @@ def _coo(tensor, name):
 @takes("select")
 def select(self, dim, index):
     """One slice along a dimension: sparse, or dense where no sparse dimension is left."""
-    self = _coo_of(self)
+    self = coo_of(self)
     pattern, name = self._array.pattern, "SelectBackward0"
     dim, count, values = wrap_dim(dim, self.ndim), pattern.sparse_dim, values_of(self, name)
     length = pattern.shape[dim]
@@ -189,6 +193,11 @@ def cat(tensors, dim=0, **others):
     return with_values(found, functions.cat(parts), name)
 
 
+@takes("stack")
+def _stack(tensors, dim=0):
+    return cat([functions.unsqueeze(each, dim) for each in tensors], wrap_dim(dim, tensors[0].ndim + 1))
+
+
 def _without(shape, dim):
     return (*shape[:dim], *shape[dim + 1 :])
 
@@ -218,6 +227,11 @@ def _narrow_copy(self, dim, start, length):
 @takes("reshape")
 def _reshape(self, *sizes, **others):
     raise RuntimeError(hinted("reshape is not implemented for sparse tensors", "to_dense() can be reshaped"))
+
+
+@takes("contiguous")
+def _contiguous(self, memory_format=None):
+    raise RuntimeError(hinted("unsupported memory format option Contiguous", "there is no memory of all elements"))
 
 
 @takes("expand")

@@ -181,6 +181,10 @@ class SparseTensor(Tensor):
             elif each.__class__ is slice and each == slice(None):
                 dim += 1
             elif each.__class__ is int:
+                if not -found.shape[dim] <= each < found.shape[dim]:
+                    length = found.shape[dim]
+                    message = f"index {each} is out of bounds for dimension {dim} with size {length}"
+                    raise IndexError(hinted(message, f"there are {length}"))
                 found = functions.select(found, dim, each)
             else:
                 name = "as_strided" if each.__class__ is slice else "index.Tensor"
@@ -265,9 +269,10 @@ def record(schema, node=None):
 
     def register(body):
         entry = SparseOp(schema, body, FUNCTION, None, False, (), node, ())
-        entry.parsed = Schema(schema)
-        setattr(functions, entry.name, lambda *values: run(entry, entry.parsed, list(values)))
-        return getattr(functions, entry.name)
+        entry.parsed = parsed = Schema(schema)
+        entry.name = parsed.name
+        setattr(functions, parsed.name, lambda *values: run(entry, parsed, list(values)))
+        return getattr(functions, parsed.name)
 
     return register
 
@@ -280,7 +285,9 @@ class values_of:
         return self.values[...]
 
     def d_self(grad, self, name):
-        return with_values(self._array.pattern, grad, "AliasBackward0")
+        pattern = self._array.pattern
+        merged, first = pattern.places_once()
+        return with_values(merged, grad if first is None else grad[wrap(first)], "AliasBackward0")
 
 
 @record("sparse_with_values(any pattern, Tensor values, any name) -> Tensor", node=lambda pattern, values, name: name)

@@ -151,7 +151,9 @@ def copied_gradient(variable, grad):
     if grad._array.__class__ is SparseArray:
         return functions.sparse_copy(grad)
     stored = stored_in(grad._array)
-    like = stored_in(variable._array) if variable._array.shape == stored.shape else stored
+    like = stored_in(variable._array)
+    if like.shape != stored.shape or like.__class__ is SparseArray:
+        like = stored
     made = new_tensor()
     if is_meta(grad._array):
         made._array, made._edge = as_meta(like), None
