@@ -29,7 +29,7 @@ def scattered(values, pattern, target=None):
         width = int(np.prod(pattern.shape[count:], dtype=np.int64))
         rows = found.reshape(-1, width) if width > 1 else found.reshape(-1)
         values = values.reshape(len(flat), -1) if width > 1 else values.reshape(-1)
-        if pattern.coalesced and target is None:
+        if target is None and pattern.is_distinct():
             rows[flat] = values
         else:
             add_rows(rows, flat, values.astype(rows.dtype, copy=False))

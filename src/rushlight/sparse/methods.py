@@ -46,7 +46,7 @@ def _indices(self):
     """The places of a COO tensor's entries as they are: (sparse dimensions, entries)."""
     if self.layout is not sparse_coo:
         raise unavailable("_indices", BACKENDS[False] if is_sparse(self) else "CPU")
-    return wrap(self._array.pattern.indices)
+    return wrap(self._array.pattern.indices[...])
 
 
 def values(self):
@@ -77,7 +77,7 @@ def _compressed_part(name, layouts, what, part):
         if self.layout not in layouts:
             message = f"{name} expected sparse {what} compressed tensor layout but got {layout_name(self)}"
             raise RuntimeError(hinted(message, f"to_sparse_{'csr' if what == 'row' else 'csc'}() has them"))
-        return wrap(getattr(self._array.pattern, part))
+        return wrap(getattr(self._array.pattern, part)[...])
 
     get.__name__, get.__qualname__ = name, f"Tensor.{name}"
     get.__doc__ = f"The {part} indices of a matrix by {what}s. They cannot be written."

@@ -165,6 +165,10 @@ class Coordinates(Pattern):
         """The pattern of the transposed matrix, of whose values the order is the same."""
         return self.rearranged((self.shape[1], self.shape[0]), self.indices[::-1])
 
+    def is_distinct(self):
+        """Whether it is known that no place comes twice."""
+        return self.coalesced
+
     def checked_coalesced(self):
         """Whether the entries are sorted and distinct."""
         flat = self.flat()
@@ -214,6 +218,10 @@ class Compressed(Pattern):
         """One number for each element, in the order of rows."""
         rows, columns = self.places()
         return rows * self.shape[1] + columns
+
+    def is_distinct(self):
+        """Whether no place comes twice: nobody may have checked."""
+        return self._once("distinct", lambda: (np.unique(self.flat()).size == self.places().shape[1],))[0]
 
     def places_once(self):
         """This pattern and None: a place comes once."""

@@ -149,6 +149,11 @@ def _added(bias, product, beta, alpha):
     return functions.add(bias if beta == 1 else bias * beta, product)
 
 
+@takes("transposed_mm")
+def _transposed_mm(self, mat2):
+    return mm(functions.t(self), mat2)
+
+
 @takes("linear_rows")
 def _linear(input, weight, bias=None):
     if is_sparse(bias) or (is_sparse(input) and is_sparse(weight)):

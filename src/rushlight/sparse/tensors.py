@@ -150,6 +150,9 @@ class SparseTensor(Tensor):
 
     share_memory_ = is_shared
 
+    def set_(self, *args, **kwargs):
+        raise functions.sparse_unavailable("set_", [self])
+
     def type(self, dtype=None, non_blocking=False):
         """The name of the legacy type, or the tensor converted to ``dtype``, which may be such a name."""
         if dtype is None:
@@ -224,13 +227,16 @@ class SparseTensor(Tensor):
         return made
 
     def __reduce_ex__(self, protocol):
-        return _rebuild_sparse, (self._array.pattern.layout, *parts_of(self), self.requires_grad)
+        is_parameter = getattr(self, "_is_param", False)
+        return _rebuild_sparse, (self.layout, *parts_of(self), self.requires_grad if is_parameter else None)
 
 
-def _rebuild_sparse(layout, shape, parts, coalesced, requires_grad):
+def _rebuild_sparse(layout, shape, parts, coalesced, parameter):
+    """The sparse tensor of pickled parts: as in PyTorch without its ``requires_grad``, unless it is a parameter."""
     made = functions.sparse_from_parts(layout, shape, parts, coalesced)
-    if requires_grad:
-        made._edge = LEAF
+    if parameter is not None:
+        made._is_param = True
+        made.requires_grad_(parameter)
     return made
 
 
@@ -253,6 +259,7 @@ def sparse(pattern, values):
 
 
 functions.sparse_class = SparseTensor
+functions.sparse_parts = parts_of
 INERT_CLASSES.add(SparseTensor)
 SPARSE.append(True)
 
