@@ -211,7 +211,7 @@ class Compressed(Pattern):
 
     def _find_lines(self, axis):
         if self.layout not in BLOCK_LAYOUTS and (axis == 0) is self.by_rows:
-            return Lines(self.compressed, self.plain, None)
+            return Lines(self.compressed.astype(np.int64, copy=False), self.plain, None)
         return super()._find_lines(axis)
 
     def flat(self):

@@ -15,7 +15,7 @@ from .row_products import line_products, line_sums
 from .tensors import record, values_of, with_values
 
 
-@record("sparse_line_sums(Tensor values, any pattern, int axis, Tensor dense, any name) -> Tensor",
+@record("sparse_product(Tensor values, any pattern, int axis, Tensor dense, any name) -> Tensor",
         node=lambda values, pattern, axis, dense, name: name)  # fmt: skip
 class product_of:
     """The product with ``dense`` of the matrix that has ``values`` on a pattern (``axis`` 0), or of its transpose (1)."""
@@ -30,7 +30,7 @@ class product_of:
         return product_of(conj(values), pattern, 1 - axis, grad, "MmBackward0")
 
 
-@record("sparse_line_products(Tensor left, Tensor right, any pattern, int axis) -> Tensor", node="SparseSampledAddmmBackward0")
+@record("sparse_products_at(Tensor left, Tensor right, any pattern, int axis) -> Tensor", node="SparseSampledAddmmBackward0")
 class products_at:
     """``(left @ right.T)`` where a pattern (``axis`` 1: its transpose) has its entries: in the order of its values."""
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels.routing import elements_of, kernel_of
-from ..ops.table import is_half, widened
+from ..ops.table import widened
 
 _BLOCK = 1 << 20  # elements that are in memory at once beside the operands
 
 
 def line_sums(values, pattern, axis, dense):
     """The product with ``dense`` of the matrix of ``values`` on a pattern (``axis`` 0) or of its transpose (1)."""
-    lines = pattern.lines(axis)
-    entries = lines.of(values.reshape(-1))
-    if dense.size and entries.size * dense.shape[1] >= elements_of("sparse_line_sums"):
-        found = kernel_of("sparse_line_sums")(lines.starts, lines.others, entries, dense)
+    lines, values = pattern.lines(axis), values.reshape(-1)
+    if dense.size and values.size * dense.shape[1] >= elements_of("sparse_line_sums"):
+        found = kernel_of("sparse_line_sums")(lines, values, dense)
         if found is not NotImplemented:
             return found
+    entries = lines.of(values)
     count, width = len(lines.starts) - 1 if len(lines.starts) else 0, dense.shape[1]
     found = np.zeros((count, width), entries.dtype)
     wide, entries = widened(dense), widened(entries)
@@ -26,10 +26,7 @@ def line_sums(values, pattern, axis, dense):
     for first, last in _pieces(starts, entries.size, max(width, 1)):
         begin, end = starts[first], starts[last] if last < len(starts) else entries.size
         products = entries[begin:end, None] * wide[lines.others[begin:end]]
-        if is_half(found.dtype) or found.dtype.kind != "b":
-            found[filled[first:last]] = np.add.reduceat(products, starts[first:last] - begin, axis=0)
-        else:
-            found[filled[first:last]] = np.logical_or.reduceat(products, starts[first:last] - begin, axis=0)
+        found[filled[first:last]] = np.add.reduceat(products, starts[first:last] - begin, axis=0)
     return found
 
 
