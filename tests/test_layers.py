@@ -12,7 +12,7 @@ from rushlight.kernels import kernel
 
 ROOT = Path(rushlight.__file__).parent
 ORDER = [
-    "base", "random", "ops", "kernels", "autograd", "tensor", "func", "amp", "nn", "optim", "utils", "serialization", "vision", "compile",
+    "base", "random", "ops", "kernels", "autograd", "tensor", "sparse", "func", "amp", "nn", "optim", "utils", "serialization", "vision", "compile",
     "draw", "distributed", "compat", "cli",
 ]  # fmt: skip
 # Packages that an imported function may name inside itself: optional ones, and heavy parts of the standard library.

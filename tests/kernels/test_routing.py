@@ -15,7 +15,11 @@ F = rl.nn.functional
 
 @pytest.mark.parametrize("name", sorted(thresholds.ELEMENTS))
 def test_thresholds_name_operations(name):
-    elsewhere = ("linear_gradients", "sparse_line_sums", "sparse_line_products")  # of linear_rows' node, of the room sparse
+    elsewhere = (
+        "linear_gradients",
+        "sparse_line_sums",
+        "sparse_line_products",
+    )  # of linear_rows' node, of the room sparse
     assert name in TABLE or name in INPLACE_LISTS or name in elsewhere
 
 

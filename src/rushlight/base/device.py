@@ -187,10 +187,7 @@ contiguous_format = memory_format("torch.contiguous_format")
 preserve_format = memory_format("torch.preserve_format")
 channels_last = memory_format("torch.channels_last")
 channels_last_3d = memory_format("torch.channels_last_3d")
-_CONSTANTS = {
-    c.name: c
-    for c in (*LAYOUTS, contiguous_format, preserve_format, channels_last, channels_last_3d)
-}
+_CONSTANTS = {c.name: c for c in (*LAYOUTS, contiguous_format, preserve_format, channels_last, channels_last_3d)}
 
 
 def _constant(name):

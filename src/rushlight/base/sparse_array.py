@@ -13,6 +13,7 @@ from .errors import hinted
 # Not empty once the room `sparse` is loaded: all that the waist tests.
 SPARSE: list[bool] = []
 
+MOST = (1 << 62) - 1
 NOT_DENSE = "operations that take sparse tensors are listed in docs/sparse.md; to_dense() makes an ordinary tensor"
 
 
@@ -30,7 +31,9 @@ class SparseArray:
     shape = property(lambda self: self.pattern.shape)
     dtype = property(lambda self: self.values.dtype)
     ndim = property(lambda self: len(self.pattern.shape))
-    size = property(lambda self: prod(self.pattern.shape))
+    size = property(
+        lambda self: min(prod(self.pattern.shape), MOST)
+    )  # in memory there are fewer: kernels are not for these
     itemsize = property(lambda self: self.values.itemsize)
     layout = property(lambda self: self.pattern.layout)
 

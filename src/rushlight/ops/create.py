@@ -209,7 +209,9 @@ def zeros_like(
 ):
     """Zeros of the shape and dtype of ``input``."""
     if layout is not None and layout is not input.layout:
-        return functions.zeros(input.shape, dtype=dtype or input.dtype, layout=layout, device=device, requires_grad=requires_grad)
+        return functions.zeros(
+            input.shape, dtype=dtype or input.dtype, layout=layout, device=device, requires_grad=requires_grad
+        )
     return _like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
 
 
@@ -227,7 +229,9 @@ def empty_like(
 ):
     """A tensor of the shape and dtype of ``input`` whose elements are not set to anything."""
     if layout is not None and layout is not input.layout:
-        return functions.empty(input.shape, dtype=dtype or input.dtype, layout=layout, device=device, requires_grad=requires_grad)
+        return functions.empty(
+            input.shape, dtype=dtype or input.dtype, layout=layout, device=device, requires_grad=requires_grad
+        )
     return _like("empty_like", input, None, dtype, device, requires_grad, memory_format)
 
 

@@ -23,7 +23,7 @@ class pooled_rows:
     The second result says, for "max", which row of the table gave each element; -1 in empty bags.
     """
 
-    def forward(weight, rows, starts, ends, factors, mode, scale_grad_by_freq, sparse):
+    def forward(weight, rows, starts, ends, factors, mode, scale_grad_by_freq, sparse=False):
         counts, positions = _positions(starts, ends)
         values = widened(weight.take(rows[positions], 0))
         if factors is not None:

@@ -283,5 +283,7 @@ def _table():
     return table
 
 
-_TENSOR_BUILDERS = frozenset(f"torch._utils._rebuild_{kind}" for kind in ("tensor", "tensor_v2", "tensor_v3", "sparse_tensor"))
+_TENSOR_BUILDERS = frozenset(
+    f"torch._utils._rebuild_{kind}" for kind in ("tensor", "tensor_v2", "tensor_v3", "sparse_tensor")
+)
 TABLE = _table()

@@ -19,12 +19,7 @@ COMPRESSED = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 def scattered(values, pattern, target=None):
     """The array of all elements: ``values`` added to ``target``, which is written, or to zeros."""
     found = np.zeros(pattern.shape, values.dtype) if target is None else target
-    places = pattern.places()
-    count = len(places)
-    lengths = pattern.shape[:count]
-    flat = np.zeros(places.shape[1] if count else values.shape[0], np.int64)
-    for each, length in zip(places, lengths):
-        flat = flat * length + each
+    count, flat = pattern.sparse_dim, pattern.flat()
     if values.size:
         width = int(np.prod(pattern.shape[count:], dtype=np.int64))
         rows = found.reshape(-1, width) if width > 1 else found.reshape(-1)
@@ -158,7 +153,9 @@ def compressed(tensor, layout, blocksize=None, dense_dim=None):
     if tensor.ndim != 2:
         if tensor.ndim > 2:
             raise NotImplementedError(hinted("batches of compressed matrices are not in this version", "use COO"))
-        raise IndexError(hinted(f"{name}: a compressed tensor is a matrix", f"this tensor has {tensor.ndim} dimensions"))
+        raise IndexError(
+            hinted(f"{name}: a compressed tensor is a matrix", f"this tensor has {tensor.ndim} dimensions")
+        )
     if tensor.layout is layout and layout not in BLOCK_LAYOUTS:
         return tensor
     if layout in BLOCK_LAYOUTS:
@@ -177,7 +174,9 @@ def _blocks(tensor, layout, blocksize, name):
         raise RuntimeError(hinted(f"{name}: blocksize needs to be a tuple of size 2, but got {blocksize}", "(2, 2)"))
     dense, (rows, columns), (height, width) = to_dense(tensor), tensor.shape, blocksize
     if rows % height or columns % width:
-        message = f"{name}: tensor sparse size ({rows},{columns}) must be divisible by given blocksize ({height},{width})"
+        message = (
+            f"{name}: tensor sparse size ({rows},{columns}) must be divisible by given blocksize ({height},{width})"
+        )
         raise RuntimeError(hinted(message, "blocks cover the matrix without remainder"))
     split = dense.reshape(rows // height, height, columns // width, width).transpose(1, 2)
     there = np.stack(np.nonzero((np.asarray(split.detach()._array) != 0).any((2, 3))))

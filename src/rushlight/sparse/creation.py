@@ -189,16 +189,22 @@ def sparse_rows(grad, indices, shape, padding_idx):
 def sparse_created(name, size, dtype, layout, requires_grad):
     """What ``torch.zeros(size, layout=layout)`` makes: a sparse tensor without entries. Other functions have no such form."""
     if name not in ("zeros", "empty"):
-        raise RuntimeError(hinted("full(...) is not implemented for sparse layout", "to_sparse() makes a sparse tensor"))
+        raise RuntimeError(
+            hinted("full(...) is not implemented for sparse layout", "to_sparse() makes a sparse tensor")
+        )
     size = (size,) if isinstance(size, int) else tuple(size)
     if layout is sparse_coo:
         return empty_coo(size, dtype, None, requires_grad)
     if layout not in (sparse_csr, sparse_csc):
-        raise NotImplementedError(hinted(f"{name}() of the layout {layout} is not in this version", "sparse_csr or CSC"))
+        raise NotImplementedError(
+            hinted(f"{name}() of the layout {layout} is not in this version", "sparse_csr or CSC")
+        )
     lines = size[0 if layout is sparse_csr else 1] if len(size) == 2 else 0
     starts, nothing = np.zeros(lines + 1, np.int64), np.zeros(0, np.int64)
     values = wrap(np.zeros(0, (dtype or dtypes.get_default_dtype()).numpy))
-    return sparse_compressed_tensor(wrap(starts), wrap(nothing), values, size, layout=layout, requires_grad=requires_grad)
+    return sparse_compressed_tensor(
+        wrap(starts), wrap(nothing), values, size, layout=layout, requires_grad=requires_grad
+    )
 
 
 functions.sparse_rows = sparse_rows

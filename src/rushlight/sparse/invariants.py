@@ -193,7 +193,9 @@ def _check_lines(compressed, plain, line, other, rows, columns, completely):
         if counts.size and (counts.min() < 0 or (completely and counts.max() > columns)):
             _fail(f"`0 <= {line}_indices[..., 1:] - {line}_indices[..., :-1] <= {many}` is not satisfied.", hint)
     if plain.size and (plain.min() < 0 or plain.max() >= columns):
-        _fail(f"`0 <= {other}_indices < {many}` is not satisfied.", f"there are {columns}, the largest is {plain.max()}")
+        _fail(
+            f"`0 <= {other}_indices < {many}` is not satisfied.", f"there are {columns}, the largest is {plain.max()}"
+        )
     if completely and plain.size > 1:
         grows = plain[1:] > plain[:-1]
         grows[compressed[1:-1][(compressed[1:-1] > 0) & (compressed[1:-1] < plain.size)] - 1] = True
@@ -203,4 +205,3 @@ def _check_lines(compressed, plain, line, other, rows, columns, completely):
                 "and distinct along the last dimension values` is not satisfied.",
                 "sort the entries of each line, and add up what stands at one place",
             )
-

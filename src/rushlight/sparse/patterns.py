@@ -11,9 +11,9 @@ from math import prod
 import numpy as np
 
 from ..base.device import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from ..base.errors import hinted
 
 ROW_LAYOUTS, BLOCK_LAYOUTS = (sparse_csr, sparse_bsr), (sparse_bsr, sparse_bsc)
-_FLAT = 1 << 62  # places of a shape that are told apart by one number each
 
 
 def frozen(array):
@@ -62,6 +62,10 @@ class Pattern:
     """What both kinds share: how many of the dimensions are sparse, and the lines of a matrix."""
 
     def __init__(self, layout, shape):
+        if prod(shape) >= 1 << 63:
+            raise RuntimeError(
+                hinted("numel: integer multiplication overflow", f"{list(shape)} has more places than 64 bits number")
+            )
         self.layout, self.shape, self._found = layout, tuple(shape), {}
 
     def _once(self, key, find, *arguments):
@@ -103,18 +107,10 @@ class Coordinates(Pattern):
         return self._once("flat", self._find_flat)
 
     def _find_flat(self):
-        lengths = self.shape[: self.sparse_dim]
-        if prod(lengths) < _FLAT:
-            found = np.zeros(self.nnz, np.int64)
-            for places, length in zip(self.indices, lengths):
-                found *= length
-                found += places
-            return found
-        order = np.lexsort(self.indices[::-1])
-        ordered = self.indices[:, order]
-        new = np.concatenate(([False], (ordered[:, 1:] != ordered[:, :-1]).any(0)))
-        found = np.empty(self.nnz, np.int64)
-        found[order] = np.cumsum(new)
+        found = np.zeros(self.nnz, np.int64)
+        for places, length in zip(self.indices, self.shape):
+            found *= length
+            found += places
         return found
 
     def merged(self):
@@ -147,11 +143,7 @@ class Coordinates(Pattern):
 
     def found_in(self, other):
         """For each entry the number of ``other``'s, which is coalesced, at the same place, and whether there is one."""
-        lengths = self.shape[: self.sparse_dim]
         mine, theirs = self.flat(), other.flat()
-        if prod(lengths) >= _FLAT:  # numbers of each pattern alone: count both together
-            joined = Coordinates(self.shape, _own(np.concatenate((self.indices, other.indices), 1))).flat()
-            mine, theirs = joined[: self.nnz], joined[self.nnz :]
         if not theirs.size:
             return np.zeros(mine.size, np.int64), np.zeros(mine.size, bool)
         numbers = np.minimum(np.searchsorted(theirs, mine), theirs.size - 1)

@@ -30,7 +30,9 @@ class product_of:
         return product_of(conj(values), pattern, 1 - axis, grad, "MmBackward0")
 
 
-@record("sparse_products_at(Tensor left, Tensor right, any pattern, int axis) -> Tensor", node="SparseSampledAddmmBackward0")
+@record(
+    "sparse_products_at(Tensor left, Tensor right, any pattern, int axis) -> Tensor", node="SparseSampledAddmmBackward0"
+)
 class products_at:
     """``(left @ right.T)`` where a pattern (``axis`` 1: its transpose) has its entries: in the order of its values."""
 
@@ -132,7 +134,9 @@ def mv(self, vec):
         )
     if self.shape[1] != vec.shape[0]:
         message = "mv: expected self.size(-1) == vec.size(-1)"
-        raise RuntimeError(hinted(message, f"the matrix has {self.shape[1]} columns, the vector {vec.shape[0]} elements"))
+        raise RuntimeError(
+            hinted(message, f"the matrix has {self.shape[1]} columns, the vector {vec.shape[0]} elements")
+        )
     check_dtypes(self, vec)
     return _by_vector(self, vec)
 
@@ -168,13 +172,18 @@ def _bmm(self, mat2, *others):
         raise not_run("bmm", (self, mat2))
     if self.ndim != 3 or mat2.ndim != 3 or self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
         raise RuntimeError(
-            hinted(f"bmm: batches of {list(self.shape)} and {list(mat2.shape)} cannot be multiplied", "inner lengths differ")
+            hinted(
+                f"bmm: batches of {list(self.shape)} and {list(mat2.shape)} cannot be multiplied",
+                "inner lengths differ",
+            )
         )
     check_dtypes(self, mat2)
     batch, rows, columns = self.shape
     numbers, line, column = self._array.pattern.indices
     # The batch is one matrix with the blocks on its diagonal.
-    diagonal = Coordinates((batch * rows, batch * columns), np.stack((numbers * rows + line, numbers * columns + column)))
+    diagonal = Coordinates(
+        (batch * rows, batch * columns), np.stack((numbers * rows + line, numbers * columns + column))
+    )
     found = product_of(values_of(self, "BmmBackward0"), diagonal, 0, mat2.reshape(batch * columns, -1), "BmmBackward0")
     return found.reshape(batch, rows, -1)
 
@@ -253,10 +262,15 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
     tensor([4., 4.])
     """
     if out is not None:
-        raise NotImplementedError(hinted("torch.sparse.sampled_addmm(out=...) is not in this version", "use its result"))
+        raise NotImplementedError(
+            hinted("torch.sparse.sampled_addmm(out=...) is not in this version", "use its result")
+        )
     if not is_sparse(input) or input.layout is sparse_coo:
         raise RuntimeError(
-            hinted(f"Expected input to have sparse csr layout, but got {str(input.layout).removeprefix('torch.')}", "to_sparse_csr()")
+            hinted(
+                f"Expected input to have sparse csr layout, but got {str(input.layout).removeprefix('torch.')}",
+                "to_sparse_csr()",
+            )
         )
     check_matrices(mat1, mat2)
     if input.shape != (mat1.shape[0], mat2.shape[1]):
@@ -266,8 +280,6 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
     values = (found if alpha == 1 else found * alpha).reshape(pattern.value_shape())
     own = values_of(input, "SparseSampledAddmmBackward0")
     return with_values(pattern, own * beta + values if beta else values, "SparseSampledAddmmBackward0")
-
-
 
 
 def hspmm(mat1, mat2, *, out=None):

@@ -108,7 +108,7 @@ def _norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     return values_of(coalesced(input), "NormBackward1").reshape(-1).norm(p, dtype=dtype)
 
 
-@takes("any", "all")
+@takes("any")
 def _any(self, dim=None, keepdim=False):
     if dim is not None:
         raise not_run("any.dim", [self])

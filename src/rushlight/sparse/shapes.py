@@ -30,10 +30,10 @@ def _transposed(self, dim0, dim1, name):
         values = values_of(self, name)
         return with_values(pattern.transposed(), values if values.ndim == 1 else values.transpose(1, 2), name)
     if max(dim0, dim1) >= pattern.sparse_dim:
-        message = (
-            f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {pattern.sparse_dim}, d0: {dim0}, d1: {dim1}"
+        message = f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {pattern.sparse_dim}, d0: {dim0}, d1: {dim1}"
+        raise RuntimeError(
+            hinted(message, "dense dimensions stay where they are: coalesce(), then values().transpose(...)")
         )
-        raise RuntimeError(hinted(message, "dense dimensions stay where they are: coalesce(), then values().transpose(...)"))
     order = list(range(ndim))
     order[dim0], order[dim1] = dim1, dim0
     return _permuted(self, order, name)
@@ -95,7 +95,9 @@ def _unsqueeze(self, dim):
     dim, count, values = wrap_dim(dim, self.ndim + 1), pattern.sparse_dim, values_of(self, name)
     shape = (*pattern.shape[:dim], 1, *pattern.shape[dim:])
     if dim > count:
-        return with_values(Coordinates(shape, pattern.indices, pattern.coalesced), values.unsqueeze(dim - count + 1), name)
+        return with_values(
+            Coordinates(shape, pattern.indices, pattern.coalesced), values.unsqueeze(dim - count + 1), name
+        )
     return with_values(
         pattern.rearranged(shape, np.insert(pattern.indices, dim, 0, axis=0), pattern.coalesced), values, name
     )
@@ -126,7 +128,9 @@ def select(self, dim, index):
     kept = values[wrap(there)]
     if count == 1:
         return kept.sum(0)
-    return with_values(pattern.rearranged(shape, np.delete(pattern.indices, dim, 0)[:, there], pattern.coalesced), kept, name)
+    return with_values(
+        pattern.rearranged(shape, np.delete(pattern.indices, dim, 0)[:, there], pattern.coalesced), kept, name
+    )
 
 
 @takes("unbind")

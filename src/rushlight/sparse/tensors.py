@@ -22,6 +22,7 @@ How sparse tensors fit in, and why so:
 from __future__ import annotations
 
 import copy
+from math import prod
 
 import numpy as np
 
@@ -70,6 +71,12 @@ class SparseTensor(Tensor):
         """The number of dimensions that each given element has of its own."""
         return self._array.pattern.dense_dim
 
+    def numel(self):
+        """The number of elements, those that are not given among them."""
+        return prod(self.shape)
+
+    nelement = numel
+
     # Memory: there is no storage, and nothing that strides could step through.
 
     def stride(self, dim=None):
@@ -93,7 +100,9 @@ class SparseTensor(Tensor):
 
     def data_ptr(self):
         raise RuntimeError(
-            hinted("Cannot access data pointer of Tensor that doesn't have storage", "values() has memory, and indices()")
+            hinted(
+                "Cannot access data pointer of Tensor that doesn't have storage", "values() has memory, and indices()"
+            )
         )
 
     def untyped_storage(self):
@@ -127,7 +136,9 @@ class SparseTensor(Tensor):
         """The only element as a Python number."""
         if self.numel() != 1:
             raise RuntimeError(
-                hinted(f"a Tensor with {self.numel()} elements cannot be converted to Scalar", "to_dense() has them all")
+                hinted(
+                    f"a Tensor with {self.numel()} elements cannot be converted to Scalar", "to_dense() has them all"
+                )
             )
         return self.to_dense().item()
 
@@ -142,7 +153,10 @@ class SparseTensor(Tensor):
 
     def tolist(self):
         raise RuntimeError(
-            hinted("Cannot access data pointer of Tensor that doesn't have storage", "to_dense().tolist() lists all elements")
+            hinted(
+                "Cannot access data pointer of Tensor that doesn't have storage",
+                "to_dense().tolist() lists all elements",
+            )
         )
 
     def is_shared(self):
@@ -196,7 +210,11 @@ class SparseTensor(Tensor):
 
     @property
     def T(self):
-        return functions.transpose(self, 0, 1) if self.ndim == 2 else functions.permute(self, tuple(range(self.ndim))[::-1])
+        return (
+            functions.transpose(self, 0, 1)
+            if self.ndim == 2
+            else functions.permute(self, tuple(range(self.ndim))[::-1])
+        )
 
     # Python's protocols
 
@@ -360,4 +378,3 @@ class sum_groups:
 
     def d_values(grad, groups):
         return grad[wrap(groups)]
-

@@ -131,6 +131,8 @@ def _type_name(tensor):
 @writes("add_")
 def _add_to_dense(self, other, alpha=1):
     """``dense.add_(sparse)``: only the entries are touched."""
+    if is_sparse(self):  # called as a function, not as its method
+        return self.add_(other, alpha=alpha)
     if not is_number(alpha):
         raise TypeError(f"add_(): argument 'alpha' must be Number, not {type(alpha).__name__}")
     if self.shape != other.shape or (state.recording and (self.requires_grad or other.requires_grad)):
@@ -174,7 +176,10 @@ def sparse_resize_(self, size, sparse_dim, dense_dim):
         raise RuntimeError(hinted(message, "sparse_resize_and_clear_ takes the entries out, too"))
     if not pattern.nnz:
         return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
-    if any(new < old for new, old in zip(size, pattern.shape)) or tuple(size)[sparse_dim:] != pattern.shape[sparse_dim:]:
+    if (
+        any(new < old for new, old in zip(size, pattern.shape))
+        or tuple(size)[sparse_dim:] != pattern.shape[sparse_dim:]
+    ):
         message = f"shrinking the size of sparse dimensions (from {list(pattern.shape[:sparse_dim])} to {list(size)[:sparse_dim]}) on a non-empty sparse tensor is not supported."
         raise RuntimeError(hinted(message, "sparse_resize_and_clear_ takes the entries out, too"))
     self._array = SparseArray(Coordinates(size, pattern.indices, pattern.coalesced), self._array.values)

@@ -1,9 +1,6 @@
 """Calls on sparse tensors, run with both libraries: what they print has to be the same, and the errors' first lines."""
 
-import contextlib
 import warnings
-
-MISSING = " For more information"
 
 
 def names(module):
@@ -27,20 +24,31 @@ def names(module):
         return leaf.grad
 
     hybrid = module.sparse_coo_tensor(i, module.arange(6.0).reshape(3, 2) + 1, (2, 3, 2))
-    found = {"torch": module, "i": i, "v": v, "s": coo(), "u": twice(), "c": csr(), "d": module.arange(6.0).reshape(2, 3) - 1, "h": hybrid}
+    found = {
+        "torch": module,
+        "i": i,
+        "v": v,
+        "s": coo(),
+        "u": twice(),
+        "c": csr(),
+        "d": module.arange(6.0).reshape(2, 3) - 1,
+        "h": hybrid,
+    }
     found |= {"S": coo().requires_grad_(), "U": twice().requires_grad_(), "C": csr().requires_grad_(), "back": back}
     found |= {"D": (module.arange(6.0).reshape(2, 3) - 1).requires_grad_(), "M": module.ones(3, 2).requires_grad_()}
-    found |= {"m": module.arange(6.0).reshape(3, 2), "k": module.sparse_coo_tensor([[0, 1], [1, 1]], [2.0, -1.0], (2, 3))}
+    found |= {
+        "m": module.arange(6.0).reshape(3, 2),
+        "k": module.sparse_coo_tensor([[0, 1], [1, 1]], [2.0, -1.0], (2, 3)),
+    }
     return found
 
 
 def outcome(module, code):
     """What a call gives, as text."""
-    space = names(module)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # PyTorch's, once: that indices are not checked, that CSR is in beta
         try:
-            return text(eval(code, space))
+            return text(eval(code, names(module)))
         except Exception as error:
             return f"{type(error).__name__}: {first_line(error)}"
 
@@ -385,10 +393,7 @@ D.to_sparse_csr(), C.to_sparse(), S.double()
 """
 
 SUBJECTS = {
-    name.lower(): [line for line in lines.strip().splitlines() if line]
-    for name, lines in list(globals().items())
-    if name.isupper() and isinstance(lines, str) and "\n" in lines
-}
-
-with contextlib.suppress(NameError):
-    del name, lines
+    "creation": CREATION, "parts": PARTS, "conversion": CONVERSION, "arithmetic": ARITHMETIC, "products": PRODUCTS,
+    "reductions": REDUCTIONS, "shapes": SHAPES, "gradients": GRADIENTS,
+}  # fmt: skip
+CALLS = {name: lines.strip().splitlines() for name, lines in SUBJECTS.items()}
