@@ -10,7 +10,7 @@ import pytest
 import rushlight as torch
 from rushlight.autograd import gradcheck, gradgradcheck
 
-I = torch.tensor([[0, 1, 1], [2, 0, 2]])  # noqa: E741  # PyTorch's documentation calls them i and v
+I = torch.tensor([[0, 1, 1], [2, 0, 2]])  # PyTorch's documentation calls them i and v
 V = torch.tensor([3.0, 4.0, 5.0])
 
 
@@ -20,7 +20,7 @@ def coo(values=V, **options):
 
 @pytest.mark.parametrize("indices", [[[0, 5], [0, 1]], [[0, 1], [0, 3]], [[0, -1], [0, 1]], [[0, 1], [-4, 0]]])
 def test_coordinates_outside_are_refused_unasked(indices):
-    with pytest.raises(RuntimeError, match="size is inconsistent|negative index"):
+    with pytest.raises(RuntimeError, match=r"size is inconsistent|negative index"):
         torch.sparse_coo_tensor(indices, [1.0, 2.0], (2, 3))
 
 
@@ -31,7 +31,7 @@ def test_coordinates_outside_are_refused_unasked(indices):
 @pytest.mark.parametrize("make", [torch.sparse_csr_tensor, torch.sparse_csc_tensor])
 def test_compressed_lines_that_are_impossible_are_refused_unasked(make, starts, others):
     size = (2, 3) if make is torch.sparse_csr_tensor else (3, 2)
-    with pytest.raises(RuntimeError, match="is not satisfied|must be equal"):
+    with pytest.raises(RuntimeError, match=r"is not satisfied|must be equal"):
         make(starts, others, [1.0, 2.0, 3.0], size)
 
 

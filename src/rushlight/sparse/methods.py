@@ -7,20 +7,12 @@ from ..base.errors import hinted
 from ..tensor.base import wrap
 from .calls import BACKENDS, is_sparse, layout_name, unavailable
 from .conversion import (
-    coalesce,
     expect_coo,
-    sparse_mask,
-    to_dense,
     to_sparse,
-    to_sparse_bsc,
-    to_sparse_bsr,
-    to_sparse_csc,
-    to_sparse_csr,
 )
 from .patterns import Coordinates
 from .products import sparse_mm
 from .tensors import values_of
-from .writes import sparse_resize_, sparse_resize_and_clear_
 
 
 def is_coalesced(self):

@@ -10,7 +10,7 @@ from ..base.shapes import wrap_dim
 from ..ops.table import functions
 from ..tensor.base import wrap
 from .calls import is_sparse, not_run, takes
-from .conversion import coo_of, coalesce
+from .conversion import coalesce, coo_of
 from .patterns import Coordinates
 from .tensors import values_of, with_values
 
