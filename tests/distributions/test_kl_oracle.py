@@ -116,7 +116,9 @@ def test_subclasses_find_the_closest_pair():
         assert D.kl_divergence(normal, second) == "second"
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            with pytest.raises(RuntimeWarning, match=r"Ambiguous kl_divergence\(Second, Second\). Please register_kl\(First, Second\)"):
+            with pytest.raises(
+                RuntimeWarning, match=r"Ambiguous kl_divergence\(Second, Second\). Please register_kl\(First, Second\)"
+            ):
                 D.kl_divergence(second, second)
         assert float(D.kl_divergence(normal, normal)) == 0
         assert first.expand([2]).__class__ is First

@@ -15,7 +15,9 @@ MODULES = (rushlight, torch)
 
 def chain(m, **options):
     D = m.distributions
-    return D.ComposeTransform([D.AffineTransform(0.5, 2.0), D.SigmoidTransform(), D.AffineTransform(-1.0, m.tensor(3.0))], **options)
+    return D.ComposeTransform(
+        [D.AffineTransform(0.5, 2.0), D.SigmoidTransform(), D.AffineTransform(-1.0, m.tensor(3.0))], **options
+    )
 
 
 # Made of a module and options; an input of random numbers.
@@ -115,7 +117,9 @@ def test_transforms(name):
     same(lambda m: transforms[m](tensor(m, x)), (name, "forward"))
     same(lambda m: transforms[m].inv(tensor(m, y)), (name, "inverse"))
     same(lambda m: transforms[m].log_abs_det_jacobian(tensor(m, x), tensor(m, y)), (name, "jacobian"))
-    same(lambda m: transforms[m].inv.log_abs_det_jacobian(tensor(m, y), tensor(m, x)), (name, "jacobian of the inverse"))
+    same(
+        lambda m: transforms[m].inv.log_abs_det_jacobian(tensor(m, y), tensor(m, x)), (name, "jacobian of the inverse")
+    )
     for shape in (x.shape, y.shape, (), (2,), (5, 2, 3)):
         same(lambda m: tuple(transforms[m].forward_shape(m.Size(shape))), (name, shape))
         same(lambda m: tuple(transforms[m].inverse_shape(m.Size(shape))), (name, shape))
@@ -124,7 +128,9 @@ def test_transforms(name):
         same(lambda m: repr(getattr(transforms[m], part)), (name, part))
         same(lambda m: repr(getattr(transforms[m].inv, part)), (name, "inv", part))
     same(lambda m: (repr(transforms[m]), repr(transforms[m].inv)), name)
-    same(lambda m: (transforms[m] == make(m), transforms[m].inv == make(m).inv, transforms[m] == transforms[m].inv), name)
+    same(
+        lambda m: (transforms[m] == make(m), transforms[m].inv == make(m).inv, transforms[m] == transforms[m].inv), name
+    )
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)

@@ -6,10 +6,7 @@ from ..base.device import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse
 from ..base.errors import hinted
 from ..tensor.base import wrap
 from .calls import BACKENDS, is_sparse, layout_name, unavailable
-from .conversion import (
-    expect_coo,
-    to_sparse,
-)
+from .conversion import expect_coo, to_sparse
 from .patterns import Coordinates
 from .products import sparse_mm
 from .tensors import values_of
