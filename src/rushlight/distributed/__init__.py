@@ -6,7 +6,8 @@ import os as _os
 
 from ..nn.parallel.buckets import GradBucket
 from ..nn.parallel.reducer import Reducer
-from . import distributed_c10d, nn
+from . import algorithms, distributed_c10d, nn
+from .algorithms import ddp_comm_hooks as _ddp_comm_hooks
 from .collectives import (
     all_gather,
     all_gather_coalesced,

@@ -129,7 +129,8 @@ class _All:
 
     def Test(self):
         """Whether all are over."""
-        return all([work.is_completed() for work in self._works])
+        left = [work for work in self._works if not work.is_completed()]  # each is asked, which moves it
+        return not left
 
 
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):

@@ -56,14 +56,15 @@ class ProcessGroup:
         """The name of the backend."""
         return str(self._backend)
 
-    def name_call(self, name):
+    def name_call(self, name, tensor=None):
         """What an error says of a message or collective that begins now."""
-        return monitor.Call(name, self.number, self.group_name, user_place(3))
+        size = 0 if tensor is None else tensor.nbytes
+        return monitor.Call(name, self.number, self.group_name, user_place(3), size)
 
     def enter(self, name, tensor):
         """Begin a collective: count it, and with TORCH_DISTRIBUTED_DEBUG=DETAIL compare it with the other processes'."""
         self.number += 1
-        call = self.name_call(name)
+        call = self.name_call(name, tensor)
         if checking.is_on() and self.size() > 1:
             checking.compare(self, call, tensor)
         return call
@@ -217,8 +218,8 @@ def init_process_group(
 
 
 def _check_backend(name):
-    for part in name.split(","):
-        kind = part.rpartition(":")[2]
+    for each in name.split(","):
+        kind = each.rpartition(":")[2]
         if kind == Backend.MPI and not has_mpi():
             raise RuntimeError(
                 hinted(

@@ -24,12 +24,13 @@ _ASK, _ANSWER, _GONE = 1, 2, 3
 
 
 class Call(NamedTuple):
-    """A collective or message: its name, number in its group, and where the program called it."""
+    """A collective or message: its name, number in its group, where the program called it, and how many bytes it moves."""
 
     name: str
     number: int
     group: str
     place: object
+    size: int = 0
 
     def __str__(self):
         file, line = location_of(self.place)

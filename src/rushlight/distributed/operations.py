@@ -155,13 +155,13 @@ def all_to_all_single(group, output, received, tensor, sent):
 
 def send(group, tensor, peer, tag):
     """Begin to send a tensor to process ``peer``."""
-    call = group.name_call("send")
+    call = group.name_call("send", tensor)
     return Work([tensor], group.transport.send(read(tensor), peer, tag), (), call, group.seconds)
 
 
 def receive(group, tensor, peer, tag):
     """Begin to receive a tensor from process ``peer``, from any where it is None."""
-    call, finish = group.name_call("recv"), []
+    call, finish = group.name_call("recv", tensor), []
     request = group.transport.receive(_written(tensor, finish), peer, tag)
     work = Work([tensor], request, finish, call, group.seconds)
     work.source = lambda: request.source

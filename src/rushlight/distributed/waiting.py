@@ -10,8 +10,9 @@ from ..base.errors import hinted
 from . import monitor
 
 _SPINS = 2000  # tests of a request before the processor is offered to others
-_LATE = 1.0  # seconds after which the others are not near, and waiting need not be quick
-_PAUSE = 0.0005
+# Seconds after which the others are not near, and waiting need not be quick: more for each byte that is on its way.
+_NEAR, _NEAR_FOR_A_BYTE, _LATE = 0.005, 4e-9, 1.0
+_PAUSE, _LONG_PAUSE = 0.0001, 0.0005
 
 
 def wait(request, call, limit):
@@ -33,16 +34,19 @@ def wait(request, call, limit):
 
 def _wait_long(test, call, limit):
     begun = time.monotonic()
+    near = _NEAR + call.size * _NEAR_FOR_A_BYTE
     while not test():
         waited = time.monotonic() - begun
         if waited > limit:
             raise _too_late(call, limit)
-        if waited > _LATE:
-            if monitor.gone():
-                raise _ended(call)
-            time.sleep(_PAUSE)
-        else:
+        if waited < near:
             os.sched_yield()
+        elif waited < _LATE:
+            time.sleep(_PAUSE)
+        elif monitor.gone():
+            raise _ended(call)
+        else:
+            time.sleep(_LONG_PAUSE)
 
 
 def _too_late(call, limit):
