@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 
 from ..base.errors import hinted
 from . import meeting, monitor
+from .streams import RankedStream
 from .transport import Messages, has_mpi, mpi
 
 _hook_before = None
@@ -61,12 +61,13 @@ def disconnect(transport):
 def _end_all_on_errors(rank, joined):
     """Let an error that nobody caught end the processes of all ranks, with its traceback."""
     global _hook_before
-    _hook_before = sys.excepthook
+    _hook_before = before = sys.excepthook
 
     def hook(kind, error, trace):
         sys.stdout.flush()
-        lines = "".join(traceback.format_exception(kind, error, trace)).splitlines()
-        sys.stderr.write("".join(f"[rank{rank}]: {line}\n" for line in lines))
+        if not isinstance(sys.stderr, RankedStream):
+            sys.stderr = RankedStream(sys.stderr, f"[rank{rank}]: ")
+        before(kind, error, trace)
         sys.stderr.flush()
         code = 130 if issubclass(kind, KeyboardInterrupt) else 1
         if joined:  # the others were not started by MPI, which cannot end them
