@@ -7,24 +7,26 @@ from typing import Any
 from . import default_hooks, powerSGD_hook
 
 
-class DDPCommHookType(Enum):
-    """The hooks by name, as functions of state and bucket."""
+def _register(hook: Any, model: Any, state: Any) -> None:
+    model.register_comm_hook(state, hook)
 
-    ALLREDUCE = partial(default_hooks.allreduce_hook)
-    FP16_COMPRESS = partial(default_hooks.fp16_compress_hook)
-    BF16_COMPRESS = partial(default_hooks.bf16_compress_hook)
-    POWER_SGD = partial(powerSGD_hook.powerSGD_hook)
-    POWER_SGD_RANK2 = partial(powerSGD_hook.powerSGD_hook, rank=2)
-    BATCHED_POWER_SGD = partial(powerSGD_hook.batched_powerSGD_hook)
+
+def _register_power(hook: Any, rank: int, model: Any, state: Any) -> None:
+    model.register_comm_hook(powerSGD_hook.PowerSGDState(state, matrix_approximation_rank=rank), hook)
+
+
+class DDPCommHookType(Enum):
+    """The hooks by name: each value registers its hook with a ``model`` and a ``state``, a process group."""
+
+    ALLREDUCE = partial(_register, default_hooks.allreduce_hook)
+    FP16_COMPRESS = partial(_register, default_hooks.fp16_compress_hook)
+    BF16_COMPRESS = partial(_register, default_hooks.bf16_compress_hook)
+    POWER_SGD = partial(_register_power, powerSGD_hook.powerSGD_hook, 1)
+    POWER_SGD_RANK2 = partial(_register_power, powerSGD_hook.powerSGD_hook, 2)
+    BATCHED_POWER_SGD = partial(_register_power, powerSGD_hook.batched_powerSGD_hook, 1)
+    BATCHED_POWER_SGD_RANK2 = partial(_register_power, powerSGD_hook.batched_powerSGD_hook, 2)
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
-    """Register a hook by its name with a DistributedDataParallel; ``state`` is a process group or a PowerSGDState."""
-    hook = comm_hook_type.value
-    if "rank" in hook.keywords:
-        state = powerSGD_hook.PowerSGDState(state, matrix_approximation_rank=hook.keywords["rank"])
-    elif hook.func in (powerSGD_hook.powerSGD_hook, powerSGD_hook.batched_powerSGD_hook) and not isinstance(
-        state, powerSGD_hook.PowerSGDState
-    ):
-        state = powerSGD_hook.PowerSGDState(state)
-    model.register_comm_hook(state, hook.func)
+    """Register a hook by its name with a DistributedDataParallel; ``state`` is a process group, None: all processes."""
+    comm_hook_type.value(model=model, state=state)
