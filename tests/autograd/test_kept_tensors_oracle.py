@@ -8,9 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")  # what PyTorch's database of operations imports
 
-from opinfo_calls import Skip, known_operations, sampled_calls  # noqa: E402
-
 import rushlight  # noqa: E402
+from opinfo_calls import Skip, known_operations, sampled_calls  # noqa: E402
 
 ENTRIES = {f"{entry.name}.{entry.variant_test_name}".rstrip("."): entry for entry in known_operations()
            if entry.supports_autograd}  # fmt: skip
