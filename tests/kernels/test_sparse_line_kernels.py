@@ -5,9 +5,9 @@ import pytest
 
 import rushlight as torch
 from rushlight import kernels, set_num_threads
-from rushlight.kernels.places import embedding_bags, sparse_lines
-from rushlight.kernels.machine.host import host
 from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.places import embedding_bags, sparse_lines
 from rushlight.sparse import row_products
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
