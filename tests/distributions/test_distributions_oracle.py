@@ -7,9 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import rushlight  # noqa: E402
-
 from distribution_cases import CASES, assert_same, numbers, outcome, parameters, tensor  # noqa: E402
+
+import rushlight  # noqa: E402
 
 MODULES = (rushlight, torch)
 PROPERTIES = (

@@ -7,8 +7,9 @@ torch = pytest.importorskip("torch")
 
 import warnings  # noqa: E402
 
-import rushlight  # noqa: E402
 from distribution_cases import CASES, PARAMETERS, assert_same, outcome, parameters, tensor  # noqa: E402
+
+import rushlight  # noqa: E402
 
 MODULES = (rushlight, torch)
 torch_pairs = sorted((p.__name__, q.__name__) for p, q in torch.distributions.kl._KL_REGISTRY)

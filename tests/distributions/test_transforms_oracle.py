@@ -7,8 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import rushlight  # noqa: E402
 from distribution_cases import assert_same, definite, lower, numbers, outcome, positive, share, tensor  # noqa: E402
+
+import rushlight  # noqa: E402
 
 MODULES = (rushlight, torch)
 

@@ -180,7 +180,8 @@ def _run(order, leaves, pending, way, captures, freed):
 
     Every node was made after those that its gradients flow to: when its turn comes, it has all of its own.
     """
-    recording, watched = state.grad, state.anomaly
+    recording, watched = state.grad, state.anomaly or state.run_node is not None
+    at_leaf = state.run_leaf or accumulate
     ends = () if way is None else way.ends
     for leaf, left in leaves.items():
         if not left:  # a root itself
@@ -205,7 +206,7 @@ def _run(order, leaves, pending, way, captures, freed):
             if target.__class__ is AccumulateGrad:
                 left = leaves.get(target)
                 if left == 1 and target not in pending and way is None and target.hooks is None:
-                    accumulate(target, gradient, recording)
+                    at_leaf(target, gradient, recording)
                 elif left is not None:
                     if gradient is not None:
                         _add_pending(pending, target, 0, gradient)
@@ -238,7 +239,7 @@ def _run_special(node, grad, way, captures, recording):
     """
     is_leaf = node.__class__ is AccumulateGrad
     if is_leaf and way is None and node.hooks is None:
-        return accumulate(node, grad, recording, unshared=UNSHARED - 1)
+        return (state.run_leaf or accumulate)(node, grad, recording, unshared=UNSHARED - 1)
     grads = [grad] if node.outputs == 1 else [None] * node.outputs if grad is None else grad
     hooks = node.hooks
     if is_leaf and node.variable._hooks:
@@ -254,13 +255,13 @@ def _run_special(node, grad, way, captures, recording):
     if hooks is not None and hooks.before:
         grads = before_node(hooks, grads)
     if is_leaf:
-        accumulate(node, grads[0], recording, hooks_ran=True)
+        (state.run_leaf or accumulate)(node, grads[0], recording, hooks_ran=True)
         if hooks is not None and hooks.after:
             after_node(node, (), grads)
         return None
     if all(grad is None for grad in grads) and not node.runs_without_gradient:
         found = (None,) * len(node.next_edges)
-    elif state.anomaly:
+    elif state.anomaly or state.run_node is not None:
         found = anomaly.watched_apply(node, grads)
     else:
         found = node.apply(*grads)

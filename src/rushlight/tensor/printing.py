@@ -164,18 +164,18 @@ def taken_for_granted(dtype_name, default_dtype_name):
     return dtype_name == ("complex128" if default_dtype_name == "float64" else "complex64")
 
 
-def with_suffixes(text, suffixes, indent, breaks=False):
+def with_suffixes(text, suffixes, indent, own_line=False):
     """Append ``, suffix`` for each suffix, on a new line where the current one would grow too long, and close.
 
-    ``breaks``: the first of them is on a new line.
+    ``own_line`` puts the first on a new line in any case.
     """
     parts = [text]
     # PyTorch's count of the last line: one column more than it has, two where it is also the first.
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if breaks or column + len(suffix) + 2 > _options["linewidth"]:
+        if own_line or column + len(suffix) + 2 > _options["linewidth"]:
             parts.append(",\n" + " " * indent + suffix)
-            column, breaks = indent + len(suffix), False
+            column, own_line = indent + len(suffix), False
         else:
             parts.append(", " + suffix)
             column += len(suffix) + 2
