@@ -10,7 +10,6 @@ from ..table import columns, composite, conj, functions, op
 from . import lu_arrays
 from .checks import (
     LinAlgError,
-    LinAlgError,
     check_floating,
     check_kernel,
     check_matrix,
