@@ -67,7 +67,6 @@ _NAMES = {
     "optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
     "pipelining": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B SplitPoint pipe_split pipeline",
     "rpc": _RPC,
-    "rpc.api": _RPC,
     "run": "get_args_parser main run",
     "tensor": _TENSOR,
     "tensor._utils": "compute_local_shape_and_global_offset",

@@ -98,6 +98,8 @@ def _numpy_key(indices):
 class index_put_arrays:
     """A copy of the tensor with ``values`` at ``indices``, added where ``accumulate``."""
 
+    frees_values = True
+
     def write(self, indices, values, accumulate):
         values = values.astype(self.dtype, copy=False)
         if accumulate:
@@ -357,8 +359,8 @@ class index_add:
     def d_self(grad):
         return grad
 
-    def d_source(grad, dim, index, source_shape, alpha):
-        found = grad.index_select(dim, index).reshape(source_shape)
+    def d_source(grad, dim, index, source, alpha):
+        found = grad.index_select(dim, index).reshape(source.shape)
         return found if alpha == 1 else found * alpha
 
 
@@ -431,8 +433,8 @@ class index_copy:
     def d_self(grad, dim, index, source_shape):
         return grad.index_copy(dim, index, functions.zeros(source_shape, dtype=grad.dtype, device=grad.device))
 
-    def d_source(grad, dim, index, source_shape):
-        return grad.index_select(dim, index).reshape(source_shape)
+    def d_source(grad, dim, index, source):
+        return grad.index_select(dim, index).reshape(source.shape)
 
 
 def _index_fill_node(self, dim, index, value):

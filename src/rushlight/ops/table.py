@@ -55,7 +55,9 @@ What a record may hold:
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
 - ``into_differentiable``: (in place) True where nothing is recorded if the tensor that is written holds integers or bools;
 - ``beside``: tensor arguments that PyTorch's backward function takes without the gradient depending on them: under
-  ``create_graph`` the gradients require grad where one of these does (`op_node.BesideNode`);
+  ``create_graph`` the gradients require grad where one of these does (`op_node.BesideNode`), and a call keeps them;
+- ``keeps``: arguments and results that PyTorch keeps for backward, too, though no rule here reads them: writes into them
+  after the call are refused;
 - ``constants``: tensor arguments that may not require grad: name -> the function that PyTorch's message names, or a function
   of the bound values that gives it;
 - ``no_derivative``: the error, an exception class and PyTorch's sentence, of a backward call that comes to an operation
@@ -161,6 +163,7 @@ class Op(Described):
     numbers: dict[str, str] = {}
     constants: dict[str, Any] = {}
     beside: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
     aside = ""
     tracked = ALL
     bits = staticmethod(_same_bits)

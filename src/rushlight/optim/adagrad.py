@@ -9,6 +9,7 @@ from ..tensor import Tensor
 from .checks import check_fused, check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, direction
 from .fitting import scalar_state
+from .functional import step_lists
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -102,3 +103,27 @@ class Adagrad(ElementwiseOptimizer):
         grad = direction(constants, param, grad)
         sum += grad * grad
         param -= grad / (m.sqrt(sum) + constants["eps"]) * constants["rate"]
+
+
+def adagrad(
+    params: list[Tensor],
+    grads: list[Tensor],
+    state_sums: list[Tensor],
+    state_steps: list[Tensor],
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    weight_decay: float,
+    lr_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """One step of `Adagrad` for parameters, gradients and states in lists, which are changed in place."""
+    options = {"lr": lr, "weight_decay": weight_decay, "lr_decay": lr_decay, "eps": eps, "maximize": maximize}
+    step_lists(Adagrad, params, grads, [state_steps], [state_sums], options, differentiable, (grad_scale, found_inf))

@@ -160,18 +160,24 @@ class ElementwiseOptimizer(Optimizer):
             if group["differentiable"]:
                 # The formula writes in place: into copies, since the graph of the step before may hold the old state.
                 state.update({name: state[name].clone() for name in (*self.scalar_names, *names)})
-            numbers = []
-            if self.scalar_names:
-                state["step"] += 1
-                numbers = [state[name].item() for name in self.scalar_names]
-                numbers[0] -= 1
-            tensors = [param, grad, *(state[name] for name in names)]
-            if self.takes_pairs and param.is_complex():
-                tensors = [functions.view_as_real(tensor) for tensor in tensors]
-            self.formula(functions, self.constants(group, *numbers), *tensors)
-            if numbers:
-                for name, number in zip(self.scalar_names[1:], self.advance_scalars(group, *numbers)[1:]):
-                    state[name].fill_(number)
+            self.apply(param, grad, [state[name] for name in self.scalar_names], [state[name] for name in names], group)
+
+    def apply(
+        self, param: Tensor, grad: Tensor, scalars: list[Tensor], states: list[Tensor], group: dict[str, Any]
+    ) -> None:
+        """The formula on the tensors of one parameter, by operations, in the grad mode of the caller."""
+        numbers = []
+        if scalars:
+            scalars[0] += 1
+            numbers = [scalar.item() for scalar in scalars]
+            numbers[0] -= 1
+        tensors = [param, grad, *states]
+        if self.takes_pairs and param.is_complex():
+            tensors = [functions.view_as_real(tensor) for tensor in tensors]
+        self.formula(functions, self.constants(group, *numbers), *tensors)
+        if numbers:
+            for scalar, number in zip(scalars[1:], self.advance_scalars(group, *numbers)[1:]):
+                scalar.fill_(number)
 
     def __setstate__(self, state):
         """Take the state over; numbers where 0-dim tensors belong, as in old checkpoints, become such tensors."""

@@ -124,7 +124,7 @@ def format_tensor(
         suffixes.append("requires_grad=True")
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
-    return _with_suffixes(prefix + contents, suffixes, indent)
+    return with_suffixes(prefix + contents, suffixes, indent)
 
 
 def format_scalar(array, spec, *, owner=None, plain=True):
@@ -164,15 +164,18 @@ def _taken_for_granted(dtype_name, default_dtype_name):
     return dtype_name == ("complex128" if default_dtype_name == "float64" else "complex64")
 
 
-def _with_suffixes(text, suffixes, indent):
-    """Append ``, suffix`` for each suffix, on a new line where the current one would grow too long, and close."""
+def with_suffixes(text, suffixes, indent, own_line=False):
+    """Append ``, suffix`` for each suffix, on a new line where the current one would grow too long, and close.
+
+    ``own_line`` puts the first on a new line in any case.
+    """
     parts = [text]
     # PyTorch's count of the last line: one column more than it has, two where it is also the first.
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if column + len(suffix) + 2 > _options["linewidth"]:
+        if own_line or column + len(suffix) + 2 > _options["linewidth"]:
             parts.append(",\n" + " " * indent + suffix)
-            column = indent + len(suffix)
+            column, own_line = indent + len(suffix), False
         else:
             parts.append(", " + suffix)
             column += len(suffix) + 2
