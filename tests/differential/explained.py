@@ -152,14 +152,30 @@ def _half_overflow(case):
     return named and not dtypes.isdisjoint(("float16", "bfloat16")) and _is_infinite(case.told)
 
 
-# The polynomials that mpmath has, by the ends of their names.
+def _second_kind(n, x):
+    return mpmath.chebyu(n, x) if n >= 0 else mpmath.mpf(0)
+
+
+_CHEBYSHEV = {
+    "t": lambda n, x: mpmath.chebyt(n, x),
+    "u": _second_kind,
+    "v": lambda n, x: _second_kind(n, x) - _second_kind(n - 1, x),
+    "w": lambda n, x: _second_kind(n, x) + _second_kind(n - 1, x),
+}
+
+
+def _shifted(exact):
+    return lambda n, x: exact(n, 2 * x - 1)
+
+
+# The polynomials by their names, with mpmath's numbers.
 _POLYNOMIALS = {
-    "chebyshev_polynomial_t": lambda n, x: mpmath.chebyt(n, x),
-    "chebyshev_polynomial_u": lambda n, x: mpmath.chebyu(n, x),
     "hermite_polynomial_h": lambda n, x: mpmath.hermite(n, x),
     "hermite_polynomial_he": lambda n, x: mpmath.hermite(n, x / mpmath.sqrt(2)) / mpmath.mpf(2) ** (mpmath.mpf(n) / 2),
     "laguerre_polynomial_l": lambda n, x: mpmath.laguerre(n, 0, x),
     "legendre_polynomial_p": lambda n, x: mpmath.legendre(n, x),
+    **{f"chebyshev_polynomial_{kind}": exact for kind, exact in _CHEBYSHEV.items()},
+    **{f"shifted_chebyshev_polynomial_{kind}": _shifted(exact) for kind, exact in _CHEBYSHEV.items()},
 }
 
 
@@ -291,10 +307,13 @@ def _has_full_rank(matrix):
     return bool((torch.linalg.matrix_rank(matrix, rtol=1e-5) == min(matrix.shape[-2:])).all())
 
 
+_OF_FULL_RANK = ("linalg.cond", "linalg.qr", "qr", "linalg.lstsq", "linalg.inv_ex", "linalg.solve_ex", "logdet")
+
+
 def _singular(case):
     """What is not defined where a matrix has not full rank: its condition, the rest of its QR decomposition, its solution, what
-    is left in place of its inverse."""
-    named = case.name in ("linalg.cond", "linalg.qr", "qr", "linalg.lstsq", "linalg.inv_ex")
+    is left in place of its inverse, the phase of its determinant."""
+    named = case.name in _OF_FULL_RANK
     return named and case.operands[0].numel() and not _is_outward(case) and not _has_full_rank(case.operands[0])
 
 
