@@ -190,7 +190,7 @@ def _recurrence(case):
     places, degrees = (operand.detach().to(torch.float64) for operand in torch.broadcast_tensors(*case.operands[:2]))
     largest = float(np.finfo(ours.dtype).max)
     for mine, other, x, n in zip(ours.ravel(), theirs.ravel(), places.ravel().tolist(), degrees.ravel().tolist()):
-        if np.isclose(mine, other, 1e-3, equal_nan=True):
+        if np.isclose(mine, other, 1e-3, 1e-3, equal_nan=True):
             continue
         with mpmath.workdps(30):
             wanted = float(exact(int(n), mpmath.mpf(x)))
