@@ -76,3 +76,19 @@ def test_least_squares_by_triangles_refuse_zeros_on_the_diagonal():
             solve = t.linalg.lstsq
             found.append(outcome(lambda: solve(matrix, t.ones(len(rows), 1), driver="gels").solution.shape == (2, 1)))
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
+@pytest.mark.parametrize("weight_dtype", ["float16", "bfloat16", "float32"])
+def test_covariances_with_weights_of_another_dtype(dtype, weight_dtype):
+    values = np.random.default_rng(0)
+    for number in range(20):
+        rows = np.abs(values.standard_normal((3, 4))) * 60
+        rows[:] = rows[:, :1] if number % 2 else rows
+        weights = values.uniform(0.1, 3, 4)
+        found = []
+        for t in (rl, torch):
+            x, w = t.from_numpy(rows).to(getattr(t, dtype)), t.from_numpy(weights).to(getattr(t, weight_dtype))
+            found.append(t.cov(x, aweights=w).double().numpy())
+        size = 8e-3 if "16" in dtype or "16" in weight_dtype else 1e-4
+        np.testing.assert_allclose(*found, size, size * max(1.0, np.abs(found[1]).max()))

@@ -87,7 +87,8 @@ def _prepared(name, arrays, options):
         lanes = host().vector_bytes // NUMPY[scalar].itemsize * _VECTORS
         arguments = (f"sum_{name}", formula, sources, sources[0], scalar, len(trail.numbers), lanes)
         kernel = compiled(
-            ("sum of rounded pairs", name, tuple(sources), tuple(absent), lanes, tuple(trail.steps)), lambda: build(*arguments)
+            ("sum of rounded pairs", name, tuple(sources), tuple(absent), lanes, tuple(trail.steps)),
+            lambda: build(*arguments),
         )
     except Untraceable:
         return False
