@@ -307,12 +307,22 @@ def _has_full_rank(matrix):
     return bool((torch.linalg.matrix_rank(matrix, rtol=1e-5) == min(matrix.shape[-2:])).all())
 
 
-_OF_FULL_RANK = ("linalg.cond", "linalg.qr", "qr", "linalg.lstsq", "linalg.inv_ex", "linalg.solve_ex", "logdet")
+_OF_FULL_RANK = (
+    "linalg.cond",
+    "linalg.qr",
+    "qr",
+    "linalg.lstsq",
+    "linalg.inv_ex",
+    "linalg.solve_ex",
+    "logdet",
+    "geqrf",
+    "pinverse",
+)
 
 
 def _singular(case):
     """What is not defined where a matrix has not full rank: its condition, the rest of its QR decomposition, its solution, what
-    is left in place of its inverse, the phase of its determinant."""
+    is left in place of its inverse, the phase of its determinant, and its pseudo-inverse where singular values of rounding count."""
     named = case.name in _OF_FULL_RANK
     return named and case.operands[0].numel() and not _is_outward(case) and not _has_full_rank(case.operands[0])
 
