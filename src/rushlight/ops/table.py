@@ -40,7 +40,8 @@ What a record may hold:
 - ``inplace_node``: the node's name where the in-place form has another one;
 - ``rounds_inside``: (elementwise kinds) whether, with these options, half precision is rounded within the formula, too: then
   ``numpy`` does so, and no kernel, which would compute in float32 up to the end, is made;
-- ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
+- ``wide_numbers``: True where a number, or a tensor of one element, that comes second beside half precision is not rounded to
+  half precision itself;
 - ``joins``: True where the arguments are a list of tensors and a dimension, 0 by default;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
 - ``patterns(...)``: (elementwise kinds, losses) takes the operands as arrays and returns the arrays after which the result is laid out in
@@ -111,6 +112,7 @@ PROVIDED = dict.fromkeys(
     ("current_dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual", "tangent_of"),
     "rushlight.func.forward_levels",
 )
+PROVIDED |= dict.fromkeys(("sparse_rows", "sparse_created", "sparse_from_parts", "sparse_parts"), "rushlight.sparse")
 PROVIDED["vmap"] = "rushlight.func.vmap"
 PROVIDED["scaled_dot_product_attention"] = "rushlight.nn.functional.attention"
 PROVIDED["apply_through_levels"] = "rushlight.func.custom"
