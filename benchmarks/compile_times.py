@@ -259,7 +259,9 @@ def measure(names):
     """Call the families' kernels; print a line of JSON for each that was made: family, name, times of the phases."""
     began = time.perf_counter()
     import rushlight as torch
-    from rushlight.kernels import compiler, host, kernel
+    from rushlight.kernels.compiler import kernel
+    from rushlight.kernels.compiler import lowering as compiler
+    from rushlight.kernels.machine import host
 
     imported = time.perf_counter()
     times = defaultdict(float)

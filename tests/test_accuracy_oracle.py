@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.host import host
+from rushlight.kernels.machine.host import host
 
 torch = pytest.importorskip("torch")
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"

@@ -10,11 +10,11 @@ import pytest
 
 import rushlight as torch
 from interrupts import interrupted, of_package, switches
-from rushlight.kernels.builder import Builder
-from rushlight.kernels.cache import Cache
-from rushlight.kernels.host import host
-from rushlight.kernels.kernel import compiled
-from rushlight.kernels.program import Program
+from rushlight.kernels.compiler.kernel import compiled
+from rushlight.kernels.language.builder import Builder
+from rushlight.kernels.language.program import Program
+from rushlight.kernels.machine.cache import Cache
+from rushlight.kernels.machine.host import host
 
 pytestmark = [  # of a file that is interrupted between its opening and its block, and of generators that go
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

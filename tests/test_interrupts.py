@@ -17,7 +17,7 @@ from rushlight.autograd import forward_ad
 from rushlight.base import contexts
 from rushlight.compat import modes
 from rushlight.func import reverse
-from rushlight.kernels import compiler
+from rushlight.kernels.compiler import lowering
 from rushlight.nn.utils import parametrize
 from rushlight.tensor import interposers, overrides, printing
 from rushlight.tensor.nonfinite import find_nonfinite
@@ -60,7 +60,7 @@ CONTEXTS = {
     parametrize.cached: parametrize.cached,
     interposers.interposed: lambda: interposers.interposed(watcher),
     reverse.saving_plainly: reverse.saving_plainly,
-    compiler._collector_at_rest: compiler._collector_at_rest,
+    lowering._collector_at_rest: lowering._collector_at_rest,
     modes.TorchFunctionMode: modes.TorchFunctionMode,
     overrides.DisableTorchFunctionSubclass: overrides.DisableTorchFunctionSubclass,
     printing.printoptions: lambda: printing.printoptions(precision=7, profile="short"),
@@ -123,7 +123,7 @@ ELSEWHERE = {
     "fx.graph._InsertPoint": "changes a graph that is the program's own",
     "fx._symbolic_trace._Exchanges": "not tested yet: holds while a graph is recorded",
     "tensor.buffers.SharedMap": "memory, which switches nothing",
-    "kernels.showing.watching": "counts, switches nothing",
+    "kernels.compiler.showing.watching": "counts, switches nothing",
     "cli.graph.Watch": "its process ends with the script",
     "draw.play.Recorder": "test_hooks_go_in_spite_of_interrupts: its hooks are RemovableHandles",
     "serialization.files.readable": "opens a file, which closes itself",

@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 
 import rushlight
-from rushlight.kernels import kernel
+from rushlight.kernels.compiler import kernel
 
 ROOT = Path(rushlight.__file__).parent
 ORDER = [
-    "base", "random", "ops", "kernels", "autograd", "tensor", "func", "amp", "nn", "optim", "utils", "serialization", "vision", "compile", "profiler",
+    "base", "random", "ops", "kernels", "autograd", "tensor", "func", "amp", "nn", "optim", "distributions", "utils", "serialization", "vision", "compile", "profiler",
     "draw", "distributed", "compat", "cli",
+]  # fmt: skip
+# Folders of `kernels`; the two files beside them come last. What lies in `language` imports nothing of ours.
+FLOORS = [
+    "language", "vector_math", "machine", "compiler", "planning", "elementwise", "rows", "products", "places", "sorting", "windows",
+    "convolution", "pooling", "sampling", "recurrent", "fourier", "random_numbers",
 ]  # fmt: skip
 # Packages that an imported function may name inside itself: optional ones, and heavy parts of the standard library.
 LAZY = {"ml_dtypes", "tqdm", "PIL", "safetensors", "llvmlite", "rich", "mpi4py"}
@@ -72,6 +77,55 @@ def test_imports_go_up_only(path):
             assert not inside or relative[0] == "cli" or room == relative[0], (
                 f"{path} imports {module} inside a function"
             )
+
+
+MODULES = {".".join(p.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__") for p in FILES}
+
+
+def modules_in_strings(path):
+    """The modules of Rushlight's that a file names in strings with a dot: absolute, relative, or seen from `kernels`."""
+    package = path.relative_to(ROOT.parent).with_suffix("").parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        name = node.value.lstrip(".")
+        up = len(node.value) - len(name)
+        heads = [package[: len(package) - up + 1]] if up else [(), ("rushlight", "kernels")]
+        for head in heads:
+            module = ".".join((*head, name))
+            if "." in node.value and module in MODULES:
+                yield module
+
+
+def floor_of(module):
+    parts = module.split(".")
+    return parts[2] if parts[1:2] == ["kernels"] and len(parts) > 2 else None
+
+
+KERNELS = ROOT / "kernels"
+
+
+@pytest.mark.parametrize("path", sorted(KERNELS.rglob("*.py")), ids=lambda p: str(p.relative_to(KERNELS)))
+def test_floors_know_those_above_only(path):
+    floor = path.relative_to(KERNELS).parts[0]
+    if floor in ("__init__.py", "routing.py"):
+        return
+    known = [*(name for name, _ in imports_of(path)), *modules_in_strings(path)]
+    for module in known:
+        above = floor_of(module)
+        if above is not None:
+            assert above in FLOORS[: FLOORS.index(floor) + 1], f"{path} names {module}, which lies below {floor}"
+        assert floor != "language" or above == floor, f"{path} names {module}: a language imports nothing"
+
+
+def test_strings_that_name_modules_are_seen():
+    assert {floor_of(m) for m in modules_in_strings(KERNELS / "routing.py")} >= {"elementwise", "random_numbers"}
+    assert "rushlight.kernels.machine.llvm" in modules_in_strings(KERNELS / "machine" / "host.py")
+
+
+def test_no_file_of_kernels_lies_outside_the_floors():
+    assert {path.name for path in KERNELS.glob("*.py")} == {"__init__.py", "routing.py"}
+    assert {path.parent.name for path in KERNELS.glob("*/__init__.py")} == set(FLOORS)
 
 
 def test_no_cycles_within_rooms():

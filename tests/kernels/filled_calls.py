@@ -40,7 +40,7 @@ def outcome(function, name, seed, fill):
     from guarded_operands import Draw
 
     import rushlight as rl
-    from rushlight.kernels import scratch
+    from rushlight.kernels.machine import scratch
 
     if fill is not None:
         guarded_memory.refill(fill)

@@ -16,21 +16,23 @@ _SMALLEST = 4  # elements from which on kernels are asked here, so that small op
 
 
 class LowThresholds:
-    """An importer of the module with the thresholds, which lowers them."""
+    """An importer of the modules with the thresholds, which lowers them."""
 
-    NAME = "rushlight.kernels.thresholds"
+    NAMES = "rushlight.kernels.elementwise", "rushlight.kernels.routing"
 
     def find_spec(self, name, path, target=None):
-        if name != self.NAME:
+        if name not in self.NAMES:
             return None
         spec = PathFinder.find_spec(name, path)
         load = spec.loader.exec_module
 
         def lowered(module):
             load(module)
-            module.ELEMENTS.update((operation, min(n, _SMALLEST)) for operation, n in module.ELEMENTS.items())
-            module.elementwise_elements = lambda op: _SMALLEST
-            module.HALVES = _SMALLEST
+            if name == "rushlight.kernels.routing":
+                module.ELEMENTS.update((operation, min(n, _SMALLEST)) for operation, n in module.ELEMENTS.items())
+            else:
+                module.elementwise_elements = lambda op: _SMALLEST
+                module.HALVES = _SMALLEST
 
         spec.loader.exec_module = lowered
         return spec

@@ -13,7 +13,7 @@ import mmap
 
 import numpy as np
 
-from rushlight.kernels.host import host
+from rushlight.kernels.machine.host import host
 from rushlight.tensor.base import _without_warnings
 
 AFTER, BEFORE = "after", "before"  # the side on which the page that may not be touched follows at once

@@ -3,8 +3,8 @@
 import difflib
 from pathlib import Path
 
-from rushlight.kernels.text import read, write
-from rushlight.kernels.verify import verify
+from rushlight.kernels.language.text import read, write
+from rushlight.kernels.language.verify import verify
 
 PROGRAMS = Path(__file__).parent / "programs"
 

@@ -3,9 +3,9 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from rushlight.kernels.builder import Builder
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.program import Program
+from rushlight.kernels.language.builder import Builder
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.language.program import Program
 
 SIZE = 64
 BINARY = {

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels import attention as kernels
-from rushlight.kernels import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine import host
+from rushlight.kernels.products import attention as kernels
 from rushlight.ops.attention import attention as operation
 from rushlight.ops.attention import attention_backward as gradient_operation
 

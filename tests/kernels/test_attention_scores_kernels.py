@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rushlight.kernels.attention_scores import scaled_scores
-from rushlight.kernels.host import host
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.products.attention_scores import scaled_scores
 from rushlight.ops import attention
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")

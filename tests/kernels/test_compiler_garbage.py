@@ -4,10 +4,10 @@ import gc
 
 import pytest
 
-from rushlight.kernels import compiler
-from rushlight.kernels.builder import Builder
-from rushlight.kernels.host import host
-from rushlight.kernels.program import Block, Instruction, Program, Value
+from rushlight.kernels.compiler import lowering as compiler
+from rushlight.kernels.language.builder import Builder
+from rushlight.kernels.language.program import Block, Instruction, Program, Value
+from rushlight.kernels.machine.host import host
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
 

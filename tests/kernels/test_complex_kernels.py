@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight.kernels import complex_functions, elementwise, joining, reduce
-from rushlight.kernels.compiler import lowered
-from rushlight.kernels.complex_formulas import FORMULAS
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.compiler.lowering import lowered
+from rushlight.kernels.elementwise import calls as elementwise
+from rushlight.kernels.elementwise import complex_functions
+from rushlight.kernels.elementwise.complex_formulas import FORMULAS
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.places import joining
+from rushlight.kernels.rows import reduce
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight.kernels import complex_reductions, losses, reduce
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.rows import complex_reductions, losses, reduce
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
 REFERENCES = {"sum": np.sum, "prod": np.prod, "dot": np.dot, "vdot": np.vdot}

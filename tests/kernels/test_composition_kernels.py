@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight.kernels import compositions
-from rushlight.kernels.host import host
+from rushlight.kernels.elementwise import compositions
+from rushlight.kernels.machine.host import host
 from rushlight.ops.elementwise import gating
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")

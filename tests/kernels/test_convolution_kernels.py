@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.convolution import (
+from rushlight.kernels.convolution.forward import (
     convolution,
     convolution_input_gradient,
     plan_forward,
     plan_input_gradient,
 )
-from rushlight.kernels.convolution_gradient import convolution_weight_gradient, plan_weight_gradient
-from rushlight.kernels.convolution_products import WeightGradientOfWindows
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.convolution.products import WeightGradientOfWindows
+from rushlight.kernels.convolution.weight_gradient import convolution_weight_gradient, plan_weight_gradient
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
 

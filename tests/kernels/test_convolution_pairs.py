@@ -5,15 +5,16 @@ import pytest
 from test_convolution_kernels import CASES, LARGE, operands, reference
 
 import rushlight
-from rushlight.kernels import convolution_pairs, host
-from rushlight.kernels.convolution import (
+from rushlight.kernels.convolution import pairs as convolution_pairs
+from rushlight.kernels.convolution.forward import (
     convolution,
     convolution_input_gradient,
     plan_forward,
     plan_input_gradient,
 )
-from rushlight.kernels.convolution_pairs import in_pairs, pairs_program
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.convolution.pairs import in_pairs, pairs_program
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine import host
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 pytestmark = pytest.mark.skipif(host.host() is None, reason="needs llvmlite")
@@ -90,7 +91,7 @@ def test_pairs_of_channels(groups, axis):
 
 @pytest.mark.parametrize("case", [PAIRED[i] for i in (0, 2, 3, 9, 10, 13)], ids=str)
 def test_the_interpreter_stays_within_bounds(monkeypatch, case):
-    monkeypatch.setattr("rushlight.kernels.correlation.compiled", lambda key, build: Interpreted(build))
+    monkeypatch.setattr("rushlight.kernels.convolution.correlation.compiled", lambda key, build: Interpreted(build))
     arrays, options = operands(case, np.float32)
     input, weight, bias, grad = half(arrays)
     groups, dtype = options[-1], np.dtype(np.int32)

@@ -5,14 +5,14 @@ import pytest
 
 import rushlight as rl
 from rushlight.kernels import watching
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 if host() is not None:
-    from rushlight.kernels import counting
-    from rushlight.kernels.kernel import compiled
+    from rushlight.kernels.compiler.kernel import compiled
+    from rushlight.kernels.sorting import counting
 
 SIZES = [1, 7, 1000, 5000, 200_001]
 

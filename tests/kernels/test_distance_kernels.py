@@ -7,14 +7,14 @@ import pytest
 
 import rushlight as rl
 from rushlight.kernels import watching
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 if host() is not None:
-    from rushlight.kernels import distances
-    from rushlight.kernels.kernel import compiled
+    from rushlight.kernels.compiler.kernel import compiled
+    from rushlight.kernels.products import distances
 
 POWERS = [0.0, 0.5, 1.0, 1.7, 2.0, 3.0, 4.0, 20.0, math.inf]
 SHAPES = [

@@ -7,11 +7,12 @@ import importlib
 import numpy as np
 import pytest
 
-from rushlight.kernels import elementwise, elementwise_programs
-from rushlight.kernels.compiler import lowered
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.trace import formula_of
+from rushlight.kernels.compiler.lowering import lowered
+from rushlight.kernels.compiler.trace import formula_of
+from rushlight.kernels.elementwise import calls as elementwise
+from rushlight.kernels.elementwise import programs as elementwise_programs
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
 from rushlight.ops import table
 from rushlight.ops.numpy_math import numpy_math
 from rushlight.tensor.compute import schema_of

@@ -10,10 +10,21 @@ import rushlight
 from rushlight.base.arrays import address_of, in_result_order, owner_of
 from rushlight.base.device import contiguous_format
 from rushlight.base.dtypes import float16, float32, int64
-from rushlight.kernels import copies, elementwise, elementwise_plan, elementwise_programs
-from rushlight.kernels.compiler import lowered
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.compiler.lowering import lowered
+from rushlight.kernels.elementwise import (
+    calls as elementwise,
+)
+from rushlight.kernels.elementwise import (
+    copies,
+)
+from rushlight.kernels.elementwise import (
+    plan as elementwise_plan,
+)
+from rushlight.kernels.elementwise import (
+    programs as elementwise_programs,
+)
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given, settings
 from random_programs import programs, run
 
-from rushlight.kernels.builder import Builder
-from rushlight.kernels.emit import emit
-from rushlight.kernels.host import host
-from rushlight.kernels.instructions import OPCODES, TRANSCENDENTAL, result_type
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.kernel import compiled
-from rushlight.kernels.program import Program
-from rushlight.kernels.text import write
-from rushlight.kernels.value_types import NUMPY, named
+from rushlight.kernels.compiler.emit import emit
+from rushlight.kernels.compiler.kernel import compiled
+from rushlight.kernels.language.builder import Builder
+from rushlight.kernels.language.instructions import OPCODES, TRANSCENDENTAL, result_type
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.language.program import Program
+from rushlight.kernels.language.text import write
+from rushlight.kernels.language.value_types import NUMPY, named
+from rushlight.kernels.machine.host import host
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 if host() is not None:
-    from rushlight.kernels import fourier, fourier_plans, fourier_rows
-    from rushlight.kernels.fourier_programs import ROWS, fourier_blocks
+    from rushlight.kernels.fourier import plans as fourier_plans
+    from rushlight.kernels.fourier import rows as fourier_rows
+    from rushlight.kernels.fourier import transforms as fourier
+    from rushlight.kernels.fourier.programs import ROWS, fourier_blocks
 
 REALS = {"c8": np.float32, "c16": np.float64}
 BOUNDS = {"c8": 4e-7, "c16": 3e-15}  # of the largest number

@@ -7,10 +7,10 @@ import pytest
 
 import rushlight as rl
 from rushlight import set_num_threads
-from rushlight.kernels import grid_sampling
-from rushlight.kernels import grid_sampling_programs as programs
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.sampling import grid_sampling
+from rushlight.kernels.sampling import grid_sampling_programs as programs
 from rushlight.ops import grid as ops
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")

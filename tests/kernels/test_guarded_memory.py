@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rushlight.kernels.host import host
+from rushlight.kernels.machine.host import host
 
 pytestmark = pytest.mark.skipif(
     host() is None or not sys.platform.startswith("linux"), reason="needs machine code, and pages as Linux has them"

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.kernels import attention, host, pooling, pooling_mean, recurrent, resampling
+from rushlight.kernels.machine import host
+from rushlight.kernels.pooling import maxima as pooling
+from rushlight.kernels.pooling import means as pooling_mean
+from rushlight.kernels.products import attention
+from rushlight.kernels.recurrent import layers as recurrent
+from rushlight.kernels.sampling import resampling
 
 pytestmark = pytest.mark.skipif(host.host() is None, reason="needs llvmlite")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rushlight import set_num_threads
-from rushlight.kernels import indexing, indexing_programs, selection
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.places import indexing, indexing_programs, selection
 from rushlight.ops import embedding as embedding_ops
 from rushlight.ops import gather as gather_ops
 from rushlight.ops import index as index_ops

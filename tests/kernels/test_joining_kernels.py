@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight.kernels import array_lists, copies, joining
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.elementwise import copies
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.places import joining
+from rushlight.kernels.planning import array_lists
 from rushlight.ops.join import cat, stack
 from rushlight.ops.view import reshape_copy
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rushlight.kernels import cache
-from rushlight.kernels.cache import Cache
-from rushlight.kernels.host import host
+from rushlight.kernels.machine import cache
+from rushlight.kernels.machine.cache import Cache
+from rushlight.kernels.machine.host import host
 
 
 @pytest.fixture

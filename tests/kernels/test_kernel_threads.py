@@ -10,10 +10,10 @@ import pytest
 
 import rushlight as rl
 from rushlight.base import processors
-from rushlight.kernels.builder import Builder
-from rushlight.kernels.host import host
-from rushlight.kernels.kernel import compiled
-from rushlight.kernels.program import Program
+from rushlight.kernels.compiler.kernel import compiled
+from rushlight.kernels.language.builder import Builder
+from rushlight.kernels.language.program import Program
+from rushlight.kernels.machine.host import host
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 CHUNK = 64

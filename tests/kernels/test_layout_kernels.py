@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight.kernels.host import host
+from rushlight.kernels.machine.host import host
 from rushlight.ops.moving import copied, filled, progression, ramps
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
@@ -176,7 +176,7 @@ def test_out_is_written_where_it_lies():
 
 
 def test_results_past_the_caches(monkeypatch):
-    from rushlight.kernels import elementwise
+    from rushlight.kernels.elementwise import calls as elementwise
 
     monkeypatch.setattr(elementwise, "_STREAM_BYTES", 1 << 16)
     monkeypatch.setattr(elementwise, "_entries", {})

@@ -5,14 +5,14 @@ import pytest
 
 import rushlight as rl
 from rushlight.kernels import watching
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
 from rushlight.ops.sort import sorted_positions
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 if host() is not None:
-    from rushlight.kernels import leading, leading_programs
-    from rushlight.kernels.kernel import compiled
+    from rushlight.kernels.compiler.kernel import compiled
+    from rushlight.kernels.sorting import leading, leading_programs
 
 DTYPES = ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u8"]
 CALLS = [((1000,), 0, 1), ((1000,), 0, 3), ((5001,), 0, 77), ((64, 200), 1, 3), ((700, 33), 0, 8), ((3, 1000, 5), 1, 12),

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.host import host
+from rushlight.kernels.machine.host import host
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 if host() is not None:
-    from rushlight.kernels.losses import _gradient, _loss, dot
+    from rushlight.kernels.rows.losses import _gradient, _loss, dot
 
 draw = np.random.default_rng(0)
 TOLERANCES = {"float32": 3e-6, "float64": 1e-13}

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels import host, linear, matmul, matmul_plan
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.matmul import product
-from rushlight.kernels.matmul_tiny import tiny_program
-from rushlight.kernels.tiles import product_plan as tile_products
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine import host
+from rushlight.kernels.products import linear, matmul, matmul_plan
+from rushlight.kernels.products.matmul import product
+from rushlight.kernels.products.matmul_tiny import tiny_program
+from rushlight.kernels.products.tiles import product_plan as tile_products
 from rushlight.ops import matmul as matmul_operations
 
 pytestmark = pytest.mark.skipif(host.host() is None, reason="needs llvmlite")

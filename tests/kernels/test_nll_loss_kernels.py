@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.host import host
+from rushlight.kernels.machine.host import host
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 if host() is not None:
-    from rushlight.kernels.nll_loss import nll_loss, nll_loss_gradient
+    from rushlight.kernels.rows.nll_loss import nll_loss, nll_loss_gradient
 
 SHAPES = [(5, 3), (64, 10), (4097, 7), (2, 5, 9), (3, 4, 6, 7), (2, 3, 50, 61), (1, 21, 70, 70), (3, 1, 4), (4, 6, 1)]
 forward, gradient = TABLE["nll_loss_parts"].forward, TABLE["nll_loss_gradient"].forward

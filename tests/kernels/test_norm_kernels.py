@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.host import host
+from rushlight.kernels.machine.host import host
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 if host() is not None:
-    from rushlight.kernels import norm
+    from rushlight.kernels.rows import norm
 
 TOLERANCES = {np.float16: 4e-3, np.float32: 4e-6, np.float64: 1e-12}
 

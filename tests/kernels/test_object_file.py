@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from rushlight.kernels import object_file
-from rushlight.kernels.host import host
-from rushlight.kernels.object_file import Image, can_place
+from rushlight.kernels.machine import object_file
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.machine.object_file import Image, can_place
 
 ELF = sys.platform == "linux" and platform.machine() == "x86_64"
 pytestmark = pytest.mark.skipif(host() is None or not ELF, reason="needs llvmlite on x86-64 Linux")
@@ -104,7 +104,7 @@ def test_other_files_are_left_to_the_linker(code):
 def test_the_linker_agrees(code, twice, monkeypatch):
     """`machine.Host.load` with LLVM's linker, which other systems use."""
     imports = {"twice": ctypes.cast(twice, ctypes.c_void_p).value}
-    monkeypatch.setattr("rushlight.kernels.machine.can_place", lambda code: False)
+    monkeypatch.setattr("rushlight.kernels.machine.llvm.can_place", lambda code: False)
     addresses, kept = host().load(code, ("prime", "calls", "absent"), imports)
     assert addresses.keys() == {"prime", "calls"}
     prime = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64)(addresses["prime"])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels import optimizer
-from rushlight.kernels.compiler import lowered
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.compiler.lowering import lowered
+from rushlight.kernels.elementwise import optimizer
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
 from rushlight.ops import optimize
 
 ml_dtypes = pytest.importorskip("ml_dtypes")

@@ -5,9 +5,9 @@ import pytest
 
 import rushlight as rl
 from rushlight import set_num_threads
-from rushlight.kernels import padding
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.places import padding
 from rushlight.ops import padding as ops
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")

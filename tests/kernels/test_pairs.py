@@ -8,13 +8,14 @@ from test_emitter import same_bits
 from test_matmul_kernels import Interpreted, check
 
 import rushlight
-from rushlight.kernels import host, matmul
-from rushlight.kernels.builder import Builder
-from rushlight.kernels.instructions import bf16_to_f32, f32_to_bf16
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.kernel import compiled
-from rushlight.kernels.matmul import product
-from rushlight.kernels.program import Program
+from rushlight.kernels.compiler.kernel import compiled
+from rushlight.kernels.language.builder import Builder
+from rushlight.kernels.language.instructions import bf16_to_f32, f32_to_bf16
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.language.program import Program
+from rushlight.kernels.machine import host
+from rushlight.kernels.products import matmul
+from rushlight.kernels.products.matmul import product
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 pytestmark = pytest.mark.skipif(host.host() is None, reason="needs llvmlite")

@@ -3,7 +3,7 @@
 import numpy as np
 
 import rushlight as rl
-from rushlight.kernels import plans
+from rushlight.kernels.planning import plans
 
 
 def test_plans_forget_when_full(monkeypatch):

@@ -7,9 +7,13 @@ import pytest
 
 import rushlight as rl
 from rushlight.base.arrays import is_channels_last
-from rushlight.kernels import pooling, pooling_deep, pooling_mean, reduce, resampling
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.pooling import deep as pooling_deep
+from rushlight.kernels.pooling import maxima as pooling
+from rushlight.kernels.pooling import means as pooling_mean
+from rushlight.kernels.rows import reduce
+from rushlight.kernels.sampling import resampling
 from rushlight.ops import pool_max, pool_mean
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")

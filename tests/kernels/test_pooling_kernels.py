@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.pooling import (
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.pooling.maxima import (
     MaxPool,
     adaptive_max_pool,
     max_pool,
@@ -16,7 +16,7 @@ from rushlight.kernels.pooling import (
     max_pool_with_indices,
     places_gradient,
 )
-from rushlight.kernels.pooling_mean import (
+from rushlight.kernels.pooling.means import (
     MeanPool,
     MeanPoolGradient,
     avg_pool,

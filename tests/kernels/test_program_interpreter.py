@@ -7,12 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from rushlight.kernels.builder import Builder
-from rushlight.kernels.instructions import OPCODES, convert_array
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.program import Program
-from rushlight.kernels.text import read
-from rushlight.kernels.verify import ProgramError
+from rushlight.kernels.language.builder import Builder
+from rushlight.kernels.language.instructions import OPCODES, convert_array
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.language.program import Program
+from rushlight.kernels.language.text import read
+from rushlight.kernels.language.verify import ProgramError
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from program_pairs import PROGRAMS, check_pair, pairs
 from random_programs import programs, run
 
-from rushlight.kernels import simplify as passes
-from rushlight.kernels.program import Program, walk
-from rushlight.kernels.simplify import simplify
-from rushlight.kernels.text import read, write
-from rushlight.kernels.verify import verify
+from rushlight.kernels.language import simplify as passes
+from rushlight.kernels.language.program import Program, walk
+from rushlight.kernels.language.simplify import simplify
+from rushlight.kernels.language.text import read, write
+from rushlight.kernels.language.verify import verify
 
 PASSES = ["fold", "hoist", "share", "remove_dead"]
 CASES = [pytest.param(name, path, id=f"{name}-{path.stem}") for name in PASSES for path in pairs(name)]

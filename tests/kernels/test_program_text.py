@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from program_pairs import PROGRAMS
 from random_programs import programs
 
-from rushlight.kernels.builder import Builder
-from rushlight.kernels.program import Program, walk
-from rushlight.kernels.text import ProgramSyntaxError, read, write
-from rushlight.kernels.verify import verify
+from rushlight.kernels.language.builder import Builder
+from rushlight.kernels.language.program import Program, walk
+from rushlight.kernels.language.text import ProgramSyntaxError, read, write
+from rushlight.kernels.language.verify import verify
 
 EVERYTHING = """\
 program everything

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from random_programs import programs
 
-from rushlight.kernels.effects import Effects
-from rushlight.kernels.program import Block, Function, Instruction, Program, Value
-from rushlight.kernels.text import read
-from rushlight.kernels.value_types import F32, I64, named
-from rushlight.kernels.verify import ProgramError, verify
+from rushlight.kernels.language.effects import Effects
+from rushlight.kernels.language.program import Block, Function, Instruction, Program, Value
+from rushlight.kernels.language.text import read
+from rushlight.kernels.language.value_types import F32, I64, named
+from rushlight.kernels.language.verify import ProgramError, verify
 
 HEAD = "program p\nfunction p(x: f32*, out: f32*, tables: f32**, flags: bool*, halves: bf16*, n: i64, a: f32)\n"
 VECTORS = """\

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from rushlight import set_num_threads
-from rushlight.kernels import quasi_newton
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.reduce_programs import PART
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.rows import quasi_newton
+from rushlight.kernels.rows.reduce_programs import PART
 from rushlight.ops.quasi_newton import two_loop_recursion_
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")

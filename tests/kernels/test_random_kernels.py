@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from rushlight import set_num_threads
-from rushlight.kernels import random_numbers, random_programs
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.random_numbers import numbers as random_numbers
+from rushlight.kernels.random_numbers import programs as random_programs
 from rushlight.random import Generator, box_muller, bulk, integers
 from rushlight.random import distributions as draw
 from rushlight.random.mersenne import BLOCK, MersenneTwister

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rushlight.kernels import recurrent_gradients
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.recurrent_gradients import gradients_program, parameter_gradients, pitch_of
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.recurrent import gradients as recurrent_gradients
+from rushlight.kernels.recurrent.gradients import gradients_program, parameter_gradients, pitch_of
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
 SIZES = [  # steps, samples, units, features of the input, gates

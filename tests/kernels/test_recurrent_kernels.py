@@ -4,9 +4,23 @@ import numpy as np
 import pytest
 
 from rushlight import set_num_threads
-from rushlight.kernels import recurrent, recurrent_programs, recurrent_rows, recurrent_tiles, recurrent_vectors
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.recurrent import (
+    layers as recurrent,
+)
+from rushlight.kernels.recurrent import (
+    programs as recurrent_programs,
+)
+from rushlight.kernels.recurrent import (
+    rows as recurrent_rows,
+)
+from rushlight.kernels.recurrent import (
+    tiles as recurrent_tiles,
+)
+from rushlight.kernels.recurrent import (
+    vectors as recurrent_vectors,
+)
 from rushlight.ops import recurrent as ops
 from rushlight.ops import recurrent_sequences as sequences
 

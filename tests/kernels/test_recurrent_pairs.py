@@ -5,7 +5,9 @@ import pytest
 from test_recurrent_gradients import expected_gradients, spaced
 from test_recurrent_kernels import Interpreted, numbers
 
-from rushlight.kernels import host, recurrent, recurrent_gradients
+from rushlight.kernels.machine import host
+from rushlight.kernels.recurrent import gradients as recurrent_gradients
+from rushlight.kernels.recurrent import layers as recurrent
 from rushlight.ops import recurrent as layers
 from rushlight.ops import recurrent_sequences as sequences
 

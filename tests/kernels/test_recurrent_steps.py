@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rushlight import set_num_threads
-from rushlight.kernels import recurrent_steps
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.recurrent import steps as recurrent_steps
 from rushlight.ops import recurrent_cells as ops
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 if host() is not None:
-    from rushlight.kernels import reduce
-    from rushlight.kernels.kernel import compiled
-    from rushlight.kernels.reduce_programs import array_plan, build, workspace_size
-    from rushlight.kernels.reductions import reduction
-    from rushlight.kernels.value_types import NUMPY
+    from rushlight.kernels.compiler.kernel import compiled
+    from rushlight.kernels.language.value_types import NUMPY
+    from rushlight.kernels.rows import reduce
+    from rushlight.kernels.rows.reduce_programs import array_plan, build, workspace_size
+    from rushlight.kernels.rows.reductions import reduction
 
 INF = math.inf
 LAYOUTS = [  # shape, reduced dimensions: whole arrays, rows, columns, channels; short, odd, and long enough to be cut

@@ -5,10 +5,10 @@ import pytest
 
 import rushlight as rl
 from rushlight import set_num_threads
-from rushlight.kernels import resampling
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.value_types import NUMPY
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.language.value_types import NUMPY
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.sampling import resampling
 from rushlight.ops import interpolation as ops
 from rushlight.ops import pool_adaptive
 from rushlight.ops.resampling import averaging_taps, interpolation_taps, resample

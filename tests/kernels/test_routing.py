@@ -5,30 +5,31 @@ import pytest
 
 import rushlight as rl
 from rushlight import kernels
-from rushlight.kernels import routing, thresholds
-from rushlight.kernels.host import host
+from rushlight.kernels import routing
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.planning import registry
 from rushlight.ops.table import INPLACE_LISTS, TABLE
 
 needs_kernels = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 F = rl.nn.functional
 
 
-@pytest.mark.parametrize("name", sorted(thresholds.ELEMENTS))
+@pytest.mark.parametrize("name", sorted(routing.ELEMENTS))
 def test_thresholds_name_operations(name):
     assert name in TABLE or name in INPLACE_LISTS or name == "linear_gradients"  # of the node of linear_rows
 
 
 @needs_kernels
-@pytest.mark.parametrize("name", sorted(thresholds.ELEMENTS))
+@pytest.mark.parametrize("name", sorted(routing.ELEMENTS))
 def test_every_threshold_has_a_kernel(name):
     assert callable(routing.kernel_of(name))
 
 
 @needs_kernels
 def test_every_kernel_has_a_threshold():
-    for name in thresholds.ELEMENTS:
+    for name in routing.ELEMENTS:
         routing.kernel_of(name)
-    assert set(routing._kernels) <= set(thresholds.ELEMENTS)
+    assert set(registry.KERNELS) <= set(routing.ELEMENTS)
 
 
 def test_without_kernels_numpy_computes(monkeypatch):
@@ -121,7 +122,7 @@ def test_show_prints_all_parts(capsys):
 )
 def test_small_operands_of_large_results(call, monkeypatch):
     """The result's size decides, and small results of many pairs stay with NumPy."""
-    from rushlight.kernels import elementwise
+    from rushlight.kernels.elementwise import calls as elementwise
 
     sizes, run = [], elementwise.run
 

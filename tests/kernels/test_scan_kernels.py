@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.compiler import lowered
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.compiler.lowering import lowered
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 if host() is not None:
-    from rushlight.kernels import scan
-    from rushlight.kernels.kernel import compiled
+    from rushlight.kernels.compiler.kernel import compiled
+    from rushlight.kernels.rows import scan
 
 TOLERANCES = {np.float16: 2e-3, np.float32: 1e-6, np.float64: 1e-13}
 SHAPES = [

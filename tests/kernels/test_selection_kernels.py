@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight.kernels import selection
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.places import selection
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.host import host
+from rushlight.kernels.machine.host import host
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 if host() is not None:
-    from rushlight.kernels import cross_entropy, softmax
-    from rushlight.kernels.kernel import compiled
-    from rushlight.kernels.row_programs import build
+    from rushlight.kernels.compiler.kernel import compiled
+    from rushlight.kernels.rows import cross_entropy, softmax
+    from rushlight.kernels.rows.row_programs import build
 
 INF, NAN = math.inf, math.nan
 SHAPES = [  # shape, dimension: short rows, odd ones, rows that are cut into parts, columns, columns in parts

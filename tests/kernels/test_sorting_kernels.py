@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight.kernels import searching, sorting, watching
-from rushlight.kernels.host import host
+from rushlight.kernels import watching
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.sorting import radix as sorting
+from rushlight.kernels.sorting import searching
 from rushlight.ops.table import TABLE
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")

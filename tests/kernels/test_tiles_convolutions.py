@@ -4,17 +4,25 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels import convolution_tiles
-from rushlight.kernels.convolution import convolution
-from rushlight.kernels.convolution_axes import out_lengths
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.text import read, write
-from rushlight.kernels.tiles import convolution as tile_convolution
-from rushlight.kernels.tiles import convolution_plan, convolution_weight, convolution_weight_plan
-from rushlight.kernels.tiles.convolution import Form
-from rushlight.kernels.tiles.convolution_weight import WeightForm
-from rushlight.kernels.verify import verify
+from rushlight.kernels.convolution import on_tiles as convolution_tiles
+from rushlight.kernels.convolution.forward import convolution
+from rushlight.kernels.convolution.tiles import forward as tile_convolution
+from rushlight.kernels.convolution.tiles import (
+    forward_plan as convolution_plan,
+)
+from rushlight.kernels.convolution.tiles import (
+    weight as convolution_weight,
+)
+from rushlight.kernels.convolution.tiles import (
+    weight_plan as convolution_weight_plan,
+)
+from rushlight.kernels.convolution.tiles.forward import Form
+from rushlight.kernels.convolution.tiles.weight import WeightForm
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.language.text import read, write
+from rushlight.kernels.language.verify import verify
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.windows.axes import out_lengths
 
 from test_convolution_kernels import deep, half_dtypes, reference  # isort: skip
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.text import read, write
-from rushlight.kernels.tiles import product, product_plan
-from rushlight.kernels.verify import verify
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.language.text import read, write
+from rushlight.kernels.language.verify import verify
+from rushlight.kernels.machine.host import host
+from rushlight.kernels.products.tiles import product, product_plan
 
 needs_tiles = pytest.mark.skipif(host() is None or not host().has_tiles, reason="this machine has no tile unit")
 

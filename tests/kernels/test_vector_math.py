@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from rushlight.kernels.builder import Builder
-from rushlight.kernels.host import host
-from rushlight.kernels.instructions import BESSEL, TRANSCENDENTAL
-from rushlight.kernels.kernel import compiled
-from rushlight.kernels.program import Program
-from rushlight.kernels.value_types import NUMPY
+from rushlight.kernels.compiler.kernel import compiled
+from rushlight.kernels.language.builder import Builder
+from rushlight.kernels.language.instructions import BESSEL, TRANSCENDENTAL
+from rushlight.kernels.language.program import Program
+from rushlight.kernels.language.value_types import NUMPY
+from rushlight.kernels.machine.host import host
 from rushlight.kernels.vector_math import EXPANSIONS
 from rushlight.ops import special_bessel, special_gamma, special_math
 

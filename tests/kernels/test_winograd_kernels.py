@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels import convolution as routes
-from rushlight.kernels import winograd, winograd_gradient
-from rushlight.kernels.convolution import convolution, convolution_input_gradient
-from rushlight.kernels.convolution_gradient import WeightGradient, convolution_weight_gradient
-from rushlight.kernels.correlation import Correlation
-from rushlight.kernels.host import host
-from rushlight.kernels.interpret import interpret
-from rushlight.kernels.text import read, write
-from rushlight.kernels.verify import verify
-from rushlight.kernels.winograd import Winograd
-from rushlight.kernels.winograd_gradient import WinogradGradient
+from rushlight.kernels.convolution import forward as routes
+from rushlight.kernels.convolution import winograd, winograd_gradient
+from rushlight.kernels.convolution.correlation import Correlation
+from rushlight.kernels.convolution.forward import convolution, convolution_input_gradient
+from rushlight.kernels.convolution.weight_gradient import WeightGradient, convolution_weight_gradient
+from rushlight.kernels.convolution.winograd import Winograd
+from rushlight.kernels.convolution.winograd_gradient import WinogradGradient
+from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.language.text import read, write
+from rushlight.kernels.language.verify import verify
+from rushlight.kernels.machine.host import host
 
 from test_convolution_kernels import check, operands, plans, reference  # isort: skip
 

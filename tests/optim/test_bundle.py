@@ -5,7 +5,7 @@ import copy
 import pytest
 
 import rushlight as rl
-from rushlight.kernels.host import host
+from rushlight.kernels.machine.host import host
 from rushlight.optim import bundle
 
 OPTIMIZERS = {

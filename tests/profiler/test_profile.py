@@ -10,7 +10,7 @@ import pytest
 import rushlight as torch
 from rushlight import profiler as profiling
 from rushlight.autograd.modes import state
-from rushlight.kernels.host import host
+from rushlight.kernels.machine.host import host
 from rushlight.profiler import recorder
 from rushlight.tensor.interposers import INTERPOSERS
 

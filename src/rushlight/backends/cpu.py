@@ -1,6 +1,6 @@
 """The processor that kernels are generated for."""
 
-from ..kernels.host import host as _host
+from ..kernels.machine.host import host as _host
 
 
 def get_cpu_capability():

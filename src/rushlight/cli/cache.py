@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..kernels.cache import Cache
+from ..kernels.machine.cache import Cache
 
 
 def execute(options):

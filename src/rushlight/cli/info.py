@@ -10,8 +10,8 @@ import sys
 import rushlight as torch
 
 from ..base.processors import VARIABLES, usable_cores
-from ..kernels.cache import directory
-from ..kernels.host import host
+from ..kernels.machine.cache import directory
+from ..kernels.machine.host import host
 
 INTERFACE = "2.13"  # the PyTorch release whose interface this is
 PACKAGES = (  # name, how to install it, what it is for

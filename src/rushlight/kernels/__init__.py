@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import importlib
 
-_LAZY = {"show": "showing", "watching": "showing", "Builder": "builder", "Program": "program", "interpret": "interpret"}
+_LAZY = {
+    **dict.fromkeys(("show", "watching"), "compiler.showing"),
+    "Builder": "language.builder",
+    "Program": "language.program",
+    "interpret": "language.interpret",
+}
 
 
 def __getattr__(name):

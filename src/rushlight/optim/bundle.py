@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..autograd.node import VersionCounter
-from ..kernels.host import host
+from ..kernels.machine.host import host
 from ..kernels.routing import elements_of, prepared_step
 from ..ops.optimize import COMPUTED, kind_of
 from ..ops.table import functions, is_half

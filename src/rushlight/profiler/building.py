@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 
 from ..base.settings import get_num_threads
-from ..kernels.kernel import known
+from ..kernels.compiler.kernel import known
 from .event_list import EventList
 from .events import FunctionEvent
 from .recorder import Recorder, next_number

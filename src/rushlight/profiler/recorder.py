@@ -20,8 +20,8 @@ from ..autograd import anomaly, engine
 from ..autograd.modes import state
 from ..autograd.views import View
 from ..base.grafts import graft, ungraft
-from ..kernels import launch_log
-from ..kernels.host import host
+from ..kernels.machine import launch_log
+from ..kernels.machine.host import host
 from ..nn.functional.attention import scaled_dot_product_attention
 from ..nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from ..optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook

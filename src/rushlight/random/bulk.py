@@ -11,7 +11,7 @@ _spent = 0
 
 
 def use(load):
-    """Let ``load()`` give the kernels (the module ``kernels.random_numbers``), or None; it is called at the first
+    """Let ``load()`` give the kernels (the module ``kernels.random_numbers.numbers``), or None; it is called at the first
     large draw, or after many small ones. ``use(None)`` returns to NumPy."""
     global _kernels, _load, _spent
     _kernels, _load, _spent = None, load, 0

@@ -10,8 +10,8 @@ from ..base import dtypes
 from ..base.arrays import converted, empty_in_result_order, in_result_order
 from ..base.scalars import number_array, number_in
 from ..base.shapes import broadcast_shapes
+from ..kernels.elementwise import HALVES, elementwise_elements
 from ..kernels.routing import run_elementwise
-from ..kernels.thresholds import HALVES, elementwise_elements
 from ..ops import table
 from ..ops.blockwise import in_blocks
 from ..ops.elementwise.checks import is_tensor, kind_of

@@ -10,8 +10,8 @@ import numpy as np
 from ..autograd.modes import PLAIN, state
 from ..base.lazy import LazyDtype
 from ..base.scalars import number_array
+from ..kernels.elementwise import HALVES
 from ..kernels.routing import route_elementwise, run_elementwise
-from ..kernels.thresholds import HALVES
 from ..ops import table
 from .base import wrap
 from .classes import PLAIN_CLASSES

@@ -20,8 +20,8 @@ from ..base.limits import refusal_of
 from ..base.scalars import SAFE, number_array
 from ..base.size import Size
 from ..base.user_code import user_place
+from ..kernels.elementwise import elementwise_elements
 from ..kernels.routing import NEVER, elements_of, kernel_of, run_elementwise
-from ..kernels.thresholds import elementwise_elements
 from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
 from ..ops.moving import PLAIN_COPY

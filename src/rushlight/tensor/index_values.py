@@ -8,7 +8,8 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..base.lazy import is_meta, no_shape, plain
 from ..base.scalars import largest_float
-from ..kernels.routing import all_inside, extremes, mask_positions
+from ..kernels.routing import mask_positions
+from ..kernels.rows.extremes import all_inside, extremes
 from .base import Tensor
 from .creation import array_from
 

@@ -6,8 +6,8 @@ from importlib import import_module
 
 from ..base.device import CPU, META
 from ..base.lazy import LazyArray, as_meta, is_meta, no_numbers, plain, rebuilt, stored_in
+from ..kernels.elementwise import elementwise_elements
 from ..kernels.routing import run_elementwise
-from ..kernels.thresholds import elementwise_elements
 from ..ops.copy import refuse_overlap
 from ..ops.moving import write
 from ..ops.table import TABLE

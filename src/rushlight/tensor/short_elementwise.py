@@ -28,8 +28,8 @@ from ..base import dtypes
 from ..base.arrays import in_result_order
 from ..base.limits import refusal_of
 from ..base.scalars import NUMBER_ARRAYS, SAFE, number_array
+from ..kernels.elementwise import elementwise_elements
 from ..kernels.routing import route_elementwise, run_elementwise
-from ..kernels.thresholds import elementwise_elements
 from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
 from .base import new_tensor, quiet, quietly

@@ -7,8 +7,9 @@ numbers or vectors, and returns the result's value. One subject a file; ``coeffi
 
 from __future__ import annotations
 
+from ...ops import special_bessel, special_gamma, special_math
 from . import bessel
-from ..instructions import BESSEL
+from ..language.instructions import BESSEL, OPCODES
 from .error_function import erf, erfc
 from .exponential import exp, exp2, expm1, sigmoid
 from .gamma import digamma, lgamma, trigamma
@@ -32,3 +33,11 @@ EXPANSIONS = (
     | {name: getattr(bessel, name) for name in BESSEL}
     | {"pow": power}
 )
+
+for _place, _names in (  # what the interpreter computes
+    (special_math, ("erfcx", "erfinv", "ndtri")),
+    (special_gamma, ("lgamma", "digamma", "trigamma")),
+    (special_bessel, BESSEL),
+):
+    for _name in _names:
+        OPCODES[_name].meaning = getattr(_place, _name)

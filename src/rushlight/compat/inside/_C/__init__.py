@@ -9,7 +9,7 @@ from ....base.errors import AcceleratorError, OutOfMemoryError
 from ....base.size import Size
 from ....base.streams import Event, Stream
 from ....autograd import is_grad_enabled
-from ....kernels.host import host as _host
+from ....kernels.machine.host import host as _host
 from ....ops.linalg.checks import LinAlgError as _LinAlgError
 from ....random import Generator, default_generator
 from ....tensor import NAMESPACES as _NAMESPACES

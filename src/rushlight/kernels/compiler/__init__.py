@@ -1,0 +1,1 @@
+"""From formulas and loop programs to kernels that are called: traced, expanded, emitted, compiled, shown."""

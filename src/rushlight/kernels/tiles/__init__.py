@@ -1,1 +1,0 @@
-"""Matrix products and convolutions on Intel's tile unit (AMX), in float32 accuracy: see ``panels.py``."""
