@@ -76,6 +76,7 @@ ELSEWHERE = {
     "func.modules.replaced": "test_modules_survive_interrupts",
     "utils.hooks.RemovableHandle": "test_hooks_go_in_spite_of_interrupts",
     "autograd.graph._Handles": "several RemovableHandles",
+    "utils.benchmark.utils.common.set_torch_threads": "the number of threads of a measurement",
     "profiler.blocks.profile": "tests/profiler/test_profile.py: to begin takes thousands of steps",
     "profiler.sessions.profile": "the same",
     "profiler.blocks.record_function": "switches nothing: an event that is left open ends with its profile",
