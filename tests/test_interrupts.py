@@ -145,7 +145,8 @@ def exported():
     """Every context of the package, with the name it has where it is made."""
     found = {}
     for info in pkgutil.walk_packages(torch.__path__, "rushlight."):
-        if info.name.rsplit(".", 1)[-1] != "__main__":
+        # What tensorboard is needed for has a writer, which switches nothing.
+        if info.name.rsplit(".", 1)[-1] != "__main__" and "utils.tensorboard" not in info.name:
             for value in vars(importlib.import_module(info.name)).values():
                 ours = isinstance(value, (type, types.FunctionType)) and str(value.__module__).startswith("rushlight")
                 if ours and is_context(value):
