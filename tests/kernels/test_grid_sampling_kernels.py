@@ -104,10 +104,8 @@ def test_programs_of_volumes(options, lanes):
     check_programs(x, grid, grad, lanes, options)
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-def test_half_precision_is_rounded_once(options):
-    arrays = made((2, 3, 7, 9), (5, 13), "f2")
-    assert_near(by_kernels(*arrays, *options), by_numpy(*arrays, *options), 2e-3)
+def test_half_precision_which_rounds_every_step_is_declined():
+    assert all(found is NotImplemented for found in by_kernels(*made((2, 3, 7, 9), (5, 13), "f2"), *OPTIONS[0]))
 
 
 @pytest.mark.parametrize("options", OPTIONS)

@@ -7,9 +7,7 @@ import sys as _sys
 import types as _types
 
 from ...base.errors import hinted as _hinted
-from ...ops.table import functions as _functions
-from ...tensor import NAMESPACES as _NAMESPACES
-from ...tensor.names import function_at as _function_at
+from ..aten import operation as _aten_operation
 from ..operators import REGISTERED as _REGISTERED
 
 
@@ -68,23 +66,6 @@ class OpOverloadPacket:
         return f"{self.namespace}.{self.__name__}"
 
 
-# Operations of PyTorch's inside that name what others here do: `utils.flop_formulas` counts by them.
-_NAMES_ALONE = frozenset(
-    ("_convolution", "cudnn_convolution", "convolution_overrideable", "_slow_conv2d_forward", "convolution_backward",
-     *(f"_scaled_dot_product_{kind}{end}" for end in ("", "_backward")
-       for kind in ("flash_attention_for_cpu", "flash_attention", "efficient_attention", "cudnn_attention")))
-)  # fmt: skip
-
-
-def _name_alone(name):
-    def call(*args, **kwargs):
-        raise NotImplementedError(
-            _hinted(f"aten::{name} is not implemented", "the public function and its derivative do what it does")
-        )
-
-    return call
-
-
 class _OpNamespace(_types.ModuleType):
     """The operations of a library."""
 
@@ -114,11 +95,7 @@ def _operation(namespace, name):
         return _REGISTERED[namespace, name]
     if namespace != "aten" or name.startswith("__"):
         return None
-    for place in ("torch", "nn.functional", "linalg", "special", "fft", "Tensor"):
-        found = _function_at(place, name) if place in _NAMESPACES else None
-        if found is not None:
-            return found
-    return _name_alone(name) if name in _NAMES_ALONE else getattr(_functions, name, None)
+    return _aten_operation(name)
 
 
 class _Ops(_types.ModuleType):

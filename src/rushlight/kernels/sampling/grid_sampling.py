@@ -8,7 +8,6 @@ import math
 import numpy as np
 
 from ..compiler.kernel import compiled, pool
-from ..elementwise.half_precision import by_single_precision
 from ..elementwise.layouts import common_scalar, plain
 from ..language.value_types import NUMPY
 from ..machine.host import lanes
@@ -50,7 +49,6 @@ def _share(found, width):
 
 
 @kernel_for("grid_samples")
-@by_single_precision()
 def grid_samples(input, grid, mode, padding_mode, align_corners):
     (samples, channels, *lengths), out = input.shape, grid.shape[1:-1]
     kernel = _kernel(programs.forward_program, (input, grid), lengths, (mode, padding_mode, align_corners))
@@ -63,7 +61,6 @@ def grid_samples(input, grid, mode, padding_mode, align_corners):
 
 
 @kernel_for("grid_samples_input_gradient")
-@by_single_precision()
 def grid_samples_input_gradient(grad, grid, lengths, mode, padding_mode, align_corners):
     (samples, channels), points = grad.shape[:2], math.prod(grad.shape[2:])
     kernel = _kernel(programs.input_gradient_program, (grad, grid), lengths, (mode, padding_mode, align_corners))
@@ -79,7 +76,6 @@ def grid_samples_input_gradient(grad, grid, lengths, mode, padding_mode, align_c
 
 
 @kernel_for("grid_samples_grid_gradient")
-@by_single_precision()
 def grid_samples_grid_gradient(grad, input, grid, mode, padding_mode, align_corners):
     (samples, channels, *lengths), points = input.shape, math.prod(grid.shape[1:-1])
     fits = grid.shape[0] == samples and grid.shape[-1] == len(lengths)
