@@ -49,7 +49,7 @@ def reductions(libraries, communicator, mpi, together, seconds):
         print(f"{'all_reduce':>12} {'rushlight':>12} {'raw mpi4py':>12} {'gloo':>12}   of raw  of gloo")
     for size in SIZES:
         array = np.zeros(size // 4, np.float32)
-        steps = [lambda: communicator.Allreduce(mpi.IN_PLACE, array)]
+        steps = [lambda array=array: communicator.Allreduce(mpi.IN_PLACE, array)]
         for library in libraries:
             tensor, dist = library.zeros(size // 4), library.distributed
             steps.append(lambda dist=dist, tensor=tensor: dist.all_reduce(tensor))
