@@ -18,9 +18,9 @@ from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import NUMPY, pointer, scalar_of, vector
 from ..machine.host import host
+from ..planning.layout import is_plain
 from ..planning.plans import Plans
 from ..planning.registry import kernel_for
-from .reduce import is_plain
 from .reduce_programs import PART, ceiling, chunked
 
 _THREADED_FROM = 16384  # elements

@@ -1,0 +1,37 @@
+"""Plans: what a family would run for operands of certain layouts. Made without arrays, and without compiling anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import NamedTuple
+
+Passed = str  # annotates a parameter that differs from call to call and chooses no plan: the plan is given its name
+
+
+class Launch(NamedTuple):
+    """One run of a kernel: of the Program ``build(*form)``, whose key in the cache follows from these.
+
+    ``arguments``: in the program's order, names of operands, results and scratch, or numbers. ``nanoseconds``: about what
+    one thread takes, which decides whether others are called.
+    """
+
+    build: Callable
+    form: tuple
+    arguments: tuple
+    nanoseconds: float
+
+
+class Plan(NamedTuple):
+    """``launches``, one after the other. ``results``: name -> Layout of what is allocated and returned, which is the
+    operation's rule of shapes and dtypes, too. ``scratch``: (name, elements, dtype) of memory that the launches need.
+
+    ``copied``: names of operands of which plain copies are taken. ``turned``: result -> order of the dimensions in which it is
+    returned, as a copy.
+    """
+
+    launches: tuple
+    results: dict
+    scratch: tuple = ()
+    copied: tuple = ()
+    turned: dict = MappingProxyType({})
