@@ -20,7 +20,6 @@ a plan (how many results, scratch arrays, arguments), of which there are few, so
 from __future__ import annotations
 
 import functools
-import inspect
 
 import numpy as np
 
@@ -43,37 +42,44 @@ def kernel_of(launch):
 
 def runner(plan, parameters):
     """A function of what differs from call to call, named ``parameters``, that runs the plan and returns its results."""
-    values = {"empty": np.empty, "copied": copied}
-    before = [f"{name} = copied({name})" for name in plan.copied]
-    for name, shape, dtype in [*((name, *layout[:2]) for name, layout in plan.results.items()), *plan.scratch]:
-        values[f"{name}_shape"], values[f"{name}_dtype"] = shape, dtype
-        before.append(f"{name} = empty({name}_shape, {name}_dtype)")
-    launches = [_launched(f"launch{i}", launch, values) for i, launch in enumerate(plan.launches)]
-    after = []
-    for name, order in plan.turned.items():
-        values[f"{name}_order"] = order
-        after.append(f"{name} = copied({name}.transpose({name}_order))")
-    lines = (*before, *launches, *after, f"return {', '.join(plan.results)}")
-    return _maker("run", parameters, lines, tuple(values))(*values.values())
-
-
-def _launched(name, launch, values):
-    """The call of a kernel as text; what it names is added to ``values``."""
-    kernel = kernel_of(launch)
-    values[name] = kernel.threaded if launch.nanoseconds >= _THREADED_FROM else kernel.alone
-    arguments = []
-    for argument in launch.arguments:
-        if not isinstance(argument, str):
-            number, argument = argument, f"{name}_number{len(arguments)}"
-            values[argument] = number
-        arguments.append(argument)
-    return f"{name}({', '.join(arguments)})"
+    launches, results, scratch, taken, turned = plan
+    values = [np.empty, copied]
+    for layout in results.values():
+        values += layout[:2]
+    for _, elements, dtype in scratch:
+        values += elements, dtype
+    values += turned.values()
+    forms = []
+    for launch in launches:
+        kernel = kernel_of(launch)
+        values.append(kernel.threaded if launch.nanoseconds >= _THREADED_FROM else kernel.alone)
+        values += [argument for argument in launch.arguments if argument.__class__ is not str]
+        forms.append(tuple([argument if argument.__class__ is str else None for argument in launch.arguments]))
+    memory = (*results, *[name for name, _, _ in scratch])
+    return _run_maker(parameters, memory, tuple(results), taken, tuple(turned), tuple(forms))(*values)
 
 
 @functools.cache
-def _maker(name, parameters, lines, values):
-    """The generated function that takes ``values`` and returns the function ``name`` of these lines, which uses them."""
-    text = [f"def make({', '.join(values)}):", f"    def {name}({', '.join(parameters)}):"]
+def _run_maker(parameters, memory, results, taken, turned, forms):
+    """What takes the values of a plan and returns the function that runs it, for all plans with these names.
+
+    ``forms`` has the arguments of each launch, None for a number.
+    """
+    names = ["empty", "copied", *[f"{name}_{what}" for name in memory for what in ("shape", "dtype")]]
+    names += [f"{name}_order" for name in turned]
+    lines = [f"{name} = copied({name})" for name in taken]
+    lines += [f"{name} = empty({name}_shape, {name}_dtype)" for name in memory]
+    for i, form in enumerate(forms):
+        arguments = [f"number{i}_{place}" if name is None else name for place, name in enumerate(form)]
+        names += [f"launch{i}", *[argument for argument, name in zip(arguments, form) if name is None]]
+        lines.append(f"launch{i}({', '.join(arguments)})")
+    lines += [f"{name} = copied({name}.transpose({name}_order))" for name in turned]
+    return _made("run", parameters, [*lines, f"return {', '.join(results)}"], names)
+
+
+def _made(name, parameters, lines, names):
+    """The generated function that takes what ``names`` are for and returns a function of these lines, which uses it."""
+    text = [f"def make({', '.join(names)}):", f"    def {name}({', '.join(parameters)}):"]
     text += [f"        {line}" for line in lines] + [f"    return {name}"]
     made = {}
     exec(compile("\n".join(text), f"<{name}>", "exec"), made)
@@ -97,56 +103,62 @@ def operation(plan):
     Parameters annotated with Layout are arrays (with ``Layout | None``, which may be missing), those with Passed are
     passed on. All others choose the plan, with the layouts.
     """
-    kinds = {name: parameter.annotation for name, parameter in inspect.signature(plan).parameters.items()}
-    given = tuple(name for name, kind in kinds.items() if kind in (*_ARRAYS, "Passed"))
+    code = plan.__code__
+    names = code.co_varnames[: code.co_argcount]
+    kinds = tuple([_KINDS.get(plan.__annotations__.get(name)) for name in names])
+    given = tuple([name for name, kind in zip(names, kinds) if kind is not None])
     found = Plans()
 
     def enter(*arguments):
-        arguments = dict(zip(kinds, arguments, strict=True))
-        arrays = [arguments[name] for name, kind in kinds.items() if kind in _ARRAYS]
+        arrays = [array for array, kind in zip(arguments, kinds) if kind in _ARRAYS]
         properties = _PROPERTIES[all(array is None or is_plain(array) for array in arrays)]
         layouts, key = [], []
-        for name, value in arguments.items():
-            if kinds[name] in _ARRAYS:
+        for name, kind, value in zip(names, kinds, arguments, strict=True):
+            if kind in _ARRAYS:
                 layouts.append(None if value is None else layout_of(value))
                 key += [None if value is None else getattr(value, each) for each in properties]
-            elif kinds[name] == "Passed":
+            elif kind is PASSED:
                 layouts.append(name)
             else:
                 layouts.append(value)
                 key.append(value)
         made = plan(*layouts)
         run = found[tuple(key)] = _declined if made is None else runner(made, given)
-        return run(*[arguments[name] for name in given])
+        return run(*[value for value, kind in zip(arguments, kinds) if kind is not None])
 
-    return _maker(plan.__name__, tuple(kinds), tuple(_lines(kinds, given)), ("find", "declined", "enter"))(
-        found.get, _declined, enter
-    )
+    return _call_maker(names, kinds)(found.get, _declined, enter)
 
 
-_ARRAYS = "Layout", "Layout | None"
+ARRAY, MAYBE_ARRAY, PASSED = range(3)
+_KINDS = {"Layout": ARRAY, "Layout | None": MAYBE_ARRAY, "Passed": PASSED}  # of parameters, by their annotations
+_ARRAYS = ARRAY, MAYBE_ARRAY
 _PROPERTIES = ("shape", "dtype", "strides"), ("shape", "dtype")  # of arrays in keys: of any, of plain ones
 
 
-def _lines(kinds, given):
-    """The body of an operation's function."""
+@functools.cache
+def _call_maker(names, kinds):
+    """What takes ``find``, ``declined`` and ``enter`` and returns the function of an operation with such parameters."""
     flags, keys = [], ([], [])
-    for name, kind in kinds.items():
-        condition = f"None if {name} is None else " if kind == "Layout | None" else ""
+    for name, kind in zip(names, kinds):
         if kind in _ARRAYS:
-            flags.append(f"({condition.replace('None', '-1', 1)}{name}.flags.num)")
+            flags.append(f"{name}.flags.num" if kind is ARRAY else f"(-1 if {name} is None else {name}.flags.num)")
         for key, properties in zip(keys, _PROPERTIES):
             if kind in _ARRAYS:
+                condition = "" if kind is ARRAY else f"None if {name} is None else "
                 key += [f"{condition}{name}.{each}" for each in properties]
-            elif kind != "Passed":
+            elif kind is None:
                 key.append(name)
     strided, plain = (f"find(({', '.join(key)},))" for key in keys)
-    yield f"flags = {' & '.join(flags)}"
-    yield f"if flags & {_PLAIN} == {_PLAIN}:"
-    yield f"    run = {plain}"
-    yield "else:"
-    yield f"    run = {strided} if flags & {_ALIGNED} else declined"
-    yield f"return enter({', '.join(kinds)}) if run is None else run({', '.join(given)})"
+    given = ", ".join([name for name, kind in zip(names, kinds) if kind is not None])
+    lines = [
+        f"flags = {' & '.join(flags)}",
+        f"if flags & {_PLAIN} == {_PLAIN}:",
+        f"    run = {plain}",
+        "else:",
+        f"    run = {strided} if flags & {_ALIGNED} else declined",
+        f"return enter({', '.join(names)}) if run is None else run({given})",
+    ]
+    return _made("call", names, lines, ("find", "declined", "enter"))
 
 
 def _declined(*arguments):
