@@ -22,7 +22,7 @@ SAFE = ("add", "where", "matmul", "linalg.lu_solve", "linalg.cross", "inner", "l
         "nn.functional.binary_cross_entropy_with_logits", "nn.functional.gaussian_nll_loss", "nn.functional.cosine_embedding_loss",
         "nn.functional.adaptive_avg_pool3d", "nn.functional.interpolate", "nn.functional.channel_shuffle", "nn.functional.rrelu",
         "nn.functional.rms_norm")  # fmt: skip
-EXAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "25"))
+EXAMPLES = max(1, int(os.environ.get("RUSHLIGHT_EXAMPLES", "300")) // 12)
 
 
 @pytest.mark.parametrize("name", SAFE)
@@ -34,9 +34,7 @@ def test_wrong_calls_are_refused_in_the_same_words(name):
 
 @pytest.mark.parametrize("names", [r"x = .*requires_grad=True", r"m = nn.Linear\(3, 3\)"])
 def test_backward_passes_and_modules_are_refused_in_the_same_words(names):
-    """Python's own words for arguments that a function lacks or does not take aside: they name the function."""
     counts, differences = bad_modules.compare(names)
-    differences = [each for each in differences if "argument" not in each[1][1]]
     assert counts["same"] > 70
     assert len(differences) <= 6, differences
 
@@ -44,9 +42,8 @@ def test_backward_passes_and_modules_are_refused_in_the_same_words(names):
 @pytest.mark.slow
 def test_modules_with_something_wrong_are_refused_in_the_same_words():
     counts, differences = bad_modules.compare(r"^m = nn\.(?!Linear\(3, 3\))")
-    differences = [each for each in differences if "argument" not in each[1][1]]
     assert counts["same"] > 2000
-    assert len(differences) <= 32, differences
+    assert len(differences) <= 37, differences
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 import rushlight
 from opinfo_calls import Call, Skip, known_operations, sampled_calls, torch
 
-SAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "4"))  # of each operation, in the sweep over all
+SAMPLES = max(1, int(os.environ.get("RUSHLIGHT_EXAMPLES", "300")) // 75)  # of each operation, in the sweep over all
 
 # Expanding makes their matrices singular: whether the last pivot is zero or nearly is a matter of rounding.
 OF_REGULAR_MATRICES = {

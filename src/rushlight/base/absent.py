@@ -28,6 +28,11 @@ class _Absent(type):
         raise NotImplementedError(hinted(cls._line, cls._hint))
 
 
+def is_absent(value: Any) -> bool:
+    """Whether a value is a name for which there is nothing."""
+    return isinstance(value, _Absent)
+
+
 class AbsentNames:
     """The names of a package, ``{module below it: "name name ..."}``, and the ``hint`` of what to do instead.
 

@@ -27,7 +27,7 @@ from .short_text import FIRST, code_of, text_of
 from .writes import bump, is_tracked
 
 MISSING = object()  # an argument that a call leaves out
-_GENERAL_CALLS = 32  # before the text is written, which takes 0.4 ms: as long as 100 calls of the general path
+GENERAL_CALLS = 32  # before the text is written, which takes 0.4 ms: as long as 100 calls of the general path
 UNREAD_CLASSES = frozenset((int, tuple, memory_format))  # of arguments that only forward understands
 DEVICE_CLASSES = frozenset((str, device, type(None)))
 # NumPy's letters of dtypes, by their names.
@@ -42,17 +42,16 @@ class Path:
     """
 
     def __init__(self, op, name, forward, general, names, code):
-        self.general, self.code, self.calls_left = general, code, _GENERAL_CALLS
+        self.general, self.code, self.calls = general, code, 0
         self.cell = CellType(self)
         cells = CellType(forward), CellType(op), self.cell
         self.function = named(FunctionType(FIRST, names, name, None, cells), op, name)
         self.function.path = self
 
     def __call__(self, *args, **kwargs):
-        self.calls_left -= 1
-        if self.calls_left > 0:
-            return self.general(*args, **kwargs)
-        self.write()
+        self.calls += 1
+        if self.calls >= GENERAL_CALLS:
+            self.write()
         return self.general(*args, **kwargs)
 
     def write(self):
@@ -84,8 +83,7 @@ def _code(op):
 def settle(function):
     """Write the short path of an operation's ``function`` now, if it has one: from then on its code stays what it is."""
     path = getattr(function, "path", None)
-    if path is not None and path.calls_left > 0:
-        path.calls_left = 0
+    if path is not None and path.cell.cell_contents is path:
         path.write()
 
 

@@ -12,6 +12,7 @@ from .. import functional as F
 from .. import init as initialize
 from ..parameter import Parameter
 from .module import Module
+from .own_methods import OwnMethods
 
 
 class _Activation(Module):
@@ -24,7 +25,7 @@ class _Activation(Module):
         return ", ".join(f"{name}={getattr(self, name)}" for name in shown)
 
 
-class _InplaceActivation(_Activation):
+class _InplaceActivation(OwnMethods, _Activation):
     """An activation without numbers of its own; ``inplace`` writes the result over the input. Default: ``False``"""
 
     __constants__ = ["inplace"]

@@ -15,6 +15,7 @@ from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
+from .own_methods import own
 
 
 class _NormBase(Module):
@@ -122,6 +123,9 @@ class _BatchNorm(_NormBase):
         if training and not self.track_running_stats:
             running_mean = running_var = None
         return F.batch_norm(input, running_mean, running_var, self.weight, self.bias, by_batch, momentum, self.eps)
+
+
+own(_BatchNorm, "__init__")
 
 
 class BatchNorm1d(_BatchNorm):

@@ -16,12 +16,13 @@ from .. import init
 from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
+from .own_methods import OwnMethods
 from .utils import _ntuple, _reverse_repeat_tuple
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _ConvNd(Module):
+class _ConvNd(OwnMethods, Module):
     """What every convolution holds: its sizes, ``weight``, ``bias`` and how they are first drawn."""
 
     __constants__ = [

@@ -5,13 +5,15 @@ from __future__ import annotations
 from ...tensor import Tensor
 from .. import functional as F
 from .module import Module
+from .own_methods import OwnMethods, own
 from .utils import _ntuple
 
 
-class _PadNd(Module):
+class _PadNd(OwnMethods, Module):
     """Padding by an amount for each side of the last ``_dims`` dimensions, in the order of ``F.pad``."""
 
     __constants__ = ["padding"]
+    _own = ("__init__",)
     _dims: int
     _mode: str
 
@@ -28,6 +30,9 @@ class _PadNd(Module):
 
 class _ReflectionPadNd(_PadNd):
     _mode = "reflect"
+
+
+own(_ReflectionPadNd, "forward")
 
 
 class ReflectionPad1d(_ReflectionPadNd):
@@ -61,6 +66,9 @@ class ReflectionPad3d(_ReflectionPadNd):
 
 class _ReplicationPadNd(_PadNd):
     _mode = "replicate"
+
+
+own(_ReplicationPadNd, "forward")
 
 
 class ReplicationPad1d(_ReplicationPadNd):

@@ -7,10 +7,11 @@ from typing import Any
 from ...tensor import Tensor
 from .. import functional as F
 from .module import Module
+from .own_methods import OwnMethods
 from .utils import _ntuple
 
 
-class _PoolNd(Module):
+class _PoolNd(OwnMethods, Module):
     """A layer that calls the function ``_function`` of ``nn.functional``."""
 
     _dims: int
@@ -21,6 +22,7 @@ class _PoolNd(Module):
 
 
 class _MaxPoolNd(_PoolNd):
+    _own = ("forward",)
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
 
     def __init__(
@@ -293,6 +295,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 
 
 class _LPPoolNd(_PoolNd):
+    _own = ("forward",)
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
     def __init__(
@@ -339,6 +342,7 @@ class LPPool3d(_LPPoolNd):
 
 
 class _AdaptiveMaxPoolNd(_PoolNd):
+    _own = ("forward",)
     __constants__ = ["output_size", "return_indices"]
 
     def __init__(self, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False) -> None:
@@ -382,6 +386,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 
 
 class _AdaptiveAvgPoolNd(_PoolNd):
+    _own = ("forward",)
     __constants__ = ["output_size"]
 
     def __init__(self, output_size: int | tuple[int | None, ...] | None) -> None:

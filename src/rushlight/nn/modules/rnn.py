@@ -18,6 +18,7 @@ from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .module import Module
+from .own_methods import OwnMethods
 from .rnn_cell import GRUCell, LSTMCell, RNNCell, RNNCellBase
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
@@ -244,7 +245,7 @@ class RNNBase(Module):
         return ", ".join(parts)
 
 
-class _OneStateRNN(RNNBase):
+class _OneStateRNN(OwnMethods, RNNBase):
     """RNN and GRU: the state of a layer is its hidden state."""
 
     _wrong_rank = "{}: Expected input to be 2D or 3D, got {}D instead"

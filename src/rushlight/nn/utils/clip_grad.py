@@ -58,10 +58,10 @@ def clip_grads_with_norm_(
     >>> p.grad
     tensor([0.6000, 0.8000])
     """
-    gradients = _gradients(_listed(parameters))
+    gradients, max_norm = _gradients(_listed(parameters)), float(max_norm)
     if gradients:
         with no_grad():
-            factor = functions.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
+            factor = functions.clamp(max_norm / (total_norm + 1e-6), max=1.0)
             for gradient in gradients:
                 gradient.mul_(factor)
 

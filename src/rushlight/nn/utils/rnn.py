@@ -202,7 +202,7 @@ def pad_packed_sequence(
     (tensor([[1, 2, 3],
             [4, 5, 0]]), tensor([3, 2]))
     """
-    data, batch_sizes, _, unsorted_indices = sequence
+    batch_sizes, data, unsorted_indices = sequence.batch_sizes, sequence.data, sequence.unsorted_indices
     longest = batch_sizes.shape[0]
     if total_length is None:
         total_length = longest
