@@ -105,7 +105,7 @@ def operation(plan):
     """
     code = plan.__code__
     names = code.co_varnames[: code.co_argcount]
-    kinds = tuple([_KINDS.get(plan.__annotations__.get(name)) for name in names])
+    kinds = tuple([_KINDS[plan.__annotations__.get(name)] for name in names])
     given = tuple([name for name, kind in zip(names, kinds) if kind is not None])
     found = Plans()
 
@@ -130,7 +130,8 @@ def operation(plan):
 
 
 ARRAY, MAYBE_ARRAY, PASSED = range(3)
-_KINDS = {"Layout": ARRAY, "Layout | None": MAYBE_ARRAY, "Passed": PASSED}  # of parameters, by their annotations
+# Of parameters, by the text of their annotations: None for what chooses the plan.
+_KINDS = {"Layout": ARRAY, "Layout | None": MAYBE_ARRAY, "Passed": PASSED, None: None}
 _ARRAYS = ARRAY, MAYBE_ARRAY
 _PROPERTIES = ("shape", "dtype", "strides"), ("shape", "dtype")  # of arrays in keys: of any, of plain ones
 
