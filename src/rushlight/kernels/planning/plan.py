@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -30,8 +30,8 @@ class Plan(NamedTuple):
     returned, as a copy.
     """
 
-    launches: tuple
+    launches: Sequence[Launch]
     results: dict
-    scratch: tuple = ()
+    scratch: Sequence = ()
     copied: tuple = ()
-    turned: dict = MappingProxyType({})
+    turned: Mapping = MappingProxyType({})
