@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..language.value_types import scalar_of
+from ..language.value_types import NUMPY, computed_in, scalar_of
+from ..machine.host import lanes
 
 FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 
@@ -53,6 +54,11 @@ class Layout(NamedTuple):
                 return Layout(shape, self.dtype, strides)
             step *= length
         return Layout(shape, self.dtype)
+
+
+def lanes_for(scalar):
+    """How many elements of a type a vector of this machine computes at once."""
+    return lanes(NUMPY[computed_in(scalar)].itemsize)
 
 
 def is_plain(array):

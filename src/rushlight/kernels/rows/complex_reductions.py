@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..elementwise.complex_functions import PARTS, SCALARS
+from ..elementwise.complex_functions import SCALARS
 from ..language.builder import Builder
 from ..language.program import Program
-from ..machine.host import lanes
-from ..planning.layout import Layout
+from ..planning.layout import Layout, lanes_for
 from ..planning.plan import Launch, Plan
 from ..planning.runner import plan_for
 from .reduce_programs import PART, ceiling
@@ -91,7 +90,7 @@ def rows_program(name, scalar, lanes):
 
 
 def _launch(name, x, build, arguments):
-    form = name, SCALARS[x.dtype], lanes(PARTS[x.dtype].itemsize) * _VECTORS
+    form = name, SCALARS[x.dtype], lanes_for(SCALARS[x.dtype]) * _VECTORS
     return Launch(build, form, arguments, x.size * _NANOSECONDS)
 
 

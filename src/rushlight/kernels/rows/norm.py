@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from ..language.value_types import NUMPY, computed_in
-from ..planning.layout import FLOATS, Layout
+from ..planning.layout import FLOATS, Layout, lanes_for
 from ..planning.plan import Launch, Passed, Plan
 from ..planning.runner import plan_for
 from .norm_programs import ChannelSums, Normalise, NormGradient, RootNormalise, RootNormGradient, build_row_gradients
 from .reduce_programs import PART, ceiling
-from .row_programs import build, column_plan, lanes_for, row_plan, workspaces
+from .row_programs import build, column_plan, row_plan, workspaces
 
 _NANOSECONDS = 0.3  # for an element
 

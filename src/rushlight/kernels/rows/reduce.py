@@ -14,8 +14,7 @@ from ...ops.table import TABLE
 from ..elementwise import calls as elementwise
 from ..elementwise.complex_functions import PARTS
 from ..language.value_types import NUMPY, computed_in, scalar_of
-from ..machine.host import lanes
-from ..planning.layout import FLOATS, Layout
+from ..planning.layout import FLOATS, Layout, lanes_for
 from ..planning.plan import Launch, Plan
 from ..planning.registry import kernel_for
 from ..planning.runner import plan_for
@@ -42,7 +41,7 @@ def _plan(name, x, dim, keepdim, outputs, scalar=None, correction=0):
     if not x.is_plain:
         return _plan_turned(name, x, dim, keepdim, outputs, scalar, correction)
     scalar = scalar or computed_in(x.scalar)
-    width = lanes(NUMPY[scalar].itemsize)
+    width = lanes_for(scalar)
     walk = array_plan(x.shape, axes, width)
     what = reduction(name, scalar)
     if walk is None or walk.count >= _LONGEST or (what.divides and walk.count <= correction):

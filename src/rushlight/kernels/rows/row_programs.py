@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from ..language.builder import Builder
 from ..language.program import Program
-from ..language.value_types import NUMPY, computed_in, pointer
-from ..machine.host import lanes as host_lanes
+from ..language.value_types import NUMPY, pointer
 from .reduce_programs import PART, ROW_SIZES, ceiling, chunked, columns_together, cut_rows, row_sizes
 from .spans import ColumnSpan, RowSpan
 
@@ -77,11 +76,6 @@ def column_plan(outer, reduced, inner, lanes):
     sizes = (outer, reduced, inner, blocks, group, parts, chunk, merge_chunk)
     works = (outer * inner * parts, outer * inner) if split else (0, 0)
     return RowPlan((True, False, split, multiple, False), sizes, works)
-
-
-def lanes_for(scalar):
-    """How many elements of a type a vector of this machine computes at once."""
-    return host_lanes(NUMPY[computed_in(scalar)].itemsize)
 
 
 def workspaces(plan, operation, name="work"):

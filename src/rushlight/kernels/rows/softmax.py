@@ -6,11 +6,11 @@ import math
 
 from ...base.shapes import wrap_dim
 from ..language.value_types import computed_in
-from ..planning.layout import FLOATS, Layout
+from ..planning.layout import FLOATS, Layout, lanes_for
 from ..planning.plan import Launch, Plan
 from ..planning.runner import plan_for
 from .reductions import reduction
-from .row_programs import RowOperation, build, column_plan, lanes_for, row_plan, workspaces
+from .row_programs import RowOperation, build, column_plan, row_plan, workspaces
 
 _NANOSECONDS = 0.3  # for an element
 
