@@ -22,12 +22,22 @@ class Launch(NamedTuple):
     nanoseconds: float
 
 
+class Check(NamedTuple):
+    """What the host looks at after the launches: where the first number of the scratch array ``flag`` is not 0, it calls
+    ``function(*arguments)``, given as those of a Launch are, which raises."""
+
+    flag: str
+    function: Callable
+    arguments: tuple
+
+
 class Plan(NamedTuple):
     """``launches``, one after the other. ``results``: name -> Layout of what is allocated and returned, which is the
     operation's rule of shapes and dtypes, too. ``scratch``: (name, elements, dtype) of memory that the launches need.
 
     ``copied``: names of operands of which plain copies are taken. ``turned``: result -> order of the dimensions in which it is
-    returned, as a copy.
+    returned, as a copy. ``zeroed``: names of results that begin as zeros. ``in_place``: names of operands that are written,
+    and returned before the results.
     """
 
     launches: Sequence[Launch]
@@ -35,3 +45,6 @@ class Plan(NamedTuple):
     scratch: Sequence = ()
     copied: tuple = ()
     turned: Mapping = MappingProxyType({})
+    zeroed: tuple = ()
+    in_place: tuple = ()
+    check: Check | None = None

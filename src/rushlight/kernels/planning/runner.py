@@ -13,7 +13,7 @@ a plan (how many results, scratch arrays, arguments), of which there are few, so
 
     def run(self):                                      # a plan
         out = empty(out_shape, out_dtype)
-        launch0(self, out, number0, number1)
+        call0(self, out, number0_2, number0_3)
         return out
 """
 
@@ -42,39 +42,52 @@ def kernel_of(launch):
 
 def runner(plan, parameters):
     """A function of what differs from call to call, named ``parameters``, that runs the plan and returns its results."""
-    launches, results, scratch, taken, turned = plan
-    values = [np.empty, copied]
+    results, scratch, check = plan.results, plan.scratch, plan.check
+    values = [np.empty, np.zeros, copied]
     for layout in results.values():
         values += layout[:2]
     for _, elements, dtype in scratch:
         values += elements, dtype
-    values += turned.values()
+    values += plan.turned.values()
     forms = []
-    for launch in launches:
+    for launch in plan.launches:
         kernel = kernel_of(launch)
-        values.append(kernel.threaded if launch.nanoseconds >= _THREADED_FROM else kernel.alone)
-        values += [argument for argument in launch.arguments if argument.__class__ is not str]
-        forms.append(tuple([argument if argument.__class__ is str else None for argument in launch.arguments]))
-    memory = (*results, *[name for name, _, _ in scratch])
-    return _run_maker(parameters, memory, tuple(results), taken, tuple(turned), tuple(forms))(*values)
+        forms.append(
+            _form(launch.arguments, values, kernel.threaded if launch.nanoseconds >= _THREADED_FROM else kernel.alone)
+        )
+    if check is not None:
+        forms.append(_form(check.arguments, values, check.function))
+    names = tuple(results), tuple([name for name, _, _ in scratch])
+    further = plan.zeroed, plan.in_place, plan.copied, tuple(plan.turned), check and check.flag
+    return _run_maker(parameters, *names, *further, tuple(forms))(*values)
+
+
+def _form(arguments, values, function):
+    """The names among the arguments of a call, None for each number; it and the function are added to ``values``."""
+    values.append(function)
+    values += [argument for argument in arguments if argument.__class__ is not str]
+    return tuple([argument if argument.__class__ is str else None for argument in arguments])
 
 
 @functools.cache
-def _run_maker(parameters, memory, results, taken, turned, forms):
+def _run_maker(parameters, results, scratch, zeroed, in_place, taken, turned, flag, forms):
     """What takes the values of a plan and returns the function that runs it, for all plans with these names.
 
-    ``forms`` has the arguments of each launch, None for a number.
+    ``forms`` are those of the launches, and behind them that of the check if there is a ``flag``.
     """
-    names = ["empty", "copied", *[f"{name}_{what}" for name in memory for what in ("shape", "dtype")]]
+    memory = (*results, *scratch)
+    names = ["empty", "zeros", "copied", *[f"{name}_{what}" for name in memory for what in ("shape", "dtype")]]
     names += [f"{name}_order" for name in turned]
     lines = [f"{name} = copied({name})" for name in taken]
-    lines += [f"{name} = empty({name}_shape, {name}_dtype)" for name in memory]
+    lines += [f"{name} = {'zeros' if name in zeroed else 'empty'}({name}_shape, {name}_dtype)" for name in memory]
     for i, form in enumerate(forms):
         arguments = [f"number{i}_{place}" if name is None else name for place, name in enumerate(form)]
-        names += [f"launch{i}", *[argument for argument, name in zip(arguments, form) if name is None]]
-        lines.append(f"launch{i}({', '.join(arguments)})")
+        names += [f"call{i}", *[argument for argument, name in zip(arguments, form) if name is None]]
+        lines.append(f"call{i}({', '.join(arguments)})")
+    if flag is not None:
+        lines[-1] = f"if {flag}.item(0): {lines[-1]}"
     lines += [f"{name} = copied({name}.transpose({name}_order))" for name in turned]
-    return _made("run", parameters, [*lines, f"return {', '.join(results)}"], names)
+    return _made("run", parameters, [*lines, f"return {', '.join((*in_place, *results))}"], names)
 
 
 def _made(name, parameters, lines, names):
