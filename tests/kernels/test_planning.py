@@ -30,7 +30,7 @@ def scaled(lanes):
     return Program("scaled", [builder.function])
 
 
-def planned(made, *, copied=(), turned=None, accepts=lambda x: True):
+def planned(made, *, copied=None, turned=None, accepts=lambda x: True):
     """An operation that counts its plans in ``made``."""
 
     @runner.operation
@@ -40,7 +40,7 @@ def planned(made, *, copied=(), turned=None, accepts=lambda x: True):
             return None
         second = "x" if y is None else "y"
         launch = Launch(scaled, (8,), ("x", second, "out", x.size, factor), 1.0)
-        return Plan([launch], {"out": x.plain()}, (), copied, turned or {})
+        return Plan([launch], {"out": x.plain()}, copied=copied or {}, turned=turned or {})
 
     return operation
 
@@ -71,7 +71,7 @@ def test_a_plan_is_made_once_for_layouts_and_options():
 
 def test_strided_arrays_have_plans_of_their_own():
     made = []
-    call = planned(made, copied=("x", "y"))
+    call = planned(made, copied={"x": None, "y": None})
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
     for one, other in ((x, x), (x.T, x.T), (x[::2], x[::2]), (x[:2], x[::2]), (x.T, x.T)):
         found = call(one, other, None, 2.0)
@@ -143,7 +143,7 @@ def test_results_have_the_layouts_of_the_plan(name):
     plan = routing.plan_of(name)(*[layout_of(a) if isinstance(a, np.ndarray) else a for a in arguments])
     found = KERNELS[name](*arguments)
     found = found if isinstance(found, tuple) else (found,)
-    assert [layout_of(each) for each in found] == list(plan.results.values())
+    assert [layout_of(each) for each in found] == list(plan.returned.values())
 
 
 def test_two_launches_and_scratch_of_one_plan():
@@ -156,3 +156,13 @@ def test_two_launches_and_scratch_of_one_plan():
     normal = plain.reshape(x.shape)
     expected = (2 * normal.square() * weight.detach()[:, None]).sum((0, 2))
     assert rushlight.allclose(weight.grad, expected)
+
+
+def test_half_precision_by_single():
+    half = np.dtype(np.float16)
+    x, grid = Layout((2, 3, 8, 8), half, (2, 4, 8, 16)), Layout((2, 4, 4, 2), half)
+    plan = routing.plan_of("grid_samples")(x, grid, "bilinear", "zeros", False)
+    assert plan.copied == {"input": F32, "grid": F32} and plan.results["found"].dtype == F32
+    assert plan.returned == {"found": Layout((2, 3, 4, 4), half)}
+    mixed = routing.plan_of("grid_samples")(x, grid._replace(dtype=F64), "bilinear", "zeros", False)
+    assert mixed is None

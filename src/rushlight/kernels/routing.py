@@ -160,6 +160,7 @@ def _ramps(out, firsts, starts, step):
 
 
 moving.kernels["copy"] = ELEMENTS["copy_from"], _copy
+moving.kernels["convert"] = elementwise.HALVES, _copy
 moving.kernels["fill"] = ELEMENTS["fill_number"], _copy
 moving.kernels["progression"] = elementwise.PROGRESSIONS, _progression
 moving.kernels["ramps"] = elementwise.RAMPS, _ramps

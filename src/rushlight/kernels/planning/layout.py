@@ -61,6 +61,11 @@ def lanes_for(scalar):
     return lanes(NUMPY[computed_in(scalar)].itemsize)
 
 
+def copies(**layouts):
+    """For a Plan's ``copied``: the operands that are not plain."""
+    return {name: None for name, layout in layouts.items() if not layout.is_plain}
+
+
 def is_plain(array):
     """Whether a kernel may walk through an array as its elements lie in memory."""
     flags = array.flags

@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from .layout import Layout
+
 Passed = str  # annotates a parameter that differs from call to call and chooses no plan: the plan is given its name
+
+
+_NOTHING: Mapping = MappingProxyType({})
 
 
 class Launch(NamedTuple):
@@ -32,19 +37,30 @@ class Check(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """``launches``, one after the other. ``results``: name -> Layout of what is allocated and returned, which is the
-    operation's rule of shapes and dtypes, too. ``scratch``: (name, elements, dtype) of memory that the launches need.
+    """``launches``, one after the other. ``results``: name -> Layout of what is allocated and returned. ``scratch``: (name,
+    elements, dtype) of memory that the launches need; ``thread_scratch``: so much for each thread.
 
-    ``copied``: names of operands of which plain copies are taken. ``turned``: result -> order of the dimensions in which it is
-    returned, as a copy. ``zeroed``: names of results that begin as zeros. ``in_place``: names of operands that are written,
+    ``copied``: operand of which a plain copy is taken -> its dtype, None for its own. ``turned``: result -> order of the
+    dimensions in which it is returned, as a copy. ``rounded``: result -> dtype in which it is returned. ``zeroed``: names of results that begin as zeros. ``in_place``: names of operands that are written,
     and returned before the results.
     """
 
     launches: Sequence[Launch]
     results: dict
     scratch: Sequence = ()
-    copied: tuple = ()
-    turned: Mapping = MappingProxyType({})
+    thread_scratch: Sequence = ()
+    copied: Mapping = _NOTHING
+    turned: Mapping = _NOTHING
+    rounded: Mapping = _NOTHING
     zeroed: tuple = ()
     in_place: tuple = ()
     check: Check | None = None
+
+    @property
+    def returned(self):
+        """Name -> Layout of each result as it is returned: the operation's rule of shapes and dtypes."""
+        found = {}
+        for name, layout in self.results.items():
+            order = self.turned.get(name, range(layout.ndim))
+            found[name] = Layout(tuple([layout.shape[axis] for axis in order]), self.rounded.get(name, layout.dtype))
+        return found

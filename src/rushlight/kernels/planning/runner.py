@@ -20,11 +20,13 @@ a plan (how many results, scratch arrays, arguments), of which there are few, so
 from __future__ import annotations
 
 import functools
+import inspect
 
 import numpy as np
 
 from ...ops.moving import copied
-from ..compiler.kernel import compiled
+from ..compiler.kernel import compiled, pool
+from ..machine.scratch import scratch
 from .layout import is_plain, layout_of
 from .plans import Plans
 from .registry import kernel_for
@@ -42,13 +44,14 @@ def kernel_of(launch):
 
 def runner(plan, parameters):
     """A function of what differs from call to call, named ``parameters``, that runs the plan and returns its results."""
-    results, scratch, check = plan.results, plan.scratch, plan.check
-    values = [np.empty, np.zeros, copied]
+    results, shared, check = plan.results, plan.scratch, plan.check
+    values = [np.empty, np.zeros, copied, own_scratch]
     for layout in results.values():
         values += layout[:2]
-    for _, elements, dtype in scratch:
+    for _, elements, dtype in (*shared, *plan.thread_scratch):
         values += elements, dtype
-    values += plan.turned.values()
+    for settings in (plan.copied, plan.turned, plan.rounded):
+        values += settings.values()
     forms = []
     for launch in plan.launches:
         kernel = kernel_of(launch)
@@ -57,9 +60,21 @@ def runner(plan, parameters):
         )
     if check is not None:
         forms.append(_form(check.arguments, values, check.function))
-    names = tuple(results), tuple([name for name, _, _ in scratch])
-    further = plan.zeroed, plan.in_place, plan.copied, tuple(plan.turned), check and check.flag
-    return _run_maker(parameters, *names, *further, tuple(forms))(*values)
+    names = [tuple([name for name, _, _ in places]) for places in (shared, plan.thread_scratch)]
+    further = (
+        tuple(plan.copied),
+        tuple(plan.turned),
+        tuple(plan.rounded),
+        plan.zeroed,
+        plan.in_place,
+        check and check.flag,
+    )
+    return _run_maker(parameters, tuple(results), *names, *further, tuple(forms))(*values)
+
+
+def own_scratch(name, elements, dtype):
+    """Scratch memory of so many elements for each thread."""
+    return scratch(name, elements * pool().scratch_areas, dtype)
 
 
 def _form(arguments, values, function):
@@ -70,16 +85,20 @@ def _form(arguments, values, function):
 
 
 @functools.cache
-def _run_maker(parameters, results, scratch, zeroed, in_place, taken, turned, flag, forms):
+def _run_maker(parameters, results, shared, own, taken, turned, rounded, zeroed, in_place, flag, forms):
     """What takes the values of a plan and returns the function that runs it, for all plans with these names.
 
     ``forms`` are those of the launches, and behind them that of the check if there is a ``flag``.
     """
-    memory = (*results, *scratch)
-    names = ["empty", "zeros", "copied", *[f"{name}_{what}" for name in memory for what in ("shape", "dtype")]]
+    memory = (*results, *shared)
+    names = ["empty", "zeros", "copied", "own_scratch"]
+    names += [f"{name}_{what}" for name in (*memory, *own) for what in ("shape", "dtype")]
+    names += [f"{name}_kind" for name in taken]
     names += [f"{name}_order" for name in turned]
-    lines = [f"{name} = copied({name})" for name in taken]
+    names += [f"{name}_kind" for name in rounded]
+    lines = [f"{name} = copied({name}, {name}_kind)" for name in taken]
     lines += [f"{name} = {'zeros' if name in zeroed else 'empty'}({name}_shape, {name}_dtype)" for name in memory]
+    lines += [f"{name} = own_scratch('{name}', {name}_shape, {name}_dtype)" for name in own]
     for i, form in enumerate(forms):
         arguments = [f"number{i}_{place}" if name is None else name for place, name in enumerate(form)]
         names += [f"call{i}", *[argument for argument, name in zip(arguments, form) if name is None]]
@@ -87,6 +106,7 @@ def _run_maker(parameters, results, scratch, zeroed, in_place, taken, turned, fl
     if flag is not None:
         lines[-1] = f"if {flag}.item(0): {lines[-1]}"
     lines += [f"{name} = copied({name}.transpose({name}_order))" for name in turned]
+    lines += [f"{name} = copied({name}, {name}_kind)" for name in rounded]
     return _made("run", parameters, [*lines, f"return {', '.join((*in_place, *results))}"], names)
 
 
@@ -116,7 +136,7 @@ def operation(plan):
     Parameters annotated with Layout are arrays (with ``Layout | None``, which may be missing), those with Passed are
     passed on. All others choose the plan, with the layouts.
     """
-    code = plan.__code__
+    code = inspect.unwrap(plan).__code__
     names = code.co_varnames[: code.co_argcount]
     kinds = tuple([_KINDS[plan.__annotations__.get(name)] for name in names])
     given = tuple([name for name, kind in zip(names, kinds) if kind is not None])

@@ -66,7 +66,7 @@ def _plan_turned(name, x, dim, keepdim, outputs, scalar, correction):
     turned = x.turned(order)
     if not turned.is_plain or (dim is None and name in _WITH_PLACES):
         plan = _plan(name, x.plain(), dim, keepdim, outputs, scalar, correction)
-        return plan and plan._replace(copied=("self",))
+        return plan and plan._replace(copied={"self": None})
     axes = axes_of(dim, x.ndim)
     plan = _plan(name, turned, tuple(map(order.index, axes)), keepdim, outputs, scalar, correction)
     left = [axis for axis in order if keepdim or axis not in axes]

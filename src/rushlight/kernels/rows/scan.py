@@ -15,7 +15,7 @@ from ...base.shapes import wrap_dim
 from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import NUMPY, pointer, vector
-from ..planning.layout import Layout, lanes_for
+from ..planning.layout import Layout, copies, lanes_for
 from ..planning.plan import Launch, Plan
 from ..planning.runner import plan_for
 from .reduce_programs import PART, ceiling, chunked
@@ -254,7 +254,7 @@ def _plan(name, x, dim, source, result, results):
     place = f"i{8 * NUMPY[scalar].itemsize}"
     form = (name, source, scalar, place, width) if is_extreme else (name, source, result, scalar, width)
     launch = Launch(build, form, ("self", *results, *sizes), x.size * _NANOSECONDS)
-    return Plan([launch], results, copied=() if x.is_plain else ("self",))
+    return Plan([launch], results, copied=copies(self=x))
 
 
 def _sums(name, x, dim, dtype):
