@@ -28,10 +28,18 @@ class Launch(NamedTuple):
 
 
 class Check(NamedTuple):
-    """What the host looks at after the launches: where the first number of the scratch array ``flag`` is not 0, it calls
+    """What the host looks at after the launches: where a number of the scratch array ``flag`` is not 0, it calls
     ``function(*arguments)``, given as those of a Launch are, which raises."""
 
     flag: str
+    function: Callable
+    arguments: tuple
+
+
+class Condition(NamedTuple):
+    """What the host looks at before the launches: ``function(*arguments)``, given as those of a Launch are, raises where numbers
+    are not what they must be, and returns False where NumPy is to compute."""
+
     function: Callable
     arguments: tuple
 
@@ -55,6 +63,7 @@ class Plan(NamedTuple):
     zeroed: tuple = ()
     in_place: tuple = ()
     check: Check | None = None
+    conditions: Sequence[Condition] = ()
 
     @property
     def returned(self):

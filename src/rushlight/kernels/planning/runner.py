@@ -45,7 +45,7 @@ def kernel_of(launch):
 def runner(plan, parameters):
     """A function of what differs from call to call, named ``parameters``, that runs the plan and returns its results."""
     results, shared, check = plan.results, plan.scratch, plan.check
-    values = [np.empty, np.zeros, copied, own_scratch]
+    values = [np.empty, np.zeros, np.count_nonzero, copied, own_scratch]
     for layout in results.values():
         values += layout[:2]
     for _, elements, dtype in (*shared, *plan.thread_scratch):
@@ -60,6 +60,7 @@ def runner(plan, parameters):
         )
     if check is not None:
         forms.append(_form(check.arguments, values, check.function))
+    conditions = tuple([_form(condition.arguments, values, condition.function) for condition in plan.conditions])
     names = [tuple([name for name, _, _ in places]) for places in (shared, plan.thread_scratch)]
     further = (
         tuple(plan.copied),
@@ -69,7 +70,7 @@ def runner(plan, parameters):
         plan.in_place,
         check and check.flag,
     )
-    return _run_maker(parameters, tuple(results), *names, *further, tuple(forms))(*values)
+    return _run_maker(parameters, tuple(results), *names, *further, tuple(forms), conditions)(*values)
 
 
 def own_scratch(name, elements, dtype):
@@ -85,26 +86,29 @@ def _form(arguments, values, function):
 
 
 @functools.cache
-def _run_maker(parameters, results, shared, own, taken, turned, rounded, zeroed, in_place, flag, forms):
+def _run_maker(parameters, results, shared, own, taken, turned, rounded, zeroed, in_place, flag, forms, conditions):
     """What takes the values of a plan and returns the function that runs it, for all plans with these names.
 
     ``forms`` are those of the launches, and behind them that of the check if there is a ``flag``.
     """
     memory = (*results, *shared)
-    names = ["empty", "zeros", "copied", "own_scratch"]
+    names = ["empty", "zeros", "count_nonzero", "copied", "own_scratch"]
     names += [f"{name}_{what}" for name in (*memory, *own) for what in ("shape", "dtype")]
     names += [f"{name}_kind" for name in taken]
     names += [f"{name}_order" for name in turned]
     names += [f"{name}_kind" for name in rounded]
-    lines = [f"{name} = copied({name}, {name}_kind)" for name in taken]
-    lines += [f"{name} = {'zeros' if name in zeroed else 'empty'}({name}_shape, {name}_dtype)" for name in memory]
-    lines += [f"{name} = own_scratch('{name}', {name}_shape, {name}_dtype)" for name in own]
-    for i, form in enumerate(forms):
+    lines, calls = [], []
+    for i, form in enumerate((*forms, *conditions)):
         arguments = [f"number{i}_{place}" if name is None else name for place, name in enumerate(form)]
         names += [f"call{i}", *[argument for argument, name in zip(arguments, form) if name is None]]
-        lines.append(f"call{i}({', '.join(arguments)})")
+        calls.append(f"call{i}({', '.join(arguments)})")
+    lines = [f"if {call} is False: return NotImplemented" for call in calls[len(forms) :]]
+    lines += [f"{name} = copied({name}, {name}_kind)" for name in taken]
+    lines += [f"{name} = {'zeros' if name in zeroed else 'empty'}({name}_shape, {name}_dtype)" for name in memory]
+    lines += [f"{name} = own_scratch('{name}', {name}_shape, {name}_dtype)" for name in own]
+    lines += calls[: len(forms)]
     if flag is not None:
-        lines[-1] = f"if {flag}.item(0): {lines[-1]}"
+        lines[-1] = f"if count_nonzero({flag}): {lines[-1]}"
     lines += [f"{name} = copied({name}.transpose({name}_order))" for name in turned]
     lines += [f"{name} = copied({name}, {name}_kind)" for name in rounded]
     return _made("run", parameters, [*lines, f"return {', '.join((*in_place, *results))}"], names)
