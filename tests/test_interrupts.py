@@ -21,7 +21,7 @@ from rushlight.kernels.compiler import lowering
 from rushlight.nn.utils import parametrize
 from rushlight.tensor import interposers, overrides, printing
 from rushlight.tensor.nonfinite import find_nonfinite
-from rushlight.utils import checkpoint, recompute
+from rushlight.utils import checkpoint, flop_counter, module_tracker, recompute
 
 graph = torch.autograd.graph
 linear = torch.nn.Linear(2, 2)
@@ -65,6 +65,8 @@ CONTEXTS = {
     overrides.DisableTorchFunctionSubclass: overrides.DisableTorchFunctionSubclass,
     printing.printoptions: lambda: printing.printoptions(precision=7, profile="short"),
     find_nonfinite: find_nonfinite,
+    flop_counter.FlopCounterMode: lambda: flop_counter.FlopCounterMode(display=False),
+    module_tracker.ModuleTracker: module_tracker.ModuleTracker,
     recompute.random_state: lambda: recompute.random_state(torch.Generator().manual_seed(3).get_state()),
     recompute._operations: lambda: recompute._operations([]),
     checkpoint._setting: lambda: checkpoint.set_checkpoint_early_stop(False),
@@ -74,6 +76,9 @@ ELSEWHERE = {
     "func.modules.replaced": "test_modules_survive_interrupts",
     "utils.hooks.RemovableHandle": "test_hooks_go_in_spite_of_interrupts",
     "autograd.graph._Handles": "several RemovableHandles",
+    "profiler.blocks.profile": "tests/profiler/test_profile.py: to begin takes thousands of steps",
+    "profiler.sessions.profile": "the same",
+    "profiler.blocks.record_function": "switches nothing: an event that is left open ends with its profile",
     "base.collecting.uncollected": "holds while the package is imported",
     "base.contexts._Context": "what all of generators are",
     "autograd.modes._Mode": "the base of others",
@@ -97,21 +102,18 @@ ELSEWHERE = {
             "mtia.device",
             "xpu.device",
             "xpu.device_of",
-            "autograd.profiler.record_function",
-            "autograd.profiler.profile",
-            "autograd.profiler.emit_nvtx",
-            "autograd.profiler.emit_itt",
-            "compat.inside.profiler.profile",
             "compiler.marks._Unchanging",
             "compiler.marks.set_stance",
             "compiler.marks.error_on_graph_break",
             "jit._fuser.optimized_execution",
             "jit._fuser.fuser",
             "jit._fuser.strict_fusion",
+            "profiler.itt.range",
+            "profiler.steps.emit_itt",
+            "profiler.steps.emit_nvtx",
             "utils._python_dispatch.TorchDispatchMode",
             "utils._python_dispatch.BaseTorchDispatchMode",
             "utils._python_dispatch._disable_current_modes",
-            "utils.flop_counter.FlopCounterMode",
             "compat.settings._Patch",
             "compat.inside._dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex",
         ),

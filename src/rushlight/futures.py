@@ -27,18 +27,21 @@ class Future:
         self._value: Any = None
         self._error: BaseException | None = None
         self._waiting: list[Any] = []
+        self.drivers: tuple[Any, ...] = ()  # what is waited for, or asked whether it is over, before this can be set
 
     def __class_getitem__(cls, item: Any) -> type:
         return cls
 
     def done(self) -> bool:
         """Whether it is set."""
-        return self._done
+        return self._done or (all(each.is_completed() for each in self.drivers) and self._done)
 
     def wait(self) -> Any:
         """The result, once it is set; where that is an error, it is raised."""
+        for each in self.drivers:
+            each.wait()
         with self._changes:
-            self._changes.wait_for(self.done)
+            self._changes.wait_for(lambda: self._done)
         return self.value()
 
     def value(self) -> Any:
@@ -86,6 +89,7 @@ class Future:
     def then(self, callback: Any) -> Future:
         """A future of what ``callback(future)`` returns or raises once this one is set."""
         after = Future()
+        after.drivers = self.drivers
 
         def call(done: Future) -> None:
             try:
@@ -105,6 +109,7 @@ class Future:
 def collect_all(futures: list[Future]) -> Future:
     """A future of the list of all, which is set once each of them is; the first error in the list is its own."""
     collected = Future()
+    collected.drivers = tuple(driver for future in futures for driver in future.drivers)
     missing, lock = [len(futures)], threading.Lock()
 
     def count(_: Future) -> None:

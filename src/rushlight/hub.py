@@ -20,6 +20,8 @@ from .serialization import load as load_file
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
+ENV_GITHUB_TOKEN, ENV_TORCH_HOME, ENV_XDG_CACHE_HOME = "GITHUB_TOKEN", "TORCH_HOME", "XDG_CACHE_HOME"
+DEFAULT_CACHE_DIR, MODULE_HUBCONF, VAR_DEPENDENCY = "~/.cache", "hubconf.py", "dependencies"
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 READ_DATA_CHUNK = 128 * 1024
 
@@ -28,12 +30,16 @@ class _Chosen:
     folder: str | None = None
 
 
+def _get_torch_home() -> str:
+    home = os.getenv(ENV_TORCH_HOME) or os.path.join(os.getenv(ENV_XDG_CACHE_HOME) or DEFAULT_CACHE_DIR, "torch")
+    return os.path.expanduser(home)
+
+
 def get_dir() -> str:
     """The folder that downloads go to: that of `set_dir`, or ``hub`` in ``$TORCH_HOME``, or ``~/.cache/torch/hub``."""
     if _Chosen.folder is not None:
         return _Chosen.folder
-    home = os.getenv("TORCH_HOME") or os.path.join(os.getenv("XDG_CACHE_HOME") or "~/.cache", "torch")
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
@@ -58,7 +64,7 @@ def _entries(repo_or_dir: Any, source: str, call: str) -> Any:
             )
         )
     folder = os.path.abspath(os.fspath(repo_or_dir))
-    path = os.path.join(folder, "hubconf.py")
+    path = os.path.join(folder, MODULE_HUBCONF)
     spec = importlib.util.spec_from_file_location("hubconf", path)
     if spec is None or spec.loader is None or not os.path.exists(path):
         raise FileNotFoundError(
@@ -75,7 +81,7 @@ def _entries(repo_or_dir: Any, source: str, call: str) -> Any:
 
 
 def _check_dependencies(module: Any) -> None:
-    missing = [name for name in getattr(module, "dependencies", ()) if importlib.util.find_spec(name) is None]
+    missing = [name for name in getattr(module, VAR_DEPENDENCY, ()) if importlib.util.find_spec(name) is None]
     if missing:
         raise RuntimeError(hinted(f"Missing dependencies: {', '.join(missing)}", "install them"))
 
@@ -136,6 +142,49 @@ def help(
 # ---------------------------------------------------------------- files
 
 
+class _Progress:
+    """The bar of a download where the package tqdm is not installed: a line of bytes, on stderr."""
+
+    def __init__(self, total: int | None = None, disable: bool = False, **options: Any):
+        self.total, self.disable, self.n = total, disable, 0
+
+    def update(self, n: int) -> None:
+        """Count ``n`` bytes more."""
+        self.n += n
+        if not self.disable:
+            share = f"{self.n} bytes" if not self.total else f"{100 * self.n / self.total:.1f}%"
+            sys.stderr.write(f"\r{share}")
+            sys.stderr.flush()
+
+    def set_description(self, *args: Any, **kwargs: Any) -> None:
+        """A description, which is not shown."""
+
+    def write(self, text: str) -> None:
+        """A line above the bar."""
+        sys.stderr.write(f"{text}\n")
+
+    def close(self) -> None:
+        """End the line."""
+        if not self.disable:
+            sys.stderr.write("\n")
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+
+def __getattr__(name: str) -> Any:
+    if name != "tqdm":
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return _Progress
+    return tqdm
+
+
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
     """Fetch an address into the file ``dst``, which is replaced as a whole once everything is there.
 
@@ -149,14 +198,18 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
     handle, partial = tempfile.mkstemp(
         prefix=os.path.basename(dst) + ".", suffix=".partial", dir=os.path.dirname(dst) or "."
     )
+    bar = __getattr__("tqdm")
     try:
         with os.fdopen(handle, "wb") as file, urlopen(Request(url, headers={"User-Agent": "torch.hub"})) as answer:
             expected, done = answer.headers.get("Content-Length"), 0
-            while block := answer.read(READ_DATA_CHUNK):
-                file.write(block)
-                digest.update(block)
-                done += len(block)
-        if expected is not None and done != int(expected):
+            total = None if expected is None else int(expected)
+            with bar(total=total, disable=not progress, unit="B", unit_scale=True, unit_divisor=1024) as shown:
+                while block := answer.read(READ_DATA_CHUNK):
+                    file.write(block)
+                    digest.update(block)
+                    done += len(block)
+                    shown.update(len(block))
+        if total is not None and done != total:
             raise RuntimeError(hinted(f"download of {url} ended after {done} of {expected} bytes", "try again"))
         found = digest.hexdigest()
         if hash_prefix is not None and found[: len(hash_prefix)] != hash_prefix:

@@ -15,6 +15,7 @@ import pytest
 import rushlight
 from rushlight.cli import main
 from rushlight.cli import shim as command
+from rushlight.compat import shim
 from rushlight.compat.packages import REQUIREMENTS, TORCH_VERSION, VERSIONS, VISION_VERSION
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(rushlight.__file__)))
@@ -224,3 +225,13 @@ def needed():
 
     found = [os.path.dirname(module.__file__) for module in (numpy, ml_dtypes)]
     return [*found, *(f"{place}.libs" for place in found if os.path.isdir(f"{place}.libs"))]
+
+
+def test_torchrun(tmp_path):
+    assert shim.put_script(tmp_path) == [f"torchrun is in {tmp_path}"]
+    told = subprocess.run([tmp_path / "torchrun", "--nnodes=2", "x.py"], capture_output=True, text=True)
+    assert told.returncode != 0 and "rushlight launch: error: --nnodes=2 needs the names" in told.stderr
+    assert shim.remove_script(tmp_path) == ["torchrun is removed"] and not list(tmp_path.iterdir())
+    (tmp_path / "torchrun").write_text("another's")
+    assert shim.put_script(tmp_path) == [f"{tmp_path / 'torchrun'} is another program's, and stays"]
+    assert shim.remove_script(tmp_path) == []

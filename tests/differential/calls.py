@@ -25,6 +25,7 @@ DTYPES = (
     torch.bool,
 )
 MOST_SAMPLES = 12  # of an operation are drawn from
+VALUES = 4  # sets of numbers that its tensors hold
 SMALL = 4096  # elements of an operand at most
 # Not deterministic, not public, of memory that nobody wrote, or of a module that is not there.
 _LEFT_OUT = re.compile(
@@ -78,9 +79,10 @@ def operations():
     }
 
 
-@functools.lru_cache(maxsize=512)
-def samples_of(name):
+@functools.lru_cache(maxsize=512 * VALUES)
+def samples_of(name, values):
     """Some calls of an operation that PyTorch takes, in float32 or the first dtype that it has."""
+    torch.manual_seed(values)
     info = operations()[name]
     dtypes = info.dtypes
     dtype = torch.float32 if torch.float32 in dtypes else sorted(dtypes, key=str)[0]
@@ -167,7 +169,7 @@ def varied(random, value, dtypes, layouts=True):
 def random_call(random, name=None):
     """A call of an operation: all tensors of one dtype, some in others, or each in one of its own."""
     name = name or random.choice(list(operations()))
-    samples = samples_of(name)
+    samples = samples_of(name, random.randrange(VALUES))
     if not samples:
         return None
     call = random.choice(samples)

@@ -132,7 +132,7 @@ STEPS = {
     "detach": lambda t, r, a, b: a.detach(),
     "requires_grad_": lambda t, r, a, b: a.requires_grad_(),
     "new_zeros": lambda t, r, a, b: a.new_zeros(2, 3),
-    "item": lambda t, r, a, b: a.sum().item(),
+    "item": lambda t, r, a, b: a.flatten()[:1].sum().item(),
     "tolist": lambda t, r, a, b: a.flatten()[:3].tolist(),
 }  # fmt: skip
 # On operands that the libraries agree on to some digits alone, these jump.
@@ -207,6 +207,10 @@ _TO_WHOLE = frozenset(
 _WRITES = frozenset(name for name in STEPS if name.endswith("_") or name.startswith("write"))
 
 
+# Whose result on a large operand says little where its last digits are not known.
+_SPREADING = frozenset(["sin", "cos", "exp", "expm1"])
+
+
 class Pair:
     """A tensor of each library; ``exact`` where their elements are the same bits, ``loose`` times the tolerance apart if not."""
 
@@ -246,11 +250,24 @@ def _open(name, a, b):
     return False
 
 
+def _spreads(name, a):
+    """Whether what the libraries do not agree on in ``a`` becomes much in the result."""
+    return name in _SPREADING and not a.exact and bool((a.theirs.detach().abs() > 20).any())
+
+
+def _is_seen_otherwise(pairs, a):
+    """Whether bits of ``a``, which was written and may differ in NaN and last digits, are seen as another dtype, too."""
+    place, dtype = a.theirs.untyped_storage().data_ptr(), a.theirs.dtype
+    return any(p.theirs.dtype != dtype and p.theirs.untyped_storage().data_ptr() == place for p in pairs) and (
+        not _same_bits(a.ours, a.theirs) or bool(a.theirs.detach().isnan().any())
+    )
+
+
 def step(random, pairs):
     """One random step: (its name, in what the libraries differ, or None); the results join ``pairs``."""
     name = random.choice(list(STEPS))
     a, b = random.choice(pairs), random.choice(pairs)
-    if _open(name, a, b) or (name in _JUMPS and not (a.exact and b.exact)):
+    if _open(name, a, b) or (name in _JUMPS and not (a.exact and b.exact)) or _spreads(name, a):
         return name, None
     seed = random.randrange(1 << 30)
     results = []
@@ -261,6 +278,8 @@ def step(random, pairs):
     if is_fault(results[1]):  # what it left undone is unknown
         return name, EXPLAINED
     shown = f"{name}({_brief(a.theirs)}, {_brief(b.theirs)}, seed {seed})"
+    if name in _WRITES and _is_seen_otherwise(pairs, a):
+        return name, EXPLAINED
     loose = _looseness((a, b), results[1])
     if name in _WRITES:
         a.loose = max(a.loose, _looseness((a, b), a.theirs))

@@ -1,6 +1,7 @@
 """A process group of one process: results, errors and what is written, as PyTorch's gloo gives them."""
 
 import importlib
+import sys
 import warnings
 
 import pytest
@@ -34,7 +35,7 @@ CALLS = [
 BEFORE = [
     "d.all_reduce(x)", "d.get_rank()", "d.barrier()", "d.new_group()", "d.destroy_process_group()", "d.init_process_group()",
     "d.init_process_group('gloo')", "d.init_process_group('nccl', store=d.HashStore(), rank=0, world_size=1)",
-    "d.init_process_group('mpi')", "d.init_process_group('gloo', rank=0, world_size=1, init_method='foo://x')",
+    "d.init_process_group('gloo', rank=0, world_size=1, init_method='foo://x')",
     "d.init_process_group('gloo', store=d.HashStore())", "d.init_process_group(5)",
     "d.init_process_group('gloo', init_method='a', store=d.HashStore())", "d.is_initialized()", "d.group.WORLD",
     "d.init_process_group('gloo', init_method='tcp://localhost:29333', rank=0)",
@@ -94,9 +95,18 @@ def test_environment(monkeypatch):
     assert not d.is_initialized()
 
 
-def test_more_processes_are_refused_by_name():
+def test_mpi_that_is_not_installed_is_refused_as_in_pytorch(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert found(rushlight, "d.init_process_group('mpi')") == found(torch, "d.init_process_group('mpi')")
+    assert not rushlight.distributed.is_mpi_available() and not rushlight.distributed.is_backend_available("mpi")
+
+
+def test_what_to_install_for_more_processes(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mpi4py.MPI", None)
+    monkeypatch.setenv("PMI_RANK", "1")
+    monkeypatch.setenv("PMI_SIZE", "2")
     d = rushlight.distributed
-    with pytest.raises(RuntimeError, match="rank 1 of 2 processes"):
+    with pytest.raises(RuntimeError, match=r"cannot be loaded.*\nhint: pip install 'rushlight\[mpi\]'"):
         d.init_process_group("gloo", store=d.HashStore(), rank=1, world_size=2)
     assert not d.is_initialized()
 

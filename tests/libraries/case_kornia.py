@@ -72,4 +72,4 @@ def varied():
     return [norms(output) for output in pipeline(image.repeat(3, 1, 1, 1), gray.repeat(3, 1, 1, 1))]
 
 
-cannot("augmented", NotImplementedError, "torch.distributions: Uniform is not available in this version", varied)
+cannot("augmented", NotImplementedError, "torch.distributions: Uniform is not in this version", varied)

@@ -84,7 +84,7 @@ cannot(
 cannot(
     "bootstrap",
     NotImplementedError,
-    "torch.distributions: Poisson is not available in this version",
+    "torch.distributions: Poisson is not in this version",
     lambda: wrappers.BootStrapper(classes.MulticlassAccuracy(5), num_bootstraps=4)(scores, labels),
 )
 

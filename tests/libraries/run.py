@@ -1,6 +1,7 @@
 """Runs libraries of the package index under the shim, and compares what they print with what they printed under PyTorch.
 
     python tests/libraries/run.py [LIBRARY ...]             in a fresh virtual environment
+    python tests/libraries/run.py --make FOLDER             makes such an environment there, and runs nothing
     python tests/libraries/run.py --here [LIBRARY ...]      in the environment that runs this, shim and libraries installed
     python tests/libraries/run.py --record [LIBRARY ...]    writes expected.json; the environment has the real torch
 
@@ -43,12 +44,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("libraries", nargs="*", choices=[[], *CASES], metavar="LIBRARY", help=", ".join(CASES))
     where = parser.add_mutually_exclusive_group()
+    where.add_argument("--make", type=Path, metavar="FOLDER", help="make a virtual environment for --here")
     where.add_argument("--here", action="store_true", help="in this environment")
     where.add_argument("--record", action="store_true", help="write what the real torch of this environment prints")
     options = parser.parse_args()
     names = options.libraries or CASES
     if options.record:
         return record(names)
+    if options.make:
+        environment(options.make)
+        return 0
     if options.here:
         return compare(sys.executable, names)
     with tempfile.TemporaryDirectory() as folder:

@@ -165,3 +165,45 @@ def test_refused_short_time_transforms():
     ]
     for call in calls:
         assert first_line(call, rl) == first_line(call, torch)
+
+
+WINDOW_DTYPES = ("float16", "bfloat16", "float32", "complex64", "int64", "bool", None)
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental", "ignore:A window was not provided")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex64", "int64"])
+@pytest.mark.parametrize("window_dtype", WINDOW_DTYPES)
+def test_windows_of_another_dtype(dtype, window_dtype):
+    numbers, spectra = values("float64", 2, 40), values("complex128", 2, 5, 9)
+
+    def window(m):
+        return None if window_dtype is None else m.linspace(1.1, 3.1, 8).to(getattr(m, window_dtype))
+
+    calls = [lambda m: m.stft(m.tensor(numbers).to(getattr(m, dtype)), 8, window=window(m), return_complex=True)]
+    if dtype == "complex64":
+        calls.append(lambda m: m.istft(m.tensor(spectra).to(m.complex64), 8, window=window(m)))
+        calls.append(lambda m: m.istft(m.tensor(spectra).to(m.complex64), 16, window=window(m)))
+    for call in calls:
+        try:
+            wanted = call(torch)
+        except RuntimeError as error:
+            with pytest.raises(RuntimeError) as raised:
+                call(rl)
+            assert str(raised.value).splitlines()[0] == str(error).splitlines()[0]
+            continue
+        found = call(rl)
+        assert str(found.dtype) == str(wanted.dtype)
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), 1e-5, 1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+@pytest.mark.parametrize("length", [20, 3000])
+def test_overlapping_windows_add_up_in_the_same_order(dtype, length):
+    for size, step in ((5, 2), (8, 1), (3, 3), (7, 3)):
+        incoming = values("float64", (length - size) // step + 1, size)
+        found = []
+        for m in (rl, torch):
+            x = m.zeros(length, dtype=getattr(m, dtype), requires_grad=True)
+            x.unfold(0, size, step).backward(m.tensor(incoming).to(x.dtype))
+            found.append(x.grad.double().numpy())
+        assert np.array_equal(*found), (size, step)

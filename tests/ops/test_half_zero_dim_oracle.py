@@ -51,6 +51,22 @@ def test_a_zero_dim_operand_is_rounded_as_pytorch_does(name, half):
                 assert (found != expected).mean() <= 0.01, case
 
 
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", EXACT)
+def test_integers_with_more_digits_are_rounded_as_pytorch_does(name, half):
+    """A tensor of one element that comes second is taken as it is in products and quotients, however many dimensions it has."""
+    integers = np.random.default_rng(0).integers(3000, 9000, 200)
+    for count, other in ((1, 1), (5, 1), (200, 1), (1, 200), (5, 5), (40, 40), (200, 200)):
+        for is_second in (True, False):
+            found = []
+            for t in (rl, torch):
+                array = t.linspace(0.05, 1.05, count).to(getattr(t, half))
+                number = t.from_numpy(integers[:other].reshape(1, other))
+                pair = (array, number) if is_second else (number, array)
+                found.append(getattr(t, name)(*pair).float().numpy())
+            assert np.array_equal(*found), (count, other, is_second)
+
+
 @pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
 @pytest.mark.parametrize("count", [3, 100_000])
 def test_logic_is_of_the_promoted_dtype(name, count):

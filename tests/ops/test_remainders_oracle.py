@@ -121,3 +121,21 @@ def test_shifts_by_numbers():
         for call in (lambda x, n: x << n, lambda x, n: x >> n):
             found, wanted = call(rl.from_numpy(a), count).numpy(), call(torch.from_numpy(a), count).numpy()
             np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", CALLS)
+def test_halves(name, half):
+    a, b = pairs(np.float32)
+    found = []
+    for t in (torch, rl):
+        x, y = (t.from_numpy(each).to(getattr(t, half)) for each in (a, b))
+        found.append(CALLS[name](t, x, y).float().numpy())
+        assert np.array_equal(
+            CALLS[name](t, x[-50:-43], y[-50:-43]).float().numpy(), found[-1][-50:-43], equal_nan=True
+        )
+    wanted, mine = found
+    with np.errstate(all="ignore"):  # where the quotient overflows, PyTorch's remainder is NaN in some places
+        lost = np.isinf(a / (0.75 if name == "number" else b)) | ~np.isfinite(wanted)
+    wrong = ~lost & (wanted.view("i4") != mine.view("i4"))
+    assert not wrong.any(), (wrong.sum(), a[wrong][:5], b[wrong][:5], wanted[wrong][:5], mine[wrong][:5])

@@ -111,3 +111,29 @@ def test_node_names(code):
 def test_errors(code):
     arrays = {name: array.astype(np.float32) for name, array in ARRAYS.items()}
     assert error_of(rl, code, arrays) == error_of(torch, code, arrays) is not None
+
+
+HALF_TOLERANCES = {"float16": 8e-3, "bfloat16": 6e-2}
+
+
+@pytest.mark.parametrize("dtype", HALF_TOLERANCES)
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("sizes", [((2, 3, 5, 6), (2, 7, 6, 2)), ((1, 2, 4, 3, 5), (1, 3, 4, 5, 3))])
+def test_places_of_grids_in_half_precision_round_every_step(dtype, mode, sizes):
+    if mode == "bicubic" and len(sizes[0]) == 5:
+        return
+    values = np.random.default_rng(1)
+    image, grid = values.standard_normal(sizes[0]), values.standard_normal(sizes[1]) * 1.5
+    grid[:, 0] = np.round(grid[:, 0] * 2) / 2  # halfway between elements
+    weight = values.standard_normal((*sizes[0][:2], *sizes[1][1:-1]))
+    tolerance = HALF_TOLERANCES[dtype]
+    for padding in ("zeros", "border", "reflection"):
+        for align in (False, True):
+            found = []
+            for t in (rl, torch):
+                x, g, w = (t.from_numpy(a).to(getattr(t, dtype)) for a in (image, grid, weight))
+                x, g = x.requires_grad_(), g.requires_grad_()
+                y = t.nn.functional.grid_sample(x, g, mode, padding, align)
+                found.append([a.detach().double().numpy() for a in (y, *t.autograd.grad(y, (x, g), w))])
+            for ours, theirs in zip(*found):
+                np.testing.assert_allclose(ours, theirs, tolerance, tolerance * np.abs(theirs).max(), err_msg=padding)

@@ -214,3 +214,23 @@ def test_second_slopes_where_two_pieces_meet(name, at):
         (slope,) = t.autograd.grad(getattr(t.nn.functional, name)(x), x, create_graph=True)
         found.append(t.autograd.grad(slope, x)[0].item())
     assert found[0] == pytest.approx(found[1])
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 4), (2, 3, 4)])
+@pytest.mark.parametrize("bias_shape", [(3,), (1,), (), (1, 3), (2, 3), "expanded"])
+def test_a_layer_whose_bias_has_another_dtype(shape, bias_shape):
+    """It is taken where PyTorch adds the bias in an operation of its own."""
+
+    def call(t, dtype, is_turned):
+        x, weight = t.arange(float(np.prod(shape))).reshape(shape), t.arange(12.0).reshape(3, 4)
+        bias = t.ones(1).expand(3) if bias_shape == "expanded" else t.ones(bias_shape)
+        x = x.transpose(0, -1).contiguous().transpose(0, -1) if is_turned else x
+        try:
+            found = t.nn.functional.linear(x, weight, bias.to(getattr(t, dtype)))
+            return str(found.dtype), found.tolist()
+        except RuntimeError as error:
+            return str(error).splitlines()[0]
+
+    for dtype in ("float32", "float64", "int64", "bool", "float16"):
+        for is_turned in (False, True):
+            assert call(rl, dtype, is_turned) == call(torch, dtype, is_turned), (dtype, is_turned)

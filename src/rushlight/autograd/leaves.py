@@ -137,7 +137,7 @@ def check_data(tensor, value):
                 f"Variable data has to be a tensor, but got {type(value).__name__}", "convert it with torch.as_tensor"
             )
         )
-    if is_meta(tensor._array) is not is_meta(value._array):
+    if is_meta(tensor._array) is not is_meta(value._array) or tensor.layout is not value.layout:
         raise RuntimeError(
             hinted(
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.",

@@ -62,16 +62,19 @@ class Plan:
                     rules.append((place, rule, self._arguments(rule, schema)))
                 self.steps.append(None if rule is None else (rule, _picker(rules[-1][2])))
             self.sees_all = any(-2 in slots for _, _, slots in rules)
-        self.keeps_tensors = any(kind not in _PLAIN_KINDS for kind, _ in self.saves) or (
-            op.frees_values and bool(self.saves)
-        )
+        absent = {p for place, p in enumerate(schema.tensor_positions) if number >> _ABSENT + place & 1}
+        for name in _kept_besides(op, schema, absent):
+            self._slot(name, schema)
+        present = [kind != INPUT or where not in absent for kind, where in self.saves]
+        self.keeps_tensors = any(
+            kind not in _PLAIN_KINDS and there for (kind, _), there in zip(self.saves, present)
+        ) or (op.frees_values and bool(self.saves))
         # Whether a call keeps tensors and values as they are, with the versions of those in the slots `inputs`.
         self.plain = not schema.has_lists and all(kind in (INPUT, CONSTANT, VALUE, SHAPE) for kind, _ in self.saves)
-        absent = {p for place, p in enumerate(schema.tensor_positions) if number >> _ABSENT + place & 1}
         self.inputs = tuple(
             slot
-            for slot, (kind, where) in enumerate(self.saves)
-            if kind == CONSTANT or (kind == INPUT and where not in absent)
+            for slot, ((kind, _), there) in enumerate(zip(self.saves, present))
+            if kind == CONSTANT or (kind == INPUT and there)
         )
         self.shapes = tuple(slot for slot, (kind, _) in enumerate(self.saves) if kind == SHAPE)
         self.sees_results = any(kind == CONSTANT for kind, _ in self.saves)
@@ -92,8 +95,7 @@ class Plan:
             self.single = rules[0][:2]
 
     def _arguments(self, rule, schema):
-        code = rule.__code__
-        return tuple(self._slot(name, schema) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+        return tuple(self._slot(name, schema) for name in arguments_of(rule))
 
     def _slot(self, name, schema):
         if name in _SPECIAL_SLOTS and name not in schema.index:  # an argument of that name comes first
@@ -136,6 +138,25 @@ class Plan:
                 value = original_self if where == 0 and original_self is not None else values[where]
                 entries.append(SavedInput(value) if hasattr(value, "_edge") else value)
         return entries
+
+
+def _kept_besides(op, schema, absent):
+    """Names of what PyTorch keeps whichever arguments need gradients: what its own functions take, results, and tensors that
+    several rules read, if those are not of ``absent`` arguments."""
+    tensors = {schema.arguments[position].name for position in schema.tensor_positions if position not in absent}
+    names = [name for of, rule in op.derivatives.items() if of in tensors for name in arguments_of(rule)]
+    return (
+        *op.beside,
+        *op.keeps,
+        *[name for name in names if name in tensors and names.count(name) > 1],
+        *[name for name in names if name.startswith("result") and name not in schema.index],
+    )
+
+
+def arguments_of(rule):
+    """The names of the parameters of a derivative rule."""
+    code = rule.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _picker(slots):

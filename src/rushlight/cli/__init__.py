@@ -80,6 +80,7 @@ def parser():
     action = cache.add_mutually_exclusive_group()
     action.add_argument("--info", action="store_true", help="where they are, how many, how large (default)")
     action.add_argument("--clear", action="store_true", help="remove them; they are compiled again when needed")
+    importlib.import_module(".launch", __name__).add_launch(commands)
     add_shim(commands)
     commands.add_parser("info", help="versions, processor, threads", description="Versions, processor, threads.")
     return whole

@@ -22,8 +22,10 @@ def execute(options):
     try:
         if options.action == "install":
             done = shim.install(folder, [folder, *([] if options.folder else search_path())])
+            done += [] if options.folder else shim.put_script(sysconfig.get_path("scripts"))
         else:
             done = shim.remove(folder)
+            done += [] if options.folder else shim.remove_script(sysconfig.get_path("scripts"))
     except shim.ShimError as error:
         raise CommandError(str(error)) from error
     except OSError as error:

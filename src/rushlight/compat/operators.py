@@ -6,10 +6,15 @@ import functools
 import inspect
 import re
 
+from ..amp.autocast_mode import autocast
+from ..amp.state import as_now
 from ..autograd import is_grad_enabled, no_grad
 from ..autograd.function import Function
+from ..base.dtypes import float64
 from ..base.errors import hinted
+from ..base.trees import tree_map
 from ..tensor import Tensor
+from .schemas import infer_schema
 
 REGISTERED = {}  # (namespace, name) -> what torch.ops calls
 _KINDS = ("IMPL", "DEF", "FRAGMENT")
@@ -32,7 +37,7 @@ class _Operation:
     def __init__(self, qualname, schema=""):
         self.namespace, self.name = _parts(qualname)
         self._qualname, self.schema = qualname, schema
-        self._kernels, self._fake = {}, None
+        self._kernels, self.fake, self._autocast = {}, None, {}
         self._backward = self._setup_context = self._signature = None
         REGISTERED[self.namespace, self.name] = self
         self.__name__ = self.name
@@ -51,6 +56,12 @@ class _Operation:
         )
 
     def __call__(self, *args, **kwargs):
+        if self._autocast and "cpu" in self._autocast and as_now()["enabled"]:
+            with autocast("cpu", enabled=False):
+                return self._run(*_cast(args, self._autocast["cpu"]), **_cast(kwargs, self._autocast["cpu"]))
+        return self._run(*args, **kwargs)
+
+    def _run(self, *args, **kwargs):
         kernel = self._kernels.get("Autograd") or self._kernels.get("AutogradCPU") or self.kernel()
         if self._signature is None:
             return kernel(*args, **kwargs)
@@ -66,6 +77,14 @@ class _Operation:
         """The graph node's class."""
         name = f"GeneratedBackwardFor_{self.namespace}_{self.name}_default"
         return type(name, (Function,), {"forward": staticmethod(_forward), "backward": staticmethod(_backward)})
+
+
+def _cast(values, dtype):
+    def cast(value):
+        wanted = isinstance(value, Tensor) and value.is_floating_point() and value.dtype is not float64
+        return value.to(dtype) if wanted else value
+
+    return tree_map(cast, values)
 
 
 def _flattened(arguments):
@@ -116,17 +135,8 @@ class CustomOpDef(_Operation):
 
     def __init__(self, qualname, fn, mutates_args, device_types, schema):
         signature = inspect.signature(fn)
-        if schema is None:
-            for parameter in signature.parameters.values():
-                if parameter.annotation is parameter.empty:
-                    raise ValueError(
-                        hinted(
-                            f"infer_schema(func): Parameter {parameter.name} must have a type annotation. Got func with "
-                            f"signature {signature})",
-                            "annotate every argument and the result, such as `x: torch.Tensor`",
-                        )
-                    )
-        super().__init__(qualname, schema or "")
+        schema = infer_schema(fn, mutates_args=mutates_args) if schema is None else schema
+        super().__init__(qualname, schema)
         self._signature, self._mutates = signature, mutates_args
         self._init_fn = self.__wrapped__ = fn
         self.register_kernel(device_types, fn)
@@ -144,7 +154,7 @@ class CustomOpDef(_Operation):
 
     def register_fake(self, fn, /):
         """What the result looks like, for a compiler: kept."""
-        self._fake = fn
+        self.fake = fn
         return fn
 
     def register_vmap(self, func=None):
@@ -158,6 +168,20 @@ class CustomOpDef(_Operation):
     def register_autograd(self, backward, /, *, setup_context=None):
         """The derivative: ``backward(ctx, *gradients)``, and what is saved for it: ``setup_context(ctx, inputs, output)``."""
         self._backward, self._setup_context = backward, setup_context
+
+    def register_autocast(self, device_type, cast_inputs, /):
+        """Cast the tensors of floats to a dtype where autocast is on for the device."""
+        register_autocast(self, device_type, cast_inputs)
+
+    def mutated_names(self):
+        """The names of the arguments that are written to, or "unknown"."""
+        return self._mutates
+
+    def bound(self, args, kwargs):
+        """The arguments by name, defaults included."""
+        found = self._signature.bind(*args, **kwargs)
+        found.apply_defaults()
+        return found.arguments
 
     def set_kernel_enabled(self, device_type, enabled=True):
         """Accepted: the kernel is used where it is there."""
@@ -183,7 +207,7 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
     return make if fn is None else make(fn)
 
 
-def _find(op):
+def find(op):
     """The operation of a name, a definition or an overload."""
     if isinstance(op, _Operation):
         return op
@@ -201,7 +225,7 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
 
     def register(function):
         kinds = [device_types] if isinstance(device_types, str) else device_types or ["CPU"]
-        _find(op)._kernels.update((kind.upper(), function) for kind in kinds)
+        find(op)._kernels.update((kind.upper(), function) for kind in kinds)
         return function
 
     return register if func is None else register(func)
@@ -214,7 +238,7 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=T
         name = op if isinstance(op, str) else getattr(op, "_qualname", None) or op.name()
         found = REGISTERED.get(_parts(name))
         if found is not None:
-            found._fake = function
+            found.fake = function
         return function
 
     return register if func is None else register(func)
@@ -225,7 +249,7 @@ impl_abstract = register_fake
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     """The derivative of an operation: see `CustomOpDef.register_autograd`."""
-    found = _find(op)
+    found = find(op)
     found._backward, found._setup_context = backward, setup_context
     if found._signature is None:
         found._signature = inspect.signature(found.kernel())
@@ -233,13 +257,45 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
 
 def register_vmap(op, func=None, /, *, lib=None):
     """How ``vmap`` runs an operation: kept; the function's own operations are batched."""
-    _find(op)
+    find(op)
     return func if func is not None else lambda function: function
 
 
 def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
     """How a class runs an operation: kept."""
     return func if func is not None else lambda function: function
+
+
+def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
+    """Where autocast is on for a device, cast the floating-point tensors given to an operation to a dtype, and run it without."""
+    if device_type not in ("cpu", "cuda", "xpu", "hpu", "mps", "mtia"):
+        raise ValueError(hinted(f"Unknown device type: {device_type}", "Rushlight computes on 'cpu'"))
+    find(op)._autocast[device_type] = cast_inputs
+
+
+def get_kernel(op, dispatch_key):
+    """The function that computes an operation for a device, such as "CPU"."""
+    found = find(op)
+    return found._kernels.get(str(dispatch_key).rpartition(".")[2]) or found.kernel()
+
+
+def get_ctx():
+    """What a compiler tells a function of `register_fake`: there is none."""
+    line = "get_ctx() can only be called inside of a fake impl registered with `register_fake`"
+    raise RuntimeError(hinted(line, "Rushlight runs no fake implementations"))
+
+
+def triton_op(name, fn=None, /, *, mutates_args, schema=None):
+    """An operation made of kernels of Triton's: a `custom_op`, as there is no graph that sees inside."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel, /):
+    """A kernel of Triton's, which runs on a GPU: refused."""
+    line = "torch.library.wrap_triton: kernels of Triton's are not supported"
+    raise NotImplementedError(
+        hinted(line, "this version computes on the CPU; write the function with torch's operations")
+    )
 
 
 def fallthrough_kernel():
@@ -304,7 +360,7 @@ def impl(qualname, types, func=None, *, lib=None):
 
     def register(function):
         kinds = [types] if isinstance(types, str) else types
-        _find(qualname)._kernels.update(("CPU" if kind == "default" else kind.upper(), function) for kind in kinds)
+        find(qualname)._kernels.update(("CPU" if kind == "default" else kind.upper(), function) for kind in kinds)
         return function
 
     return register if func is None else register(func)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import sys
 from pathlib import Path
 
 from ..base.errors import hinted
 from .packages import IMPORTS, VERSIONS, files, information, on_disk
 
+_SCRIPT_MARK = "from rushlight.distributed.run import main"
 MARK = "from rushlight.compat.standing import replace_stub"  # what tells our files from those of the real package
 
 
@@ -59,6 +61,26 @@ def remove(folder):
         else:
             done.append(f"{name}: the shim was not installed")
     return [*done, f"in {folder}"]
+
+
+def put_script(folder):
+    """Put ``torchrun`` into the folder of programs; returns what was done, a line each."""
+    place = Path(folder) / "torchrun"
+    known = read(place)
+    if known is not None and _SCRIPT_MARK not in known:
+        return [f"{place} is another program's, and stays"]
+    place.write_text(f"#!{sys.executable}\n{_SCRIPT_MARK}\n\nmain()\n", encoding="utf-8")
+    place.chmod(0o755)
+    return [f"torchrun is in {folder}"]
+
+
+def remove_script(folder):
+    """Take ``torchrun`` away where it is ours; returns what was done, a line each."""
+    place = Path(folder) / "torchrun"
+    if _SCRIPT_MARK not in (read(place) or ""):
+        return []
+    place.unlink()
+    return ["torchrun is removed"]
 
 
 def ours(folder, name):

@@ -1,4 +1,4 @@
-"""``torch.distributed``: processes that train together. In this version a group is one process, in which its programs run as they are."""
+"""``torch.distributed``: processes that train together, over MPI. A group of one process needs no MPI."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import os as _os
 
 from ..nn.parallel.buckets import GradBucket
 from ..nn.parallel.reducer import Reducer
-from . import distributed_c10d, nn
+from . import algorithms, distributed_c10d, nn
+from .algorithms import ddp_comm_hooks as _ddp_comm_hooks
 from .collectives import (
-    P2POp,
-    Work,
     all_gather,
     all_gather_coalesced,
     all_gather_into_tensor,
@@ -19,19 +18,14 @@ from .collectives import (
     all_to_all,
     all_to_all_single,
     barrier,
-    batch_isend_irecv,
     broadcast,
     gather,
-    irecv,
-    isend,
     monitored_barrier,
-    recv,
     reduce,
     reduce_scatter,
     reduce_scatter_single,
     reduce_scatter_tensor,
     scatter,
-    send,
 )
 from .later import LATER as _LATER
 from .groups import (
@@ -56,6 +50,7 @@ from .groups import (
     new_subgroups,
     new_subgroups_by_enumeration,
 )
+from .messages import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from .objects import (
     all_gather_object,
     broadcast_object_list,
@@ -66,12 +61,14 @@ from .objects import (
 )
 from .reductions import ReduceOp, supports_complex
 from .stores import HashStore, PrefixStore, Store, default_pg_timeout
+from .transport import has_mpi as _has_mpi
+from .work import Work
 
 reduce_op = ReduceOp
 
 
 def is_available():
-    """Whether the package is there: True; `init_process_group` refuses more than one process in this version."""
+    """Whether the package is there: True. More than one process needs MPI: `is_mpi_available`."""
     return True
 
 
@@ -81,16 +78,21 @@ def is_gloo_available():
 
 
 def is_mpi_available():
-    """Whether "mpi" is there: not in this version."""
+    """Whether mpi4py is installed, over which several processes work together."""
+    return _has_mpi()
+
+
+def is_nccl_available():
+    """Whether "nccl" is there: not in a build for the CPU."""
     return False
 
 
-is_nccl_available = is_ucc_available = is_xccl_available = is_mpi_available
+is_ucc_available = is_xccl_available = is_nccl_available
 
 
 def is_backend_available(backend):
     """Whether a backend is there."""
-    return backend.lower() == Backend.GLOO
+    return backend.lower() == Backend.GLOO or (backend.lower() == Backend.MPI and _has_mpi())
 
 
 def is_torchelastic_launched():

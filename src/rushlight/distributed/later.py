@@ -1,4 +1,4 @@
-"""Names of ``torch.distributed`` for more than one process: programs import them and ask whether something is one; using one refuses."""
+"""Names of ``torch.distributed`` that are not there yet: programs import them and ask whether something is one; using one refuses."""
 
 from __future__ import annotations
 
@@ -27,16 +27,10 @@ _NAMES = {
     "_tensor.device_mesh": "DeviceMesh init_device_mesh",
     "_tensor.experimental": "context_parallel implicit_replication local_map register_sharding",
     "_tools": "",
-    "algorithms": "",
     "algorithms._checkpoint": "",
     "algorithms._checkpoint.checkpoint_wrapper": """CheckpointImpl CheckpointWrapper apply_activation_checkpointing
         checkpoint_wrapper offload_wrapper""",
-    "algorithms.ddp_comm_hooks": "DDPCommHookType register_ddp_comm_hook default_hooks powerSGD_hook post_localSGD_hook",
-    "algorithms.ddp_comm_hooks.default_hooks": """allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook
-        fp16_compress_wrapper""",
     "algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
-    "algorithms.ddp_comm_hooks.powerSGD_hook": "PowerSGDState batched_powerSGD_hook powerSGD_hook",
-    "algorithms.join": "Join JoinHook Joinable",
     "algorithms.model_averaging": "",
     "algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
     "checkpoint": "FileSystemReader FileSystemWriter async_save load load_state_dict save save_state_dict",
@@ -67,8 +61,6 @@ _NAMES = {
     "optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
     "pipelining": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B SplitPoint pipe_split pipeline",
     "rpc": _RPC,
-    "rpc.api": _RPC,
-    "run": "get_args_parser main run",
     "tensor": _TENSOR,
     "tensor._utils": "compute_local_shape_and_global_offset",
     "tensor.device_mesh": "DeviceMesh init_device_mesh",
@@ -82,7 +74,6 @@ _NAMES = {
 LATER = AbsentNames(
     __package__,
     _NAMES,
-    "it is for more than one process; Rushlight trains in one, where init_process_group, collectives and "
-    "DistributedDataParallel work",
+    "process groups, collectives and DistributedDataParallel are there, over MPI",
     BY_NAME,
 )

@@ -11,15 +11,13 @@ from ..base.errors import hinted, kind_name
 from ..base.lazy import LazyArray, is_meta, no_shape, stored_in
 from ..base.limits import LARGEST_WORD, too_much_memory
 from ..base.reserved import reserve
-from ..base.scalars import check_number
 from ..base.shapes import sizes_argument
 from ..base.uninitialised import FILLING, fill_new
 from .copy import filler
 from .moving import filled, ramps
-from .schema import TENSOR_CLASSES
+from .schema import TENSOR_CLASSES, number_of
 from .table import CREATE, composite, functions, op
 
-_NUMBERS = frozenset((bool, int, float, complex))
 FLOAT, DOUBLE, INT64 = dtypes.float32.numpy, dtypes.float64.numpy, dtypes.int64.numpy
 
 
@@ -208,6 +206,10 @@ def zeros_like(
     input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None
 ):
     """Zeros of the shape and dtype of ``input``."""
+    if layout is not None and layout is not input.layout:
+        return functions.zeros(
+            input.shape, dtype=dtype or input.dtype, layout=layout, device=device, requires_grad=requires_grad
+        )
     return _like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
 
 
@@ -224,6 +226,10 @@ def empty_like(
     input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None
 ):
     """A tensor of the shape and dtype of ``input`` whose elements are not set to anything."""
+    if layout is not None and layout is not input.layout:
+        return functions.empty(
+            input.shape, dtype=dtype or input.dtype, layout=layout, device=device, requires_grad=requires_grad
+        )
     return _like("empty_like", input, None, dtype, device, requires_grad, memory_format)
 
 
@@ -240,11 +246,15 @@ def full_like(
     memory_format=None,
 ):
     """``fill_value`` in the shape and dtype of ``input``."""
-    if fill_value.__class__ in _NUMBERS:
-        check_number(fill_value)
-        return _like("full_like", input, fill_value, dtype, device, requires_grad, memory_format)
-    made = _like("full_like", input, None, dtype, device, False, memory_format).fill_(fill_value)
-    return made.requires_grad_(True) if requires_grad else made
+    number = number_of(fill_value)
+    if number is None:
+        raise TypeError(
+            hinted(
+                f"full_like(): argument 'fill_value' (position 2) must be Number, not {kind_name(fill_value)}",
+                "it is one number for all elements",
+            )
+        )
+    return _like("full_like", input, number, dtype, device, requires_grad, memory_format)
 
 
 def _new(name, make, doc):

@@ -1,6 +1,5 @@
 """``torch.gradient``: derivatives of sampled functions by finite differences."""
 
-from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from .table import composite, functions
@@ -74,13 +73,13 @@ def _along_even(input, dim, distance, edge_order):
         return input.narrow(dim, start, length)
 
     size = input.shape[dim]
+    inner = (part(2, size - 2) - part(0, size - 2)) / (2 * distance)
     first, second, last, before = part(0, 1), part(1, 1), part(size - 1, 1), part(size - 2, 1)
     if edge_order == 1:
         begin, end = (second - first) / distance, (last - before) / distance
     else:
         begin = (second * 4 - first * 3 - part(2, 1)) / (2 * distance)
         end = (last * 3 - before * 4 + part(size - 3, 1)) / (2 * distance)
-    inner = (part(2, size - 2) - part(0, size - 2)) / (2 * distance)
     return functions.cat((begin, inner, end), dim)
 
 
@@ -101,9 +100,9 @@ def _along_uneven(input, dim, coordinates, edge_order):
 
     left, right = steps[:-1].reshape(shape), steps[1:].reshape(shape)
     inner = (
-        part(0, size - 2) * (-right / (left * (left + right)))
-        + part(1, size - 2) * ((right - left) / (left * right))
-        + part(2, size - 2) * (left / (right * (left + right)))
+        (-right / (left * (left + right))) * part(0, size - 2)
+        + ((right - left) / (left * right)) * part(1, size - 2)
+        + (left / (right * (left + right))) * part(2, size - 2)
     )
     if edge_order == 1:
         begin = (part(1, 1) - part(0, 1)) / steps[0]
@@ -111,15 +110,15 @@ def _along_uneven(input, dim, coordinates, edge_order):
         return functions.cat((begin, inner, end), dim)
     left, right = steps[0], steps[1]
     begin = (
-        part(0, 1) * (-(2 * left + right) / (left * (left + right)))
-        + part(1, 1) * ((left + right) / (left * right))
-        + part(2, 1) * (-left / (right * (left + right)))
+        (-(2.0 * left + right) / (left * (left + right))) * part(0, 1)
+        + ((left + right) / (left * right)) * part(1, 1)
+        + (-left / (right * (left + right))) * part(2, 1)
     )
     left, right = steps[-2], steps[-1]
     end = (
-        part(size - 3, 1) * (right / (left * (left + right)))
-        + part(size - 2, 1) * (-(left + right) / (left * right))
-        + part(size - 1, 1) * ((2 * right + left) / (right * (left + right)))
+        (right / (left * (left + right))) * part(size - 3, 1)
+        + (-(left + right) / (left * right)) * part(size - 2, 1)
+        + ((2 * right + left) / (right * (left + right))) * part(size - 1, 1)
     )
     return functions.cat((begin, inner, end), dim)
 
@@ -146,8 +145,6 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     count = input.dim() if dim is None else 1 if isinstance(dim, int) else len(dim)
     spacings = _spacings(input, 1 if spacing is None else spacing, dim, count)
     chosen = _dimensions(input, dim, edge_order)
-    if input.dtype is dtypes.bool_ and chosen:
-        input - input  # refused, in PyTorch's words
     found = []
     for one, space in zip(chosen, spacings):
         uneven = _is_tensor(space) and space.dim()

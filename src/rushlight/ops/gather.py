@@ -82,6 +82,7 @@ class gather:
             [4, 3]])
     """
 
+    keeps = ("self",)
     by_rows = True
 
     def forward(self, dim, index, sparse_grad):
@@ -294,11 +295,28 @@ def _scatter(input, dim, index, src, value, reduce, suffix):
         else:
             check_number(given)
             source = functions.wrap(np.full(tuple(index.shape), fitted(input.dtype.numpy, given)))
-        if reduce == "add":
-            return getattr(functions, "scatter_add" + suffix)(input, dim, index, source)
-        return getattr(functions, "scatter_reduce" + suffix)(input, dim, index, source, "prod", include_self=True)
+        return getattr(functions, "scatter_combined" + suffix)(input, dim, index, source, reduce)
     kind = "scatter_src" if hasattr(given, "_edge") else "scatter_value"
     return getattr(functions, kind + suffix)(input, dim, index, given)
+
+
+@writes(
+    "scatter(Tensor self, int dim, Tensor index, Tensor src, str reduce) -> Tensor",
+    names=(),
+    inplace_names=(),
+    node="NotImplemented",
+)
+class scatter_combined:
+    """`scatter` with ``reduce``, "add" or "multiply": the older form of `scatter_reduce`, without a derivative."""
+
+    by_rows = True
+    no_derivative = RuntimeError, "derivative for aten::scatter is not implemented"
+
+    def write(self, dim, index, src, reduce):
+        place = scatter_place(self, dim, index, src, "scatter")
+        if place is not None:
+            target, key, values = place
+            add_at_key(target, key, values) if reduce == "add" else np.multiply.at(target, key, values)
 
 
 @composite(out=True)

@@ -82,13 +82,18 @@ def _aligned(align_corners):
 def _places(m, grid, length, padding_mode, align_corners):
     """Pixel coordinates of normalised grid coordinates along one dimension, and how fast they grow with those.
 
-    Of arrays (``m`` is NumPy) or Tensors (``m`` is `functions`). Padding brings them inside.
+    Of arrays (``m`` is NumPy) or Tensors (``m`` is `functions`). Padding brings them inside. Half precision rounds every step.
     """
-    scale = (length - 1 if align_corners else length) / 2
+    scale = _number(m, grid, (length - 1 if align_corners else length) / 2)
     x = (grid + 1) * scale
     if not align_corners:
-        x = x - 0.5
+        x = x - _number(m, grid, 0.5)
     return (x, scale) if padding_mode == "zeros" else _held(m, x, length, padding_mode, align_corners, scale)
+
+
+def _number(m, array, value):
+    """A number beside an array, of its dtype where that is bfloat16: NumPy would compute in float32."""
+    return array.dtype.type(value) if m is np else value
 
 
 def _held(m, x, length, padding_mode, align_corners, scale=1.0):
@@ -96,6 +101,7 @@ def _held(m, x, length, padding_mode, align_corners, scale=1.0):
     last, slope = length - 1, scale
     if padding_mode == "reflection":
         low, span = (0.0, last) if align_corners else (-0.5, length)
+        low = _number(m, x, low)
         x = x - low
         slope, x = m.sign(x) * scale, abs(x)
         turns = m.floor(x / span) if span else x * 0
@@ -103,9 +109,9 @@ def _held(m, x, length, padding_mode, align_corners, scale=1.0):
         is_odd = turns % 2 != 0
         slope = m.where(is_odd, -slope, slope)
         x = m.where(is_odd, span - rest, rest) + low
-    inside = (x > 0) & (x < last)
-    held = m.where(x >= last, float(last), 0.0)
-    return m.where(inside, x, held if m is not np else held.astype(x.dtype)), m.where(inside, slope, 0.0)
+    inside, zero = (x > 0) & (x < last), _number(m, x, 0.0)
+    held = m.where(x >= last, _number(m, x, float(last)), zero)
+    return m.where(inside, x, held), m.where(inside, slope, zero)
 
 
 def _axes(grid):
@@ -144,7 +150,7 @@ class grid_samples:
 
     def forward(input, grid, mode, padding_mode, align_corners):
         found = 0
-        for at, weights, _ in _neighbours(np, widened(grid), input.shape[2:], mode, padding_mode, align_corners):
+        for at, weights, _ in _neighbours(np, grid, input.shape[2:], mode, padding_mode, align_corners):
             value = _elements(input, at)
             found = found + (value if weights[0] is None else value * np.multiply.reduce(weights)[:, None])
         return found.astype(input.dtype, copy=False)
@@ -169,7 +175,7 @@ class grid_samples_input_gradient:
         samples, channels = grad.shape[:2]
         volume, planes = math.prod(lengths), np.arange(samples * channels).reshape(samples, channels, 1)
         wide, found = widened(grad), np.zeros(planes.size * volume)
-        for at, weights, _ in _neighbours(np, widened(grid), lengths, mode, padding_mode, align_corners):
+        for at, weights, _ in _neighbours(np, grid, lengths, mode, padding_mode, align_corners):
             flat, inside = _positions(at, lengths)
             parts = wide if weights[0] is None else wide * np.multiply.reduce(weights)[:, None]
             parts = np.where(inside[:, None], parts, 0)
@@ -198,16 +204,16 @@ class grid_samples_grid_gradient:
     def forward(grad, input, grid, mode, padding_mode, align_corners):
         if mode == "nearest":
             return np.zeros(grid.shape, grid.dtype)
-        wide, climbs = widened(grid), [0] * grid.shape[-1]  # how fast the results grow with the grid's numbers
-        for at, weights, rises in _neighbours(np, wide, input.shape[2:], mode, padding_mode, align_corners):
+        climbs = [0] * grid.shape[-1]  # how fast the results grow with the grid's numbers
+        for at, weights, rises in _neighbours(np, grid, input.shape[2:], mode, padding_mode, align_corners):
             value = _elements(input, at)
             for axis, rise in enumerate(rises):
                 others = (*weights[:axis], *weights[axis + 1 :])
                 climbs[axis] = climbs[axis] + value * (rise * np.multiply.reduce(others))[:, None]
-        found = np.empty(grid.shape, wide.dtype)
+        found = np.empty(grid.shape, grid.dtype)
         for axis, climb in enumerate(climbs):
             found[..., -1 - axis] = (widened(grad) * climb).sum(1)
-        return found.astype(grid.dtype, copy=False)
+        return found
 
     def gradients(grads, grad, input, grid, mode, padding_mode, align_corners, needs):
         if mode == "nearest":
@@ -262,7 +268,7 @@ def _cubic_tap(m, below, beyond, offset, length, padding_mode, align_corners, sc
     place = below + offset
     if padding_mode != "zeros":
         place, _ = _held(m, place, length, padding_mode, align_corners)
-    x = abs(beyond - offset)
+    x, a = abs(beyond - offset), _number(m, beyond, a)
     if offset in (0, 1):
         weight, rise = ((a + 2) * x - (a + 3)) * x * x + 1, (3 * (a + 2) * x - 2 * (a + 3)) * x
     else:

@@ -3,10 +3,11 @@
 import numpy as np
 
 from ..base import dtypes
-from ..base.errors import hinted
+from ..base.errors import hinted, kind_name
 from ..base.scalars import fitted
 from ..base.shapes import wrap_dim, wrap_own_dim
 from .index_layout import in_order_of
+from .schema import number_of
 from .table import composite, functions, is_half, op, widened
 from .writing import WARN, writes
 
@@ -96,6 +97,8 @@ def _numpy_key(indices):
 )
 class index_put_arrays:
     """A copy of the tensor with ``values`` at ``indices``, added where ``accumulate``."""
+
+    frees_values = True
 
     def write(self, indices, values, accumulate):
         values = values.astype(self.dtype, copy=False)
@@ -356,8 +359,8 @@ class index_add:
     def d_self(grad):
         return grad
 
-    def d_source(grad, dim, index, source_shape, alpha):
-        found = grad.index_select(dim, index).reshape(source_shape)
+    def d_source(grad, dim, index, source, alpha):
+        found = grad.index_select(dim, index).reshape(source.shape)
         return found if alpha == 1 else found * alpha
 
 
@@ -430,8 +433,8 @@ class index_copy:
     def d_self(grad, dim, index, source_shape):
         return grad.index_copy(dim, index, functions.zeros(source_shape, dtype=grad.dtype, device=grad.device))
 
-    def d_source(grad, dim, index, source_shape):
-        return grad.index_select(dim, index).reshape(source_shape)
+    def d_source(grad, dim, index, source):
+        return grad.index_select(dim, index).reshape(source.shape)
 
 
 def _index_fill_node(self, dim, index, value):
@@ -473,7 +476,7 @@ class index_fill:
         length = self.shape[axis] if self.ndim else 1
         if not self.size and length:
             return
-        value = value.astype(self.dtype) if hasattr(value, "dtype") else fitted(self.dtype, value)
+        value = fitted(self.dtype, value.item() if hasattr(value, "dtype") else value)
         bad = first_outside(index, -length, length)
         if bad is not None:
             raise IndexError(
@@ -502,11 +505,16 @@ def fill_diagonal_(input, fill_value, wrap=False):
     """
     if input.ndim < 2:
         raise RuntimeError(hinted("dimensions must larger than 1", f"the tensor has shape {list(input.shape)}"))
+    number = number_of(fill_value)
+    if number is None:
+        raise TypeError(
+            f"fill_diagonal_(): argument 'fill_value' (position 1) must be Number, not {kind_name(fill_value)}"
+        )
     lengths, strides = tuple(input.shape), input.stride()
     if input.ndim > 2 and len(set(lengths)) > 1:
         raise RuntimeError(hinted("all dimensions of input must be of equal length", f"they are {list(lengths)}"))
     block = lengths[1] + 1 if wrap and input.ndim == 2 else lengths[0]
     for start in range(0, lengths[0], max(block, 1)):
         count = min(lengths[0] - start, *lengths[1:])
-        input.as_strided((count,), (sum(strides),), input.storage_offset() + start * strides[0]).fill_(fill_value)
+        input.as_strided((count,), (sum(strides),), input.storage_offset() + start * strides[0]).fill_(number)
     return input

@@ -69,6 +69,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
 class multi_margin_loss_parts:
     """The hinge loss of each row's class against the others, and its slope with respect to the scores."""
 
+    keeps = ("target",)
     kernel = "multi_margin_loss_cpu_kernel"
 
     beside = ("self",)
@@ -158,6 +159,7 @@ def _check_dtypes(input, target, weight):
 class multilabel_margin_loss_parts:
     """Hinge losses of each row's labels against the other classes, and their slope with respect to the scores."""
 
+    keeps = ("target",)
     kernel = "multilabel_margin_loss_forward_out_frame"
 
     beside = ("self",)

@@ -29,6 +29,7 @@ class binary_cross_entropy_pair:
     """``-(target log p + (1 - target) log (1 - p))``; logarithms are held above -100."""
 
     kernel = "binary_cross_entropy"
+    keeps = ("target",)
     constants = {"weight": "binary_cross_entropy"}
 
     def element(m, self, target, weight):
@@ -135,6 +136,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 class binary_cross_entropy_with_logits_pair:
     """The cross entropy of sigmoid(self) and targets, without overflow."""
 
+    keeps = ("target",)
     constants = dict.fromkeys(("weight", "pos_weight"), "binary_cross_entropy_with_logits")
 
     def element(m, self, target, weight, pos_weight):

@@ -85,6 +85,8 @@ class masked_select:
     tensor([1, 3])
     """
 
+    keeps = ("self",)
+
     def forward(self, mask):
         if mask.dtype.kind != "b":
             raise RuntimeError(hinted("masked_select: expected BoolTensor for mask", f"it holds {type_name(mask)}"))

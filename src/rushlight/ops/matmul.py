@@ -435,6 +435,12 @@ class transposed_mm:
         return conj(self).mm(grad)
 
 
+def _flattens(input, bias):
+    """Whether PyTorch takes all samples of an input that is no matrix for rows: else it adds the bias in an operation of its own."""
+    is_row = bias._array.ndim and math.prod(bias._array.shape[:-1]) == 1
+    return is_row and bias.is_contiguous() and input.is_contiguous()
+
+
 @composite(names=("nn.functional",))
 def linear(input, weight, bias=None):
     """``input @ weight.T + bias``: input (*, in), weight (out, in) or (in), bias (out).
@@ -453,19 +459,15 @@ def linear(input, weight, bias=None):
                 "the input's last dimension holds the features of one sample, the weight is (out, in)",
             )
         )
-    if bias is not None and weight._array.ndim == 1:
+    alone = bias is not None and ndim != 2 and not _flattens(input, bias)
+    if bias is not None and weight._array.ndim == 1 and not alone:
+        _check_layer_dtypes(input._array, weight._array, bias._array)
         raise RuntimeError(
             hinted("mat2 must be a matrix, got 1-D tensor", "the weight of a layer with a bias is (out, in)")
         )
-    if weight._array.ndim != 2 or (ndim < 2 and bias is None):
+    if weight._array.ndim != 2 or alone or (ndim < 2 and bias is None):
         found = functions.matmul(input, weight.t())
-        return found if bias is None else found + bias
-    if bias is not None and bias.dtype is not input.dtype is weight.dtype and not input.is_contiguous():
-        found = functions.matmul(
-            input, weight.t()
-        )  # by itself; a bias that is added to its result may have another dtype
-        found.add_(bias)
-        return found
+        return found if bias is None else found.add_(bias)
     shape = input._array.shape
     found = functions.linear_rows(input.reshape(math.prod(shape[:-1]), shape[-1]), weight, bias)
     size = (*shape[:-1], weight._array.shape[0])

@@ -53,6 +53,7 @@ class _NumpyMath:
     maximum, minimum, power = staticmethod(np.maximum), staticmethod(np.minimum), staticmethod(np.power)
     isnan, isinf, isfinite = staticmethod(np.isnan), staticmethod(np.isinf), staticmethod(np.isfinite)
     where, ones_like = staticmethod(select), staticmethod(np.ones_like)
+    copysign, fmod = staticmethod(np.copysign), staticmethod(np.fmod)
     erf, erfc = staticmethod(special_math.erf), staticmethod(special_math.erfc)
     erfcx, erfinv = staticmethod(special_math.erfcx), staticmethod(special_math.erfinv)
     ndtri, lgamma = staticmethod(special_math.ndtri), staticmethod(special_gamma.lgamma)

@@ -189,12 +189,12 @@ class unfold_gradient:
         found = filled(shape, 0, self.dtype)
         if not windows:
             return found
-        # Stretches of windows that do not overlap, added in one call: the window's first ``step`` places, the next, ...
+        # Stretches of windows that do not overlap, added in one call: the windows' last ``step`` places, those before, ...
         values = np.moveaxis(self, -1, dim + 1)
         strides = element_strides(found)
         apart = (*strides[:dim], step * strides[dim], *strides[dim:])
         before = (slice(None),) * (dim + 1)
-        for first in range(0, size, step):
+        for first in reversed(range(0, size, step)):
             places = (*shape[:dim], windows, min(step, size - first), *shape[dim + 1 :])
             part = window(found, places, apart, first * strides[dim])
             part += values[(*before, slice(first, first + step))]

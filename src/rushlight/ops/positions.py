@@ -93,6 +93,8 @@ class take:
     tensor([1, 4])
     """
 
+    keeps = ("self",)
+
     def forward(self, index):
         if index.dtype != np.int64:
             raise RuntimeError(
@@ -159,8 +161,8 @@ class put:
             grad if accumulate else grad.put(index, functions.zeros(source_shape, dtype=grad.dtype, device=grad.device))
         )
 
-    def d_source(grad, index, source_shape):
-        return grad.take(index).reshape(source_shape)
+    def d_source(grad, index, source):
+        return grad.take(index).reshape(source.shape)
 
 
 @composite(names=("torch",))

@@ -7,8 +7,9 @@ from ..base.errors import hinted
 from ..base.lazy import stored_in
 from ..random import distributions as draw
 from .create import default_kind, negative_size
+from .elementwise.checks import BOOL, COMPLEX, INTEGERS
 from .schema import TENSOR_CLASSES
-from .table import CREATE, INPLACE, composite, functions, op
+from .table import CREATE, ELEMENTWISE, INPLACE, composite, functions, op
 
 
 @op("rand(int[]* size, *, Generator? generator=None, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
@@ -362,6 +363,47 @@ class _standard_gamma:
 
     def forward(self, generator):
         return draw.standard_gamma(self, generator)
+
+    def d_self(grad, self, result):
+        return grad * functions._standard_gamma_grad(self, result)
+
+
+def _one_dtype(*tensors):
+    for tensor in tensors[1:]:
+        if tensor.dtype is not tensors[0].dtype:
+            found, expected = tensor.dtype.legacy_name, tensors[0].dtype.legacy_name
+            raise RuntimeError(
+                hinted(f"Found dtype {found} but expected {expected}", "convert them to one dtype first")
+            )
+
+
+@op("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", kind=ELEMENTWISE, names=("torch",),
+    node="StandardGammaGradBackward0", refuse=(*BOOL, *INTEGERS, *COMPLEX, "float16", "bfloat16"))  # fmt: skip
+class _standard_gamma_grad:
+    """The derivative of gamma numbers ``output`` by their shape: how they would move if the same numbers were drawn."""
+
+    kernel = "_standard_gamma_grad_cpu"
+    check = _one_dtype
+
+    def numpy(self, output):
+        from .implicit_gradients import standard_gamma_grad  # few programs need it
+
+        return standard_gamma_grad(self, output).astype(self.dtype)
+
+
+@op("_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", kind=ELEMENTWISE, names=("torch",),
+    node="NotImplemented", refuse=(*BOOL, *INTEGERS, *COMPLEX, "float16", "bfloat16"))  # fmt: skip
+class _dirichlet_grad:
+    """The derivative of Dirichlet shares ``x`` by their concentrations ``alpha``, of sum ``total``, over ``1 - x``."""
+
+    kernel = "_dirichlet_grad_cpu"
+    check = _one_dtype
+    no_derivative = RuntimeError, "derivative for aten::_dirichlet_grad is not implemented"
+
+    def numpy(x, alpha, total):
+        from .implicit_gradients import dirichlet_grad
+
+        return dirichlet_grad(x, alpha, total).astype(x.dtype)
 
 
 @op("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", names=("torch",), node="NotImplemented")

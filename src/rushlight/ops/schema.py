@@ -300,6 +300,12 @@ def _bool(value, argument, schema, position):
 
 
 def _scalar(value, argument, schema, position):
+    found = number_of(value)
+    return _mismatch(value, argument, schema, position, "Number") if found is None else found
+
+
+def number_of(value):
+    """The Python number that a value stands for: its own, of NumPy's scalar or of an untracked 0-dim tensor; else None."""
     if isinstance(value, int):
         check_word(value)
         return value
@@ -307,9 +313,9 @@ def _scalar(value, argument, schema, position):
         return value
     if isinstance(value, np.generic):
         return _of_numpy(value)
-    if _is_tensor(value):
+    if _is_tensor(value) and not value.ndim and not value.requires_grad:
         return value.item()
-    return _mismatch(value, argument, schema, position, "Number")
+    return None
 
 
 def _str(value, argument, schema, position):

@@ -349,15 +349,16 @@ class search_positions:
 
 
 def _searched(value, among):
-    """The tensor of values that is looked for, or the number in the dtype in which it is compared."""
+    """The tensor of values that is looked for, or the number, and the tensor ``among`` in the dtype in which they are compared."""
     if hasattr(value, "_edge"):
+        dtype = functions.result_type(value, among)
         if value.numel():
-            _check_ordered(dtypes.promote_types(value.dtype, among.dtype))
-        return value
+            _check_ordered(dtype)
+        return value.to(dtype), among.to(dtype)
     check_number(value)
     dtype = dtypes.result_type([among.dtype], [], [dtypes.of_operand(value)])
     _check_ordered(dtype)
-    return functions.wrap(wrapped(dtype.numpy, value))
+    return functions.wrap(wrapped(dtype.numpy, value)), among.to(dtype)
 
 
 def _check_ordered(dtype):
@@ -406,7 +407,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         )
     if sorter is not None:
         _check_sorter(sorter, sorted_sequence)
-    input = _searched(input, sorted_sequence)
+    input, sorted_sequence = _searched(input, sorted_sequence)
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     if input.ndim == 0 and sorted_sequence.ndim != 1:
@@ -428,5 +429,5 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     """The number of the interval between ``boundaries`` (sorted, 1-dim) that each value falls into."""
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
-    input = _searched(input, boundaries)
+    input, boundaries = _searched(input, boundaries)
     return functions.search_positions(boundaries, input, out_int32=out_int32, right=right)

@@ -26,14 +26,21 @@ def _warn_once(message):
         warnings.warn(message + _SUPPRESS, UserWarning, stacklevel=to_user())
 
 
+_OLD_KINDS = frozenset(("Half", "Float", "Double", "Byte", "Char", "Short", "Int", "Long"))
+
+
+def _type_name(tensor):
+    """How PyTorch's messages call a tensor's type: they know two ways."""
+    kind = tensor.dtype.legacy_name
+    return f"torch.{kind}Tensor" if kind in _OLD_KINDS else f"CPU{kind}Type"
+
+
 def _call(name, input, n_fft, hop, win, window, **options):
     """How PyTorch names a refused call of these functions: the arguments after their defaults were filled in."""
-    shown = "None" if window is None else f"torch.{window.dtype.legacy_name}Tensor{{{list(window.shape)}}}"
-    kind = input.dtype.legacy_name
-    known = name == "stft" and kind != "Bool"  # PyTorch has two ways to call a type
-    tensor = f"torch.{kind}Tensor{list(input.shape)}" if known else f"CPU{kind}Type{list(input.shape)}"
+    shown = "None" if window is None else f"{_type_name(window)}{{{list(window.shape)}}}"
     rest = ", ".join(f"{key}={int(value) if isinstance(value, bool) else value}" for key, value in options.items())
-    return f"{name}({tensor}, n_fft={n_fft}, hop_length={hop}, win_length={win}, window={shown}, {rest})"
+    given = f"{_type_name(input)}{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={win}, window={shown}"
+    return f"{name}({given}, {rest})"
 
 
 def _full_window(window, win_length, n_fft, like):
@@ -92,10 +99,6 @@ def stft(
     if onesided and complex_numbers:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     norm = "ortho" if normalized else "backward"
-    if is_half(input._array.dtype) and (window is None or is_half(window._array.dtype)):
-        raise RuntimeError(
-            hinted(f"MKL FFT doesn't support tensors of type: {input.dtype.legacy_name}", "convert it with .float()")
-        )
     found = _frames_transformed(input, n_fft, hop, win, window, norm, onesided, align_to_window)
     return functions.view_as_real(found) if return_complex is False else found
 
@@ -161,6 +164,10 @@ def _frames_transformed(input, n_fft, hop, win, window, norm, onesided, align_to
         frames = functions.pad(frames, [left, n_fft - win - left])
     if window is not None or win < n_fft:
         frames = frames * _full_window(window, win, n_fft, input)
+    if is_half(frames.dtype.numpy):
+        raise RuntimeError(
+            hinted(f"MKL FFT doesn't support tensors of type: {frames.dtype.legacy_name}", "convert it with .float()")
+        )
     if onesided:
         found = functions.fft_r2c(frames, (frames.ndim - 1,), norm, True)
     else:
@@ -242,7 +249,7 @@ def _overlapped(frames, window, n_fft, hop):
     count = frames.shape[-2]
     total = n_fft + hop * (count - 1)
     signal = functions.unfold_gradient(frames * window, [*frames.shape[:-2], total], frames.ndim - 2, n_fft, hop)
-    weights = functions.unfold_gradient((window * window).expand(count, n_fft), [total], 0, n_fft, hop)
+    weights = functions.unfold_gradient((window**2).expand(count, n_fft), [total], 0, n_fft, hop)
     return signal, weights
 
 
@@ -277,5 +284,7 @@ def _check_inverse(call, input, n_fft, hop, win, window, onesided, return_comple
         raise RuntimeError(f"{call} : expected 0 < win_length <= n_fft")
     if window is not None and (window.ndim != 1 or window.shape[0] != win):
         raise RuntimeError(f"{call} : Invalid window shape. window has to be 1D and length of `win_length`")
-    if onesided and (return_complex or (window is not None and window.is_complex())):
+    if onesided and return_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
+    if not return_complex and window is not None and window.is_complex():
+        raise RuntimeError("Complex windows are incompatible with return_complex=False")

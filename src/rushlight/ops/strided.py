@@ -149,24 +149,26 @@ class as_strided_scatter:
         write(part, src)
         return copied
 
-    def d_self(grad, self, size, stride, storage_offset, src):
-        offset = _offset_in_gradient(self, storage_offset)
-        return grad.contiguous().as_strided_scatter(src.new_zeros(src.shape), size, stride, offset)
+    def d_self(grad, layout, size, stride, storage_offset):
+        offset = _offset_in_gradient(layout, storage_offset)
+        return grad.contiguous().as_strided_scatter(grad.new_zeros(size), size, stride, offset)
 
-    def d_src(grad, self, size, stride, storage_offset):
-        return grad.contiguous().as_strided(size, stride, _offset_in_gradient(self, storage_offset)).clone()
+    def d_src(grad, layout, size, stride, storage_offset):
+        return grad.contiguous().as_strided(size, stride, _offset_in_gradient(layout, storage_offset)).clone()
 
 
-def _offset_in_gradient(tensor, storage_offset):
-    """Where a window of the storage of ``tensor`` starts in a contiguous gradient of it."""
-    if not tensor.is_contiguous():
+def _offset_in_gradient(layout, storage_offset):
+    """Where a window of the storage of a tensor of this layout starts in a contiguous gradient of it."""
+    shape, strides, start = layout
+    plain = zip(shape, strides, contiguous_strides(shape))
+    if 0 not in shape and any(size != 1 and step != expected for size, step, expected in plain):
         raise RuntimeError(
             hinted(
                 "!self.requires_grad() || self.is_contiguous()",
                 "as_strided_scatter() differentiates only with respect to contiguous tensors: call contiguous() first",
             )
         )
-    return 0 if storage_offset is None else storage_offset - tensor.storage_offset()
+    return 0 if storage_offset is None else storage_offset - start
 
 
 def copy_with_gaps(array):

@@ -40,7 +40,8 @@ What a record may hold:
 - ``inplace_node``: the node's name where the in-place form has another one;
 - ``rounds_inside``: (elementwise kinds) whether, with these options, half precision is rounded within the formula, too: then
   ``numpy`` does so, and no kernel, which would compute in float32 up to the end, is made;
-- ``wide_numbers``: True where a number beside half precision tensors is not rounded to half precision itself;
+- ``wide_numbers``: True where a number, or a tensor of one element, that comes second beside half precision is not rounded to
+  half precision itself;
 - ``joins``: True where the arguments are a list of tensors and a dimension, 0 by default;
 - ``light``: True for a formula of so few steps that cutting large arrays into blocks does not pay;
 - ``patterns(...)``: (elementwise kinds, losses) takes the operands as arrays and returns the arrays after which the result is laid out in
@@ -54,7 +55,9 @@ What a record may hold:
 - ``untracked``: True where the result never requires grad, as if the operands were detached;
 - ``into_differentiable``: (in place) True where nothing is recorded if the tensor that is written holds integers or bools;
 - ``beside``: tensor arguments that PyTorch's backward function takes without the gradient depending on them: under
-  ``create_graph`` the gradients require grad where one of these does (`op_node.BesideNode`);
+  ``create_graph`` the gradients require grad where one of these does (`op_node.BesideNode`), and a call keeps them;
+- ``keeps``: arguments and results that PyTorch keeps for backward, too, though no rule here reads them: writes into them
+  after the call are refused;
 - ``constants``: tensor arguments that may not require grad: name -> the function that PyTorch's message names, or a function
   of the bound values that gives it;
 - ``no_derivative``: the error, an exception class and PyTorch's sentence, of a backward call that comes to an operation
@@ -109,6 +112,7 @@ PROVIDED = dict.fromkeys(
     ("current_dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual", "tangent_of"),
     "rushlight.func.forward_levels",
 )
+PROVIDED |= dict.fromkeys(("sparse_rows", "sparse_created", "sparse_from_parts", "sparse_parts"), "rushlight.sparse")
 PROVIDED["vmap"] = "rushlight.func.vmap"
 PROVIDED["scaled_dot_product_attention"] = "rushlight.nn.functional.attention"
 PROVIDED["apply_through_levels"] = "rushlight.func.custom"
@@ -160,6 +164,7 @@ class Op(Described):
     numbers: dict[str, str] = {}
     constants: dict[str, Any] = {}
     beside: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
     aside = ""
     tracked = ALL
     bits = staticmethod(_same_bits)

@@ -39,6 +39,9 @@ def writes(schema, *, names=BOTH, node=None, inplace_names=("Tensor",), inplace_
             write(self, *arguments)
 
         copying = type(name, (), {**body, "forward": forward})
+        if "no_derivative" in body:
+            kind, sentence = body["no_derivative"]
+            body["no_derivative"] = kind, sentence.replace(f"aten::{head}", f"aten::{head}_")
         in_place = type(name + "_", (), {**body, "forward": forward_in_place, "__doc__": f"In-place form of `{name}`."})
         entry = op(schema, names=names, node=node)(copying)
         op(f"{head}_({rest}", kind=INPLACE, names=inplace_names, node=inplace_node or entry.node_name)(in_place)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..tensor import Tensor
 from .checks import check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, direction
+from .functional import step_lists
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -88,3 +89,25 @@ class Adadelta(ElementwiseOptimizer):
         acc_delta *= rho
         acc_delta += delta * delta * gain
         param -= delta * constants["lr"]
+
+
+def adadelta(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    acc_deltas: list[Tensor],
+    state_steps: list[Tensor],
+    capturable: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
+    """One step of `Adadelta` for parameters, gradients and states in lists, which are changed in place."""
+    options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+    step_lists(Adadelta, params, grads, [state_steps], [square_avgs, acc_deltas], options, differentiable)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..tensor import Tensor
 from .checks import check_betas, check_fused, check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, approach, direction, store
+from .functional import step_lists
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -125,3 +126,49 @@ class Adam(ElementwiseOptimizer):
             second_moment = m.where(max_exp_avg_sq > exp_avg_sq, max_exp_avg_sq, exp_avg_sq)
             store(max_exp_avg_sq, second_moment)
         param -= exp_avg / (m.sqrt(second_moment) + constants["eps"]) * constants["rate"]
+
+
+def adam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    max_exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_complex: bool = False,
+    decoupled_weight_decay: bool = False,
+    *,
+    amsgrad: bool,
+    beta1: float | Tensor,
+    beta2: float | Tensor,
+    lr: float | Tensor,
+    weight_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """One step of `Adam` for parameters, gradients and states in lists, which are changed in place."""
+    options = {
+        "betas": (beta1, beta2),
+        "amsgrad": amsgrad,
+        "lr": lr,
+        "weight_decay": weight_decay,
+        "eps": eps,
+        "maximize": maximize,
+        "decoupled_weight_decay": decoupled_weight_decay,
+    }
+    step_lists(
+        Adam,
+        params,
+        grads,
+        [state_steps],
+        [exp_avgs, exp_avg_sqs, max_exp_avg_sqs][: 2 + bool(amsgrad)],
+        options,
+        differentiable,
+        (grad_scale, found_inf),
+    )

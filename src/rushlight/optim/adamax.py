@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..tensor import Tensor
 from .checks import check_betas, check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, approach, direction, store
+from .functional import step_lists
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -84,3 +85,26 @@ class Adamax(ElementwiseOptimizer):
         approach(exp_avg, grad, constants["gain1"])
         store(exp_inf, m.maximum(exp_inf * constants["beta2"], abs(grad) + constants["eps"]))
         param -= exp_avg / exp_inf * constants["rate"]
+
+
+def adamax(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_infs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+) -> None:
+    """One step of `Adamax` for parameters, gradients and states in lists, which are changed in place."""
+    options = {"betas": (beta1, beta2), "eps": eps, "lr": lr, "weight_decay": weight_decay, "maximize": maximize}
+    step_lists(Adamax, params, grads, [state_steps], [exp_avgs, exp_infs], options, differentiable)

@@ -9,6 +9,7 @@ from ..tensor import Tensor
 from .checks import check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, direction, store
 from .fitting import scalar_state
+from .functional import step_lists
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -100,3 +101,27 @@ class ASGD(ElementwiseOptimizer):
             store(ax, param)
         else:
             ax += (param - ax) * constants["mu"]
+
+
+def asgd(
+    params: list[Tensor],
+    grads: list[Tensor],
+    axs: list[Tensor],
+    mus: list[Tensor],
+    etas: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lambd: float,
+    lr: float,
+    t0: float,
+    alpha: float,
+    weight_decay: float,
+) -> None:
+    """One step of `ASGD` for parameters, gradients and states in lists, which are changed in place."""
+    options = {"lambd": lambd, "lr": lr, "t0": t0, "alpha": alpha, "weight_decay": weight_decay, "maximize": maximize}
+    step_lists(ASGD, params, grads, [state_steps, etas, mus], [axs], options, differentiable)

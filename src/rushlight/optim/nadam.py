@@ -8,6 +8,7 @@ from ..tensor import Tensor
 from .checks import check_betas, check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, approach, direction
 from .fitting import scalar_state
+from .functional import step_lists
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -119,3 +120,37 @@ class NAdam(ElementwiseOptimizer):
         exp_avg_sq += grad * grad * constants["gain2"]
         ahead = grad * constants["now"] + exp_avg * constants["ahead"]
         param -= ahead / (m.sqrt(exp_avg_sq / constants["correction2"]) + constants["eps"]) * constants["lr"]
+
+
+def nadam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    mu_products: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    momentum_decay: float,
+    eps: float,
+) -> None:
+    """One step of `NAdam` for parameters, gradients and states in lists, which are changed in place."""
+    options = {
+        "betas": (beta1, beta2),
+        "lr": lr,
+        "weight_decay": weight_decay,
+        "momentum_decay": momentum_decay,
+        "eps": eps,
+        "maximize": maximize,
+        "decoupled_weight_decay": decoupled_weight_decay,
+    }
+    step_lists(NAdam, params, grads, [state_steps, mu_products], [exp_avgs, exp_avg_sqs], options, differentiable)

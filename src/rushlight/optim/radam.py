@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..tensor import Tensor
 from .checks import check_betas, check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, approach, direction
+from .functional import step_lists
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -103,3 +104,34 @@ class RAdam(ElementwiseOptimizer):
         if constants["rectification"] is not None:
             change = change * constants["rectification"] / (m.sqrt(exp_avg_sq) + constants["eps"])
         param -= change
+
+
+def radam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    eps: float,
+) -> None:
+    """One step of `RAdam` for parameters, gradients and states in lists, which are changed in place."""
+    options = {
+        "betas": (beta1, beta2),
+        "lr": lr,
+        "weight_decay": weight_decay,
+        "eps": eps,
+        "maximize": maximize,
+        "decoupled_weight_decay": decoupled_weight_decay,
+    }
+    step_lists(RAdam, params, grads, [state_steps], [exp_avgs, exp_avg_sqs], options, differentiable)

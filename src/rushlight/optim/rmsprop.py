@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..tensor import Tensor
 from .checks import check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, approach, direction
+from .functional import step_lists
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -101,3 +102,37 @@ class RMSprop(ElementwiseOptimizer):
             momentum_buffer += change
             change = momentum_buffer
         param -= change * constants["lr"]
+
+
+def rmsprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    grad_avgs: list[Tensor],
+    momentum_buffer_list: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+) -> None:
+    """One step of `RMSprop` for parameters, gradients and states in lists, which are changed in place."""
+    states = [square_avgs, *([momentum_buffer_list] if momentum else []), *([grad_avgs] if centered else [])]
+    options = {
+        "lr": lr,
+        "alpha": alpha,
+        "eps": eps,
+        "weight_decay": weight_decay,
+        "momentum": momentum,
+        "centered": centered,
+        "maximize": maximize,
+    }
+    step_lists(RMSprop, params, grads, [state_steps], states, options, differentiable)

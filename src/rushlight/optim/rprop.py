@@ -9,6 +9,7 @@ from ..tensor import Tensor
 from .checks import check_learning_rate
 from .elementwise import ElementwiseOptimizer, store
 from .fitting import scalar_state
+from .functional import step_lists
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -94,3 +95,25 @@ class Rprop(ElementwiseOptimizer):
         grad = m.where(turned, 0.0, grad)
         param -= m.sign(grad) * step_size
         store(prev, grad)
+
+
+def rprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    prevs: list[Tensor],
+    step_sizes: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    maximize: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    step_size_min: float,
+    step_size_max: float,
+    etaminus: float,
+    etaplus: float,
+) -> None:
+    """One step of `Rprop` for parameters, gradients and states in lists, which are changed in place."""
+    options = {"maximize": maximize, "etas": (etaminus, etaplus), "step_sizes": (step_size_min, step_size_max)}
+    step_lists(Rprop, params, grads, [state_steps], [prevs, step_sizes], options, differentiable)

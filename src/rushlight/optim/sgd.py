@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import repeat
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..autograd import no_grad
 from ..base.errors import hinted
@@ -12,6 +12,7 @@ from ..ops.table import functions
 from ..tensor import Tensor
 from .checks import check_fused, check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, direction
+from .functional import step_lists
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -87,7 +88,7 @@ class SGD(ElementwiseOptimizer):
             if values.get("momentum_buffer", 0) is None:  # so older checkpoints say that there was no step yet
                 del values["momentum_buffer"]
 
-    takes_pairs = False
+    takes_pairs, takes_sparse = False, True
 
     def with_numbers(self, group: dict[str, Any]) -> Any:
         group = super().with_numbers(group)
@@ -126,6 +127,21 @@ class SGD(ElementwiseOptimizer):
             params, grads = params[done + 1 :], grads[done + 1 :]
             done = functions.add_scaled_(params, grads, scale=scale) if params else None
 
+    def step_sparse(self, group: dict[str, Any], param: Tensor, grad: Tensor) -> None:
+        """Touches the rows alone that the gradient has; momentum is sparse, too."""
+        grad = -grad if group["maximize"] else grad
+        if group["weight_decay"]:
+            grad = grad + param * group["weight_decay"]  # which refuses
+        momentum, state = group["momentum"], self.state[param]
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad + buffer * momentum if group["nesterov"] else buffer
+        param.add_(grad, alpha=-group["lr"])
+
     def check_state(self, state, param, grad, group):
         """As in the base class; without a buffer, momentum begins with this step."""
         if group["momentum"] and state.get("momentum_buffer") is None:
@@ -153,3 +169,24 @@ class SGD(ElementwiseOptimizer):
             momentum_buffer += grad if constants["gain"] is None else grad * constants["gain"]
             grad = grad + momentum_buffer * momentum if constants["nesterov"] else momentum_buffer
         param -= grad * constants["lr"]
+
+
+def sgd(
+    params: list[Tensor], d_p_list: list[Tensor], momentum_buffer_list: list[Tensor | None], has_sparse_grad: bool = False,
+    foreach: bool | None = None, fused: bool | None = None, grad_scale: Tensor | None = None, found_inf: Tensor | None = None, *,
+    weight_decay: float, momentum: float, lr: float, dampening: float, nesterov: bool, maximize: bool,
+) -> None:  # fmt: skip
+    """One step of `SGD` for parameters, gradients and momentum in lists, which are changed in place; None: no momentum yet."""
+    options = {
+        "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+        "maximize": maximize, "differentiable": False,
+    }  # fmt: skip
+    states: list[list[Tensor]] = []
+    if momentum:
+        algorithm = object.__new__(SGD)
+        with no_grad():
+            for index, (param, grad) in enumerate(zip(params, d_p_list)):
+                if momentum_buffer_list[index] is None:
+                    momentum_buffer_list[index] = algorithm.init_single(param, grad, options)["momentum_buffer"]
+        states = [cast("list[Tensor]", momentum_buffer_list)]
+    step_lists(SGD, params, d_p_list, [], states, options, scaling=(grad_scale, found_inf))

@@ -232,7 +232,7 @@ def dirichlet(concentration, generator=None):
     """
     dtype = concentration.dtype
     _check_gamma(concentration, "dirichlet")
-    gammas = _gammas(concentration.astype(FLOAT64), generator)
+    gammas = standard_gamma(concentration.astype(FLOAT64), generator)
     shares = (gammas / gammas.sum(-1, keepdims=True)).astype(dtype)
     return np.clip(shares, np.finfo(dtype).tiny, np.nextafter(dtype.type(1), dtype.type(0)))
 

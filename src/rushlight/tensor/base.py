@@ -21,6 +21,7 @@ from ..base.device import CPU, META, strided
 from ..base.errors import hinted, kind_name
 from ..base.lazy import LazyArray, as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
 from ..base.size import Size
+from ..base.sparse_array import SparseArray
 from ..ops.table import functions
 from .attributes import OwnAttributes, TensorBase, held_by
 from .interposers import INTERPOSERS
@@ -521,9 +522,17 @@ new_tensor = functools.partial(object.__new__, Tensor)
 def wrap(array):
     """An untracked Tensor on ``array``, without a copy; a NumPy scalar becomes a 0-dim array."""
     made = new_tensor()
-    made._array = array if array.__class__ is np.ndarray or array.__class__ is LazyArray else np.asarray(array)
+    made._array = array if array.__class__ is np.ndarray or array.__class__ is LazyArray else _otherwise(made, array)
     made._edge = None
     return made
+
+
+def _otherwise(made, array):
+    """`wrap` for what is no array in memory: ``made`` becomes a sparse tensor, where it is one."""
+    if array.__class__ is SparseArray:
+        made.__class__ = functions.sparse_class
+        return array
+    return np.asarray(array)
 
 
 def method(function=None, *, name=None):

@@ -63,6 +63,10 @@ def _factory(op):
     return forms.joined if op.joins else _FACTORIES[op.kind]
 
 
+# Functions that PyTorch has written in Python, which do not know NumPy's names for arguments.
+_PYTHONS_OWN = frozenset(("norm", "tensordot", "unique", "unique_consecutive"))
+
+
 def bind_all():
     """Let every operation of the table be found under its names; its functions are made when one of them is first used."""
     for op in TABLE.values():
@@ -126,9 +130,11 @@ def _public_composite(entry, where, name):
     """A composite as it is public in a place, guarded; ``functions`` has it as it is."""
     if entry.out and where != "Tensor":
         return _with_out(entry, where, name)
-    if entry.explains:
+    parsed = where in BOTH and name not in _PYTHONS_OWN
+    aliases = _argument_aliases(entry.function.__code__) if parsed else {}
+    if entry.explains and "axis" not in aliases:
         return entry.function if (where, name) == ("torch", entry.name) else known_as(entry.function, where, name)
-    return guarded(entry.function, where, name)
+    return guarded(entry.function, where, name, aliases)
 
 
 def _tell_place(function, name, places):
@@ -157,7 +163,8 @@ def _argument_aliases(code):
     """NumPy's names for arguments of a function with this code: PyTorch's functions take them too."""
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     known = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
-    return {alias: name for alias, name in known.items() if name in names and alias not in names}
+    spread = code.co_flags & _SPREADS  # of forms that differ in their arguments
+    return {alias: name for alias, name in known.items() if (spread or name in names) and alias not in names}
 
 
 def _with_out(entry, where, public):

@@ -17,6 +17,7 @@ from ..ops.blockwise import in_blocks
 from ..ops.elementwise.checks import is_tensor, kind_of
 from ..ops.numpy_math import numpy_math
 from ..ops.outputs import check_inplace_dtype
+from .base import wrap
 
 ndarray = np.ndarray
 _FITS_ALL = 128  # ints from 0 up to it have a place in every dtype
@@ -53,7 +54,8 @@ def elementwise_result(op, schema, values, out=None):
         converted = numbers_in(op.numbers, schema, values, common)
         if converted is not values:
             operands, rest = _parts(schema, converted)
-    if op.wide_numbers and common.itemsize == 2 and common.is_floating_point and any(map(_is_number, operands[1:])):
+    if op.wide_numbers and common.itemsize == 2 and common.is_floating_point and any(map(_is_single, operands[1:])):
+        operands[0] = _rounded(operands[0], common)
         common = dtypes.float32
     try:
         found = _large_result(op, operands, tuple(rest.values()), common, result, out)
@@ -88,9 +90,16 @@ def _patterns(op, operands, arrays):
     return [array for array in arrays if array is not None]
 
 
-def _is_number(value):
-    """Whether an operand is a Python number, or a 0-dim tensor, which stands for one."""
-    return value is not None and not (hasattr(value, "_edge") and value._array.ndim)
+def _is_single(value):
+    """Whether an operand is a Python number, or a tensor of one element, which stands for one."""
+    return value is not None and not (hasattr(value, "_edge") and value._array.size != 1)
+
+
+def _rounded(value, dtype):
+    """A tensor's elements in ``dtype``, as a tensor; a number as it is."""
+    if not is_tensor(value) or value._array.itemsize == 1 or value.dtype is dtype:
+        return value
+    return wrap(converted(value._array, dtype.numpy))
 
 
 def _parts(schema, values):
@@ -125,6 +134,7 @@ def _large_result(op, operands, options, common, result, out):
     """What the generated kernel gives, converting operands on their way in; NotImplemented for small ones or without."""
     elements = elementwise_elements(op)
     half = common is not None and common.itemsize == 2 and common.is_floating_point
+    dtype = None if common is None else common.numpy
     if half:
         elements = HALVES
     size = 1
@@ -138,12 +148,11 @@ def _large_result(op, operands, options, common, result, out):
         if value is not None and not hasattr(value, "_edge"):
             value = number_array((common or dtypes.of_scalar(value)).numpy, value)
         array = value if value is None or value.__class__ is ndarray else value._array
-        if half and array is not None and not array.ndim and array.dtype.kind != "b":
-            array = array.astype(common.numpy, copy=False)  # kernels, which compute in float32, would not round it
+        if half and array is not None and array.itemsize > 1 and array.dtype is not dtype:
+            array = converted(array, dtype)  # kernels, which compute in float32, would not round it
         arrays.append(array)
     if op.with_number is not None and is_tensor(operands[1]):
         arrays[1] = no_number(arrays[1])
-    dtype = None if common is None else common.numpy
     if out is not None and (result is None or result.numpy != out.dtype or not fills(out, arrays)):
         out = None
     elif out is None and (op.patterns is not None or (op.number_first_by_rows and not is_tensor(operands[0]))):

@@ -13,16 +13,12 @@ from ..autograd.node import (
     node_class,
     produced_by,
 )
-from ..autograd.op_node import WRAPS_NUMBERS
+from ..autograd.op_node import WRAPS_NUMBERS, arguments_of
 from ..autograd.saved import show_raw
 from ..ops.table import functions
 from .attributes import held_by
 from .base import new_tensor
 from .compute import schema_of
-
-
-def _arguments(rule):
-    return rule.__code__.co_varnames[: rule.__code__.co_argcount]
 
 
 def tracked_unary(op):
@@ -31,10 +27,11 @@ def tracked_unary(op):
     first = schema.arguments[0].name
     rule = op.derivatives.get(first)
     options = {a.name: a.default for a in schema.arguments[1:]}
-    if rule is None or not set(_arguments(rule)) <= {"grad", first, "result", *options}:
+    if rule is None or not set(arguments_of(rule)) <= {"grad", first, "result", *options}:
         return None
-    names = _arguments(rule)
-    keeps_input, keeps_result = first in names, "result" in names
+    names = arguments_of(rule)
+    kept = (*names, *op.beside, *op.keeps)
+    keeps_input, keeps_result = first in kept, "result" in kept
     positional = _positional(rule, names, first, "result", options)
     of_result = rule if names == ("grad", "result") else None
     keeps = first if keeps_input else None, "result" if keeps_result else None  # names of what is in ``saved``
@@ -42,7 +39,7 @@ def tracked_unary(op):
     if op.beside:
         base = _beside_node(base)
     node_type = node_class(node_name(op, *options.values()), base, op=op, keeps=keeps, gate=op.gate)
-    show_raw(node_type, names)
+    show_raw(node_type, kept)
 
     def tracked(input, result, edge):
         node = node_type()
@@ -145,9 +142,9 @@ def binary_recorders(op):
     rules = []
     for name in (first, second):
         rule = op.derivatives.get(name)
-        usable = rule is not None and set(_arguments(rule)) <= known
+        usable = rule is not None and set(arguments_of(rule)) <= known
         rules.append(
-            (_positional(rule, _arguments(rule), first, second, options), _arguments(rule)) if usable else None
+            (_positional(rule, arguments_of(rule), first, second, options), arguments_of(rule)) if usable else None
         )
     if rules[0] is None:
         return None, None
@@ -161,9 +158,10 @@ def _pair_recorder(op, name, first, second, first_rule, second_rule):
     rule_second, second_names = second_rule
     first_for_first, second_for_first = first in first_names, second in first_names
     first_for_second, second_for_second = first in second_names, second in second_names
-    keeps_operands = first_for_first or second_for_first or first_for_second or second_for_second
+    first_reads, second_reads = first_for_first or second_for_first, first_for_second or second_for_second
+    keeps_operands = first_reads or second_reads
     keeps = (first, second) if keeps_operands else ()
-    node_type = node_class(name, _pair_node(rule_first, rule_second, keeps_operands), op=op, keeps=keeps)
+    node_type = node_class(name, _pair_node(rule_first, rule_second, first_reads, second_reads), op=op, keeps=keeps)
     show_raw(node_type, (*first_names, *second_names))
 
     def record(result, input, other, edge, other_edge):
@@ -238,7 +236,9 @@ def _positional(rule, names, first, second, options):
     raise ValueError(f"a rule names grad, operands and options in this order, not {names}")
 
 
-def _pair_node(rule_first, rule_second, keeps_operands):
+def _pair_node(rule_first, rule_second, first_reads, second_reads):
+    """The class of nodes that apply two rules; ``*_reads`` says whether the operand's rule takes an operand."""
+
     class PairNode(Node):
         __slots__ = ("shapes",)
 
@@ -251,7 +251,7 @@ def _pair_node(rule_first, rule_second, keeps_operands):
                     other_edge = other_edge if task.reaches(other_edge[0]) else None
             shape, other_shape = self.shapes
             a = b = found = second = None
-            if keeps_operands:
+            if (first_reads and self.next_edges[0] is not None) or (second_reads and self.next_edges[1] is not None):
                 a, b, version, other_version = self.saved
                 if b is not None and b._version_counter.value != other_version:
                     raise modified_in_place(b, other_version, describe_producer(b), self)
@@ -267,7 +267,7 @@ def _pair_node(rule_first, rule_second, keeps_operands):
                     second = functions.unexpanded(second, other_shape)
             return found, second
 
-        if keeps_operands:
+        if first_reads or second_reads:
             _saved_self = property(lambda self: self.saved[0])
             _saved_other = property(lambda self: self.saved[1])
 

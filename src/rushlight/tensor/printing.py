@@ -116,7 +116,7 @@ def format_tensor(
     # PyTorch also adds the size to every tensor that has elements when edgeitems is 0.
     if device == "meta" or (array.ndim != 1 if unseen else _options["edgeitems"] == 0):
         suffixes.append(f"size={tuple(array.shape)}")
-    if dtype_name != default_dtype_name and (unseen or not _taken_for_granted(dtype_name, default_dtype_name)):
+    if dtype_name != default_dtype_name and (unseen or not taken_for_granted(dtype_name, default_dtype_name)):
         suffixes.append(f"dtype=torch.{dtype_name}")
     if grad_fn_name is not None:
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
@@ -124,7 +124,7 @@ def format_tensor(
         suffixes.append("requires_grad=True")
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
-    return _with_suffixes(prefix + contents, suffixes, indent)
+    return with_suffixes(prefix + contents, suffixes, indent)
 
 
 def format_scalar(array, spec, *, owner=None, plain=True):
@@ -157,22 +157,25 @@ def format_scalar(array, spec, *, owner=None, plain=True):
     raise TypeError(hinted(f"unsupported format string passed to {kind}.__format__", way_out))
 
 
-def _taken_for_granted(dtype_name, default_dtype_name):
+def taken_for_granted(dtype_name, default_dtype_name):
     """Whether the elements themselves give a dtype away, so that it goes unmentioned."""
     if dtype_name in ("int64", "bool"):
         return True
     return dtype_name == ("complex128" if default_dtype_name == "float64" else "complex64")
 
 
-def _with_suffixes(text, suffixes, indent):
-    """Append ``, suffix`` for each suffix, on a new line where the current one would grow too long, and close."""
+def with_suffixes(text, suffixes, indent, own_line=False):
+    """Append ``, suffix`` for each suffix, on a new line where the current one would grow too long, and close.
+
+    ``own_line`` puts the first on a new line in any case.
+    """
     parts = [text]
     # PyTorch's count of the last line: one column more than it has, two where it is also the first.
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if column + len(suffix) + 2 > _options["linewidth"]:
+        if own_line or column + len(suffix) + 2 > _options["linewidth"]:
             parts.append(",\n" + " " * indent + suffix)
-            column = indent + len(suffix)
+            column, own_line = indent + len(suffix), False
         else:
             parts.append(", " + suffix)
             column += len(suffix) + 2

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 
 from ..base.limits import refusal_of
 from ..base.user_code import PACKAGE
@@ -74,13 +74,20 @@ def called_function(name):
     return getattr(functions, name) if found is None else found
 
 
-def guarded(function, room, name):
-    """``function``, one of several operations, as it is public: what does not fit is refused in PyTorch's words."""
+def guarded(function, room, name, aliases=MappingProxyType({})):
+    """``function``, one of several operations, as it is public: what does not fit is refused in PyTorch's words.
+
+    ``aliases`` are other names of arguments, which are looked at where the function itself does not take a call.
+    """
 
     def call(*args, **kwargs):
         try:
             return function(*args, **kwargs)
         except Exception:
+            if not aliases.keys().isdisjoint(kwargs):
+                known = {aliases.get(key, key): value for key, value in kwargs.items()}
+                if len(known) == len(kwargs):
+                    return call(*args, **known)
             refuse_call(function, room, name, args, kwargs)
             raise
 

@@ -7,9 +7,7 @@ import sys as _sys
 import types as _types
 
 from ...base.errors import hinted as _hinted
-from ...ops.table import functions as _functions
-from ...tensor import NAMESPACES as _NAMESPACES
-from ...tensor.names import function_at as _function_at
+from ..aten import operation as _aten_operation
 from ..operators import REGISTERED as _REGISTERED
 
 
@@ -97,11 +95,7 @@ def _operation(namespace, name):
         return _REGISTERED[namespace, name]
     if namespace != "aten" or name.startswith("__"):
         return None
-    for place in ("torch", "nn.functional", "linalg", "special", "fft", "Tensor"):
-        found = _function_at(place, name) if place in _NAMESPACES else None
-        if found is not None:
-            return found
-    return getattr(_functions, name, None)
+    return _aten_operation(name)
 
 
 class _Ops(_types.ModuleType):

@@ -20,7 +20,7 @@ _LONGEST = 1 << 52  # places that double precision divides exactly
 
 def add_windows(scalar, width):
     """``(values, out, outer, length, windows, size, step, rounds)``: out[o, w * step + j] is the sum of values[o, w, j], the
-    latest window first; ``rounds`` windows at most lie over a place."""
+    first window first; ``rounds`` windows at most lie over a place."""
     sizes = [(name, "i64") for name in ("outer", "length", "windows", "size", "step", "rounds")]
     builder = Builder("entry", [("values", f"{scalar}*"), ("out", f"{scalar}*"), *sizes])
     values, out, outer, length, windows, size, step, rounds = builder.parameters
@@ -38,13 +38,15 @@ def add_windows(scalar, width):
             quotient = builder.convert(place, "f64") / builder.convert(spread["step"], "f64")
             latest = builder.convert(builder.unary("trunc", quotient), "i64")
             within = place - latest * spread["step"]
-            begin = [builder.constant(0, f"{scalar}x{width}"), latest, within]
+            before = builder.splat(rounds - 1, width)
+            first_window, its_number = latest - before, within + before * spread["step"]
+            begin = [builder.constant(0, f"{scalar}x{width}"), first_window, its_number]
             with builder.loop(0, rounds, 1, begin) as each:
                 found, window, number = each.carry
                 exists = (window >= 0) & (window < spread["windows"]) & (number < spread["size"])
                 exists = exists if mask is None else exists & mask
                 added = found + builder.gather(source, window * spread["size"] + number, exists)
-                each.carry = [added, window - 1, number + spread["step"]]
+                each.carry = [added, window + 1, number - spread["step"]]
             builder.store(each.results[0], target, index, mask)
 
         builder.for_lanes(first, builder.minimum(first + _CHUNK, length), width, body)

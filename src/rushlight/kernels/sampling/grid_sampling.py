@@ -8,7 +8,6 @@ import numpy as np
 
 from ..planning.layout import Layout, copies, lanes_for
 from ..planning.plan import Launch, Plan
-from ..planning.precision import in_single_precision
 from ..planning.runner import plan_for
 from . import grid_sampling_programs as programs
 
@@ -38,7 +37,6 @@ def _share(elements, channels, width):
 
 
 @plan_for("grid_samples")
-@in_single_precision()
 def grid_samples(input: Layout, grid: Layout, mode, padding_mode, align_corners):
     (samples, channels, *lengths), out = input.shape, grid.shape[1:-1]
     form = _form((input, grid), lengths, (mode, padding_mode, align_corners))
@@ -51,7 +49,6 @@ def grid_samples(input: Layout, grid: Layout, mode, padding_mode, align_corners)
 
 
 @plan_for("grid_samples_input_gradient")
-@in_single_precision()
 def grid_samples_input_gradient(grad: Layout, grid: Layout, lengths, mode, padding_mode, align_corners):
     (samples, channels), points = grad.shape[:2], math.prod(grad.shape[2:])
     form = _form((grad, grid), lengths, (mode, padding_mode, align_corners))
@@ -67,7 +64,6 @@ def grid_samples_input_gradient(grad: Layout, grid: Layout, lengths, mode, paddi
 
 
 @plan_for("grid_samples_grid_gradient")
-@in_single_precision()
 def grid_samples_grid_gradient(grad: Layout, input: Layout, grid: Layout, mode, padding_mode, align_corners):
     (samples, channels, *lengths), points = input.shape, math.prod(grid.shape[1:-1])
     fits = grid.shape[0] == samples and grid.shape[-1] == len(lengths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...autograd import Function, no_grad
 from ...base import process_group
 from ...base.device import DeviceLike
 from ...base.dtypes import DType, int64
@@ -169,10 +170,25 @@ class BatchNorm3d(_BatchNorm):
     _input_dims = (5,)
 
 
-class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of (N, C, ...) over the batches of all processes; of a single one here: `BatchNorm2d`'s numbers.
+class _Summed(Function):
+    """The sum of all processes' tensors; so is its gradient."""
 
-    ``process_group`` is kept; other arguments as for :class:`BatchNorm2d`. Follows ``torch.nn.SyncBatchNorm``.
+    @staticmethod
+    def forward(ctx, group, tensor):
+        ctx.group, made = group, tensor.clone()
+        group.allreduce(made).wait()
+        return made
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None, _Summed.apply(ctx.group, grad)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of (N, C, ...) over the batches of all processes; in a single one `BatchNorm2d`'s numbers.
+
+    ``process_group``: whose processes; default: all. Other arguments as for :class:`BatchNorm2d`. Follows ``torch.nn.SyncBatchNorm``,
+    and takes tensors of the CPU, which that one refuses.
 
     >>> import rushlight as torch
     >>> torch.nn.SyncBatchNorm(2)(torch.randn(4, 2, 3)).shape
@@ -204,13 +220,33 @@ class SyncBatchNorm(_BatchNorm):
                     "SyncBatchNorm number of input channels should be non-zero", f"input has the shape {input.shape}"
                 )
             )
-        if self.training and process_group.is_initialized():
-            raise ValueError(
-                hinted(
-                    "SyncBatchNorm expected input tensor to be on GPU or XPU or privateuseone",
-                    "processes that train on CPUs use BatchNorm; without a process group this layer works as one",
-                )
-            )
+
+    def forward(self, input: Tensor) -> Tensor:
+        group = self.process_group or process_group.world()
+        if not self.training or group is None or group.size() == 1:
+            return super().forward(input)
+        self._check_input_dim(input)
+        dims = [dim for dim in range(input.dim()) if dim != 1]
+        count = _Summed.apply(group, input.new_tensor([input.numel() / input.shape[1]]))
+        mean = _Summed.apply(group, input.sum(dims)) / count
+        shape = [1, -1, *[1] * (input.dim() - 2)]
+        centred = input - mean.view(shape)
+        variance = _Summed.apply(group, centred.square().sum(dims)) / count
+        self._note(mean.detach(), variance.detach(), float(count))
+        result = centred * (variance + self.eps).rsqrt().view(shape)
+        if self.weight is not None:
+            result = result * self.weight.view(shape)
+        return result if self.bias is None else result + self.bias.view(shape)
+
+    def _note(self, mean, variance, count):
+        """Move the running statistics towards those of a batch."""
+        if self.running_mean is None:
+            return
+        with no_grad():
+            self.num_batches_tracked.add_(1)
+            share = 1.0 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
+            self.running_mean.lerp_(mean, share)
+            self.running_var.lerp_(variance * (count / max(count - 1.0, 1.0)), share)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Any:

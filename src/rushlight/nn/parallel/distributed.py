@@ -1,4 +1,4 @@
-"""DistributedDataParallel: a module trained by all processes of a group, of which there is one in this version."""
+"""DistributedDataParallel: a module trained by all processes of a group."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from ...base.process_group import process_group as default_group
 from ...tensor import Tensor
 from ..modules.module import Module
 from ..parameter import UninitializedParameter
+from .agreement import broadcast_all, check_same_parameters, largest, total
 from .buckets import GradBucket
+from .join import Join, Joinable, JoinHook
 from .reducer import Reducer
 
 _MEBIBYTE = 1024 * 1024
@@ -46,18 +48,20 @@ def _find_tensors(found):
     return [tensor for part in parts for tensor in _find_tensors(part)]
 
 
-class DistributedDataParallel(Module):
+class DistributedDataParallel(Module, Joinable):
     """Trains ``module`` together with the other processes of a group, whose gradients are averaged.
 
-    In this version the group is this process alone, so gradients stay what they are; hooks, contexts and checks are PyTorch's.
+    All begin with the parameters and buffers of process 0, which are compared in number and shape first. Gradients are put into
+    buckets in the order in which backward made them in the first iteration, and averaged while it goes on.
     State dict names begin with 'module.'.
 
     Args:
         module (Module): has a parameter that requires a gradient, and lies on the CPU.
         device_ids, output_device: None on a CPU.
-        broadcast_buffers, forward_sync_buffers, init_sync: what is sent to other processes; there are none.
+        broadcast_buffers, forward_sync_buffers (bool): buffers are those of process 0 in each forward. Default: True
+        init_sync (bool): parameters and buffers are compared and sent in the beginning. Default: True
         process_group: Default: the one that ``init_process_group`` made; ValueError before that.
-        bucket_cap_mb, bucket_cap_mb_list: how large the buckets are that communication hooks see. Default: 25, the first 1
+        bucket_cap_mb, bucket_cap_mb_list: how large the buckets are. Default: 25, the first 1
         find_unused_parameters (bool): parameters without a path from the outputs are no error of the next forward.
         gradient_as_bucket_view (bool): gradients are views of buckets.
         static_graph (bool): the graph stays as in the first iteration; parameters may be unused.
@@ -132,8 +136,19 @@ class DistributedDataParallel(Module):
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.batched_grad_copy, self.mixed_precision = batched_grad_copy, mixed_precision
         self.skip_all_reduce_unused_params = skip_all_reduce_unused_params
+        self._joining = Join.NONE
         self._set_caps(bucket_cap_mb, bucket_cap_mb_list)
+        if init_sync and self.process_group.size() > 1:
+            check_same_parameters(self.process_group, self._module_parameters)
+            self._send_state()
         self._make_reducer()
+
+    def _buffers_to_send(self):
+        return [buffer for name, buffer in self.module.named_buffers() if name not in self.parameters_to_ignore]
+
+    def _send_state(self, root=0):
+        """Give all processes the parameters and buffers of one."""
+        broadcast_all(self.process_group, [*self._module_parameters, *self._buffers_to_send()], root)
 
     def _set_caps(self, size, sizes):
         self.bucket_bytes_cap_list = [int(each * _MEBIBYTE) for each in sizes or ()]
@@ -143,6 +158,7 @@ class DistributedDataParallel(Module):
     def _make_reducer(self):
         first = [_MEBIBYTE] if self.bucket_bytes_cap_default else []
         self.reducer = Reducer(
+            self.process_group,
             [parameter for parameter in self._module_parameters if parameter.requires_grad],
             self.bucket_bytes_cap_list or [*first, self.bucket_bytes_cap],
             # What static_graph learns in the first iteration is looked up in each.
@@ -163,8 +179,13 @@ class DistributedDataParallel(Module):
         self.forward_sync_buffers = value
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        active = Join.notify_join_context(self)
+        if active is not None:
+            self._join_forward(active)
         if is_grad_enabled():
             self.reducer._rebuild_buckets()
+        if self.will_sync_module_buffers():
+            self._send_buffers(takes_part=True)
         result = self.module(*inputs, **kwargs)
         self.require_forward_param_sync = is_grad_enabled() and self.require_backward_grad_sync
         if self.require_forward_param_sync:
@@ -182,12 +203,37 @@ class DistributedDataParallel(Module):
         finally:
             self.require_backward_grad_sync = before
 
-    @contextmanager
+    def _send_buffers(self, takes_part):
+        """Give all processes the buffers of process 0; within `join`, of the last process that still has batches."""
+        if self.process_group.size() > 1:
+            joining = self._joining is not Join.NONE
+            root = largest(self.process_group, self.process_group.rank() if takes_part else -1) if joining else 0
+            broadcast_all(self.process_group, self._buffers_to_send(), root)
+
+    def _join_forward(self, active):
+        """Tell those who have run out of batches what comes, and learn how many they are."""
+        total(self.process_group, int(self.require_backward_grad_sync and is_grad_enabled()))
+        if not self._joining.options["divide_by_initial_world_size"]:
+            active.wait()
+            self.reducer.divisor = int(active.result()[0])
+
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
-    ) -> Iterator[None]:
-        """Processes inside may have different numbers of batches; one process alone waits for nobody."""
-        yield
+    ) -> Any:
+        """Processes inside may have different numbers of batches: those that have none left take part with zeros.
+
+        Args:
+            divide_by_initial_world_size (bool): averages count all processes, else those that have batches. Default: True
+            enable (bool): False: the context does nothing. Default: True
+            throw_on_early_termination (bool): all raise RuntimeError once one has none left. Default: False
+        """
+        return Join(
+            [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
+        )
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What this module does while its process waits for others in `Join`."""
+        return _JoinHook(self)
 
     @property
     def join_device(self) -> Any:
@@ -214,8 +260,7 @@ class DistributedDataParallel(Module):
 
     def will_sync_module_buffers(self) -> bool:
         """Whether the next forward sends buffers to other processes."""
-        buffers = [name for name, _ in self.module.named_buffers() if name not in self.parameters_to_ignore]
-        return self.require_forward_param_sync and self.forward_sync_buffers and len(buffers) > 0
+        return self.require_forward_param_sync and self.forward_sync_buffers and len(self._buffers_to_send()) > 0
 
     @property
     def _distributed_rank(self):
@@ -239,18 +284,40 @@ class DistributedDataParallel(Module):
                 )
             )
         state = copy.copy(self.__dict__)
-        for name in ("process_group", "reducer", "_comm_hooks"):
+        for name in ("process_group", "reducer", "_comm_hooks", "_joining"):
             del state[name]
         return state
 
     def __setstate__(self, state):
-        self.__dict__["process_group"] = default_group()
+        self.__dict__.update(process_group=default_group(), _joining=Join.NONE)
         super().__setstate__(state)
         self._module_parameters = [
             parameter for name, parameter in self.module.named_parameters() if name not in self.parameters_to_ignore
         ]
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self._make_reducer()
+
+
+class _JoinHook(JoinHook):
+    """Takes part in the collectives of the others' forward and backward."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def main_hook(self) -> None:
+        module = self.module
+        synchronised = total(module.process_group, 0) > 0
+        module.reducer._rebuild_buckets()
+        if module.will_sync_module_buffers():
+            module._send_buffers(takes_part=False)
+        module.require_forward_param_sync = synchronised
+        if synchronised:
+            module.reducer.send_zeros()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        group = self.module.process_group
+        root = largest(group, group.rank() if is_last_joiner else -1)
+        self.module._send_state(root)
 
 
 def _group(process_group, device_mesh):

@@ -1,4 +1,4 @@
-"""Reducer: follows which gradients of a DistributedDataParallel are there, and gives full buckets to its communication hook."""
+"""Reducer: follows which gradients of a DistributedDataParallel are there, and averages full buckets while backward goes on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import weakref
 
 from ...autograd import no_grad
 from ...autograd.graph import get_gradient_edge
+from ...base.dtypes import int32
 from ...base.errors import hinted
+from ...ops.table import functions
 from ...tensor import Tensor
 from .buckets import GradBucket, assign
 
@@ -19,7 +21,7 @@ _UNFINISHED = (
     "If you already have done the above, then the distributed data parallel module wasn't able to locate the output tensors in "
     "the return value of your module's `forward` function. Please include the loss function and the structure of the return "
     "value of `forward` of your module when reporting this issue (e.g. list, dict, iterable).\n"
-    "Parameter indices which did not receive grad for rank 0: {places}\n"
+    "Parameter indices which did not receive grad for rank {rank}: {places}\n"
     " In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL to print out information "
     "about which particular parameters did not receive gradient on this rank as part of this error"
 )
@@ -30,14 +32,15 @@ _CHANGED = (
 
 
 class Reducer:
-    """Waits for the gradients of ``parameters``; alone in the world, nothing is averaged.
+    """Averages the gradients of ``parameters`` over the processes of ``group``; alone in the world, there is nothing to average.
 
-    ``caps``: the sizes in bytes of the buckets once their order is known; in the first iteration all are one bucket, unless
-    unused parameters are looked for.
+    A bucket is on its way as soon as its gradients are there and those before it are; each gradient that comes later asks the ones
+    on their way how far they are, which moves them. ``caps``: the sizes in bytes of the buckets once their order is known; in the
+    first iteration all are one bucket, unless unused parameters are looked for. The order is that of process 0.
     """
 
-    def __init__(self, parameters, caps, find_unused, as_views, fixed_caps, static):
-        self._parameters = parameters
+    def __init__(self, group, parameters, caps, find_unused, as_views, fixed_caps, static):
+        self._parameters, self._group, self.divisor = parameters, group, group.size()
         self._find_unused, self._as_views = find_unused, as_views
         self._caps = caps
         self.comm_hook = None  # (state, hook)
@@ -61,9 +64,15 @@ class Reducer:
         self._check_finished()
         if self._rebuilt or not self._order:
             return False
+        self._order = self._of_first_process(self._order)
         self._make_buckets(assign(self._parameters, self._caps, self._order))
         self._rebuilt = True
         return True
+
+    def _of_first_process(self, order):
+        places = functions.tensor(order)
+        self._group.broadcast(places).wait()
+        return places.tolist()
 
     def _check_finished(self):
         if not self._started:
@@ -71,7 +80,7 @@ class Reducer:
         places = " ".join(map(str, sorted(self._waiting)))
         raise RuntimeError(
             hinted(
-                _UNFINISHED.format(places=places),
+                _UNFINISHED.format(places=places, rank=self._group.rank()),
                 "the last backward reached some parameters only: use all, or pass find_unused_parameters=True, or go on with .module",
             )
         )
@@ -82,6 +91,7 @@ class Reducer:
         self._next, self._calls = 0, []
         self._expecting = True
         self._unused = self._not_reached(outputs) if outputs and self._find_unused else set()
+        self._used_by = None
 
     def _not_reached(self, outputs):
         nodes = [get_gradient_edge(output).node for output in outputs if output.requires_grad]
@@ -99,8 +109,7 @@ class Reducer:
             return
         if not self._started:
             self._started = True
-            for unused in self._unused:
-                self._mark(unused)
+            self._begin()
             if self._static and self._used is None:
                 self._used = self._waiting.copy()
         if self._static and place not in self._used:
@@ -108,45 +117,94 @@ class Reducer:
         if not self._rebuilt:
             self._order.append(place)
         self._mark(place)
+        for _, work in self._calls:
+            if not is_over(work):
+                break
         if not self._waiting:
             self._expecting = self._started = False
             self._finish()
 
+    def _begin(self):
+        """Let the others know which parameters are used here, and wait for no others."""
+        if self._find_unused and self._group.size() > 1:
+            used = functions.ones(len(self._parameters), dtype=int32)
+            for place in self._unused:
+                used[place] = 0
+            self._used_by = used, self._group.allreduce(used)
+        for place in self._unused:
+            self._mark(place)
+
     def _mark(self, place):
         self._waiting.discard(place)
-        if self.comm_hook is None and not self._as_views:
+        if self.comm_hook is None and not self._as_views and self._group.size() == 1:
             return
         while self._next < len(self._places) and self._waiting.isdisjoint(self._places[self._next]):
             self._fill(self._next)
             self._next += 1
 
-    def _fill(self, number):
-        """Copy gradients into the bucket of a number, and give it to the hook."""
+    def _bucket(self, number):
         bucket = self._buckets[number]
         if bucket is None:
             parameters = [self._parameters[place] for place in self._places[number]]
             bucket = self._buckets[number] = GradBucket(number, number == len(self._places) - 1, parameters)
+        return bucket
+
+    def _fill(self, number):
+        """Copy gradients into the bucket of a number, and send it on its way."""
+        bucket = self._bucket(number)
+        share = 1.0 if self.comm_hook is not None or self._group.size() == 1 else 1.0 / self.divisor
         with no_grad():
             for parameter, part in zip(bucket.parameters(), bucket.gradients()):
                 if parameter.grad is None:
                     part.zero_()
                 elif parameter.grad.data_ptr() != part.data_ptr():
-                    part.copy_(parameter.grad)
+                    functions.mul(parameter.grad, share, out=part) if share != 1.0 else part.copy_(parameter.grad)
+                elif share != 1.0:
+                    part.mul_(share)
+        self._send(number, bucket)
+
+    def _send(self, number, bucket):
         if self.comm_hook is not None:
             state, hook = self.comm_hook
             self._calls.append((number, _future(hook(state, bucket))))
+        elif self._group.size() > 1:
+            self._calls.append((number, self._group.allreduce(bucket.buffer())))
+
+    def send_zeros(self):
+        """Take part, without gradients of its own, in what the others do in a backward: see `join`."""
+        if self._find_unused and self._group.size() > 1:
+            self._group.allreduce(functions.zeros(len(self._parameters), dtype=int32)).wait()
+        self._calls = []
+        for number in range(len(self._places)):
+            bucket = self._bucket(number)
+            with no_grad():
+                bucket.buffer().zero_()
+            self._send(number, bucket)
+        for _, work in self._calls:
+            work.wait()
+        if not self._rebuilt and not self._order:
+            self._order = list(range(len(self._parameters)))  # the order is process 0's, which may be this one
 
     def _finish(self):
-        for number, future in self._calls:
-            self._take(self._buckets[number], number, future.wait())
+        untouched = self._unused
+        if self._used_by is not None:
+            used, work = self._used_by
+            work.wait()
+            untouched = {place for place in untouched if used[place] == 0}
+        for number, work in self._calls:
+            work.wait()
+            bucket = self._bucket(number)
+            self._take(bucket, number, bucket.buffer() if self.comm_hook is None else work.value(), untouched)
         if self._as_views:
             for number, bucket in enumerate(self._buckets):
                 for place, part in zip(self._places[number], bucket.gradients()):
-                    if place not in self._unused:
+                    if place not in untouched:
                         self._parameters[place].grad = part
 
-    def _take(self, bucket, number, result):
-        """Let the gradients be what the hook gave."""
+    def _take(self, bucket, number, result, untouched):
+        """Let the gradients be what came back."""
+        if isinstance(result, (list, tuple)) and len(result) == 1:  # what the future of a collective gives
+            result = result[0]
         if not isinstance(result, Tensor):
             raise RuntimeError(
                 hinted(
@@ -157,9 +215,21 @@ class Reducer:
         with no_grad():
             if result is not bucket.buffer():
                 bucket.buffer().copy_(result)
+            if self._as_views:
+                return
             for place, part in zip(self._places[number], bucket.gradients()):
-                if place not in self._unused and not self._as_views:
-                    self._parameters[place].grad.copy_(part)
+                parameter = self._parameters[place]
+                if place in untouched:
+                    continue
+                if parameter.grad is None:
+                    parameter.grad = part.clone()
+                else:
+                    parameter.grad.copy_(part)
+
+
+def is_over(work):
+    """Whether a Work, or a future of one, is over; a question that moves it."""
+    return work.is_completed() if hasattr(work, "is_completed") else work.done()
 
 
 def _telling(reducer, place):

@@ -5,6 +5,7 @@ import numpy as np
 from ...base.dtypes import from_numpy
 from ...base.errors import hinted
 from ...base.scalars import c_name, number_array, wrapped
+from ..numpy_math import numpy_math
 from ..table import (
     BINARY,
     ELEMENTWISE,
@@ -171,9 +172,10 @@ def _refuse_zero_divisor(self, other):
     kind, other_kind = _kind(self), _kind(other)
     if kind not in "iub" or other_kind not in "iub" or kind == other_kind == "b":
         return
-    if not is_tensor(other) and is_tensor(self) and kind != "b":
-        other = wrapped(self._array.dtype, other)
-    if not (other._array.all() if is_tensor(other) else other):
+    divisor = other._array if is_tensor(other) else np.asarray(other)
+    if not divisor.ndim and is_tensor(self) and self._array.ndim and kind != "b":
+        divisor = wrapped(self._array.dtype, divisor.item())
+    if not divisor.all():
         raise RuntimeError(
             hinted("ZeroDivisionError", "an integer divisor is zero; floating-point division gives inf or nan")
         )
@@ -189,14 +191,17 @@ def floor_quotient(self, other):
     if self.dtype.kind in "bc":
         raise _no_rounded_quotient(self.dtype, "floor")
     if is_half(self.dtype):
-        return np.floor_divide(widened(self), widened(other)).astype(self.dtype)
+        return _floored(numpy_math, self, other)  # each step rounds
     return np.floor_divide(self, other)
 
 
 def _floor_quotient_element(m, self, other):
-    """The floored quotient; of floats by way of the remainder: rounded first, it might be the next integer already."""
-    if self.dtype.kind != "f":
-        return m.floored_quotient(self, other)
+    """The floored quotient of elements."""
+    return _floored(m, self, other) if self.dtype.kind == "f" else m.floored_quotient(self, other)
+
+
+def _floored(m, self, other):
+    """The floored quotient of floats, by way of the remainder: rounded first, it might be the next integer already."""
     exact = self / other
     rest = m.fmod(self, other)
     is_overflow = m.isinf(exact) & m.isfinite(self)
@@ -265,7 +270,7 @@ class div:
         return floor_quotient(self, other) if rounding_mode == "floor" else truncated_quotient(self, other)
 
     def rounds_inside(rounding_mode=None):
-        return rounding_mode == "trunc"
+        return rounding_mode is not None
 
     def element(m, self, other, rounding_mode=None):
         if rounding_mode == "floor":
@@ -314,6 +319,9 @@ class floor_divide:
 
     def numpy(self, other):
         return floor_quotient(self, other)
+
+    def rounds_inside():
+        return True
 
     def element(m, self, other):
         return _floor_quotient_element(m, self, other)

@@ -298,10 +298,10 @@ class complex_of_parts:
         found.real, found.imag = self, imag
         return in_result_order(found, (self, imag))
 
-    def d_self(grad):
+    def d_self(grad, self):  # PyTorch saves each part for its own gradient
         return grad.real
 
-    def d_imag(grad):
+    def d_imag(grad, imag):
         return grad.imag
 
 
@@ -322,19 +322,17 @@ def complex(real, imag, *, out=None):
 class polar_of_parts:
     """Complex numbers with the given absolute values and angles."""
 
-    beside = ("self", "angle")
-
     def forward(self, angle):
         found = np.empty(broadcast_shapes(self.shape, angle.shape), dtypes.from_numpy(self.dtype).to_complex().numpy)
         np.multiply(self, np.cos(angle), out=found.real)
         np.multiply(self, np.sin(angle), out=found.imag)
         return in_result_order(found, (self, angle))
 
-    def d_self(grad, angle):
-        return grad.real * angle.cos() + grad.imag * angle.sin()
+    def d_self(grad, result):  # as in PyTorch, negative absolute values count as positive ones, and 0 has no angle
+        return (functions.conj(grad) * result.sgn()).real
 
-    def d_angle(grad, self, angle):
-        return self * (grad.imag * angle.cos() - grad.real * angle.sin())
+    def d_angle(grad, result):
+        return (functions.conj(grad) * (result * 1j)).real
 
 
 @composite(names=("torch",))

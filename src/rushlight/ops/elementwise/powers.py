@@ -236,7 +236,7 @@ class pow:
     def d_exponent(grad, self, exponent, result):
         if is_tensor(self):
             undefined = (self == 0) & ((exponent.real if exponent.is_complex() else exponent) >= 0)
-            base = self.to(result.dtype) if exponent.is_complex() else self  # negative numbers have complex logarithms
+            base = self.to(functions.result_type(self, exponent))  # negative numbers have complex logarithms
             slope = grad * conj(result * base.log())
             return slope.masked_fill(undefined, 0)
         if self == 0:

@@ -364,6 +364,8 @@ class special_log_ndtr:
         z = self * math.sqrt(0.5)
         return m.where(self < -1, m.log(m.erfcx(-z) * 0.5) - z * z, m.log1p(m.erfc(z) * -0.5))
 
+    keeps = ("result",)
+
     def d_self(grad, self):
         return grad / functions.special_erfcx(self * -math.sqrt(0.5)) * math.sqrt(2 / math.pi)
 

@@ -138,6 +138,7 @@ def cholesky(input, upper=False):
 class cholesky_solution:
     """X with ``(A A^H) X = self``, of a lower factor A (``A^H A`` of an upper one)."""
 
+    keeps = ("self",)
     by_columns = (0,)
 
     def forward(self, A, upper):

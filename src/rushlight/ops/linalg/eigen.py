@@ -4,6 +4,7 @@ import numpy as np
 
 from ...base import dtypes
 from ...base.errors import hinted
+from ..recording import is_recorded
 from ..table import composite, conj, functions, op
 from .checks import LinAlgError, check_kernel, check_square, for_lapack, legacy_name, with_names
 
@@ -34,11 +35,8 @@ class eigh_parts:
                 )
             ) from None
 
-    def d_A(grads, A, UPLO, vectors, result0, result1):
-        g_L, g_V = grads
-        if not vectors:
-            result0, result1 = functions.eigh_parts(A, UPLO, True)
-        return _eigh_gradient(g_L, g_V, result0, result1)
+    def d_A(grads, result0, result1):
+        return _eigh_gradient(*grads, result0, result1)
 
 
 def _eigh_gradient(g_L, g_V, L, V):
@@ -86,7 +84,7 @@ def linalg_eigh(A, UPLO="L"):
 @composite(names=("linalg:eigvalsh",), out=True)
 def linalg_eigvalsh(A, UPLO="L"):
     """The eigenvalues of Hermitian matrices, ascending: real, (..., n)."""
-    return functions.eigh_parts(A, UPLO, False)[0]
+    return functions.eigh_parts(A, UPLO, is_recorded(A))[0]  # a gradient takes the vectors
 
 
 # ---------------------------------------------------------------- any square matrix
@@ -114,12 +112,8 @@ class eig_parts:
         values, V = np.linalg.eig(A)
         return values.astype(wide), V.astype(wide)
 
-    def d_A(grads, A, vectors, result0, result1):
-        g_L, g_V = grads
-        if not vectors:
-            result0, result1 = functions.eig_parts(A, True)
-        found = _eig_gradient(g_L, g_V, result0, result1)
-        return found if found is None or A.is_complex() else found.real
+    def d_A(grads, result0, result1):
+        return _eig_gradient(*grads, result0, result1)
 
 
 def _eig_gradient(g_L, g_V, L, V):
@@ -149,4 +143,4 @@ def linalg_eig(A):
 @composite(names=("linalg:eigvals",), out=True)
 def linalg_eigvals(A):
     """The complex eigenvalues of square matrices: (..., n)."""
-    return functions.eig_parts(A, False)[0]
+    return functions.eig_parts(A, is_recorded(A))[0]

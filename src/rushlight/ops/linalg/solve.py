@@ -188,7 +188,7 @@ class triangular_solve_parts:
     def forward(self, A, upper, transpose, unitriangular):
         matrix = A.swapaxes(-1, -2) if transpose else A
         found = triangular_parts.forward(matrix, self, upper != transpose, True, unitriangular)
-        return found, np.broadcast_to(A, (*found.shape[:-2], *A.shape[-2:]))
+        return found, np.array(np.broadcast_to(A, (*found.shape[:-2], *A.shape[-2:])))
 
     def gradients(grads, self, A, upper, transpose, unitriangular, result0, needs):
         (grad, g_copy), g_self = grads, None
@@ -242,6 +242,8 @@ class lstsq_parts:
 
     As LAPACK leaves it, the solution lies column by column in memory that had room for those of B.
     """
+
+    keeps = ("result0",)
 
     def forward(A, B, rcond, driver):
         batch, (m, n), k = A.shape[:-2], A.shape[-2:], B.shape[-1]

@@ -1,0 +1,88 @@
+"""What ``rushlight launch`` runs in each process: ranks as torchrun tells them, output with the rank before each line, the script."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+from rushlight.distributed.meeting import local_rank, ranks
+from rushlight.distributed.streams import RankedStream
+
+from .run import run_module, run_script
+
+
+def main(arguments):
+    """Run a script, or with -m a module; returns the exit status."""
+    rank, size = ranks("env://", -1, -1)
+    own = local_rank() or 0
+    machines = max(1, size // int(os.environ["LOCAL_WORLD_SIZE"]))
+    os.environ |= {
+        "RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(own), "ROLE_RANK": str(rank), "ROLE_WORLD_SIZE": str(size),
+        "GROUP_RANK": str(rank // int(os.environ["LOCAL_WORLD_SIZE"])), "GROUP_WORLD_SIZE": str(machines), "ROLE_NAME": "default",
+    }  # fmt: skip
+    streams = sys.stdout, sys.stderr = (
+        RankedStream(sys.stdout, f"[rank{rank}]: "),
+        RankedStream(sys.stderr, f"[rank{rank}]: "),
+    )
+    note = Path(os.environ["RUSHLIGHT_LAUNCH_FOLDER"], f"{rank}.json")
+    told = {
+        "rank": rank,
+        "process": os.getpid(),
+        "host": socket.gethostname(),
+        "status": 0,
+        "error": "",
+        "time": 0.0,
+        "done": False,
+    }
+    _write(note, told)
+    before = sys.excepthook
+
+    def hook(kind, error, trace):
+        _write(note, told | {"status": 1, "error": f"{kind.__name__}: {error}".split("\n")[0], "time": time.time()})
+        before(kind, error, trace)
+
+    sys.excepthook = hook
+    as_module = arguments[:1] == ["-m"]
+    try:
+        status = (run_module if as_module else run_script)(*_split(arguments[as_module:]))
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+        if status == 1 and not isinstance(end.code, int):
+            print(end.code, file=sys.stderr)
+    for stream in streams:
+        stream.close_line()
+        stream.flush()
+    if status:
+        _end_all(note, told, status)
+    _write(note, told | {"done": True})
+    return 0
+
+
+def _split(arguments):
+    return arguments[0], arguments[1:]
+
+
+def _write(note, told):
+    """Write down how this process ends, for the launcher on the same machine."""
+    if note.parent.is_dir():
+        new = note.with_suffix(".new")
+        new.write_text(json.dumps(told))
+        new.rename(note)
+
+
+def _end_all(note, told, status):
+    """End this process so that MPI's launcher ends the others: a status alone does not make it."""
+    known = json.loads(note.read_text()) if note.exists() else told
+    if not known["status"]:
+        _write(note, told | {"status": status, "error": "", "time": time.time()})
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

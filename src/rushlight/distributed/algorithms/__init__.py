@@ -1,0 +1,3 @@
+"""``torch.distributed.algorithms``: uneven inputs and communication hooks."""
+
+from .join import Join, Joinable, JoinHook

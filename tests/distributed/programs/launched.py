@@ -1,0 +1,29 @@
+"""A script for `rushlight launch` that says `import torch`, and ends as its first argument says."""
+
+import os
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+mode, rank = sys.argv[1], os.environ["RANK"]
+print("whole", end=" ")
+print("line", rank, os.environ["LOCAL_RANK"], os.environ["WORLD_SIZE"], torch.get_num_threads(), sys.argv[2:])
+if mode == "raise before" and rank == "1":
+    raise KeyError("before MPI")
+if mode == "restart" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and rank == "0":
+    sys.exit(3)
+if mode == "sleep":
+    time.sleep(60)
+dist.init_process_group("gloo")
+if rank == "1":
+    if mode == "raise":
+        raise ValueError("a bad number")
+    if mode == "kill":
+        os.kill(os.getpid(), 9)
+    if mode == "leave":
+        sys.exit(0)
+total = torch.ones(2)
+dist.all_reduce(total)
+print("total", total.tolist())

@@ -1,0 +1,165 @@
+"""Trainings with DistributedDataParallel and its relatives, run by each process of a job: writes down gradients and parameters, in JSON."""
+
+import importlib
+import json
+import sys
+import warnings
+from pathlib import Path
+
+warnings.simplefilter("ignore")
+NAME = sys.argv[1]
+m = importlib.import_module(NAME)
+d = importlib.import_module(f"{NAME}.distributed")
+hooks = importlib.import_module(f"{NAME}.distributed.algorithms.ddp_comm_hooks")
+default_hooks = importlib.import_module(f"{NAME}.distributed.algorithms.ddp_comm_hooks.default_hooks")
+power = importlib.import_module(f"{NAME}.distributed.algorithms.ddp_comm_hooks.powerSGD_hook")
+d.init_process_group("gloo")
+rank, size = d.get_rank(), d.get_world_size()
+nn, DDP = m.nn, m.nn.parallel.DistributedDataParallel
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def numbers(module):
+    """Every parameter's gradient and value, and the buffers."""
+    found = [(n, None if p.grad is None else p.grad.tolist(), p.tolist()) for n, p in module.named_parameters()]
+    return [found, [(n, b.tolist()) for n, b in module.named_buffers()]]
+
+
+def network(norm=False):
+    m.manual_seed(rank)  # the parameters of rank 0 count
+    layers = [
+        nn.Linear(4, 16),
+        nn.Tanh(),
+        nn.BatchNorm1d(16) if norm else nn.Identity(),
+        nn.Linear(16, 16),
+        nn.ReLU(),
+        nn.Linear(16, 2),
+    ]
+    return nn.Sequential(*layers)
+
+
+def batch(step, rows=6):
+    generator = m.Generator().manual_seed(100 * step + rank)
+    return m.randn(rows, 4, generator=generator)
+
+
+def train(module, steps=4, rate=0.1):
+    optimizer = m.optim.SGD(module.parameters(), lr=rate, momentum=0.9)
+    for step in range(steps):
+        optimizer.zero_grad()
+        module(batch(step)).square().mean().backward()
+        optimizer.step()
+    return numbers(module)
+
+
+OPTIONS = {
+    "plain": {}, "views": {"gradient_as_bucket_view": True}, "static": {"static_graph": True}, "small buckets": {"bucket_cap_mb": 0.0005},
+    "small first buckets": {"bucket_cap_mb_list": [1]}, "looking": {"find_unused_parameters": True},
+    "small views": {"gradient_as_bucket_view": True, "bucket_cap_mb": 0.0005, "find_unused_parameters": True},
+}  # fmt: skip
+for _name, _options in OPTIONS.items():
+    CASES[f"train {_name}"] = lambda options=_options: train(DDP(network(), **options))
+for _sync in (True, False):
+    CASES[f"norm {_sync}"] = lambda sync=_sync: train(DDP(network(True), broadcast_buffers=sync))
+
+
+class Branches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        m.manual_seed(0)
+        self.parts = nn.ModuleList([nn.Linear(4, 2) for _ in range(size + 1)])
+
+    def forward(self, x, which):
+        return self.parts[which](x)
+
+
+@case
+def unused():
+    module, seen = DDP(Branches(), find_unused_parameters=True), []
+    for which in (rank, 0, rank):
+        module.zero_grad()
+        module(batch(0), which).square().sum().backward()
+        seen.append(numbers(module))
+    return seen
+
+
+@case
+def accumulated():
+    module = DDP(network())
+    for step in range(2):
+        with module.no_sync():
+            module(batch(step)).square().sum().backward()
+        module(batch(step + 5)).square().sum().backward()
+    return numbers(module)
+
+
+@case
+def part_of_the_world():
+    group = d.new_group([0, 1])
+    return train(DDP(network(), process_group=group)) if rank < 2 else None
+
+
+HOOKS = {
+    "allreduce": lambda: (None, default_hooks.allreduce_hook), "fp16": lambda: (None, default_hooks.fp16_compress_hook),
+    "power": lambda: (power.PowerSGDState(None, 1, 2, min_compression_rate=1), power.powerSGD_hook),
+    "cold power": lambda: (power.PowerSGDState(None, 2, 2, 1, warm_start=False, use_error_feedback=False), power.powerSGD_hook),
+    "narrow power": lambda: (power.PowerSGDState(None, 1, 2), default_hooks.fp16_compress_wrapper(power.powerSGD_hook)),
+    "narrow": lambda: (None, default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook)),
+}  # fmt: skip
+
+
+def hooked(name):
+    module = DDP(network())
+    state, hook = HOOKS[name]()
+    module.register_comm_hook(state, hook)
+    return train(module, 5, 0.02)
+
+
+for _name in HOOKS:
+    CASES[f"hook {_name}"] = lambda name=_name: hooked(name)
+
+
+@case
+def hook_by_name():
+    module = DDP(network())
+    hooks.register_ddp_comm_hook(hooks.DDPCommHookType.FP16_COMPRESS, module, None)
+    return train(module)
+
+
+def joined(norm=False, synchronised=True, **options):
+    module = DDP(network(norm))
+    optimizer = m.optim.SGD(module.parameters(), lr=0.1)
+    steps = 2 + 3 * rank
+    with module.join(**options):
+        for step in range(steps):
+            optimizer.zero_grad()
+            module(batch(step)).square().mean().backward()
+            optimizer.step()
+    return numbers(module)
+
+
+CASES["join"] = joined
+CASES["join with buffers"] = lambda: joined(True)
+CASES["join of those that are left"] = lambda: joined(divide_by_initial_world_size=False)
+
+
+@case
+def join_that_throws():
+    return joined(throw_on_early_termination=True)
+
+
+if __name__ == "__main__":
+    told = {}
+    for name, act in CASES.items():
+        try:
+            told[name] = act()
+        except Exception as error:
+            told[name] = [type(error).__name__, str(error).split("\n")[0].removeprefix("[rank0]: ")]
+        d.barrier()
+    Path(sys.argv[2], f"{rank}.json").write_text(json.dumps(told))
+    d.destroy_process_group()
