@@ -16,10 +16,10 @@ from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import NUMPY, computed_in, pointer, scalar_of, vector
 from ..machine.host import host
+from ..planning.layout import is_plain
 from ..planning.plans import Plans
 from ..planning.registry import kernel_for
 from . import complex_reductions
-from .reduce import is_plain
 from .reduce_programs import PART, ceiling
 from .spans import RowSpan
 
@@ -133,8 +133,7 @@ def _dot(name, first, second):
     if first.ndim != 1 or first.shape != second.shape or first.dtype is not second.dtype or first.itemsize == 2:
         return NotImplemented
     if first.dtype in PARTS:
-        plain = first.size and is_plain(first) and is_plain(second)
-        return complex_reductions.run(name, [first, second]) if plain else NotImplemented
+        return getattr(complex_reductions, name)(first, second)
     return _loss("mul", first, second, "sum")
 
 
