@@ -207,7 +207,7 @@ def method(function: None = None, *, name: _str | None = None) -> _Callable[[_Fu
 
 _ROOMS = """\
 accelerator amp autograd backends cli compat compiler cpu cuda distributed distributions draw fft func futures fx hub jit kernels library linalg masked mps mtia multiprocessing nn
-optim overrides random return_types serialization signal sparse special storage testing torch_version types utils version vision xpu
+optim overrides profiler quasirandom random return_types serialization signal sparse special storage testing torch_version types utils version vision xpu
 """
 _DTYPES = (
     "bfloat16 complex32 complex64 complex128 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float16 float32 float64 "

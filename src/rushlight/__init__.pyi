@@ -51,6 +51,8 @@ from rushlight import multiprocessing as multiprocessing
 from rushlight import nn as nn
 from rushlight import optim as optim
 from rushlight import overrides as overrides
+from rushlight import profiler as profiler
+from rushlight import quasirandom as quasirandom
 from rushlight import random as random
 from rushlight import return_types as return_types
 from rushlight import serialization as serialization
