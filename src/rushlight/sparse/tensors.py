@@ -47,7 +47,7 @@ class SparseTensor(Tensor):
     Made by ``torch.sparse_coo_tensor``, ``torch.sparse_csr_tensor`` and ``to_sparse()``.
     """
 
-    __torch_function__ = staticmethod(disabled_torch_function)  # type: ignore[assignment]  # as Parameter's: never asked
+    __torch_function__ = staticmethod(disabled_torch_function)  # as Parameter's: never asked
 
     @property
     def layout(self):
