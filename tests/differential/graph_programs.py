@@ -236,7 +236,7 @@ def _write(p, t, r, a, b):
                      lambda: a.tanh_(), lambda: a.clamp_(-1, 1), lambda: a.addcmul_(b, b), lambda: a.index_fill_(0, t.tensor([0]), 2),
                      lambda: a.masked_fill_(t.ones_like(a, dtype=t.bool), 0.5), lambda: a.t_(), lambda: a.squeeze_(), lambda: a.unsqueeze_(0),
                      lambda: a.transpose_(0, -1), lambda: a.__setitem__(0, b), lambda: a.__setitem__(..., 2), lambda: a.sqrt_(),
-                     lambda: a.relu_(), lambda: a.lerp_(b, 0.3), lambda: a.index_add_(0, t.tensor([0]), b[:1]), lambda: a.abs_()))()  # fmt: skip
+                     lambda: a.relu_(), lambda: a.lerp_(b, 0.3), lambda: a.index_add_(0, t.tensor([0]), b[:1]), lambda: a if a.is_complex() else a.abs_()))()  # fmt: skip
 
 
 def _new(p, t, r, a, b):
