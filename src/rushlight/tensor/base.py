@@ -93,6 +93,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     def requires_grad(self, value):
         if not isinstance(value, bool):
             raise RuntimeError(hinted("requires_grad must be a bool", f"got {type(value).__name__}"))
+        if value:
+            leaves.refuse_computed(self)
         leaves.set_requires_grad(self, value, "only Tensors of floating point and complex dtype can require gradients")
 
     def requires_grad_(self, requires_grad=True):
