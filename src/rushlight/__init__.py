@@ -114,7 +114,8 @@ _LAZY_NAMES = {
     **dict.fromkeys(
         ("affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "convolution", "embedding_bag",
          "norm_except_dim", "native_dropout", "dropout_", "feature_dropout_", "alpha_dropout_", "feature_alpha_dropout_",
-         "detach_", "as_strided_", "get_device", "segment_reduce", "cond", "while_loop", "set_anomaly_enabled"),
+         "detach_", "as_strided_", "get_device", "segment_reduce", "cond", "while_loop", "set_anomaly_enabled",
+         "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo", "_softmax_backward_data", "_log_softmax_backward_data"),
         "compat.native",
     ),
     **dict.fromkeys(

@@ -159,3 +159,20 @@ def test_angles_of_complex_numbers_lie_row_by_row():
         return [y.stride() for y in (x.angle(), x.real.angle(), x.conj().angle(), x[::2].angle())]
 
     assert strides(rushlight) == strides(torch)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_twice_before_one_backward(training):
+    """Writing the running statistics counts as no write; a write of the program's is refused."""
+    for library in (torch, rushlight):
+        layer = library.nn.BatchNorm1d(3)
+        layer.train(training)
+        first = layer(library.randn(4, 3, requires_grad=True))
+        version = layer.running_mean._version
+        second = layer.train()(library.randn(4, 3))
+        assert layer.running_mean._version == version
+        (first.sum() + second.sum()).backward()
+        again = layer(library.randn(4, 3, requires_grad=True))
+        layer.running_var.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            again.sum().backward()

@@ -6,13 +6,16 @@ from operator import attrgetter, itemgetter
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..ops.schema import TENSOR_CLASSES
 from ..ops.table import functions
 from . import anomaly, modes
 from .beside import beside
 from .node import (
+    UNTOUCHED,
     Node,
     SavedInput,
     SavedResult,
+    VersionCounter,
     describe_producer,
     edge_of,
     modified_in_place,
@@ -311,6 +314,19 @@ def fit_dtype(gradient, dtype):
     return gradient if gradient._array.dtype == dtype else functions.cast_array_dtype(gradient, dtype)
 
 
+def _of_plain_class(value):
+    """What derivatives see of a tensor: one of a plain class, with the same memory and place in the graph."""
+    if value.__class__ is list:
+        return [*map(_of_plain_class, value)]
+    if not hasattr(value, "_edge") or value.__class__ in TENSOR_CLASSES or value.__class__.__torch_function__ is None:
+        return value
+    if value._version_counter is UNTOUCHED:
+        value._version_counter = VersionCounter()  # shared: a later write is seen
+    alias = value._alias()
+    alias._edge = edge_of(value)
+    return alias
+
+
 def record(op, schema, node_type, values, results, original_self=None, written=0):
     """Make the node of a call of ``op`` if any of its tensor arguments needs a gradient; None otherwise.
 
@@ -358,7 +374,8 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
             entries[slot] = entries[slot]._array.shape
         node.versions = (*map(version_of, plan.pick_inputs(entries)),)
     else:
-        entries = plan.save(values, results, original_self, written)
+        kept = [*map(_of_plain_class, values)] if state.torch_function_off else values
+        entries = plan.save(kept, results, original_self, written)
         node.versions = None
         if state.recording == modes.SPECIAL:
             if state.anomaly:

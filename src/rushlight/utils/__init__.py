@@ -4,7 +4,11 @@ import importlib
 
 from ..base.errors import hinted
 
+<<<<<<< HEAD
+_MODULES = ("checkpoint", "data", "deterministic", "dlpack", "hooks", "weak")
+=======
 _MODULES = ("benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks", "tensorboard")
+>>>>>>> main
 
 
 def set_module(obj, mod):
