@@ -326,3 +326,10 @@ def test_ctrl_c_leaves_nothing_on(name, monkeypatch):
     monkeypatch.undo()
     assert torch.ones(2).reshape(2).tolist() == [1.0, 1.0]
     test_nothing_stays_on()
+
+
+def test_attached_collectors_are_refused(monkeypatch):
+    monkeypatch.setenv("INTEL_LIBITTNOTIFY64", "collector.so")
+    for call in (lambda: profiling.itt.range_push("a"), torch.autograd.profiler.emit_itt().__enter__):
+        with pytest.raises(NotImplementedError, match="attached collector"):
+            call()

@@ -71,7 +71,7 @@ def refusals(library, folder):
     done = profile(activities=[cpu])
     done.start()
     done.stop()
-    twice = automatic.profile()
+    twice, itt = automatic.profile(), automatic.emit_itt()
     for call in (
         lambda: profiling.schedule(wait=-1, warmup=1, active=1),
         lambda: profiling.schedule(wait=0, warmup=1, active=0),
@@ -101,6 +101,16 @@ def refusals(library, folder):
         lambda: automatic.profile(use_cpu=False),
         lambda: automatic.profile(use_cpu=False, use_kineto=True),
         lambda: automatic.profile(post_processing_timeout_s=-1),
+        lambda: (
+            profiling.itt.is_available(),
+            profiling.itt.range_push("a"),
+            profiling.itt.range_pop(),
+            profiling.itt.mark("b"),
+        ),
+        lambda: profiling.itt.range("a{}", 1).__enter__(),
+        lambda: itt.__enter__() is itt,
+        lambda: itt.__enter__(),
+        lambda: itt.__exit__(None, None, None) and None,
         lambda: automatic.emit_nvtx().__enter__(),
         lambda: automatic.emit_nvtx(enabled=False).__enter__(),
         lambda: profiling.record_function(3).__enter__(),
