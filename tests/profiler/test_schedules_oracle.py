@@ -71,6 +71,8 @@ def refusals(library, folder):
     done = profile(activities=[cpu])
     done.start()
     done.stop()
+    devices = [getattr(profiling.ProfilerActivity, name) for name in ("CPU", "CUDA")]
+    on_devices = profile(activities=devices)
     twice, itt = automatic.profile(), automatic.emit_itt()
     for call in (
         lambda: profiling.schedule(wait=-1, warmup=1, active=1),
@@ -82,6 +84,9 @@ def refusals(library, folder):
         lambda: profile(activities=[]),
         lambda: profile(schedule=lambda step: profiling.ProfilerAction.DEVICE_STOPPED),
         lambda: profile(use_cuda=False) and None,
+        lambda: on_devices.start(),
+        lambda: on_devices.stop(),
+        lambda: profile(activities=[profiling.ProfilerActivity.XPU]).start(),
         lambda: profile().key_averages(),
         lambda: profile().events(),
         lambda: profile().export_chrome_trace("trace"),

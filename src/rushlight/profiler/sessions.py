@@ -19,6 +19,7 @@ from .events import check
 from .kinds import ProfilerAction, ProfilerActivity
 
 _STEP = "ProfilerStep"
+_DEVICES = {"CUDA": "cuda", "XPU": "xpu", "MTIA": "mtia", "HPU": "hpu", "PrivateUse1": "privateuseone"}
 _shown: set[str] = set()  # warnings that come once in a process
 
 
@@ -144,7 +145,8 @@ class _KinetoProfile:
         self.custom_trace_id_callback = custom_trace_id_callback
         self.post_processing_timeout_s = post_processing_timeout_s
         self.profiler: _Block | None = None
-        self.use_device = None
+        asked = (each for each in _DEVICES if ProfilerActivity[each] in self.activities)
+        self.use_device = _DEVICES.get(next(asked, None))  # there are none: the profile warns
         self.preset_metadata: dict[str, str] = {}
         self._trace_metadata: dict[str, str] = {}
 
@@ -170,6 +172,7 @@ class _KinetoProfile:
         if self.profiler is None or not self.acc_events:
             self.profiler = _Block(
                 use_cpu=ProfilerActivity.CPU in self.activities,
+                use_device=self.use_device,
                 record_shapes=self.record_shapes,
                 with_flops=self.with_flops,
                 profile_memory=self.profile_memory,
