@@ -143,7 +143,10 @@ class Recorder(Interposer):
         with _lock:
             if self in RECORDERS and host() is not None:
                 launched, self.lost = launch_log.noted()
-                inside = (launched[:, 2] >= self.began) & (launched[:, 3] <= (self.ended or self.began))
+                inside = (launched[:, launch_log.BEGAN] >= self.began) & (
+                    launched[:, launch_log.ENDED] <= (self.ended or 0)
+                )
+                inside &= launched[:, launch_log.THREAD] == self.thread
                 self.launches = launched[inside]
             RECORDERS[:] = [each for each in RECORDERS if each is not self]
             if not RECORDERS:
