@@ -42,6 +42,7 @@ CONTEXTS = {
     torch.enable_grad: torch.enable_grad,
     torch.set_grad_enabled: lambda: torch.set_grad_enabled(not torch.is_grad_enabled()),
     torch.inference_mode: torch.inference_mode,
+    torch.sparse.check_sparse_tensor_invariants: torch.sparse.check_sparse_tensor_invariants,
     torch.autocast: lambda: torch.autocast("cpu"),
     torch.cpu.amp.autocast: lambda: torch.autocast("cpu", enabled=False, cache_enabled=False),
     torch.autograd.set_multithreading_enabled: lambda: torch.autograd.set_multithreading_enabled(False),
