@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import sys
 import threading
 
 import pytest
@@ -333,3 +334,48 @@ def test_attached_collectors_are_refused(monkeypatch):
     for call in (lambda: profiling.itt.range_push("a"), torch.autograd.profiler.emit_itt().__enter__):
         with pytest.raises(NotImplementedError, match="attached collector"):
             call()
+
+
+def outer_function(fails=False):
+    if fails:
+        raise KeyError("told")
+    return inner_function() + 1
+
+
+def inner_function():
+    return torch.ones(2)
+
+
+def test_calls_of_the_program_are_events():
+    with profile(with_stack=True) as profiler:
+        outer_function()
+        with pytest.raises(KeyError):
+            outer_function(fails=True)
+        torch.zeros(1)
+    outer, inner = (f"({f.__code__.co_firstlineno}): {f.__name__}" for f in (outer_function, inner_function))
+    events = [
+        event for event in profiler.events() if event.name.endswith((outer, inner)) or event.name.startswith("aten")
+    ]
+    story = [(event.name.partition("(")[2] or event.name, event.is_python_function) for event in events]
+    assert story == [
+        (outer[1:], True),
+        (inner[1:], True),
+        ("aten::ones", False),
+        ("aten::add", False),
+        (outer[1:], True),
+        ("aten::zeros", False),
+    ]
+    assert events[2].cpu_parent is events[1] and events[1].cpu_parent is events[0] is events[3].cpu_parent
+    assert events[0].name.startswith("test") and sys.getprofile() is None
+
+
+def test_another_watcher_of_calls_stays():
+    watcher = lambda frame, event, argument: None
+    sys.setprofile(watcher)
+    try:
+        with profile(with_stack=True) as profiler:
+            outer_function()
+        assert sys.getprofile() is watcher
+    finally:
+        sys.setprofile(None)
+    assert not any(event.is_python_function for event in profiler.events())

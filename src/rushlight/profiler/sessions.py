@@ -231,7 +231,7 @@ class profile(_KinetoProfile):
         on_trace_ready: called with the profile at the end of each cycle of the schedule, or of the context.
         record_shapes: events have the shapes, types and numbers of their arguments.
         profile_memory: the memory of tensors, taken and given back.
-        with_stack: events have the lines of the user's code, and calls of modules are events.
+        with_stack: events have the lines of the user's code; calls of modules and of the user's functions are events.
         with_flops: floating-point operations of products, convolutions, sums.
         with_modules: calls of modules are events.
         experimental_config, execution_trace_observer, acc_events, custom_trace_id_callback, post_processing_timeout_s: as in PyTorch.
