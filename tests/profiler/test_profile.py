@@ -379,3 +379,13 @@ def test_another_watcher_of_calls_stays():
     finally:
         sys.setprofile(None)
     assert not any(event.is_python_function for event in profiler.events())
+
+
+def test_beginning_twice_leaves_nothing_on():
+    profiler = profile(acc_events=True)
+    profiler.start()
+    profiler.start()
+    torch.ones(1)
+    profiler.stop()
+    assert "aten::ones" in [event.name for event in profiler.events()]
+    test_nothing_stays_on()

@@ -102,6 +102,8 @@ class _KinetoProfile:
             if sentence not in _shown:
                 _shown.add(sentence)
                 warnings.warn(hinted(sentence, "on_trace_ready sees each cycle's"), stacklevel=to_user())
+        if self.profiler is not None:
+            self.profiler.__exit__(None, None, None)  # where it was begun already
         if self.profiler is None or not self.acc_events:
             self.profiler = _Block(
                 use_cpu=ProfilerActivity.CPU in self.activities,
