@@ -4,11 +4,7 @@ import importlib
 
 from ..base.errors import hinted
 
-<<<<<<< HEAD
-_MODULES = ("checkpoint", "data", "deterministic", "dlpack", "hooks", "weak")
-=======
-_MODULES = ("benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks", "tensorboard")
->>>>>>> main
+_MODULES = ("benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks", "tensorboard", "weak")
 
 
 def set_module(obj, mod):

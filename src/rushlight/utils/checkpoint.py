@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import warnings
 from typing import Any
 
@@ -23,12 +22,6 @@ __all__ = [
     "CheckpointError",
     "CheckpointFunction",
     "CheckpointPolicy",
-<<<<<<< HEAD
-    "SelectiveCheckpointContext",
-    "checkpoint",
-    "checkpoint_sequential",
-    "create_selective_checkpoint_contexts",
-=======
     "DefaultDeviceType",
     "SelectiveCheckpointContext",
     "check_backward_validity",
@@ -36,7 +29,6 @@ __all__ = [
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
     "detach_variable",
->>>>>>> main
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]
@@ -111,41 +103,6 @@ def _prepared(function, args, kwargs, context_fn, determinism_check, debug, earl
     call.compares, call.debug = determinism_check != "none", debug
     call.stops_early = early_stop if _settings["early_stop"] is None else _settings["early_stop"]
     return call
-
-
-class CheckpointPolicy(enum.Enum):
-    """What a policy of selective checkpointing says of an operation."""
-
-    MUST_SAVE = 0
-    PREFER_SAVE = 1
-    MUST_RECOMPUTE = 2
-    PREFER_RECOMPUTE = 3
-    MUST_CPU_OFFLOAD = 4
-    PREFER_CPU_OFFLOAD = 5
-
-
-class SelectiveCheckpointContext:
-    """What a policy is told beside the operation: whether this is the second run."""
-
-    def __init__(self, *, is_recompute: bool, op_output: Any = None):
-        self.is_recompute, self.op_output = is_recompute, op_output
-
-
-def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> Any:
-    """The contexts of a checkpoint that keeps what some operations computed: refused.
-
-    Raises:
-        TypeError: neither a function nor a list of operations.
-        NotImplementedError: otherwise.
-    """
-    if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
-        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    raise NotImplementedError(
-        hinted(
-            "torch.utils.checkpoint.create_selective_checkpoint_contexts is not implemented",
-            "leave context_fn out: all of the function is computed again; or checkpoint smaller parts of it",
-        )
-    )
 
 
 def checkpoint_sequential(
