@@ -1,10 +1,9 @@
-"""Helpers of ``torch.overrides``, and the names of selective checkpoints, against PyTorch's."""
+"""Helpers of ``torch.overrides`` against PyTorch's."""
 
 import pytest
 
 import rushlight
 from rushlight import overrides
-from rushlight.utils import checkpoint
 
 torch = pytest.importorskip("torch")
 
@@ -33,16 +32,3 @@ def test_modes_by_their_names():
             assert library.ones(2).sum().item() == 2
         assert module._get_current_function_mode_stack() == []
         assert all(callable(function) for function in module.get_default_nowrap_functions())
-
-
-def test_selective_checkpoints():
-    theirs = torch.utils.checkpoint
-    assert [policy.name for policy in checkpoint.CheckpointPolicy] == [
-        policy.name for policy in theirs.CheckpointPolicy
-    ]
-    assert checkpoint.SelectiveCheckpointContext(is_recompute=True).is_recompute
-    for module in (theirs, checkpoint):
-        with pytest.raises(TypeError, match="policy_fn_or_list must be either a function or a list of ops"):
-            module.create_selective_checkpoint_contexts(3)
-    with pytest.raises(NotImplementedError, match="create_selective_checkpoint_contexts is not implemented"):
-        checkpoint.create_selective_checkpoint_contexts([])
