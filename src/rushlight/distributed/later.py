@@ -16,7 +16,7 @@ _RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_wor
 
 # Module below torch.distributed -> its names.
 _NAMES = {
-    "": """BackendConfig DebugLevel FileStore TCPStore DeviceMesh init_device_mesh ProcessGroupGloo
+    "": """BackendConfig DebugLevel FileStore TCPStore ProcessGroupGloo
         AllreduceOptions BroadcastOptions ReduceOptions get_debug_level set_debug_level register_rendezvous_handler rendezvous
         record_comm shrink_group split_group""",
     "_composable": "",
@@ -45,10 +45,8 @@ _NAMES = {
     "checkpoint.state_dict_loader": "_load_state_dict load load_state_dict",
     "checkpoint.state_dict_saver": "_save_state_dict async_save save save_state_dict",
     "checkpoint.stateful": "Stateful",
-    "device_mesh": "DeviceMesh init_device_mesh",
-    "elastic": "",
     "elastic.multiprocessing": "Std start_processes",
-    "elastic.multiprocessing.errors": "ChildFailedError ErrorHandler ProcessFailure get_error_handler record",
+    "elastic.multiprocessing.errors": "ChildFailedError ErrorHandler ProcessFailure get_error_handler",
     "fsdp": _FSDP,
     "fsdp.sharded_grad_scaler": "ShardedGradScaler",
     "fsdp.wrap": "_or_policy enable_wrap wrap",
