@@ -60,7 +60,7 @@ class DeviceMesh:
                     f"Mesh dimension '{dim}' does not exist.",
                     f"Available mesh dimensions are: mesh_dim_names={self.mesh_dim_names}",
                 )
-                raise KeyError(str(message))
+                raise KeyError(*message)
             return (self.mesh_dim_names or ()).index(dim)
         return dim
 
