@@ -21,7 +21,7 @@ from rushlight.kernels.compiler import lowering
 from rushlight.nn.utils import parametrize
 from rushlight.tensor import interposers, overrides, printing
 from rushlight.tensor.nonfinite import find_nonfinite
-from rushlight.utils import checkpoint, recompute
+from rushlight.utils import checkpoint, flop_counter, module_tracker, recompute
 
 graph = torch.autograd.graph
 linear = torch.nn.Linear(2, 2)
@@ -42,6 +42,7 @@ CONTEXTS = {
     torch.enable_grad: torch.enable_grad,
     torch.set_grad_enabled: lambda: torch.set_grad_enabled(not torch.is_grad_enabled()),
     torch.inference_mode: torch.inference_mode,
+    torch.sparse.check_sparse_tensor_invariants: torch.sparse.check_sparse_tensor_invariants,
     torch.autocast: lambda: torch.autocast("cpu"),
     torch.cpu.amp.autocast: lambda: torch.autocast("cpu", enabled=False, cache_enabled=False),
     torch.autograd.set_multithreading_enabled: lambda: torch.autograd.set_multithreading_enabled(False),
@@ -65,6 +66,8 @@ CONTEXTS = {
     overrides.DisableTorchFunctionSubclass: overrides.DisableTorchFunctionSubclass,
     printing.printoptions: lambda: printing.printoptions(precision=7, profile="short"),
     find_nonfinite: find_nonfinite,
+    flop_counter.FlopCounterMode: lambda: flop_counter.FlopCounterMode(display=False),
+    module_tracker.ModuleTracker: module_tracker.ModuleTracker,
     recompute.random_state: lambda: recompute.random_state(torch.Generator().manual_seed(3).get_state()),
     recompute._operations: lambda: recompute._operations([]),
     checkpoint._setting: lambda: checkpoint.set_checkpoint_early_stop(False),
@@ -74,6 +77,11 @@ ELSEWHERE = {
     "func.modules.replaced": "test_modules_survive_interrupts",
     "utils.hooks.RemovableHandle": "test_hooks_go_in_spite_of_interrupts",
     "autograd.graph._Handles": "several RemovableHandles",
+    "utils.benchmark.utils.common.set_torch_threads": "the number of threads of a measurement",
+    "utils.selective_checkpoint._Run": "the two runs of a checkpoint, which enters and leaves it as one of its contexts",
+    "profiler.blocks.profile": "tests/profiler/test_profile.py: to begin takes thousands of steps",
+    "profiler.sessions.profile": "the same",
+    "profiler.blocks.record_function": "switches nothing: an event that is left open ends with its profile",
     "base.collecting.uncollected": "holds while the package is imported",
     "base.contexts._Context": "what all of generators are",
     "autograd.modes._Mode": "the base of others",
@@ -97,21 +105,18 @@ ELSEWHERE = {
             "mtia.device",
             "xpu.device",
             "xpu.device_of",
-            "autograd.profiler.record_function",
-            "autograd.profiler.profile",
-            "autograd.profiler.emit_nvtx",
-            "autograd.profiler.emit_itt",
-            "compat.inside.profiler.profile",
             "compiler.marks._Unchanging",
             "compiler.marks.set_stance",
             "compiler.marks.error_on_graph_break",
             "jit._fuser.optimized_execution",
             "jit._fuser.fuser",
             "jit._fuser.strict_fusion",
+            "profiler.itt.range",
+            "profiler.steps.emit_itt",
+            "profiler.steps.emit_nvtx",
             "utils._python_dispatch.TorchDispatchMode",
             "utils._python_dispatch.BaseTorchDispatchMode",
             "utils._python_dispatch._disable_current_modes",
-            "utils.flop_counter.FlopCounterMode",
             "compat.settings._Patch",
             "compat.inside._dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex",
         ),
@@ -143,7 +148,8 @@ def exported():
     """Every context of the package, with the name it has where it is made."""
     found = {}
     for info in pkgutil.walk_packages(torch.__path__, "rushlight."):
-        if info.name.rsplit(".", 1)[-1] != "__main__":
+        # What tensorboard is needed for has a writer, which switches nothing.
+        if info.name.rsplit(".", 1)[-1] != "__main__" and "utils.tensorboard" not in info.name:
             for value in vars(importlib.import_module(info.name)).values():
                 ours = isinstance(value, (type, types.FunctionType)) and str(value.__module__).startswith("rushlight")
                 if ours and is_context(value):

@@ -16,7 +16,12 @@ F = rl.nn.functional
 
 @pytest.mark.parametrize("name", sorted(routing.ELEMENTS))
 def test_thresholds_name_operations(name):
-    assert name in TABLE or name in INPLACE_LISTS or name == "linear_gradients"  # of the node of linear_rows
+    elsewhere = (
+        "linear_gradients",
+        "sparse_line_sums",
+        "sparse_line_products",
+    )  # of linear_rows' node, of the room sparse
+    assert name in TABLE or name in INPLACE_LISTS or name in elsewhere
 
 
 @needs_kernels

@@ -18,26 +18,27 @@ from .modes import (
     no_grad,
     set_grad_enabled,
     set_multithreading_enabled,
+    state,
 )
 from .node import Node
 from .saved import SavedTensor
 from .variable import Variable
 
-_PROFILERS = ("profiler_legacy", "profiler_util")
+_FROM_PROFILER = ("DeviceType", "ProfilerActivity", "ProfilerState", "kineto_available")
 
 
 def __getattr__(name):
-    if name in ("functional", "profiler"):  # imported when first used
+    if name in ("functional", "profiler", "profiler_util"):  # imported when first used
         return importlib.import_module(f".{name}", __name__)
+    if name in _FROM_PROFILER:
+        return getattr(importlib.import_module(".profiler", __name__), name)
     hint = f"Rushlight does not have torch.autograd.{name}"
-    if name in _PROFILERS:
-        hint += ": Python's own profilers (cProfile, for one) see every operation, since all of it is Python"
     raise AttributeError(hinted(f"module '{__name__}' has no attribute '{name}'", hint))
 
 
 def _profiler_enabled():
-    """Whether a profiler is at work: False."""
-    return False
+    """Whether this thread is profiled."""
+    return state.run_leaf is not None
 
 
 __all__ = [

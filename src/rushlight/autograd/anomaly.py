@@ -76,9 +76,12 @@ def note_forward(node: Any) -> None:
 
 
 def watched_apply(node: Any, grads: Any) -> Any:
+    """Apply ``node`` as whoever watches this thread's nodes does."""
+    return (state.run_node or checked_apply)(node, grads)
+
+
+def checked_apply(node: Any, grads: Any) -> Any:
     """Apply ``node``; an error or a NaN among its results is reported with the forward call that made it."""
-    if state.run_node is not None:
-        return state.run_node(node, grads)
     try:
         found = node.apply(*grads)
     except Exception:

@@ -10,9 +10,10 @@ from operator import attrgetter
 import numpy as np
 
 from ..base.arrays import is_dense
-from ..base.device import contiguous_format, preserve_format
+from ..base.device import contiguous_format, preserve_format, strided
 from ..base.errors import hinted
 from ..base.lazy import stored_in
+from ..base.sparse_array import SPARSE, SparseArray
 from ..base.user_code import user_place
 from ..ops.table import functions
 from . import anomaly
@@ -179,7 +180,8 @@ def _run(order, leaves, pending, way, captures, freed):
 
     Every node was made after those that its gradients flow to: when its turn comes, it has all of its own.
     """
-    recording, watched = state.grad, state.anomaly
+    recording, watched = state.grad, state.anomaly or state.run_node is not None
+    at_leaf = state.run_leaf or accumulate
     ends = () if way is None else way.ends
     for leaf, left in leaves.items():
         if not left:  # a root itself
@@ -204,7 +206,7 @@ def _run(order, leaves, pending, way, captures, freed):
             if target.__class__ is AccumulateGrad:
                 left = leaves.get(target)
                 if left == 1 and target not in pending and way is None and target.hooks is None:
-                    accumulate(target, gradient, recording)
+                    at_leaf(target, gradient, recording)
                 elif left is not None:
                     if gradient is not None:
                         _add_pending(pending, target, 0, gradient)
@@ -237,7 +239,7 @@ def _run_special(node, grad, way, captures, recording):
     """
     is_leaf = node.__class__ is AccumulateGrad
     if is_leaf and way is None and node.hooks is None:
-        return accumulate(node, grad, recording, unshared=UNSHARED - 1)
+        return (state.run_leaf or accumulate)(node, grad, recording, unshared=UNSHARED - 1)
     grads = [grad] if node.outputs == 1 else [None] * node.outputs if grad is None else grad
     hooks = node.hooks
     if is_leaf and node.variable._hooks:
@@ -253,13 +255,13 @@ def _run_special(node, grad, way, captures, recording):
     if hooks is not None and hooks.before:
         grads = before_node(hooks, grads)
     if is_leaf:
-        accumulate(node, grads[0], recording, hooks_ran=True)
+        (state.run_leaf or accumulate)(node, grads[0], recording, hooks_ran=True)
         if hooks is not None and hooks.after:
             after_node(node, (), grads)
         return None
     if all(grad is None for grad in grads) and not node.runs_without_gradient:
         found = (None,) * len(node.next_edges)
-    elif state.anomaly:
+    elif state.anomaly or state.run_node is not None:
         found = anomaly.watched_apply(node, grads)
     else:
         found = node.apply(*grads)
@@ -290,6 +292,8 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
                     variable._grad = grad
                 else:
                     variable._grad = (_recorded_copy if recording else functions.copied_gradient)(variable, grad)
+            elif SPARSE and present.layout is not strided:
+                variable._grad = functions.sparse_accumulated(present, grad, recording)
             elif recording:
                 variable._grad = present + grad
             else:
@@ -318,6 +322,8 @@ def _looks_alone(grad, array):
 
 def _recorded_copy(variable, grad):
     """A copy of ``grad`` that is part of the graph, in the memory layout of ``variable``: row by row where that has gaps."""
+    if grad._array.__class__ is SparseArray or variable._array.__class__ is SparseArray:
+        return grad.clone()
     layout = preserve_format if is_dense(stored_in(variable._array)) else contiguous_format
     return functions.empty_like(variable.detach(), dtype=grad.dtype, memory_format=layout).copy_(grad)
 

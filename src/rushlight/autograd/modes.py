@@ -29,7 +29,8 @@ class _State(threading.local):
     saved_hooks_disabled: str | None = None
     anomaly = False
     check_nan = True
-    run_node = None  # in anomaly mode, runs a node in place of its `apply`: tensor/nonfinite.py
+    run_node = None  # runs a node in place of its `apply`: tensor/nonfinite.py, profiler
+    run_leaf = None  # runs in place of the engine's `accumulate`, and calls it: profiler
     multithreading = True
     forward_grad = True  # whether operations on dual tensors compute tangents: forward_ad
     task = None  # the engine's Task while backward runs

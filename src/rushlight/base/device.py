@@ -153,14 +153,6 @@ def check_device(value):
     )
 
 
-def check_layout(value):
-    """Refuse layouts that hold no tensors here."""
-    if value is not None and value is not strided:
-        raise NotImplementedError(
-            hinted(f"layout {value!r} is not available", "Rushlight has dense (torch.strided) tensors only")
-        )
-
-
 class _Name:
     """A constant known by its printed name."""
 
@@ -189,14 +181,13 @@ class memory_format(_Name):
 
 
 strided, sparse_coo, sparse_csr = layout("torch.strided"), layout("torch.sparse_coo"), layout("torch.sparse_csr")
+sparse_csc, sparse_bsr, sparse_bsc = map(layout, ("torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc"))
+LAYOUTS = (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 contiguous_format = memory_format("torch.contiguous_format")
 preserve_format = memory_format("torch.preserve_format")
 channels_last = memory_format("torch.channels_last")
 channels_last_3d = memory_format("torch.channels_last_3d")
-_CONSTANTS = {
-    c.name: c
-    for c in (strided, sparse_coo, sparse_csr, contiguous_format, preserve_format, channels_last, channels_last_3d)
-}
+_CONSTANTS = {c.name: c for c in (*LAYOUTS, contiguous_format, preserve_format, channels_last, channels_last_3d)}
 
 
 def _constant(name):

@@ -46,3 +46,24 @@ def graft(function, around):
     # In this order calls of other threads find what they need at every moment.
     function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "_around": around(plain)}
     function.__code__ = _body(len(cells or ())).replace(co_name=code.co_name)
+
+
+def ungraft(function, around):
+    """Give ``function`` back the body that it had before ``graft(function, ...)``, whose call was ``around``.
+
+    False, and nothing is done, where another graft was made since: that one calls ours.
+    """
+    if (function.__kwdefaults__ or {}).get("_around") is not around:
+        return not any((each.__kwdefaults__ or {}).get("_around") is around for each in _inside(function))
+    plain = function.__wrapped__
+    function.__code__, function.__kwdefaults__ = plain.__code__, plain.__kwdefaults__
+    function.__dict__.pop("__wrapped__")
+    if "__wrapped__" in plain.__dict__:
+        function.__wrapped__ = plain.__dict__["__wrapped__"]
+    return True
+
+
+def _inside(function):
+    """The functions that grafts left within ``function``."""
+    while isinstance(function := function.__dict__.get("__wrapped__"), FunctionType):
+        yield function

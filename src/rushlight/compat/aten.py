@@ -15,13 +15,16 @@ from ..tensor.names import function_at
 _PLACES = ("torch", "nn.functional", "linalg", "special", "fft", "Tensor")
 _NORMS = ("backward", "ortho", "forward")
 _PADDINGS = {"reflection": "reflect", "replication": "replicate"}
-# Operations of other layouts, of quantized numbers and of fused attention: programs name them at import, to register something for them.
+# Operations of other layouts, quantized numbers and fused attention, and parts of others: programs name them to register something
+# for them, `utils.flop_formulas` to count.
 _UNMADE = """
     _sparse_addmm _sparse_mm_reduce_impl _sparse_mm_reduce_impl_backward _sparse_sparse_matmul _cslt_sparse_mm
     _scaled_mm _grouped_mm _scaled_grouped_mm _weight_int4pack_mm _weight_int8pack_mm
     _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward
     _scaled_dot_product_efficient_attention _scaled_dot_product_efficient_attention_backward
     _scaled_dot_product_cudnn_attention _scaled_dot_product_cudnn_attention_backward
+    _scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_flash_attention_for_cpu_backward
+    _slow_conv2d_forward cudnn_convolution convolution_overrideable
     _flash_attention_forward _flash_attention_backward _efficient_attention_forward _efficient_attention_backward
 """
 _OWN = {}  # name -> function

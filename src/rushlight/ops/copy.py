@@ -113,13 +113,21 @@ def is_expanded(array):
 
 
 def refuse_overlap(array):
-    """Refuse to write into an array, such as an expanded one, of which several elements are one place in memory."""
+    """Refuse to write into an array, such as an expanded one, of which several elements are one place in memory, and into
+    read-only memory."""
     if is_expanded(array):
         raise RuntimeError(
             hinted(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
                 "Please clone() the tensor before performing the operation.",
                 f"the tensor of shape {list(array.shape)} was expanded: its elements are not separate",
+            )
+        )
+    if not array.flags.writeable:
+        raise RuntimeError(
+            hinted(
+                "this tensor looks into memory that is read-only",
+                "the indices of sparse tensors are, and NumPy arrays may be: clone() it first",
             )
         )
 

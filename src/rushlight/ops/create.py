@@ -206,6 +206,10 @@ def zeros_like(
     input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None
 ):
     """Zeros of the shape and dtype of ``input``."""
+    if layout is not None and layout is not input.layout:
+        return functions.zeros(
+            input.shape, dtype=dtype or input.dtype, layout=layout, device=device, requires_grad=requires_grad
+        )
     return _like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
 
 
@@ -222,6 +226,10 @@ def empty_like(
     input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None
 ):
     """A tensor of the shape and dtype of ``input`` whose elements are not set to anything."""
+    if layout is not None and layout is not input.layout:
+        return functions.empty(
+            input.shape, dtype=dtype or input.dtype, layout=layout, device=device, requires_grad=requires_grad
+        )
     return _like("empty_like", input, None, dtype, device, requires_grad, memory_format)
 
 

@@ -20,12 +20,10 @@ class embedding:
 
     def d_weight(grad, weight_shape, indices, padding_idx, scale_grad_by_freq, sparse):
         if sparse:
-            raise NotImplementedError(
-                hinted(
-                    "the gradient of embedding(sparse=True) is a sparse tensor, which is not implemented",
-                    "use sparse=False",
-                )
-            )
+            if scale_grad_by_freq:
+                message = "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
+                raise RuntimeError(hinted(message, "use sparse=False, or scale_grad_by_freq=False"))
+            return functions.sparse_rows(grad, indices, weight_shape, padding_idx)
         return functions.embedding_gradient(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
 
 

@@ -15,7 +15,7 @@ from .table import composite, functions, op, widened
 _BAGS = "Tensor rows, Tensor starts, Tensor ends"
 
 
-@op(f"embedding_bag(Tensor weight, {_BAGS}, Tensor? factors, str mode, bool scale_grad_by_freq) -> Tensor[]",
+@op(f"embedding_bag(Tensor weight, {_BAGS}, Tensor? factors, str mode, bool scale_grad_by_freq, bool sparse=False) -> Tensor[]",
     names=(), node="EmbeddingBagBackward0")  # fmt: skip
 class pooled_rows:
     """The rows ``rows`` of ``weight``, times ``factors`` if there, pooled: those from starts[b] to ends[b] are bag b.
@@ -23,7 +23,7 @@ class pooled_rows:
     The second result says, for "max", which row of the table gave each element; -1 in empty bags.
     """
 
-    def forward(weight, rows, starts, ends, factors, mode, scale_grad_by_freq):
+    def forward(weight, rows, starts, ends, factors, mode, scale_grad_by_freq, sparse=False):
         counts, positions = _positions(starts, ends)
         values = widened(weight.take(rows[positions], 0))
         if factors is not None:
@@ -39,7 +39,9 @@ class pooled_rows:
             found /= np.maximum(counts, 1).astype(found.dtype)[:, None]
         return found.astype(weight.dtype, copy=False), np.empty(0, np.int64)
 
-    def d_weight(grad, weight_shape, rows, starts, ends, factors, mode, scale_grad_by_freq, result1):
+    def d_weight(grad, weight_shape, rows, starts, ends, factors, mode, scale_grad_by_freq, sparse, result1):
+        if sparse:
+            return _entries(grad, weight_shape, rows, starts, ends, factors, mode)
         if mode == "max":
             kept = functions.where(result1 < 0, 0, grad)
             return grad.new_zeros(weight_shape).scatter_add(0, result1.clamp(min=0), kept)
@@ -94,6 +96,18 @@ class pooled_rows_products:
         return functions.pooled_rows_gradient(grad, rows, starts, ends, grads[0], weight_shape[0], mode, False)
 
 
+def _entries(grad, weight_shape, rows, starts, ends, factors, mode):
+    """The gradient of a table as a sparse tensor: an entry for each row number of the bags."""
+    counts, positions = _positions(starts._array, ends._array)
+    bags, positions = functions.wrap(np.repeat(np.arange(len(counts)), counts)), functions.wrap(positions)
+    values = grad[bags]
+    if mode == "mean":
+        values = values / (ends - starts)[bags].unsqueeze(1).to(grad.dtype)
+    if factors is not None:
+        values = values * factors[positions].unsqueeze(1)
+    return functions.sparse_rows(values, rows[positions], weight_shape, -1)
+
+
 def _positions(starts, ends):
     """How many row numbers each bag has, and where they stand, one bag's after the other's."""
     counts = ends - starts
@@ -138,6 +152,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         common = dtypes.promote_types(input.dtype, offsets.dtype)
         input, offsets = input.to(common), offsets.to(common)
     _check_bags(input, weight, offsets, mode, per_sample_weights)
+    if sparse and mode == "max":
+        raise ValueError(hinted("max mode does not support sparse weights", "use sparse=False"))
     if input.ndim == 2:
         bounds, flat = _even_bounds(*input.shape), input.reshape(-1)
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
@@ -158,15 +174,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         per_sample_weights = None if per_sample_weights is None else per_sample_weights[keep]
     if max_norm is not None:
         renormalise(weight, flat, max_norm, norm_type)
-    if sparse and functions.is_grad_enabled() and weight.requires_grad:
-        raise NotImplementedError(
-            hinted(
-                "the gradient of embedding_bag(sparse=True) is a sparse tensor, which is not implemented",
-                "use sparse=False",
-            )
-        )
     starts, ends = functions.from_numpy(bounds[:-1]), functions.from_numpy(bounds[1:])
-    return functions.pooled_rows(weight, flat, starts, ends, per_sample_weights, mode, scale_grad_by_freq)[0]
+    return functions.pooled_rows(weight, flat, starts, ends, per_sample_weights, mode, scale_grad_by_freq, sparse)[0]
 
 
 def _check_steps(input):

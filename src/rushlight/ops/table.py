@@ -112,6 +112,7 @@ PROVIDED = dict.fromkeys(
     ("current_dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual", "tangent_of"),
     "rushlight.func.forward_levels",
 )
+PROVIDED |= dict.fromkeys(("sparse_rows", "sparse_created", "sparse_from_parts", "sparse_parts"), "rushlight.sparse")
 PROVIDED["vmap"] = "rushlight.func.vmap"
 PROVIDED["scaled_dot_product_attention"] = "rushlight.nn.functional.attention"
 PROVIDED["apply_through_levels"] = "rushlight.func.custom"

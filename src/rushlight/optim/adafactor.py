@@ -14,6 +14,7 @@ from ..tensor import Tensor
 from .checks import check_learning_rate
 from .fitting import make_scalars, missing_state, scalar_state, wrong_state
 from .optimizer import Optimizer
+from .sparse_gradients import is_sparse, refusal
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -86,6 +87,8 @@ class Adafactor(Optimizer):
                 loss = closure()
         for group in self.param_groups:
             for param in group["params"]:
+                if is_sparse(param.grad):
+                    raise refusal(self)
                 if param.grad is not None:
                     self.apply_single(group, param, -param.grad if group["maximize"] else param.grad)
         return loss

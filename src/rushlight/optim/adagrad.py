@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor import Tensor
 from .checks import check_fused, check_learning_rate, check_not_negative
 from .elementwise import ElementwiseOptimizer, direction
 from .fitting import scalar_state
 from .functional import step_lists
+from .sparse_gradients import at, sparse_like
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -88,6 +90,22 @@ class Adagrad(ElementwiseOptimizer):
         value = group["initial_accumulator_value"]
         value = complex(value, value) if param.is_complex() else value
         return {"step": scalar_state(0), "sum": functions.full_like(param, value)}
+
+    takes_sparse = True
+
+    def step_sparse(self, group: dict[str, Any], param: Tensor, grad: Tensor) -> None:
+        """Touches the rows alone that the gradient has."""
+        if group["weight_decay"]:
+            message = "weight_decay option is not compatible with sparse gradients"
+            raise RuntimeError(hinted(message, "weight decay moves every element: use dense gradients"))
+        state = self.state[param] or self._initialized(param, grad, group)
+        rate = group["lr"] / (1 + state["step"].item() * group["lr_decay"])
+        state["step"] += 1
+        grad = (-grad if group["maximize"] else grad).coalesce()
+        values = grad._values()
+        state["sum"].add_(sparse_like(grad, values * values))
+        steps = values / at(state["sum"], grad).sqrt().add_(group["eps"])
+        param.add_(sparse_like(grad, steps), alpha=-rate)
 
     @staticmethod
     def constants(group, step):

@@ -14,6 +14,7 @@ from ..tensor import Tensor
 from .bundle import PATIENCE, Bundle
 from .fitting import belong_together, make_scalars, missing_state, scalar_state, wrong_state
 from .optimizer import Optimizer
+from .sparse_gradients import holds_sparse, is_sparse, refusal
 
 
 def direction(constants: Any, param: Tensor, grad: Tensor) -> Any:
@@ -63,6 +64,7 @@ class ElementwiseOptimizer(Optimizer):
 
     scalar_names: tuple[str, ...] = ("step",)
     capturable_parts = "params and state_steps"
+    takes_sparse = False  # whether there is a `step_sparse`
     takes_pairs = True  # of complex numbers the formula gets pairs of real ones, of which a lazy conjugate has none, as in PyTorch
 
     @staticmethod
@@ -90,7 +92,9 @@ class ElementwiseOptimizer(Optimizer):
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            if group["differentiable"]:
+            if holds_sparse(group):
+                self._step_with_sparse(group)
+            elif group["differentiable"]:
                 self._step_on_tensors(group)
             else:
                 self._step_on_arrays(group)
@@ -141,6 +145,24 @@ class ElementwiseOptimizer(Optimizer):
     def _bundles(self):
         """The bundle of each group, by the group's id: only looked into where the group's parameters are the bundle's."""
         return {}
+
+    def _step_with_sparse(self, group):
+        """The step of a group with sparse gradients, parameter by parameter."""
+        if not self.takes_sparse:
+            raise refusal(self)
+        numbers = self.with_numbers(group)
+        for param in group["params"]:
+            if is_sparse(param._grad):
+                with set_grad_enabled(False):
+                    self.step_sparse(numbers, param, param._grad)
+            elif param._grad is not None:
+                if not self.state[param] and (self.scalar_names or self.state_names(group)):
+                    self._initialized(param, param._grad, group)
+                self._step_by_operations(param, numbers)
+
+    def step_sparse(self, group: dict[str, Any], param: Tensor, grad: Tensor) -> None:
+        """The step of one parameter whose gradient is sparse: where ``takes_sparse``."""
+        raise NotImplementedError
 
     def _step_on_tensors(self, group):
         """The same formula on Tensors, so that gradients flow through the step: ``differentiable=True``."""

@@ -13,6 +13,7 @@ from .checks import check_learning_rate
 from .fitting import missing_state, wrong_state
 from .line_search import Point, strong_wolfe
 from .optimizer import Optimizer
+from .sparse_gradients import is_sparse
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
@@ -201,6 +202,7 @@ class LBFGS(Optimizer):
         flat = []
         for param in self._params:
             grad = functions.zeros_like(param) if param.grad is None else param.grad
+            grad = grad.to_dense() if is_sparse(grad) else grad
             flat.append((functions.view_as_real(grad) if grad.is_complex() else grad).reshape(-1))
         return functions.cat(flat, 0)
 

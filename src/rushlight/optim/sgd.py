@@ -88,7 +88,7 @@ class SGD(ElementwiseOptimizer):
             if values.get("momentum_buffer", 0) is None:  # so older checkpoints say that there was no step yet
                 del values["momentum_buffer"]
 
-    takes_pairs = False
+    takes_pairs, takes_sparse = False, True
 
     def with_numbers(self, group: dict[str, Any]) -> Any:
         group = super().with_numbers(group)
@@ -126,6 +126,21 @@ class SGD(ElementwiseOptimizer):
                 params[done].add_(grads[done], alpha=scale)
             params, grads = params[done + 1 :], grads[done + 1 :]
             done = functions.add_scaled_(params, grads, scale=scale) if params else None
+
+    def step_sparse(self, group: dict[str, Any], param: Tensor, grad: Tensor) -> None:
+        """Touches the rows alone that the gradient has; momentum is sparse, too."""
+        grad = -grad if group["maximize"] else grad
+        if group["weight_decay"]:
+            grad = grad + param * group["weight_decay"]  # which refuses
+        momentum, state = group["momentum"], self.state[param]
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad + buffer * momentum if group["nesterov"] else buffer
+        param.add_(grad, alpha=-group["lr"])
 
     def check_state(self, state, param, grad, group):
         """As in the base class; without a buffer, momentum begins with this step."""

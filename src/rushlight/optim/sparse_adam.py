@@ -1,25 +1,47 @@
-"""SparseAdam: there, so that scripts fail where PyTorch's would; gradients are always dense here."""
+"""SparseAdam: Adam that touches the rows alone that a sparse gradient has."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..autograd import enable_grad, no_grad
+from ..base.device import strided
 from ..base.errors import hinted
+from ..ops.table import functions
 from ..tensor import Tensor
 from .checks import check_betas, check_learning_rate
 from .optimizer import Optimizer
+from .sparse_gradients import at, is_sparse, sparse_like
 
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
 
 
 class SparseAdam(Optimizer):
-    """Adam for sparse gradients. Rushlight has no sparse tensors: ``step`` raises RuntimeError, as for dense gradients.
+    r"""Adam for sparse gradients, such as those of ``nn.Embedding(sparse=True)``: moments and parameters move only where one has
+    entries.
+
+    Args:
+        params: dense tensors, ``(name, tensor)`` pairs or dicts (parameter groups).
+        lr: learning rate, a number or a one-element tensor.
+        betas: how much of the averages of the gradient and its square is kept each step.
+        eps: added to the root.
+        maximize: climb instead of descend.
+
+    Raises:
+        RuntimeError: in ``step`` where a gradient is dense.
 
     >>> import rushlight as torch
-    >>> torch.optim.SparseAdam([torch.zeros(2, requires_grad=True)]).defaults["lr"]
-    0.001
+    >>> table = torch.nn.Embedding(3, 2, sparse=True)
+    >>> optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.1)
+    >>> table(torch.tensor([1])).sum().backward()
+    >>> before = table.weight.detach().clone()
+    >>> optimizer.step()
+    >>> before - table.weight
+    tensor([[0.0000, 0.0000],
+            [0.1000, 0.1000],
+            [0.0000, 0.0000]], grad_fn=<SubBackward0>)
     """
 
     def __init__(
@@ -37,15 +59,53 @@ class SparseAdam(Optimizer):
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        places = [
+            [number, place]
+            for number, group in enumerate(self.param_groups)
+            for place, param in enumerate(group["params"])
+            if param.layout is not strided
+        ]
+        if places:
+            message = f"Sparse params at indices {places}: SparseAdam requires dense parameter tensors"
+            raise ValueError(hinted(message, "gradients are sparse, parameters are not"))
 
+    @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss = None if closure is None else closure()
+        """Update the parameters once. ``closure``, where given, evaluates the model and returns the loss."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
         for group in self.param_groups:
-            if any(param.grad is not None for param in group["params"]):
-                raise RuntimeError(
-                    hinted(
-                        "SparseAdam does not support dense gradients, please consider Adam instead",
-                        "Rushlight's gradients are always dense, also those of nn.Embedding(sparse=True)",
-                    )
-                )
+            params = [param for param in group["params"] if param.grad is not None]
+            if not all(is_sparse(param.grad) for param in params):
+                message = "SparseAdam does not support dense gradients, please consider Adam instead"
+                raise RuntimeError(hinted(message, "nn.Embedding(sparse=True) has sparse ones"))
+            for param in params:
+                self.apply_single(group, param, -param.grad if group["maximize"] else param.grad)
         return loss
+
+    def init_single(self, param: Tensor) -> dict[str, Any]:
+        """The state of one parameter before its first step."""
+        return {"step": 0, "exp_avg": functions.zeros_like(param), "exp_avg_sq": functions.zeros_like(param)}
+
+    def apply_single(self, group: dict[str, Any], param: Tensor, grad: Tensor) -> None:
+        """The step of one parameter."""
+        state = self.state[param]
+        if not state:
+            state.update(self.init_single(param))
+        state["step"] += 1
+        grad = grad.coalesce()
+        values = grad._values()
+        if not values.numel():
+            return
+        first, second = group["betas"]
+        average, square = at(state["exp_avg"], grad), at(state["exp_avg_sq"], grad)
+        change = (values - average) * (1 - first)
+        square_change = (values * values - square) * (1 - second)
+        state["exp_avg"].add_(sparse_like(grad, change))
+        state["exp_avg_sq"].add_(sparse_like(grad, square_change))
+        root = (square + square_change).sqrt_().add_(group["eps"])
+        step = state["step"]
+        size = float(group["lr"]) * (1 - second**step) ** 0.5 / (1 - first**step)
+        param.add_(sparse_like(grad, (average + change).div_(root) * -size))

@@ -9,6 +9,7 @@ from ..base.dtypes import NAMES
 from ..base.lazy import rebuilt
 from ..base.size import Size
 from ..nn.parameter import Parameter
+from ..ops.table import functions
 from ..tensor import Tensor
 from .messages import malformed, refused, shorten
 from .storages import STORAGE_NAMES, UNTYPED, Storage, StorageType
@@ -96,13 +97,13 @@ def _device(arguments):
     return devices.device(*arguments)
 
 
-_LAYOUTS = {str(value): value for value in (devices.strided, devices.sparse_coo, devices.sparse_csr)}
+_LAYOUTS = {str(value): value for value in devices.LAYOUTS}
 
 
 def _layout(arguments):
     (name,) = take(arguments, (str,), "a torch.layout")
     if name not in _LAYOUTS:
-        raise refused(f"unknown layout {shorten(name)}", "this version has strided tensors only")
+        raise refused(f"unknown layout {shorten(name)}", "this version does not have it")
     return _LAYOUTS[name]
 
 
@@ -160,6 +161,23 @@ def _meta_tensor(arguments):
     return make_tensor(meta_view(dtype, tuple(sizes), strides), requires_grad)
 
 
+def _sparse_tensor(arguments):
+    """A sparse tensor: (layout, (indices, values, size, is coalesced)), or of a compressed layout (both indices, values, size)."""
+    layout, parts = take(arguments, (devices.layout, tuple), "a sparse tensor")
+    kinds = (Tensor, Tensor, (tuple, Size), bool) if layout is devices.sparse_coo else (*[Tensor] * 3, (tuple, Size))
+    if layout is devices.strided:
+        raise malformed("a sparse tensor of the layout torch.strided")
+    if layout is devices.sparse_coo and len(parts) == 3:
+        parts = (*parts, False)
+    *tensors, size = take(parts, kinds, "a sparse tensor")[: 3 if layout is devices.sparse_coo else 4]
+    if not all(type(length) is int and 0 <= length < 1 << 62 for length in size):
+        raise malformed(f"a sparse tensor of an impossible size {shorten(size)}")
+    try:
+        return functions.sparse_from_parts(layout, tuple(size), tensors, parts[-1] is True)
+    except (RuntimeError, NotImplementedError) as error:
+        raise malformed(f"a sparse tensor whose parts do not fit: {str(error).splitlines()[0]}") from None
+
+
 def _bits(dtype, metadata):
     """(conj, neg): whether the memory is read conjugated, and negated."""
     if type(metadata) is not dict or not all(type(flag) is bool for flag in metadata.values()):
@@ -174,7 +192,9 @@ def _bits(dtype, metadata):
 
 
 def _parameter(arguments):
-    data, requires_grad, _ = take(arguments, (Tensor, bool, None), "a parameter")
+    data, requires_grad, _ = take(arguments, (None, bool, None), "a parameter")
+    if not isinstance(data, Tensor):
+        raise malformed(f"a parameter with a {type(data).__name__} in a wrong place")
     if requires_grad and not (data.dtype.is_floating_point or data.dtype.is_complex):
         raise malformed(f"a parameter of {data.dtype!r} that requires a gradient")
     return make_parameter(data, requires_grad)
@@ -248,7 +268,7 @@ def _table():
         Token("torch._utils._rebuild_parameter", _parameter),
         Token("torch._utils._rebuild_parameter_with_state", _parameter_with_state),
         Token("torch._tensor._rebuild_from_type_v2", _from_type),
-        _unsupported("torch._utils._rebuild_sparse_tensor", "sparse tensors"),
+        Token("torch._utils._rebuild_sparse_tensor", _sparse_tensor),
         _unsupported("torch._utils._rebuild_qtensor", "quantized tensors"),
         _unsupported("torch._utils._rebuild_nested_tensor", "nested tensors"),
         _unsupported("torch._utils._rebuild_wrapper_subclass", "tensor subclasses"),
@@ -263,5 +283,7 @@ def _table():
     return table
 
 
-_TENSOR_BUILDERS = frozenset(f"torch._utils._rebuild_{kind}" for kind in ("tensor", "tensor_v2", "tensor_v3"))
+_TENSOR_BUILDERS = frozenset(
+    f"torch._utils._rebuild_{kind}" for kind in ("tensor", "tensor_v2", "tensor_v3", "sparse_tensor")
+)
 TABLE = _table()

@@ -7,6 +7,7 @@ from itertools import islice
 from ..base.errors import hinted
 from ..base.lazy import bits_of, is_meta, stored_in
 from ..nn.parameter import Parameter
+from ..ops.table import functions
 from ..tensor import Tensor
 from .storages import UNTYPED, storage_name
 from .tensors import attributes_of, describe
@@ -150,6 +151,44 @@ class Pickler:
         else:
             self.save_plain_tensor(tensor, tensor.requires_grad)
         self.remember(tensor)
+
+    def save_sparse(self, tensor):
+        """Push a sparse tensor; as in PyTorch's files it does not say whether it requires grad, unless it is a parameter."""
+        state = attributes_of(tensor)
+        if isinstance(tensor, Parameter):
+            self.name("torch._utils", "_rebuild_parameter_with_state" if state else "_rebuild_parameter")
+            self.parts.append(b"(")
+            self.name("torch._utils", "_rebuild_sparse_tensor")
+            self.save_sparse_parts(tensor)
+            self.parts.append(b"R")
+            self.save(tensor.requires_grad)
+            self.call("collections", "OrderedDict")
+        elif state:
+            self.name("torch._tensor", "_rebuild_from_type_v2")
+            self.parts.append(b"(")
+            self.name("torch._utils", "_rebuild_sparse_tensor")
+            self.name("torch", "Tensor")
+            self.save_sparse_parts(tensor)
+        else:
+            self.name("torch._utils", "_rebuild_sparse_tensor")
+            self.save_sparse_parts(tensor)
+        if state:
+            self.save(state)
+        self.parts.append(b"tR" if state or isinstance(tensor, Parameter) else b"R")
+        self.remember(tensor)
+
+    def save_sparse_parts(self, tensor):
+        """Push the arguments that rebuild a sparse tensor: its layout, and its indices, values and size."""
+        size, parts, coalesced = functions.sparse_parts(tensor)
+        self.parts.append(b"(")
+        self.save(tensor.layout)
+        self.parts.append(b"(")
+        for part in parts:
+            self.save_plain_tensor(part, False)
+        self.save(size)
+        if len(parts) == 2:
+            self.save(coalesced)
+        self.parts.append(b"tt")
 
     def save_plain_tensor(self, tensor, requires_grad):
         """Push a Tensor without attributes of its own."""

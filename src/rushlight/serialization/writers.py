@@ -13,7 +13,7 @@ from types import FunctionType, MethodType, SimpleNamespace
 
 import numpy as np
 
-from ..base.device import device, layout
+from ..base.device import device, layout, strided
 from ..base.dtypes import DType
 from ..base.errors import hinted
 from ..base.size import Size
@@ -251,7 +251,9 @@ def save_other(pickler, value):
     """Write NumPy numbers, paths, tensor subclasses, Enum members, named tuples, objects of attributes."""
     kind = type(value)
     module = kind.__module__
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor) and value.layout is not strided:
+        pickler.save_sparse(value)
+    elif isinstance(value, Tensor):
         _check_tensor_class(value)
         pickler.save_tensor(value)
     elif value is Tensor:

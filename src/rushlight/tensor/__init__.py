@@ -18,6 +18,7 @@ from . import (
     memory,
     queries,
     refusals,
+    sparse_names,
     storage,
 )
 from .base import Tensor, wrap

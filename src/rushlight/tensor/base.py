@@ -21,8 +21,9 @@ from ..base.device import CPU, META, strided
 from ..base.errors import hinted, kind_name
 from ..base.lazy import LazyArray, as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
 from ..base.size import Size
+from ..base.sparse_array import SparseArray
 from ..ops.table import functions
-from .attributes import OwnAttributes, TensorBase, held_by
+from .attributes import TensorBase, TensorMeta, held_by
 from .interposers import INTERPOSERS
 from .printing import format_scalar, format_tensor
 
@@ -40,7 +41,7 @@ def quietly(function):
     return lambda *args: quiet().run(function, *args)
 
 
-class Tensor(TensorBase):
+class Tensor(TensorBase, metaclass=TensorMeta):
     """An n-dimensional array that remembers how it was computed.
 
     Made by ``torch.tensor(data)``, ``torch.zeros(2, 3)``, ... ; ``Tensor(2, 3)`` and ``Tensor([1., 2.])`` are PyTorch's
@@ -70,7 +71,6 @@ class Tensor(TensorBase):
     _tangent_base = None  # forward mode: the tensor whose tangent a view has a part of, where that is not `_base`
     _gated_by = None  # the node of a `relu` that its gradient has passed already
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
-    __dict__ = property(OwnAttributes)
 
     def __new__(cls, *args, **kwargs):
         return functions.legacy_constructor(cls, args, kwargs) if args or kwargs else functions.empty_instance(cls)
@@ -93,6 +93,8 @@ class Tensor(TensorBase):
     def requires_grad(self, value):
         if not isinstance(value, bool):
             raise RuntimeError(hinted("requires_grad must be a bool", f"got {type(value).__name__}"))
+        if value:
+            leaves.refuse_computed(self)
         leaves.set_requires_grad(self, value, "only Tensors of floating point and complex dtype can require gradients")
 
     def requires_grad_(self, requires_grad=True):
@@ -521,9 +523,17 @@ new_tensor = functools.partial(object.__new__, Tensor)
 def wrap(array):
     """An untracked Tensor on ``array``, without a copy; a NumPy scalar becomes a 0-dim array."""
     made = new_tensor()
-    made._array = array if array.__class__ is np.ndarray or array.__class__ is LazyArray else np.asarray(array)
+    made._array = array if array.__class__ is np.ndarray or array.__class__ is LazyArray else _otherwise(made, array)
     made._edge = None
     return made
+
+
+def _otherwise(made, array):
+    """`wrap` for what is no array in memory: ``made`` becomes a sparse tensor, where it is one."""
+    if array.__class__ is SparseArray:
+        made.__class__ = functions.sparse_class
+        return array
+    return np.asarray(array)
 
 
 def method(function=None, *, name=None):

@@ -13,7 +13,7 @@ from ..autograd.leaves import require_grad
 from ..autograd.modes import state
 from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..base import dtypes
-from ..base.device import CPU, check_device, check_layout
+from ..base.device import CPU, check_device, strided
 from ..base.errors import hinted, kind_name
 from ..base.lazy import LAZY, LazyArray, is_meta, plain
 from ..base.limits import refusal_of
@@ -241,13 +241,15 @@ def creation(op):
         requires_grad = kwargs.pop("requires_grad", False)
         out = kwargs.pop("out", None)
         where = check_device(kwargs.pop("device", None))
-        check_layout(kwargs.pop("layout", None))
+        layout = kwargs.pop("layout", None)
         memory_format = kwargs.pop("memory_format", None)
         kwargs.pop("names", None)
         for flag in (requires_grad, kwargs.pop("pin_memory", False)):
             if flag.__class__ is not bool and flag is not None:
                 raise TypeError(f"{op.name}(): requires_grad and pin_memory must be bool, not {kind_name(flag)}")
         values = schema.bind(args, kwargs)
+        if layout is not None and layout is not strided:
+            return functions.sparse_created(op.name, values[0], values[schema.index["dtype"]], layout, requires_grad)
         if out is not None:
             return _create_into(out, op, schema, values)
         made = _created(op, schema, values) if where is CPU else meta_calls().created_nowhere(op, schema, values)

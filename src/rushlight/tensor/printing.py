@@ -116,7 +116,7 @@ def format_tensor(
     # PyTorch also adds the size to every tensor that has elements when edgeitems is 0.
     if device == "meta" or (array.ndim != 1 if unseen else _options["edgeitems"] == 0):
         suffixes.append(f"size={tuple(array.shape)}")
-    if dtype_name != default_dtype_name and (unseen or not _taken_for_granted(dtype_name, default_dtype_name)):
+    if dtype_name != default_dtype_name and (unseen or not taken_for_granted(dtype_name, default_dtype_name)):
         suffixes.append(f"dtype=torch.{dtype_name}")
     if grad_fn_name is not None:
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
@@ -157,7 +157,7 @@ def format_scalar(array, spec, *, owner=None, plain=True):
     raise TypeError(hinted(f"unsupported format string passed to {kind}.__format__", way_out))
 
 
-def _taken_for_granted(dtype_name, default_dtype_name):
+def taken_for_granted(dtype_name, default_dtype_name):
     """Whether the elements themselves give a dtype away, so that it goes unmentioned."""
     if dtype_name in ("int64", "bool"):
         return True

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base import dtypes
-from ..base.device import DeviceLike
+from ..base.device import DeviceLike, sparse_bsc, sparse_coo, sparse_csc, strided
 from ..base.dtypes import DType
 from ..base.errors import hinted
 from ..base.size import Size
@@ -33,6 +33,7 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool=True, rto
     >>> torch.testing.assert_close(torch.tensor([1.0]), torch.tensor([1.0 + 1e-7]))
     """
     options = dict(rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=check_dtype, check_stride=check_stride)
+    options["check_layout"] = check_layout
     _compare(actual, expected, options, msg, "")
 
 
@@ -59,6 +60,13 @@ def _compare(actual, expected, options, msg, where):
 def _compare_tensors(actual, expected, options, msg, where, numbers):
     if actual.shape != expected.shape:
         _fail(f"The values for attribute 'shape' do not match: {actual.shape} != {expected.shape}.", msg, where)
+    if options["check_layout"] and actual.layout is not expected.layout:
+        _fail(f"The values for attribute 'layout' do not match: {actual.layout} != {expected.layout}.", msg, where)
+    if actual.layout is not expected.layout:
+        actual, expected = actual.to_dense(), expected.to_dense()
+    if actual.layout is not strided:
+        _compare_sparse(actual, expected, options, msg, where)
+        return
     if options["check_stride"] and actual.stride() != expected.stride():
         _fail(
             f"The values for attribute 'stride()' do not match: {actual.stride()} != {expected.stride()}.", msg, where
@@ -82,6 +90,20 @@ def _compare_tensors(actual, expected, options, msg, where, numbers):
     else:
         first = "Tensor-likes are not close!" if rtol or atol else "Tensor-likes are not equal!"
     _fail(_report(first, a, e, close, wrong, rtol, atol), msg, where)
+
+
+def _compare_sparse(actual, expected, options, msg, where):
+    """As `_compare_tensors` for two sparse tensors of one layout: the same places, and close values."""
+    if actual.layout is sparse_coo:
+        actual, expected = actual.coalesce(), expected.coalesce()
+    if actual._nnz() != expected._nnz():
+        message = f"The number of specified values in sparse {{}} tensors does not match: {actual._nnz()} != {expected._nnz()}"
+        _fail(message.format("COO" if actual.layout is sparse_coo else str(actual.layout)[-3:].upper()), msg, where)
+    names = ("indices",) if actual.layout is sparse_coo else ("crow_indices", "col_indices")
+    names = ("ccol_indices", "row_indices") if actual.layout in (sparse_csc, sparse_bsc) else names
+    for name in (*names, "values"):
+        parts = [getattr(each, name)() for each in (actual, expected)]
+        _compare_tensors(*parts, {**options, "check_layout": False}, msg, f"{where}.{name}()", False)
 
 
 def _report(first, actual, expected, close, wrong, rtol, atol):

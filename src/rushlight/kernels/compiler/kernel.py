@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from ..machine import launch, threads, tickets
+from ..machine import launch, launch_log, threads, tickets
 from ..machine.cache import disk
 from ..machine.host import host
 from ..machine.runtime import runtime_code
@@ -31,14 +31,15 @@ class Kernel:
     the arguments' classes is checked: whoever calls has seen to dtypes, sizes and layouts.
     """
 
-    __slots__ = ("_launches", "_loaded", "alone", "build", "key", "name", "threaded")
+    __slots__ = ("_launches", "_loaded", "alone", "build", "description", "key", "name", "threaded")
 
     def __init__(self, key, name, build, addresses, loaded):
         self.key, self.name, self.build, self._loaded = key, name, build, loaded
         self.alone = launch.built_in(name, addresses["call_alone"])
         threaded = addresses.get("call_threaded")
         self.threaded = self.alone if threaded is None else launch.built_in(name, threaded)
-        self._launches = ctypes.c_int64.from_address(addresses["description"])
+        self.description = addresses["description"]  # its address: what the launch log calls the kernel by
+        self._launches = ctypes.c_int64.from_address(self.description)
 
     @property
     def launches(self):
@@ -106,8 +107,8 @@ def _sources(folder):
 @functools.cache
 def _shared():
     """The addresses of what programs and their entry points call, and what keeps it in memory."""
-    code = stored_code(("shared",), lambda: launch.launch_code() + tickets.share_code())
-    imports = {**launch.python_symbols(), **pool().symbols}
+    code = stored_code(("shared",), lambda: launch.launch_code() + launch_log.log_code() + tickets.share_code())
+    imports = {**launch.python_symbols(), **launch_log.symbols(), **pool().symbols}
     return host().load(code, ("launch", "take_chunk", "finish_chunks"), imports)
 
 

@@ -167,6 +167,14 @@ _COUNTERS = "".join(
 )
 _RUN = f"""
 go:{_COUNTERS}
+  %log = load ptr, ptr @launch_log
+  %logged = icmp ne ptr %log, null
+  br i1 %logged, label %note, label %begin
+note:
+  %noted = call ptr @note_launch(ptr %log, ptr %kernel, i1 %threaded)
+  br label %begin
+begin:
+  %log_entry = phi ptr [null, %go], [%noted, %note]
   %before = load i64, ptr %kernel
   %after = add i64 %before, 1
   store i64 %after, ptr %kernel
@@ -182,6 +190,12 @@ alone:
   call void %entry(ptr %context, i64 0, ptr %launch)
   br label %done
 done:
+  %is_noted = icmp ne ptr %log_entry, null
+  br i1 %is_noted, label %note_end, label %over
+note_end:
+  call void @end_launch(ptr %log_entry)
+  br label %over
+over:
   call void @Py_IncRef(ptr @none)
   ret ptr @none"""
 

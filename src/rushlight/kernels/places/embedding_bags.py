@@ -22,13 +22,15 @@ def pool_rows(scalar, index_scalar, lanes, vectors, mode, scaled):
     """``(weight, rows, starts, ends, factors, out, places, width, bags, share)``: out[b, :] = the rows of ``weight`` whose
     numbers stand in ``rows`` from starts[b] to ends[b], times ``factors`` with ``scaled``, pooled by ``mode``.
 
-    Chunks are ``share`` bags. For "max", places[b, :] says which row gave each element, -1 in empty bags.
+    With ``scaled`` "by order" the factor of what stands at i is factors[order[i]]; ``order`` is a parameter behind ``factors``
+    then. Chunks are ``share`` bags. For "max", places[b, :] says which row gave each element, -1 in empty bags.
     """
     arrays = [("weight", scalar), ("rows", index_scalar), ("starts", "i64"), ("ends", "i64"), ("factors", scalar)]
+    arrays += [("order", "i64")] if scaled == "by order" else []
     arrays += [("out", scalar), ("places", "i64")]
     sizes = [(name, "i64") for name in ("width", "bags", "share")]
     builder = Builder("entry", [*((name, kind + "*") for name, kind in arrays), *sizes])
-    weight, rows, starts, ends, factors, out, places, width, bags, share = builder.parameters
+    weight, rows, starts, ends, factors, *order, out, places, width, bags, share = builder.parameters
     zero = builder.constant(0, weight.type.element.with_lanes(lanes))
     nowhere = builder.constant(-1, f"i32x{lanes}")
 
@@ -41,7 +43,8 @@ def pool_rows(scalar, index_scalar, lanes, vectors, mode, scaled):
             row = builder.offset(weight, number * width + column)
             values = [builder.load(row, i * lanes, lanes, mask) for i, mask in enumerate(masks)]
             if scaled:
-                values = [value * builder.load(factors, each.index) for value in values]
+                place = builder.load(order[0], each.index) if order else each.index
+                values = [value * builder.load(factors, place) for value in values]
             if mode == "max":
                 best, chosen = each.carry[:vectors], each.carry[vectors:]
                 better = [(value > b) | (c < 0) for value, b, c in zip(values, best, chosen)]
@@ -68,22 +71,28 @@ def pool_rows(scalar, index_scalar, lanes, vectors, mode, scaled):
 
 
 @kernel_for("pooled_rows")
-def pooled_rows(weight, rows, starts, ends, factors, mode, scale_grad_by_freq):
+def pooled_rows(weight, rows, starts, ends, factors, mode, scale_grad_by_freq, sparse=False):
     given = [weight, rows, starts, ends] if factors is None else [weight, rows, starts, ends, factors]
     if not _takes(weight, rows, factors) or not are_plain(*given) or not all_inside(rows, weight.shape[0]):
         return NotImplemented
-    bags, width = starts.size, weight.shape[1]
-    if not bags or not width or weight.shape[0] > 1 << 31:
+    if not starts.size or not weight.shape[1] or weight.shape[0] > 1 << 31:
         return NotImplemented
+    return pooled(weight, rows, starts, ends, factors, mode)
+
+
+def pooled(weight, rows, starts, ends, factors, mode, order=None):
+    """Run the program `pool_rows`: the result, and for "max" which rows gave it. All row numbers are within bounds."""
+    bags, width = starts.size, weight.shape[1]
     found = np.empty((bags, width), weight.dtype)
     places = np.empty(found.shape if mode == "max" else (0,), np.int64)
     count = lanes(weight.itemsize)
     vectors = min(math.ceil(width / count), _VECTORS)
-    key = (ADDED[weight.dtype], POSITIONS[rows.dtype], count, vectors, mode, factors is not None)
+    scaled = factors is not None if order is None else "by order"
+    key = (ADDED[weight.dtype], POSITIONS[rows.dtype], count, vectors, mode, scaled)
     kernel = compiled(("pool_rows", *key), lambda: pool_rows(*key))
     share = max(1, _SHARE * bags // (rows.size * width + 1))
     run = kernel.alone if rows.size * width <= ALONE else kernel.threaded
-    run(weight, rows, starts, ends, factors, found, places, width, bags, share)
+    run(weight, rows, starts, ends, factors, *([] if order is None else [order]), found, places, width, bags, share)
     return found, places
 
 

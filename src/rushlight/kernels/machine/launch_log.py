@@ -1,0 +1,92 @@
+"""What kernels ran when: launches write into a log while somebody, the profiler, listens. Off, a launch pays one test.
+
+The log is memory that this process keeps: capacity and number of entries, then of each entry the kernel's description,
+whether all threads ran, when it began and when it ended (nanoseconds of the monotonic clock; 0 where it has not ended).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+
+import numpy as np
+
+CAPACITY = 1 << 18
+FIELDS = 4  # numbers of an entry
+_KERNEL, _THREADED, _BEGAN, _ENDED = range(FIELDS)
+_cell = ctypes.c_void_p(None)  # where launches look for the log
+_log: list[np.ndarray] = []  # the one log, once there is one
+
+
+def symbols():
+    """Addresses that the code of launches links against."""
+    clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value
+    return {"launch_log": ctypes.addressof(_cell), "clock_gettime": clock}
+
+
+def log_code():
+    """LLVM IR of ``note_launch``, the address of a new entry or NULL where the log is full, and ``end_launch`` of an entry."""
+    return f"""
+@launch_log = external global ptr
+declare i32 @clock_gettime(i32, ptr)
+define internal void @read_clock(ptr %to) nounwind {{
+  %time = alloca [2 x i64]
+  %failed = call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %time)
+  %seconds = load i64, ptr %time
+  %rest_at = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %rest_at
+  %whole = mul i64 %seconds, 1000000000
+  %now = add i64 %whole, %rest
+  store i64 %now, ptr %to
+  ret void
+}}
+define ptr @note_launch(ptr %log, ptr %kernel, i1 %threaded) noinline nounwind {{
+  %used_at = getelementptr i64, ptr %log, i64 1
+  %number = atomicrmw add ptr %used_at, i64 1 monotonic, align 8
+  %capacity = load i64, ptr %log
+  %fits = icmp slt i64 %number, %capacity
+  br i1 %fits, label %note, label %full
+note:
+  %before = mul i64 %number, {FIELDS}
+  %first = add i64 %before, 2
+  %entry = getelementptr i64, ptr %log, i64 %first
+  %described = ptrtoint ptr %kernel to i64
+  store i64 %described, ptr %entry
+  %all = zext i1 %threaded to i64
+  %all_at = getelementptr i64, ptr %entry, i64 {_THREADED}
+  store i64 %all, ptr %all_at
+  %ended_at = getelementptr i64, ptr %entry, i64 {_ENDED}
+  store i64 0, ptr %ended_at
+  %began_at = getelementptr i64, ptr %entry, i64 {_BEGAN}
+  call void @read_clock(ptr %began_at)
+  ret ptr %entry
+full:
+  ret ptr null
+}}
+define void @end_launch(ptr %entry) noinline nounwind {{
+  %ended_at = getelementptr i64, ptr %entry, i64 {_ENDED}
+  call void @read_clock(ptr %ended_at)
+  ret void
+}}
+"""
+
+
+def begin():
+    """Let launches be noted from now on; what the log held is forgotten."""
+    if not _log:
+        _log.append(np.empty(2 + CAPACITY * FIELDS, np.int64))
+    _log[0][:2] = CAPACITY, 0
+    _cell.value = _log[0].ctypes.data
+
+
+def noted():
+    """The noted launches that have ended, rows of (kernel's description, by all threads, began, ended), and how many did not fit."""
+    used = int(_log[0][1])
+    count = min(used, CAPACITY)
+    rows = _log[0][2 : 2 + count * FIELDS].reshape(count, FIELDS).copy()
+    return rows[rows[:, _ENDED] != 0], used - count
+
+
+def end():
+    """Note no more."""
+    _cell.value = None

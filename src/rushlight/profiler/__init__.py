@@ -1,0 +1,28 @@
+"""``torch.profiler``: who ran when, as tables and traces."""
+
+from ..optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from . import itt
+from .blocks import kineto_available, record_function
+from .kinds import DeviceType, ProfilerAction, ProfilerActivity, RecordScope, _ExperimentalConfig
+from .sessions import (
+    ExecutionTraceObserver,
+    _KinetoProfile,
+    profile,
+    schedule,
+    supported_activities,
+    tensorboard_trace_handler,
+)
+from .steps import KinetoStepTracker
+
+__all__ = [
+    "DeviceType",
+    "ExecutionTraceObserver",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "kineto_available",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]

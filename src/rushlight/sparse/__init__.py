@@ -1,0 +1,33 @@
+"""Sparse tensors: COO and compressed layouts over dense values, their operations and derivatives; ``torch.sparse``.
+
+>>> import rushlight as torch
+>>> adjacency = torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 1.0], (2, 2))
+>>> adjacency @ torch.tensor([[1.0], [2.0]])
+tensor([[2.],
+        [1.]])
+"""
+
+from __future__ import annotations
+
+from . import calls, conversion, creation, elementwise, methods, products, reductions, shapes, tensors, writes
+from .creation import (
+    sparse_bsc_tensor,
+    sparse_bsr_tensor,
+    sparse_compressed_tensor,
+    sparse_coo_tensor,
+    sparse_csc_tensor,
+    sparse_csr_tensor,
+)
+from .diagonals import spdiags
+from .invariants import check_sparse_tensor_invariants
+from .legacy import LEGACY
+from .methods import smm, sspaddmm
+from .products import hspmm, sampled_addmm, sparse_addmm as addmm, sparse_mm as mm
+from .reductions import log_softmax, softmax, sparse_sum as sum
+
+spmm = dsmm = mm
+globals().update(LEGACY)
+
+__all__ = [
+    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum", *LEGACY,
+]  # fmt: skip

@@ -1,0 +1,30 @@
+"""Methods that tensors have for the sake of sparse ones: their room is imported when somebody first asks for one."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from .names import Pending, expect, give
+
+METHODS = {  # by their modules in the room
+    "conversion": (
+        "coalesce", "sparse_mask", "to_dense", "to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "to_sparse_csr",
+    ),
+    "methods": (
+        "_coalesced_", "_indices", "_nnz", "_values", "ccol_indices", "col_indices", "crow_indices", "indices", "is_coalesced",
+        "row_indices", "smm", "sspaddmm", "to_sparse_coo", "values",
+    ),
+    "writes": ("sparse_resize_", "sparse_resize_and_clear_"),
+}  # fmt: skip
+
+
+def _bind(pending):
+    module, name = pending.entry
+    function = getattr(getattr(import_module("rushlight.sparse"), module), name)
+    function.__module__, function.__qualname__ = "rushlight", f"Tensor.{name}"  # where users and pickle find it
+    give("Tensor", name, pending, function)
+
+
+for _module, _names in METHODS.items():
+    for _name in _names:
+        expect("Tensor", _name, Pending(_bind, (_module, _name)))
