@@ -118,7 +118,7 @@ class FullyShardedDataParallel(Module):
             setattr(self, _FLAT, self._unit.part)
 
     @property
-    def module(self) -> Module:
+    def module(self) -> Any:
         """The module that was wrapped."""
         return getattr(self, _WRAPPED)
 
@@ -227,7 +227,7 @@ class FullyShardedDataParallel(Module):
             found = super().state_dict(*args, **kwargs)
             for name in [each for each in found if each not in before]:
                 value = found.pop(name)
-                elsewhere = self._settings.state_dict_config.rank0_only and self.rank
+                elsewhere = self.rank and getattr(self._settings.state_dict_config, "rank0_only", False)
                 if not name.endswith(_FLAT) and not elsewhere:
                     found[_plain(name)] = value.clone()
         return found

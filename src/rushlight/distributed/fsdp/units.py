@@ -24,7 +24,7 @@ class _Place(NamedTuple):
     holders: list[tuple[Module, str]]
     shape: Any
     start: int
-    count: int
+    elements: int
 
 
 class _Gathered(Function):
@@ -110,7 +110,7 @@ class Unit:
     def show(self, whole: Any) -> None:
         """Let the modules' parameters be views of the whole."""
         for place in self.places:
-            view = whole[place.start : place.start + place.count].view(place.shape)
+            view = whole[place.start : place.start + place.elements].view(place.shape)
             for module, name in place.holders:
                 module.__dict__[name] = view
 
@@ -138,7 +138,9 @@ class Unit:
         whole = self.gather(self.part).to(self.part.dtype)
         self.summoned = True
         for place in self.places:
-            made = Parameter(whole[place.start : place.start + place.count].view(place.shape), self.part.requires_grad)
+            made = Parameter(
+                whole[place.start : place.start + place.elements].view(place.shape), self.part.requires_grad
+            )
             for module, name in place.holders:
                 module._parameters[name] = made
         return whole
