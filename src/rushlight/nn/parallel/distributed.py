@@ -255,7 +255,7 @@ class DistributedDataParallel(Module, Joinable):
                     "a module has one communication hook: let it call the other",
                 )
             )
-        self.reducer.comm_hook = state, hook
+        self.reducer.set_hook(state, hook)
         self._comm_hooks.append((hook, state))
 
     def will_sync_module_buffers(self) -> bool:
