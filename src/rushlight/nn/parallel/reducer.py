@@ -183,9 +183,9 @@ class Reducer:
                 if parameter.grad is None:
                     part.zero_()
                 elif parameter.grad.data_ptr() != part.data_ptr():
-                    functions.mul(parameter.grad, share, out=part) if share != 1.0 else part.copy_(parameter.grad)
-                elif share != 1.0:
-                    part.mul_(share)
+                    part.copy_(parameter.grad)
+            if share != 1.0:
+                bucket.buffer().mul_(share)
         self._send(number, bucket)
 
     def _send_alone(self, place):
