@@ -38,8 +38,8 @@ _PLAIN, _ALIGNED = 0x101, 0x100  # in the number of an array's flags
 def kernel_of(launch):
     """The Kernel that a Launch runs."""
     build = launch.build
-    name = f"{build.__module__.partition('.kernels.')[2]}.{build.__name__}"
-    return compiled((name, *launch.form), lambda: build(*launch.form))
+    name = launch.name or f"{build.__module__.rpartition('.')[2]}.{build.__name__}"
+    return compiled((name, build.__module__, build.__name__, *launch.form), lambda: build(*launch.form))
 
 
 def runner(plan, parameters):
