@@ -16,6 +16,7 @@ from rushlight.nn.modules.module import Module
 from rushlight.nn.utils import parametrize
 from rushlight.random.generator import default_generator
 from rushlight.serialization import settings
+from rushlight.sparse.invariants import check_sparse_tensor_invariants
 from rushlight.tensor import overrides, printing
 from rushlight.tensor.interposers import INTERPOSERS
 from rushlight.utils import checkpoint
@@ -38,6 +39,7 @@ def switches():
         "serialization": (settings._settings.mmap_flags, settings._settings.safe_globals),
         "random": default_generator.state_bytes().tobytes(),
         "collector": gc.isenabled(),
+        "sparse invariants": check_sparse_tensor_invariants.is_enabled(),
         "lock of gradients": accumulating._is_owned(),
         "calls of modules": [vars(Module).get(name) for name in ("__call__", "__getattr__")],
         "module hooks": [list(each) for each in HOOKS],

@@ -42,6 +42,7 @@ CONTEXTS = {
     torch.enable_grad: torch.enable_grad,
     torch.set_grad_enabled: lambda: torch.set_grad_enabled(not torch.is_grad_enabled()),
     torch.inference_mode: torch.inference_mode,
+    torch.sparse.check_sparse_tensor_invariants: torch.sparse.check_sparse_tensor_invariants,
     torch.autocast: lambda: torch.autocast("cpu"),
     torch.cpu.amp.autocast: lambda: torch.autocast("cpu", enabled=False, cache_enabled=False),
     torch.autograd.set_multithreading_enabled: lambda: torch.autograd.set_multithreading_enabled(False),
@@ -76,6 +77,8 @@ ELSEWHERE = {
     "func.modules.replaced": "test_modules_survive_interrupts",
     "utils.hooks.RemovableHandle": "test_hooks_go_in_spite_of_interrupts",
     "autograd.graph._Handles": "several RemovableHandles",
+    "utils.benchmark.utils.common.set_torch_threads": "the number of threads of a measurement",
+    "utils.selective_checkpoint._Run": "the two runs of a checkpoint, which enters and leaves it as one of its contexts",
     "profiler.blocks.profile": "tests/profiler/test_profile.py: to begin takes thousands of steps",
     "profiler.sessions.profile": "the same",
     "profiler.blocks.record_function": "switches nothing: an event that is left open ends with its profile",
@@ -144,7 +147,8 @@ def exported():
     """Every context of the package, with the name it has where it is made."""
     found = {}
     for info in pkgutil.walk_packages(torch.__path__, "rushlight."):
-        if info.name.rsplit(".", 1)[-1] != "__main__":
+        # What tensorboard is needed for has a writer, which switches nothing.
+        if info.name.rsplit(".", 1)[-1] != "__main__" and "utils.tensorboard" not in info.name:
             for value in vars(importlib.import_module(info.name)).values():
                 ours = isinstance(value, (type, types.FunctionType)) and str(value.__module__).startswith("rushlight")
                 if ours and is_context(value):

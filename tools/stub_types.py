@@ -11,7 +11,7 @@ _BY_TYPE = {
         input_mask other_mask key query value key_padding_mask attn_mask log_probs logits mask negative positive new_state obj_tensor offsets
         out_proj_bias out_proj_weight per_sample_weights pivots pos_weight prepend append q_proj_weight k_proj_weight v_proj_weight
         running_mean running_var sorted_sequence sorter source src static_k static_v target targets tau tensor test_elements
-        the_template theta values vec vec2 w_hh w_ih weight window x x1 x2 y out _random_samples tensor1 tensor2
+        mat mat1 mat2 the_template theta values vec vec2 w_hh w_ih weight window x x1 x2 y out _random_samples tensor1 tensor2
     """,
     "Operand": "other exponent",
     "Tensors": "tensors params",
@@ -19,7 +19,7 @@ _BY_TYPE = {
         blank chunks diagonal dim dim0 dim1 dim2 edge_order embed_dim_to_check end_dim groups group C N HxW hop_length win_length
         ignore_index ind indices_count k length n n_fft niter num_classes num_groups num_heads num_layers offset padding_idx
         pickle_protocol precision edgeitems linewidth r seed start_dim start storage_offset upscale_factor chunk_size
-        divisor_override decimals count minlength q int _stacklevel
+        divisor_override decimals dense_dim count minlength q int _stacklevel
     """,
     "float": """
         beta delta dropout dropout_p eps label_smoothing lower margin max_norm max_val maxnorm min_val momentum negative_slope
@@ -37,7 +37,7 @@ _BY_TYPE = {
         scale_grad_by_freq sci_mode size_average some sorted sparse stable swap symmetric train training transpose
         unbiased unitriangular unpack_data unpack_pivots upper use_input_stats use_separate_proj_weight warn_only
         weights_only with_replacement wrap zero_infinity retain_graph _use_new_zipfile_serialization
-        _disable_byteorder_record hermitian_ implicit sparse_grad include_self
+        check_invariants coalesced is_coalesced masked_grad _disable_byteorder_record hermitian_ implicit sparse_grad include_self
     """,
     "str": """
         UPLO compute_mode debug_mode device_type driver equation indexing interpolation name norm pad_mode padding_mode profile
@@ -46,13 +46,13 @@ _BY_TYPE = {
     "int | ints": """
         dilation kernel_size padding output_padding stride destination dims
     """,
-    "ints": "size sizes shape physical_layout normalized_shape axes shifts repeats_each",
+    "ints": "blocksize size sizes shape physical_layout normalized_shape axes shifts repeats_each",
     "dtype": "dtype from_ to type1 type2",
     "Device": "device",
     "layout": "layout",
     "memory_format": "memory_format",
     "Generator": "generator",
-    "Any": "data obj state spacing ext_tensor buffer f pickle_module map_location subject context args kwargs types memo",
+    "Any": "ccol_indices col_indices compressed_indices crow_indices plain_indices row_indices data obj state spacing ext_tensor buffer f pickle_module map_location subject context args kwargs types memo",
     "Callable[..., Any]": "callable hook func distance_function function",
 }
 TYPES = {name: kind for kind, names in _BY_TYPE.items() for name in names.split()}
@@ -71,6 +71,12 @@ ROWS = {
 _DIMS = "int | ints"
 # Arguments of one function, under the name of its entry in the table or of the function itself.
 PARTICULAR = {
+    **{f"sparse_{kind}_tensor.values": "Any" for kind in ("coo", "compressed", "csr", "csc", "bsr", "bsc")}, "sparse_coo_tensor.indices": "Any",
+    "to_sparse.sparse_dim": "int | layout", "sparse_resize_.sparse_dim": "int", "sparse_resize_and_clear_.sparse_dim": "int", "sparse_mm.reduce": "str",
+    **{f"fake_quantize_per_{kind}_affine.{given}": "int" for kind in ("tensor", "channel") for given in ("quant_min", "quant_max")},
+    "fake_quantize_per_tensor_affine.scale": "float | Tensor", "fake_quantize_per_tensor_affine.zero_point": "int | Tensor",
+    "fake_quantize_per_channel_affine.scale": "Tensor", "fake_quantize_per_channel_affine.zero_point": "Tensor",
+    "fake_quantize_per_channel_affine.axis": "int",
     "cond.pred": "bool | Tensor", "cond.true_fn": "Callable[..., Any]", "cond.false_fn": "Callable[..., Any]", "cond.operands": "Sequence[Any]",
     "while_loop.cond_fn": "Callable[..., Any]", "while_loop.body_fn": "Callable[..., Any]", "while_loop.carried_inputs": "Sequence[Any]",
     **{f"grid_sampler{kind}.{given}": "int" for kind in ("", "_2d", "_3d") for given in ("interpolation_mode", "padding_mode")},
@@ -128,7 +134,8 @@ PARTICULAR = {
     "as_subclass.cls": "type[T]", "multi_head_attention_forward.weight": "Tensor", "can_cast.from_": "dtype", "can_cast.to": "dtype",
     "linalg_vander.N": "int", "vander.N": "int", "chain_matmul.matrices": "Tensor", "linalg_multi_dot.tensors": "Tensors", "ctc_loss.input_lengths": "Tensor | ints",
     "gaussian_nll_loss.var": "Tensor | float", "linalg_svd.driver": "str", "linalg_lstsq.driver": "str", "map2_.x": "Tensor",
-    "vmap.func": "F", "fractional_max_pool2d.output_ratio": "float | Sequence[float]", "fractional_max_pool3d.output_ratio": "float | Sequence[float]",
+    "vmap.func": "F",
+    **{f"fractional_max_pool{kind}.output_ratio": "float | Sequence[float]" for kind in ("2d", "3d", "2d_with_indices", "3d_with_indices")},
     "local_response_norm.size": "int", "local_response_norm.k": "float", "conv_tbc.pad": "int", "functional_pad.pad": "ints", "pad.pad": "ints",
     "unflatten.sizes": "ints", "unflatten.dim": "int", "isin.elements": "Operand", "isin.test_elements": "Operand", "linspace.start": "Operand",
     "range.start": "Number", "lerp.weight": "Operand", "where.input": "Operand", "resize.sizes": "int", "resize_.sizes": "int",
@@ -153,7 +160,7 @@ _RETURNS = {
         autocast_enabled
     """,
     "int": """
-        dim ndimension nelement numel element_size data_ptr storage_offset get_device sparse_dim dense_dim get_num_threads
+        _nnz dim ndimension nelement numel element_size data_ptr storage_offset get_device sparse_dim dense_dim get_num_threads
         get_num_interop_threads get_deterministic_debug_mode initial_seed seed autocast_increment_nesting
         autocast_decrement_nesting
     """,

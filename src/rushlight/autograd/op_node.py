@@ -23,7 +23,7 @@ from .saved import SavedTensor
 
 INPUT, LIST, VALUE, RESULT, CONSTANT, SHAPE, LAYOUT = range(7)
 _PLAIN_KINDS = (VALUE, SHAPE, LAYOUT)
-# Operations that make a tensor of a number: their nodes show its edge, to nowhere.
+# Operations that make a tensor of a number: their nodes show its edge, to nowhere, and backward frees it.
 WRAPS_NUMBERS = frozenset(("add", "sub", "mul", "div"))
 NUMBER = object()  # in place of the shape and dtype of an argument: it is no tensor
 _SPECIAL_SLOTS = {"grad": -1, "grads": -2, "needs": -3}
@@ -67,7 +67,8 @@ class Plan:
             self._slot(name, schema)
         present = [kind != INPUT or where not in absent for kind, where in self.saves]
         self.keeps_tensors = any(
-            kind not in _PLAIN_KINDS and there for (kind, _), there in zip(self.saves, present)
+            kind not in _PLAIN_KINDS and (there or op.name in WRAPS_NUMBERS)
+            for (kind, _), there in zip(self.saves, present)
         ) or (op.frees_values and bool(self.saves))
         # Whether a call keeps tensors and values as they are, with the versions of those in the slots `inputs`.
         self.plain = not schema.has_lists and all(kind in (INPUT, CONSTANT, VALUE, SHAPE) for kind, _ in self.saves)

@@ -61,10 +61,10 @@ class AbsentNames:
         return __getattr__
 
     def make_modules(self) -> None:
-        """Put the modules that hold such names alone where an import finds them."""
+        """Put the modules that hold such names alone where an import finds them; those that are there already stay."""
         for below in self.names:
-            if below:
-                name = f"{self.package}.{below}"
+            name = f"{self.package}.{below}"
+            if below and name not in sys.modules:
                 module = ModuleType(name, f"``{self.public}.{below}``: not in this version.")
                 module.__spec__ = ModuleSpec(name, None, is_package=True)
                 module.__path__, module.__package__ = [], name

@@ -6,7 +6,7 @@ import os as _os
 
 from ..nn.parallel.buckets import GradBucket
 from ..nn.parallel.reducer import Reducer
-from . import algorithms, distributed_c10d, nn
+from . import algorithms, distributed_c10d, nn, optim
 from .algorithms import ddp_comm_hooks as _ddp_comm_hooks
 from .collectives import (
     all_gather,

@@ -58,7 +58,7 @@ _NAMES = {
         size_based_auto_wrap_policy transformer_auto_wrap_policy wrap""",
     "launcher": "",
     "launcher.api": "LaunchConfig elastic_launch launch_agent",
-    "optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
+    "optim": "DistributedOptimizer PostLocalSGDOptimizer",
     "pipelining": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B SplitPoint pipe_split pipeline",
     "rpc": _RPC,
     "tensor": _TENSOR,

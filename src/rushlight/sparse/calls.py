@@ -32,14 +32,20 @@ def takes(*names):
 
     def register(function):
         for name in names:
-            entry = COMPOSITES.get(name)
-            if entry is None:
-                CALLS[name] = function
+            if name in COMPOSITES:
+                _graft(name, function)
             else:
-                graft(entry.function, lambda plain, function=function: _asking(plain, function))
+                CALLS[name] = function
         return function
 
     return register
+
+
+def _graft(name, function):
+    """Let a composite ask for sparse tensors first, in all the functions that it has: they are made before."""
+    plain = getattr(functions, name)
+    for each in (plain, *getattr(plain, "copies", ())):
+        graft(each, lambda plain: _asking(plain, function))
 
 
 def writes(*names):

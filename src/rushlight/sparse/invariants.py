@@ -49,12 +49,13 @@ class check_sparse_tensor_invariants:
 
     def __enter__(self) -> None:
         global _enabled
-        self.before.append(_enabled)
+        self.before += [_enabled]  # no call: after one Ctrl-C may come, and nobody would leave what was entered
         _enabled = self.state
 
     def __exit__(self, *error: object) -> None:
         global _enabled
-        _enabled = self.before.pop()
+        _enabled = self.before[-1]
+        del self.before[-1]
 
     def __call__(self, function: Any) -> Any:
         @functools.wraps(function)

@@ -20,7 +20,9 @@ METHODS = {  # by their modules in the room
 
 def _bind(pending):
     module, name = pending.entry
-    give("Tensor", name, pending, getattr(getattr(import_module("rushlight.sparse"), module), name))
+    function = getattr(getattr(import_module("rushlight.sparse"), module), name)
+    function.__module__, function.__qualname__ = "rushlight", f"Tensor.{name}"  # where users and pickle find it
+    give("Tensor", name, pending, function)
 
 
 for _module, _names in METHODS.items():

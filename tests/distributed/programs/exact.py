@@ -122,10 +122,11 @@ def monitored_barriers_name_ranks():
 
 def mismatches_are_told():
     os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"
+    group = dist.new_group()
     for acts in (
-        lambda: dist.all_reduce(torch.ones(3 + rank)),
-        lambda: dist.broadcast(torch.ones(3), 0) if rank else dist.all_reduce(torch.ones(3)),
-        lambda: dist.all_reduce(torch.ones(3, dtype=torch.float64 if rank else torch.float32)),
+        lambda: dist.all_reduce(torch.ones(3 + rank), group=group),
+        lambda: dist.broadcast(torch.ones(3), 0, group) if rank else dist.all_reduce(torch.ones(3), group=group),
+        lambda: dist.all_reduce(torch.ones(3, dtype=torch.float64 if rank else torch.float32), group=group),
     ):
         try:
             acts()

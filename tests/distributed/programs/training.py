@@ -153,6 +153,52 @@ def join_that_throws():
     return joined(throw_on_early_termination=True)
 
 
+zero = importlib.import_module(f"{NAME}.distributed.optim").ZeroRedundancyOptimizer
+
+
+def shared_out(kind, after=3, **options):
+    """Train with a divided optimizer, whose rate changes; save its state, load it into another, go on."""
+    module = DDP(network())
+    optimizer = zero(module.parameters(), getattr(m.optim, kind), **options)
+    seen = []
+    for step in range(after):
+        optimizer.param_groups[0]["lr"] *= 0.5
+        optimizer.zero_grad()
+        module(batch(step)).square().mean().backward()
+        optimizer.step()
+    optimizer.consolidate_state_dict(to=1)
+    if rank == 1:
+        state = optimizer.state_dict()
+        seen = [sorted(state["state"]), state["param_groups"][0]["lr"], state["param_groups"][0]["params"]]
+        seen += [sorted(state["state"].get(0, {}))]
+    kept = [optimizer.state_dict() if rank == 1 else None]
+    d.broadcast_object_list(kept, 1)
+    other = zero(module.parameters(), getattr(m.optim, kind), **options)
+    other.load_state_dict(kept[0])
+    module(batch(9)).square().mean().backward()
+    other.step()
+    return [seen, numbers(module), [len(group["params"]) for group in other.optim.param_groups]]
+
+
+CASES["zero sgd"] = lambda: shared_out("SGD", lr=0.1, momentum=0.9)
+CASES["zero adam"] = lambda: shared_out("AdamW", lr=0.01)
+
+
+@case
+def zero_with_groups():
+    module = DDP(network())
+    parameters = list(module.parameters())
+    optimizer = zero([{"params": parameters[:2], "lr": 0.5}, {"params": parameters[2:5]}], m.optim.SGD, lr=0.1)
+    optimizer.add_param_group({"params": parameters[5:], "lr": 0.01})
+    module(batch(0)).square().mean().backward()
+    optimizer.step()
+    try:
+        optimizer.state_dict()
+    except RuntimeError as error:
+        told = str(error).split("\n")[0].strip()
+    return [numbers(module), told, [len(group["params"]) for group in optimizer.optim.param_groups]]
+
+
 if __name__ == "__main__":
     told = {}
     for name, act in CASES.items():
