@@ -62,6 +62,8 @@ class ElementwiseOptimizer(Optimizer):
     - ``advance_scalars(group, *scalars)``: the scalars after the step, unless it is a step count alone (static).
     """
 
+    formula: Callable[..., Any]
+    constants: Callable[..., dict[str, Any]]
     scalar_names: tuple[str, ...] = ("step",)
     capturable_parts = "params and state_steps"
     takes_sparse = False  # whether there is a `step_sparse`
