@@ -20,7 +20,10 @@ PLAIN = [
 DIFFERENTIABLE = [name for name in PLAIN if TABLE[name].differentiable and TABLE[name].kind != "inplace"]
 # Their derivatives are refused, or (the last two) ask for a selection by elements, or for memory of given strides.
 NO_GRADIENT = frozenset(
-    ("floor_divide", "heaviside", "igamma", "igammac", "special_zeta", "masked_scatter", "as_strided_gradient")
+    (
+        *("floor_divide", "heaviside", "igamma", "igammac", "special_zeta", "masked_scatter", "as_strided_gradient"),
+        *("hardsigmoid_backward", "multi_margin_loss_backward", "multilabel_margin_loss_backward"),
+    )
 )
 
 
