@@ -47,13 +47,17 @@ class Program:
         made = [each for each in made if isinstance(each, self.t.Tensor)]
         self.tensors += [each for each in made if each.numel() <= 64]
         del self.tensors[3 : max(3, len(self.tensors) - MOST)]
-        self.notes.append((name, _brief(a, b, seed), found if isinstance(found, Raised) else None, [_seen(x) for x in self.tensors]))
+        self.notes.append(
+            (name, _brief(a, b, seed), found if isinstance(found, Raised) else None, [_seen(x) for x in self.tensors])
+        )
         self.notes.append((name, "heard", None, self.heard[:]))
         return isinstance(found, Raised)
 
 
 def _brief(*values):
-    return ", ".join(str(v) if isinstance(v, int) else f"{list(v.shape)}{'t' if v.requires_grad else ''}" for v in values)
+    return ", ".join(
+        str(v) if isinstance(v, int) else f"{list(v.shape)}{'t' if v.requires_grad else ''}" for v in values
+    )
 
 
 def _seen(tensor):
@@ -93,7 +97,11 @@ def _total(p, r, least=1):
 
 def _grad(p, t, r, a, b):
     inputs = [p.r.choice(p.leaves + p.tensors) for _ in range(r.randint(1, 3))]
-    options = {"allow_unused": r.random() < 0.8, "retain_graph": r.choice((None, True, False)), "create_graph": r.random() < 0.3}
+    options = {
+        "allow_unused": r.random() < 0.8,
+        "retain_graph": r.choice((None, True, False)),
+        "create_graph": r.random() < 0.3,
+    }
     if r.random() < 0.3:
         options["materialize_grads"] = True
     return [g.clone() for g in t.autograd.grad(_total(p, r), inputs, **options) if g is not None]
@@ -150,7 +158,11 @@ def _post_hook(p, t, r, a, b):
 def _node_hook(p, t, r, a, b):
     number = len(p.handles)
     if r.random() < 0.5:
-        p.handles.append(a.grad_fn.register_hook(lambda gi, go: p.heard.append([number, [g is None for g in gi], [g is None for g in go]])))
+        p.handles.append(
+            a.grad_fn.register_hook(
+                lambda gi, go: p.heard.append([number, [g is None for g in gi], [g is None for g in go]])
+            )
+        )
     else:
         p.handles.append(a.grad_fn.register_prehook(lambda go: p.heard.append([number, [g is None for g in go]])))
 
@@ -282,7 +294,11 @@ def compared(seed, steps=14):
         for mine, other in zip(seen, expected):
             if other[_NODE] == _OF_LIST:
                 mine[_NODE] = _OF_LIST
-        told = difference(ours, theirs) or (name in _BACKWARD and ours and _other_line(ours, theirs)) or difference(seen, expected)
+        told = (
+            difference(ours, theirs)
+            or (name in _BACKWARD and ours and _other_line(ours, theirs))
+            or difference(seen, expected)
+        )
         told = told or difference(*[program.heard for program in programs])
         if told:
             return unexplained(f"{name}({shown}): {told}", "graph program")
