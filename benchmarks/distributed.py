@@ -107,7 +107,7 @@ def trainings(libraries, communicator, together, seconds):
             )
 
 
-def work(seconds):
+def work(seconds, first):
     """What each process does."""
     mpi = importlib.import_module("mpi4py.MPI")
     communicator = mpi.COMM_WORLD
@@ -120,6 +120,10 @@ def work(seconds):
     def together(number):
         return communicator.allreduce(number, op=mpi.MAX)
 
+    if first:
+        for thread in map(int, os.listdir("/proc/self/task")):
+            os.sched_setscheduler(thread, os.SCHED_RR, os.sched_param(1))
+
     reductions(libraries, communicator, mpi, together, seconds)
     trainings(libraries, communicator, together, seconds)
     for library in libraries:
@@ -130,10 +134,11 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--processes", type=int, default=2)
     arguments.add_argument("--seconds", type=float, default=0.3, help="for each number")
+    arguments.add_argument("--first", action="store_true", help="before all other jobs of a busy machine (as root): keep it short")
     arguments.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.inside:
-        work(given.seconds)
+        work(given.seconds, given.first)
         return
     from rushlight.distributed.meeting import mpiexec
 
@@ -147,6 +152,7 @@ def main():
         sys.executable,
         __file__,
         "--inside",
+        *(["--first"] if given.first else []),
         "--seconds",
         str(given.seconds),
     ]

@@ -129,6 +129,7 @@ ELSEWHERE = {
     "kernels.compiler.showing.watching": "counts, switches nothing",
     "cli.graph.Watch": "its process ends with the script",
     "draw.play.Recorder": "test_hooks_go_in_spite_of_interrupts: its hooks are RemovableHandles",
+    "nn.parallel.join.Join": "what it leaves is set in a finally; the processes of an interrupted job all end",
     "serialization.files.readable": "opens a file, which closes itself",
     "serialization.files.writable": "test_interrupted_files.py",
     "vision.tv_tensors.set_return_type": "switches when it is made, also without a with; leaving it is one assignment",

@@ -67,18 +67,10 @@ def _seen(tensor):
         tensor.detach(),
         tensor.requires_grad,
         tensor._base is not None,
-        node.line if isinstance(node, Raised) else node and _name(node),
+        node.line if isinstance(node, Raised) else node and node.name(),
         None if isinstance(node, Raised) or (node and not tensor.retains_grad) else tensor.grad,
         tensor.retains_grad,
     ]
-
-
-_NODE, _OF_LIST = 3, "of a list"
-
-
-def _name(node):
-    """A node's name; that of a tensor in a list, which PyTorch records as one, is not compared."""
-    return _OF_LIST if "Foreach" in node.name() else node.name()
 
 
 def _real(t, values):
@@ -144,7 +136,7 @@ def _hook(p, t, r, a, b):
     kind, number = r.choice(("hear", "scale", "none", "wrong")), len(p.handles)
 
     def hook(grad):
-        p.heard.append([number, None if grad is None else grad.detach()])
+        p.heard.append([number, None if grad is None else grad.detach().clone()])
         return None if grad is None else {"hear": None, "scale": grad * 2, "none": None, "wrong": grad}[kind]
 
     p.handles.append(a.register_hook(hook))
@@ -216,8 +208,8 @@ def _out(p, t, r, a, b):
 
 
 def _foreach(p, t, r, a, b):
-    if a.requires_grad != b.requires_grad:  # PyTorch records one operation, of which all results require grad
-        return None
+    if a.requires_grad or b.requires_grad:  # PyTorch records a list as one operation
+        a, b = a.detach(), b.detach()
     name = r.choice(("_foreach_add", "_foreach_mul", "_foreach_neg", "_foreach_add_", "_foreach_mul_", "_foreach_exp"))
     extra = () if name in ("_foreach_neg", "_foreach_exp") else (r.choice((2, [b, a], 0.5)),)
     return getattr(t, name)([a, b], *extra)
@@ -235,7 +227,7 @@ def _view(p, t, r, a, b):
                      lambda: a.as_strided((2,), (1,)), lambda: a.conj(), lambda: a.detach(), lambda: a.narrow(0, 0, 1), lambda: a.squeeze(),
                      lambda: a.transpose(0, -1), lambda: a.select(0, -1), lambda: a.view_as(a), lambda: a[:, 0], lambda: a.unfold(0, 2, 1),
                      lambda: a.movedim(0, -1), lambda: a.flatten(), lambda: a.reshape(-1), lambda: a.permute(*reversed(range(a.ndim))),
-                     lambda: a.alias() if hasattr(a, "alias") else a.view_as(a)))()  # fmt: skip
+                     lambda: a.view_as(a)))()  # fmt: skip
 
 
 def _write(p, t, r, a, b):
@@ -244,20 +236,21 @@ def _write(p, t, r, a, b):
                      lambda: a.tanh_(), lambda: a.clamp_(-1, 1), lambda: a.addcmul_(b, b), lambda: a.index_fill_(0, t.tensor([0]), 2),
                      lambda: a.masked_fill_(t.ones_like(a, dtype=t.bool), 0.5), lambda: a.t_(), lambda: a.squeeze_(), lambda: a.unsqueeze_(0),
                      lambda: a.transpose_(0, -1), lambda: a.__setitem__(0, b), lambda: a.__setitem__(..., 2), lambda: a.sqrt_(),
-                     lambda: a.relu_(), lambda: a.lerp_(b, 0.3), lambda: a.index_add_(0, t.tensor([0]), b[:1]), lambda: a.conj_physical_()))()  # fmt: skip
+                     lambda: a.relu_(), lambda: a.lerp_(b, 0.3), lambda: a.index_add_(0, t.tensor([0]), b[:1]), lambda: a if a.is_complex() else a.abs_()))()  # fmt: skip
 
 
 def _new(p, t, r, a, b):
     return r.choice((lambda: a * b, lambda: a + b, lambda: a * 2, lambda: a.exp(), lambda: a * a, lambda: a.sum(), lambda: a.sin(), lambda: a - b,
                      lambda: a / (b * b.conj() + 2), lambda: a.abs(), lambda: a.tanh(), lambda: a.clone(), lambda: t.cat([a, b]),
                      lambda: t.stack([a, a]), lambda: t.where(t.ones_like(a, dtype=t.bool), a, b), lambda: a.pow(2), lambda: a.mean(0),
-                     lambda: a @ b, lambda: a.double(), lambda: a.float(), lambda: a.to(t.complex128), lambda: a.contiguous(), lambda: a.cumsum(0),
+                     lambda: a @ b if a.ndim >= b.ndim else a @ a.mT, lambda: a.double(), lambda: a.float(), lambda: a.to(t.complex128), lambda: a.contiguous(), lambda: a.cumsum(0),
                      lambda: a.prod(), lambda: a.sigmoid(), lambda: t.maximum(a, b), lambda: a.flip(0), lambda: a.softmax(-1)))()  # fmt: skip
 
 
 def _storage(p, t, r, a, b):
     c = a.clone() if r.random() < 0.5 else a.detach().clone()
-    return r.choice((lambda: c.set_(b), lambda: c.resize_(2), lambda: c.resize_as_(b), lambda: c.set_(b.detach().clone()),
+    smaller = b if b.numel() <= c.numel() else c  # more elements would be uninitialised
+    return r.choice((lambda: c.set_(b), lambda: c.resize_(1), lambda: c.resize_as_(smaller), lambda: c.set_(b.detach().clone()),
                      lambda: c.resize_(c.shape)))()  # fmt: skip
 
 
@@ -291,9 +284,6 @@ def compared(seed, steps=14):
         (name, shown, ours, seen), (_, _, theirs, expected) = (program.notes[-2] for program in programs)
         if is_fault(theirs) or (isinstance(theirs, Raised) and any(words in theirs.line for words in _OPEN)):
             return None
-        for mine, other in zip(seen, expected):
-            if other[_NODE] == _OF_LIST:
-                mine[_NODE] = _OF_LIST
         told = (
             difference(ours, theirs)
             or (name in _BACKWARD and ours and _other_line(ours, theirs))

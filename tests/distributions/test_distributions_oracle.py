@@ -73,13 +73,16 @@ def check_values(name, place, dtype="float32", seed=0):
         compare(found, expected, lambda m, d: d.enumerate_support(expand), (*what, "enumerate_support"))
 
 
+def rounding(name):
+    """How far samples may lie apart: the diagonal of a Cholesky factor is the root of what is left of 1."""
+    return 30 if name == "LKJCholesky" else 3
+
+
 def check_samples(name, place, dtype="float32", seed=0):
     (found, expected), (given, wanted) = both(name, place, dtype, seed, tracked=True)
     what = (name, place, dtype, seed)
     for shape in ((), (5,), (2, 3)):
-        # The diagonal of a factor may be the root of what is left of 1.
-        factor = 30 if name == "LKJCholesky" else 3
-        compare(found, expected, lambda m, d: sampled(m, d, shape), (*what, "sample", shape), factor)
+        compare(found, expected, lambda m, d: sampled(m, d, shape), (*what, "sample", shape), rounding(name))
         compare(found, expected, lambda m, d: sampled(m, d, shape, "rsample"), (*what, "rsample", shape), 3)
     if expected.has_rsample and name != "Wishart":  # PyTorch writes into a mask that its own gradient needs
         weigh(given, sampled(rushlight, found, (5,), "rsample"), rushlight)
@@ -121,7 +124,7 @@ def check_expansion(name, place, seed=0):
     compare(found, expected, lambda m, d: repr(d), (*what, "repr"))
     for key in ("batch_shape", "event_shape", "mean", "variance"):
         compare(found, expected, lambda m, d: getattr(d, key), (*what, key), 10)
-    compare(found, expected, sampled, (*what, "sample"), 3)
+    compare(found, expected, sampled, (*what, "sample"), rounding(name))
     values = numbers(sampled(torch, expected))
     compare(found, expected, lambda m, d: d.log_prob(tensor(m, values, values.dtype)), (*what, "log_prob"), 10)
 

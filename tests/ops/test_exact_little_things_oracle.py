@@ -92,3 +92,31 @@ def test_covariances_with_weights_of_another_dtype(dtype, weight_dtype):
             found.append(t.cov(x, aweights=w).double().numpy())
         size = 8e-3 if "16" in dtype or "16" in weight_dtype else 1e-4
         np.testing.assert_allclose(*found, size, size * max(1.0, np.abs(found[1]).max()))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+def test_gradients_of_running_products_beside_zeros(dtype):
+    inf, nan = float("inf"), float("nan")
+    for row in ([0, inf, 2], [inf, 0, 2], [3, 0, 2], [0, 2, 0, 4], [nan, 0, 2, 3], [1, 0, nan, 3], [2, 3, 0], [0]):
+        found = []
+        for t in (rl, torch):
+            x = t.tensor(row, dtype=t.float64).to(getattr(t, dtype)).requires_grad_()
+            y = t.stack([x, x.flip(0)]).cumprod(1)
+            weights = t.arange(1, len(row) + 1).expand_as(y).to(y.dtype)
+            parts = list(t.autograd.grad(y, x, weights, retain_graph=True))
+            if np.isfinite(row).all() and len(row) > 1:
+                (slope,) = t.autograd.grad(y, x, weights, create_graph=True)
+                parts += [slope, *t.autograd.grad(slope, x, t.ones_like(slope))]
+            found.append([part.detach().resolve_conj().numpy() for part in parts])
+        for ours, theirs in zip(*found):
+            np.testing.assert_array_equal(ours, theirs, err_msg=str(row))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_zeros_of_both_signs_in_running_extremes(dtype):
+    for name in ("cummin", "cummax"):
+        found = []
+        for t in (rl, torch):
+            x = t.tensor([0.0, -0.0, 1, -0.0, 0.0, -0.0], dtype=getattr(t, dtype))
+            found.append([(str(part.tolist())) for part in (*getattr(t, name)(x, 0), *getattr(t, name)(-x, 0))])
+        assert found[0] == found[1]

@@ -183,7 +183,7 @@ def test_a_graph(tmp_path, capsys):
     nodes = {node.name: node for node in graph.node}
     assert len(nodes) == len(graph.node) and all(name in nodes for node in graph.node for name in node.input)
     relu = nodes["Sequential/1/relu"]
-    assert relu.op == "aten::relu" and list(nodes["output/0"].input) == ["Sequential/2/linear_rows"]
+    assert relu.op == "aten::relu" and list(nodes["output/0"].input) == ["Sequential/2/addmm"]
     first = nodes[relu.input[0]]
     assert set(first.input) == {"input/0", "Sequential/0/weight", "Sequential/0/bias"}
     assert [size.size for size in relu.attr["_output_shapes"].list.shape[0].dim] == [5, 4]

@@ -28,6 +28,7 @@ len(table.copy()), len(copy.copy(table)), len(copy.deepcopy(table))
 table.__ior__({y: 2})[y]
 [reference() is x for reference in table.keyrefs()]
 table.popitem()[1]
+(table.__setitem__(y, 2), table.popitem()[1], len(table))
 table.__setitem__(3, 1)
 hash(table)
 weak.WeakIdRef(x) == weak.WeakIdRef(x), weak.WeakIdRef(x) == weak.WeakIdRef(y)

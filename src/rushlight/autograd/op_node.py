@@ -201,14 +201,18 @@ class OpNode(Node):
 
     @property
     def next_functions(self):
-        following, plan = super().next_functions, self.plan
+        following = super().next_functions
+        return tuple([following[place] for place in self.shown_places()])
+
+    def shown_places(self):
+        plan = self.plan
         if plan.has_lists:
-            return following
-        return tuple(
-            edge
-            for edge, shown, given in zip(following, plan.shown, self.inputs)
+            return super().shown_places()
+        return [
+            place
+            for place, (shown, given) in enumerate(zip(plan.shown, self.inputs))
             if shown and (given is not NUMBER or plan.shows_numbers)
-        )
+        ]
 
     def apply(self, *grads):
         plan = self.plan

@@ -41,7 +41,7 @@ class AbsentNames:
 
     def __init__(self, package: str, names: dict[str, str], hint: str, there: dict[str, type] | None = None):
         self.package, self.names, self.hint = package, names, hint
-        self.made: dict[str, type] = dict(there or {})
+        self.made: dict[str, Any] = dict(there or {})
         self.public = "torch." + package.rpartition("inside.")[2].removeprefix("rushlight.")
 
     def of(self, below: str) -> Any:

@@ -102,7 +102,7 @@ class Adagrad(ElementwiseOptimizer):
         rate = group["lr"] / (1 + state["step"].item() * group["lr_decay"])
         state["step"] += 1
         grad = (-grad if group["maximize"] else grad).coalesce()
-        values = grad._values()
+        values = grad.values()
         state["sum"].add_(sparse_like(grad, values * values))
         steps = values / at(state["sum"], grad).sqrt().add_(group["eps"])
         param.add_(sparse_like(grad, steps), alpha=-rate)

@@ -96,7 +96,7 @@ class SparseAdam(Optimizer):
             state.update(self.init_single(param))
         state["step"] += 1
         grad = grad.coalesce()
-        values = grad._values()
+        values = grad.values()
         if not values.numel():
             return
         first, second = group["betas"]

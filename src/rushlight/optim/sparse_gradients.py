@@ -36,7 +36,7 @@ def refusal(optimizer: Any) -> RuntimeError:
 
 def at(tensor: Tensor, grad: Tensor) -> Tensor:
     """The elements of a dense tensor at the places of a coalesced gradient."""
-    return tensor.sparse_mask(grad)._values()
+    return tensor.sparse_mask(grad).values()
 
 
 def sparse_like(grad: Tensor, values: Tensor) -> Tensor:

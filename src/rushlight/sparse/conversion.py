@@ -6,11 +6,11 @@ import numpy as np
 
 from ..base.device import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from ..base.errors import hinted
-from ..ops.index import add_rows
 from ..ops.table import functions
 from ..tensor.base import wrap
 from .calls import is_dense, is_sparse, layout_name, not_run, takes, unavailable
 from .patterns import BLOCK_LAYOUTS, ROW_LAYOUTS, Compressed, Coordinates, compressed_of
+from .row_sums import add_rows
 from .tensors import record, values_at, values_of, with_values
 
 COMPRESSED = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)

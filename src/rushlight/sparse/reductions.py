@@ -7,13 +7,13 @@ import numpy as np
 from ..base.device import sparse_coo
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
-from ..ops.index import add_rows
 from ..ops.table import functions
 from ..tensor.base import wrap
 from .calls import BACKENDS, is_sparse, not_run, takes, unavailable
 from .conversion import coalesce, compressed, expect_coo, to_sparse
 from .elementwise import coalesced
 from .patterns import Coordinates
+from .row_sums import add_rows
 from .tensors import record, values_of, with_values
 
 

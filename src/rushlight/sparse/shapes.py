@@ -228,16 +228,6 @@ def _narrow_copy(self, dim, start, length):
     return with_values(pattern.rearranged(shape, indices, pattern.coalesced), values[wrap(there)], name)
 
 
-@takes("reshape")
-def _reshape(self, *sizes, **others):
-    raise RuntimeError(hinted("reshape is not implemented for sparse tensors", "to_dense() can be reshaped"))
-
-
-@takes("contiguous")
-def _contiguous(self, memory_format=None):
-    raise RuntimeError(hinted("unsupported memory format option Contiguous", "there is no memory of all elements"))
-
-
 @takes("expand")
 def _expand(self, *sizes, **others):
     raise RuntimeError(hinted("expand is unsupported for Sparse tensors", "to_dense() can be expanded"))

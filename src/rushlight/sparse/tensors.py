@@ -31,7 +31,6 @@ from ..base.device import sparse_coo, sparse_csr
 from ..base.errors import hinted
 from ..base.size import Size
 from ..base.sparse_array import NOT_DENSE, SPARSE, SparseArray
-from ..ops.index import add_rows
 from ..ops.schema import Schema
 from ..ops.table import FUNCTION, Op, functions
 from ..tensor.base import Tensor, wrap
@@ -39,6 +38,7 @@ from ..tensor.classes import INERT_CLASSES
 from ..tensor.dispatch import run
 from ..tensor.overrides import disabled_torch_function
 from .patterns import Coordinates
+from .row_sums import add_rows
 
 
 class SparseTensor(Tensor):
@@ -47,7 +47,7 @@ class SparseTensor(Tensor):
     Made by ``torch.sparse_coo_tensor``, ``torch.sparse_csr_tensor`` and ``to_sparse()``.
     """
 
-    __torch_function__ = staticmethod(disabled_torch_function)  # type: ignore[assignment]  # as Parameter's: never asked
+    __torch_function__ = staticmethod(disabled_torch_function)  # as Parameter's: never asked
 
     @property
     def layout(self):
@@ -178,6 +178,12 @@ class SparseTensor(Tensor):
         """False: there is no memory of all elements."""
         self._refuse_compressed("Sparse CSR tensors do not have is_contiguous")
         return False
+
+    def contiguous(self, memory_format=None):
+        raise RuntimeError(hinted("unsupported memory format option Contiguous", "there is no memory of all elements"))
+
+    def reshape(self, *shape):
+        raise RuntimeError(hinted("reshape is not implemented for sparse tensors", "to_dense() can be reshaped"))
 
     def new_empty(self, *size, dtype=None, device=None, requires_grad=False, **others):
         """A COO tensor without entries, of this size."""

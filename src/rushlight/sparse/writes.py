@@ -77,7 +77,7 @@ def _inplace_unary(name):
 def _method(name, write):
     write.__name__ = name + "_"
     write.__qualname__ = f"Tensor.{name}_"
-    write.__doc__ = f"In-place form of `{name}`, on a sparse tensor."
+    write.__doc__ = write.__doc__ or f"In-place form of `{name}`, on a sparse tensor."
     setattr(SparseTensor, name + "_", write)
 
 
@@ -104,7 +104,7 @@ def sparse_accumulated(present, grad, recording):
 
 functions.sparse_accumulated = sparse_accumulated
 functions.sparse_copy = copied
-SparseTensor.zero_ = _zero  # type: ignore[attr-defined]
+_method("zero", _zero)
 
 
 @takes("copy_")

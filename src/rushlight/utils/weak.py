@@ -97,6 +97,15 @@ class WeakIdKeyDictionary(MutableMapping):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {id(self):#x}>"
 
+    def popitem(self) -> tuple[Any, Any]:
+        """Take the entry that came last: its key and value."""
+        while self.data:
+            reference, value = self.data.popitem()
+            key = reference()
+            if key is not None:
+                return key, value
+        raise KeyError("popitem(): the dictionary is empty")
+
     def keyrefs(self) -> list[Any]:
         """The weak references to the keys; they may be dead by the time that they are called."""
         return list(self.data)

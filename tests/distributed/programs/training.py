@@ -64,28 +64,56 @@ OPTIONS = {
 }  # fmt: skip
 for _name, _options in OPTIONS.items():
     CASES[f"train {_name}"] = lambda options=_options: train(DDP(network(), **options))
+
+
+def wide(**options):
+    """Gradients that are large enough to be averaged where they lie."""
+    m.manual_seed(0)
+    module = DDP(
+        nn.Sequential(nn.Linear(4, 300), nn.Tanh(), nn.Linear(300, 300), nn.Tanh(), nn.Linear(300, 2)), **options
+    )
+    optimizer = m.optim.SGD(module.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad(set_to_none=step == 1)
+        with module.no_sync() if step == 1 else m.enable_grad():
+            module(batch(step)).square().mean().backward()
+        optimizer.step()
+    return [(p.grad.sum().item(), p.abs().sum().item()) for p in module.parameters()]
+
+
+CASES["wide"] = wide
+CASES["wide looking"] = lambda: wide(find_unused_parameters=True)
 for _sync in (True, False):
     CASES[f"norm {_sync}"] = lambda sync=_sync: train(DDP(network(True), broadcast_buffers=sync))
 
 
 class Branches(nn.Module):
-    def __init__(self):
+    def __init__(self, width):
         super().__init__()
         m.manual_seed(0)
-        self.parts = nn.ModuleList([nn.Linear(4, 2) for _ in range(size + 1)])
+        self.parts = nn.ModuleList([nn.Linear(width, 2) for _ in range(size + 1)])
 
     def forward(self, x, which):
         return self.parts[which](x)
 
 
 @case
-def unused():
-    module, seen = DDP(Branches(), find_unused_parameters=True), []
+def unused(width=4):
+    module, seen = DDP(Branches(width), find_unused_parameters=True), []
     for which in (rank, 0, rank):
         module.zero_grad()
-        module(batch(0), which).square().sum().backward()
-        seen.append(numbers(module))
+        module(batch(0).repeat(1, width // 4), which).square().sum().backward()
+        seen.append(
+            numbers(module)
+            if width == 4
+            else [None if p.grad is None else p.grad.sum().item() for p in module.parameters()]
+        )
     return seen
+
+
+@case
+def wide_unused():
+    return unused(10000)
 
 
 @case

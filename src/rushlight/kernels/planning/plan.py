@@ -18,13 +18,15 @@ class Launch(NamedTuple):
     """One run of a kernel: of the Program ``build(*form)``, whose key in the cache follows from these.
 
     ``arguments``: in the program's order, names of operands, results and scratch, or numbers. ``nanoseconds``: about what
-    one thread takes, which decides whether others are called.
+    one thread takes, which decides whether others are called. ``name``: what logs and profiles call the kernel, by default
+    after its module and ``build``.
     """
 
     build: Callable
     form: tuple
     arguments: tuple
     nanoseconds: float
+    name: str = ""
 
 
 class Check(NamedTuple):

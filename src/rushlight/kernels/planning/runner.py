@@ -38,8 +38,8 @@ _PLAIN, _ALIGNED = 0x101, 0x100  # in the number of an array's flags
 def kernel_of(launch):
     """The Kernel that a Launch runs."""
     build = launch.build
-    name = f"{build.__module__.partition('.kernels.')[2]}.{build.__name__}"
-    return compiled((name, *launch.form), lambda: build(*launch.form))
+    name = launch.name or f"{build.__module__.rpartition('.')[2]}.{build.__name__}"
+    return compiled((name, build.__module__, build.__name__, *launch.form), lambda: build(*launch.form))
 
 
 def runner(plan, parameters):
@@ -52,25 +52,19 @@ def runner(plan, parameters):
         values += elements, dtype
     for settings in (plan.copied, plan.turned, plan.rounded):
         values += settings.values()
-    forms = []
+    forms, flag = [], None
     for launch in plan.launches:
         kernel = kernel_of(launch)
-        forms.append(
-            _form(launch.arguments, values, kernel.threaded if launch.nanoseconds >= _THREADED_FROM else kernel.alone)
-        )
+        run = kernel.threaded if launch.nanoseconds >= _THREADED_FROM else kernel.alone
+        forms.append(_form(launch.arguments, values, run))
     if check is not None:
         forms.append(_form(check.arguments, values, check.function))
+        is_one = (check.flag, 1) in [(name, elements) for name, elements, _ in shared]
+        flag = f"{check.flag}.item()" if is_one else f"count_nonzero({check.flag})"
     conditions = tuple([_form(condition.arguments, values, condition.function) for condition in plan.conditions])
     names = [tuple([name for name, _, _ in places]) for places in (shared, plan.thread_scratch)]
-    further = (
-        tuple(plan.copied),
-        tuple(plan.turned),
-        tuple(plan.rounded),
-        plan.zeroed,
-        plan.in_place,
-        check and check.flag,
-    )
-    return _run_maker(parameters, tuple(results), *names, *further, tuple(forms), conditions)(*values)
+    settings = tuple(plan.copied), tuple(plan.turned), tuple(plan.rounded), plan.zeroed, plan.in_place
+    return _run_maker(parameters, tuple(results), *names, *settings, flag, tuple(forms), conditions)(*values)
 
 
 def own_scratch(name, elements, dtype):
@@ -89,7 +83,7 @@ def _form(arguments, values, function):
 def _run_maker(parameters, results, shared, own, taken, turned, rounded, zeroed, in_place, flag, forms, conditions):
     """What takes the values of a plan and returns the function that runs it, for all plans with these names.
 
-    ``forms`` are those of the launches, and behind them that of the check if there is a ``flag``.
+    ``forms`` are those of the launches, and behind them that of the check, if there is a ``flag``: the text of its condition.
     """
     memory = (*results, *shared)
     names = ["empty", "zeros", "count_nonzero", "copied", "own_scratch"]
@@ -108,7 +102,7 @@ def _run_maker(parameters, results, shared, own, taken, turned, rounded, zeroed,
     lines += [f"{name} = own_scratch('{name}', {name}_shape, {name}_dtype)" for name in own]
     lines += calls[: len(forms)]
     if flag is not None:
-        lines[-1] = f"if count_nonzero({flag}): {lines[-1]}"
+        lines[-1] = f"if {flag}: {lines[-1]}"
     lines += [f"{name} = copied({name}.transpose({name}_order))" for name in turned]
     lines += [f"{name} = copied({name}, {name}_kind)" for name in rounded]
     return _made("run", parameters, [*lines, f"return {', '.join((*in_place, *results))}"], names)

@@ -91,7 +91,7 @@ def rows_program(name, scalar, lanes):
 
 def _launch(name, x, build, arguments):
     form = name, SCALARS[x.dtype], lanes_for(SCALARS[x.dtype]) * _VECTORS
-    return Launch(build, form, arguments, x.size * _NANOSECONDS)
+    return Launch(build, form, arguments, x.size * _NANOSECONDS, f"complex_{name}")
 
 
 def plan(name, operands, shape=(), divisor=1):

@@ -195,10 +195,10 @@ def _form(x, target, weight):
     return kinds, (machine * multiple, length <= 4 * machine), (rows, length, chunk)
 
 
-def _launch(build, form, arguments, sizes, ignored, smoothing):
+def _launch(name, build, form, arguments, sizes, ignored, smoothing):
     rows, length, _ = sizes
     given = (*arguments, *sizes, ignored, 1.0 - smoothing, smoothing / length)
-    return Launch(build, form, given, rows * length * _NANOSECONDS)
+    return Launch(build, form, given, rows * length * _NANOSECONDS, name)
 
 
 @plan_for("cross_entropy_parts")
@@ -220,7 +220,7 @@ def cross_entropy(
     affine = () if weight is None else ("weight",)
     arguments = "logs", "target", *affine, "self", "loss", "total", *[name for name, _, _ in scratch]
     form = (*kinds, reduction, label_smoothing > 0, *width, keep)
-    launch = _launch(build_forward, form, arguments, sizes, ignore_index, label_smoothing)
+    launch = _launch("cross_entropy", build_forward, form, arguments, sizes, ignore_index, label_smoothing)
     check = Check("wrong", check_classes, ("target", length, ignore_index))
     return Plan([launch], results, scratch, zeroed=("total",) if reduction == "none" else (), check=check)
 
@@ -239,5 +239,5 @@ def cross_entropy_gradient(
     affine = () if weight is None else ("weight",)
     arguments = "logs", "target", *affine, "grad", "total", "logs" if overwrite else "out"
     form = (*kinds, reduction, label_smoothing > 0, *width)
-    launch = _launch(build_gradient, form, arguments, sizes, ignore_index, label_smoothing)
+    launch = _launch("cross_entropy_gradient", build_gradient, form, arguments, sizes, ignore_index, label_smoothing)
     return Plan([launch], {} if overwrite else {"out": logs}, in_place=("logs",) if overwrite else ())

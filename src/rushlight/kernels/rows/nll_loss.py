@@ -144,9 +144,9 @@ def _sizes(shape, x, target, weight):
     return (samples, classes * length, length, 1, length, classes)
 
 
-def _launch(build, x, weight, reduction, arguments, elements):
+def _launch(name, build, x, weight, reduction, arguments, elements):
     form = x.scalar, weight is not None, reduction, lanes_for(x.scalar)
-    return Launch(build, form, arguments, elements * _NANOSECONDS)
+    return Launch(build, form, arguments, elements * _NANOSECONDS, name)
 
 
 @plan_for("nll_loss_parts")
@@ -159,7 +159,7 @@ def nll_loss(self: Layout, target: Layout, weight: Layout | None, reduction, ign
     works = [(f"work_{name}", pieces, self.dtype) for name in ("loss", "weight", "wrong")]
     affine = () if weight is None else ("weight",)
     arguments = "target", *affine, "self", "loss", "total", *[name for name, _, _ in works], *sizes, ignore_index
-    launch = _launch(build_forward, self, weight, reduction, arguments, target.size)
+    launch = _launch("nll_loss", build_forward, self, weight, reduction, arguments, target.size)
     check = Check("work_wrong", check_classes, ("target", sizes[-1], ignore_index))
     results = {"loss": target._replace(dtype=self.dtype) if reduction == "none" else number, "total": number}
     return Plan([launch], results, works, zeroed=("total",), check=check)
@@ -175,5 +175,5 @@ def nll_loss_gradient(
     strips = (1, 0) if math.prod(shape[2:]) == 1 else (sizes[5], sizes[4])
     affine = () if weight is None else ("weight",)
     arguments = "target", *affine, "grad", "total", "out", *strips, *sizes, ignore_index
-    launch = _launch(build_gradient, grad, weight, reduction, arguments, math.prod(shape))
+    launch = _launch("nll_loss_gradient", build_gradient, grad, weight, reduction, arguments, math.prod(shape))
     return Plan([launch], {"out": Layout(shape, grad.dtype)})

@@ -41,7 +41,7 @@ def _launch(name, form, rows, x, arguments):
     """(Launch, workspaces) of an operation on the rows of a RowPlan."""
     works = workspaces(rows, _OPERATIONS[name](*form), f"{name}_work")
     given = (*arguments, *[work for work, _, _ in works], *rows.sizes)
-    return Launch(program, (name, form, rows.kind, lanes_for(x.scalar)), given, x.size * _NANOSECONDS), works
+    return Launch(program, (name, form, rows.kind, lanes_for(x.scalar)), given, x.size * _NANOSECONDS, name), works
 
 
 def _fits(*layouts):
@@ -110,7 +110,7 @@ def _plan_row_gradients(name, grad, input, normalized_shape, weight, statistics)
     arguments = ("grad", "input", "out", *names, *statistics, length, *list(results)[1:], *[work for work, _, _ in works],
                  rows, length, chunk, chunks, ceiling(length, lanes))  # fmt: skip
     form = name, (input.scalar, affine), lanes, length <= 4 * machine
-    return Plan([Launch(gradients_program, form, arguments, input.size * _NANOSECONDS)], results, works)
+    return Plan([Launch(gradients_program, form, arguments, input.size * _NANOSECONDS, name)], results, works)
 
 
 @plan_for("layer_norm_gradients")

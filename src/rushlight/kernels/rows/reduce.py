@@ -55,7 +55,7 @@ def _plan(name, x, dim, keepdim, outputs, scalar=None, correction=0):
     stored = tuple([None if kind is None else scalar_of(kind) for kind in outputs])
     form = name, x.scalar, scalar, stored, (walk.columns, walk.segmented, walk.split, walk.vectors), width
     arguments = ("self", *results, *[work for work, _, _ in works], *walk.sizes, *divisor)
-    return Plan([Launch(program, form, arguments, x.size * _NANOSECONDS)], results, works)
+    return Plan([Launch(program, form, arguments, x.size * _NANOSECONDS, f"reduce_{name}")], results, works)
 
 
 def _plan_turned(name, x, dim, keepdim, outputs, scalar, correction):

@@ -253,7 +253,7 @@ def _plan(name, x, dim, source, result, results):
         sizes = (outer, length, inner, blocks, max(1, PART // (length * width)))
     place = f"i{8 * NUMPY[scalar].itemsize}"
     form = (name, source, scalar, place, width) if is_extreme else (name, source, result, scalar, width)
-    launch = Launch(build, form, ("self", *results, *sizes), x.size * _NANOSECONDS)
+    launch = Launch(build, form, ("self", *results, *sizes), x.size * _NANOSECONDS, name)
     return Plan([launch], results, copied=copies(self=x))
 
 

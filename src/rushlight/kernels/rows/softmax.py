@@ -125,7 +125,7 @@ def _plan(name, operands, layouts, dim):
     rows = plan_along(x.shape, wrap_dim(dim, x.ndim), lanes)
     works = workspaces(rows, _operation(name, x.scalar, rows.kind))
     arguments = (*operands, "out", *[work for work, _, _ in works], *rows.sizes)
-    launch = Launch(program, (name, x.scalar, rows.kind, lanes), arguments, x.size * _NANOSECONDS)
+    launch = Launch(program, (name, x.scalar, rows.kind, lanes), arguments, x.size * _NANOSECONDS, name)
     return Plan([launch], {"out": x}, works)
 
 

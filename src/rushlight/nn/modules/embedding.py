@@ -72,7 +72,7 @@ class Embedding(_Table):
         max_norm (float): rows looked up that are longer than this are first shortened, in the table itself
         norm_type (float): which norm ``max_norm`` measures. Default: 2
         scale_grad_by_freq (bool): divide gradients by how often a row occurs in the batch. Default: ``False``
-        sparse (bool): sparse gradients, which this version does not have: forward raises. Default: ``False``
+        sparse (bool): the weight's gradient is a sparse tensor with an entry for each number looked up. Default: ``False``
 
     >>> import rushlight as torch
     >>> torch.nn.Embedding(10, 3)(torch.tensor([[1, 2, 4, 5], [4, 3, 2, 9]])).shape

@@ -15,6 +15,7 @@ from ...autograd.modes import no_grad
 from ...tensor import Tensor
 from ...tensor.interposers import Interposer, below, interposed
 from .._pytree import tree_flatten
+from ..flop_formulas import native_calls
 from ..module_tracker import ModuleTracker
 from .summaries import shape_proto
 
@@ -50,10 +51,11 @@ class _Recording(Interposer):
         with below(self):
             found = again(values)
         scope = max(self.tracker.parents - {"Global"}, key=lambda name: name.count("."), default="").replace(".", "/")
+        name = native_calls(op, schema, values, found)[0][0]
         plain = {a.name: v for a, v in zip(schema.arguments, values) if isinstance(v, (int, float, str, tuple))}
         for result in found if isinstance(found, (tuple, list)) else (found,):
             if isinstance(result, Tensor):
-                self.add(result, f"aten::{op.name}", f"{scope}/{op.name}".lstrip("/"), inputs, str(plain or ""))
+                self.add(result, f"aten::{name}", f"{scope}/{name}".lstrip("/"), inputs, str(plain or ""))
         return found
 
 
