@@ -186,9 +186,7 @@ class ElementwiseOptimizer(Optimizer):
                 state.update({name: state[name].clone() for name in (*self.scalar_names, *names)})
             self.apply(param, grad, [state[name] for name in self.scalar_names], [state[name] for name in names], group)
 
-    def apply(
-        self, param: Tensor, grad: Tensor, scalars: list[Tensor], states: list[Tensor], group: dict[str, Any]
-    ) -> None:
+    def apply(self, param, grad, scalars, states, group):
         """The formula on the tensors of one parameter, by operations, in the grad mode of the caller."""
         numbers = []
         if scalars:
