@@ -120,3 +120,14 @@ def test_zeros_of_both_signs_in_running_extremes(dtype):
             x = t.tensor([0.0, -0.0, 1, -0.0, 0.0, -0.0], dtype=getattr(t, dtype))
             found.append([(str(part.tolist())) for part in (*getattr(t, name)(x, 0), *getattr(t, name)(-x, 0))])
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["i1", "i1e"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_slopes_of_bessel_functions_near_zero(name, dtype):
+    found = []
+    for t in (rl, torch):
+        x = t.tensor([0.0, 1e-45, 6e-8, 1e-4, -1e-30, 0.5, -1.0], dtype=getattr(t, dtype), requires_grad=True)
+        (slope,) = t.autograd.grad(getattr(t.special, name)(x).sum(), x)
+        found.append(slope.double().numpy())
+    np.testing.assert_allclose(*found, 1e-5, 1e-5)
