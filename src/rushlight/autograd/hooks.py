@@ -8,6 +8,7 @@ from collections import OrderedDict
 from typing import Any
 
 from ..base.errors import hinted
+from ..base.scalars import type_name
 
 
 class RemovableHandle:
@@ -164,7 +165,7 @@ def _check_value(hook, grad, replaced):
     if replaced.dtype is not grad.dtype:
         raise RuntimeError(
             hinted(
-                f"hook '{name}' has changed the type of value (was {grad.type()} got {replaced.type()})",
+                f"hook '{name}' has changed the type of value (was {type_name(grad.dtype)} got {type_name(replaced.dtype)})",
                 f"return a tensor of the gradient's dtype: .to({grad.dtype!r})",
             )
         )

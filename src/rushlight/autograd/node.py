@@ -7,6 +7,7 @@ import weakref
 
 from ..base.dtypes import is_differentiable
 from ..base.errors import hinted
+from ..base.scalars import type_name
 from ..base.user_code import location_of, written
 from . import modes
 from .hints import overwritten, writer_of
@@ -350,7 +351,7 @@ def modified_in_place(tensor, expected, producer, saver):
     )
     first = (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{tensor.type()} {list(tensor.shape)}]{f', which is {producer},' if producer else ''} is at version {counter.value}; "
+        f"[{type_name(tensor.dtype)} {list(tensor.shape)}]{f', which is {producer},' if producer else ''} is at version {counter.value}; "
         f"expected version {expected} instead. Hint: {advice}"
     )
     return RuntimeError(hinted(first, overwritten(tensor, expected, saver)))

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..base.errors import hinted
 from ..base.limits import too_many_elements
+from ..base.scalars import type_name
 from ..base.shapes import broadcast_shapes
 from ..base.size import Size
 from ..base.user_code import to_user
@@ -103,7 +104,7 @@ def _check_coordinates(tensors):
     kind = tensors[0].dtype
     for tensor in tensors:
         if tensor._array.ndim > 1:
-            shown = f"{tensor.type()}{{{','.join(map(str, tensor.shape))}}}"
+            shown = f"{type_name(tensor.dtype)}{{{','.join(map(str, tensor.shape))}}}"
             if not tensor.numel():
                 shown = f"[ {shown} ]"
             elif tensor.ndim > 2:  # the first line of what PyTorch prints of it

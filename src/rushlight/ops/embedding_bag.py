@@ -7,6 +7,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.scalars import type_name
 from ..base.user_code import to_user
 from .embedding import embedding_gradient, renormalise, require_row_numbers
 from .table import composite, functions, op, widened
@@ -230,7 +231,7 @@ def _check_bags(input, weight, offsets, mode, per_sample_weights):
         raise RuntimeError(
             hinted(
                 "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; "
-                f"but type {weight.type()} does not equal {per_sample_weights.type()} (while checking arguments for embedding_bag)",
+                f"but type {type_name(weight.dtype)} does not equal {type_name(per_sample_weights.dtype)} (while checking arguments for embedding_bag)",
                 f"convert the weights with .to({weight.dtype!r})",
             )
         )

@@ -3,6 +3,7 @@
 import warnings
 
 from ..base.errors import hinted
+from ..base.scalars import type_name
 from ..base.user_code import to_user
 from .table import composite, functions, is_half
 
@@ -26,20 +27,11 @@ def _warn_once(message):
         warnings.warn(message + _SUPPRESS, UserWarning, stacklevel=to_user())
 
 
-_OLD_KINDS = frozenset(("Half", "Float", "Double", "Byte", "Char", "Short", "Int", "Long"))
-
-
-def _type_name(tensor):
-    """How PyTorch's messages call a tensor's type: they know two ways."""
-    kind = tensor.dtype.legacy_name
-    return f"torch.{kind}Tensor" if kind in _OLD_KINDS else f"CPU{kind}Type"
-
-
 def _call(name, input, n_fft, hop, win, window, **options):
     """How PyTorch names a refused call of these functions: the arguments after their defaults were filled in."""
-    shown = "None" if window is None else f"{_type_name(window)}{{{list(window.shape)}}}"
+    shown = "None" if window is None else f"{type_name(window.dtype)}{{{list(window.shape)}}}"
     rest = ", ".join(f"{key}={int(value) if isinstance(value, bool) else value}" for key, value in options.items())
-    given = f"{_type_name(input)}{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={win}, window={shown}"
+    given = f"{type_name(input.dtype)}{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={win}, window={shown}"
     return f"{name}({given}, {rest})"
 
 

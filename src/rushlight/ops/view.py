@@ -8,6 +8,7 @@ from ..base.arrays import element_strides, expand_view, storage_bytes
 from ..base.device import contiguous_format
 from ..base.errors import hinted
 from ..base.lazy import bits_of, stored_in
+from ..base.scalars import type_name
 from ..base.shapes import infer_view_shape, view_strides, wrap_dim, wrap_dims
 from .strided import window
 from .table import VIEW, composite, functions, op
@@ -334,7 +335,7 @@ class expand:
         if len(size) < self.ndim:
             raise RuntimeError(
                 hinted(
-                    f"expand(torch.{dtypes.from_numpy(self.dtype).legacy_name}Tensor{{{list(self.shape)}}}, "
+                    f"expand({type_name(dtypes.from_numpy(self.dtype))}{{{list(self.shape)}}}, "
                     f"size={list(size)}): the number of sizes provided ({len(size)}) must be greater or equal to the "
                     f"number of dimensions in the tensor ({self.ndim})",
                     "name a length, or -1, for every dimension; new ones come first",

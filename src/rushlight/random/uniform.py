@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.dtypes import from_numpy
 from ..base.errors import hinted
-from ..base.scalars import c_name, largest_float, name_of
+from ..base.scalars import c_name, largest_float, name_of, type_name
 from . import words
 from .exact import scale_and_shift
 from .filling import (
@@ -196,7 +196,7 @@ def _expanded(array, shape):
         return np.broadcast_to(array, shape)
     if missing < 0:
         first_line = (
-            f"expand(torch.{from_numpy(array.dtype).legacy_name}Tensor{{{list(array.shape)}}}, size={list(shape)}): "
+            f"expand({type_name(from_numpy(array.dtype))}{{{list(array.shape)}}}, size={list(shape)}): "
             f"the number of sizes provided ({len(shape)}) must be greater or equal to the number of dimensions in the "
             f"tensor ({array.ndim})"
         )
