@@ -17,7 +17,7 @@ from rushlight.nn.utils import parametrize
 from rushlight.random.generator import default_generator
 from rushlight.serialization import settings
 from rushlight.sparse.invariants import check_sparse_tensor_invariants
-from rushlight.tensor import overrides, printing
+from rushlight.tensor import printing
 from rushlight.tensor.interposers import INTERPOSERS
 from rushlight.utils import checkpoint
 
@@ -32,7 +32,7 @@ def switches():
         **{name: getattr(state, name) for name in MODES},
         "autocast": (dict(amp.enabled), dict(amp.dtypes), amp.cache_enabled, amp.casts_to, amp.nesting),
         "interposers": list(INTERPOSERS),
-        "torch function": (overrides._off.depth, modes._modes.active),
+        "torch function modes": modes._modes.active,
         "parametrize": parametrize._cache_depth[0],
         "print options": printing.get_printoptions(),
         "checkpoint": dict(checkpoint._settings),

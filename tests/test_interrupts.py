@@ -63,6 +63,7 @@ CONTEXTS = {
     reverse.saving_plainly: reverse.saving_plainly,
     lowering._collector_at_rest: lowering._collector_at_rest,
     modes.TorchFunctionMode: modes.TorchFunctionMode,
+    torch.overrides.BaseTorchFunctionMode: torch.overrides.BaseTorchFunctionMode,
     overrides.DisableTorchFunctionSubclass: overrides.DisableTorchFunctionSubclass,
     printing.printoptions: lambda: printing.printoptions(precision=7, profile="short"),
     find_nonfinite: find_nonfinite,
@@ -75,8 +76,11 @@ CONTEXTS = {
 ELSEWHERE = {
     "tensor.interposers.below": "test_levels_survive_interrupts",
     "func.modules.replaced": "test_modules_survive_interrupts",
+    "hub._Progress": "switches nothing: a bar of progress",
     "utils.hooks.RemovableHandle": "test_hooks_go_in_spite_of_interrupts",
     "autograd.graph._Handles": "several RemovableHandles",
+    "utils.benchmark.utils.common.set_torch_threads": "the number of threads of a measurement",
+    "utils.selective_checkpoint._Run": "the two runs of a checkpoint, which enters and leaves it as one of its contexts",
     "profiler.blocks.profile": "tests/profiler/test_profile.py: to begin takes thousands of steps",
     "profiler.sessions.profile": "the same",
     "profiler.blocks.record_function": "switches nothing: an event that is left open ends with its profile",
@@ -127,6 +131,7 @@ ELSEWHERE = {
     "kernels.compiler.showing.watching": "counts, switches nothing",
     "cli.graph.Watch": "its process ends with the script",
     "draw.play.Recorder": "test_hooks_go_in_spite_of_interrupts: its hooks are RemovableHandles",
+    "nn.parallel.join.Join": "what it leaves is set in a finally; the processes of an interrupted job all end",
     "serialization.files.readable": "opens a file, which closes itself",
     "serialization.files.writable": "test_interrupted_files.py",
     "vision.tv_tensors.set_return_type": "switches when it is made, also without a with; leaving it is one assignment",
@@ -145,7 +150,8 @@ def exported():
     """Every context of the package, with the name it has where it is made."""
     found = {}
     for info in pkgutil.walk_packages(torch.__path__, "rushlight."):
-        if info.name.rsplit(".", 1)[-1] != "__main__":
+        # What tensorboard is needed for has a writer, which switches nothing.
+        if info.name.rsplit(".", 1)[-1] != "__main__" and "utils.tensorboard" not in info.name:
             for value in vars(importlib.import_module(info.name)).values():
                 ours = isinstance(value, (type, types.FunctionType)) and str(value.__module__).startswith("rushlight")
                 if ours and is_context(value):

@@ -6,6 +6,7 @@ which of them it finds.
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -46,6 +47,8 @@ torch.xpu
 MODULES = _PATHS.split()
 
 NOTHING = (ModuleType, TypeVar, str)
+# What a binding generator writes where nobody documented a function: its signature alone.
+_GENERATED_DOC = re.compile(r"\w+\(.*\) -> .*\n?")
 
 
 def resolved(path):
@@ -69,7 +72,8 @@ def is_public(owner, name, value, torch):
         return True
     listed = name in getattr(owner, "__all__", ())
     defined = (getattr(value, "__module__", None) or owner.__name__).startswith(owner.__name__)
-    return callable(value) and (listed or defined or isinstance(value, BuiltinFunctionType))
+    bound = isinstance(value, BuiltinFunctionType) and not value.__name__.startswith("_")
+    return callable(value) and (listed or defined or bound) and not _GENERATED_DOC.fullmatch(value.__doc__)
 
 
 def names_of_pytorch():

@@ -23,6 +23,7 @@ from .base.device import (
     strided,
 )
 from .base.dtypes import (
+    PACKED as _PACKED,
     DType as dtype,
     bfloat16,
     bool_ as bool,
@@ -85,16 +86,17 @@ from .base.settings import get_float32_matmul_precision, set_float32_matmul_prec
 
 globals().update(_NAMESPACES["torch"])
 globals().update(_TYPED)
+globals().update(_PACKED, bit=_PACKED["uint1"])
 
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(
-    ("__config__", "accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "distributions", "draw", "func", "futures", "fx", "hub", "jit", "multiprocessing", "fft", "kernels", "library", "linalg", "masked", "mps", "mtia", "nn", "optim", "overrides", "profiler", "return_types", "serialization",
+    ("__config__", "accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "distributions", "draw", "func", "futures", "fx", "hub", "jit", "multiprocessing", "fft", "kernels", "library", "linalg", "masked", "mps", "mtia", "nn", "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization",
      "signal", "sparse", "special", "storage", "testing", "torch_version", "types", "utils", "version", "vision", "xpu")
 )  # fmt: skip
 _LAZY_NAMES = {
     "compile": "compiler.compiling", "save": "serialization", "load": "serialization", "vmap": "func.vmap", "explain": "autograd.explanation", "find_nonfinite": "tensor.nonfinite",
     "autocast": "amp", "GradScaler": "amp", "DisableTorchFunctionSubclass": "tensor.overrides", "_assert": "fx._symbolic_trace", "AcceleratorError": "base.errors", "OutOfMemoryError": "base.errors",
-    "PyTorchFileReader": "compat.records", "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator",
+    "PyTorchFileReader": "compat.records", "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator", "to_dlpack": "utils.dlpack",
     **dict.fromkeys(
         ("sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor",
          "sparse_bsc_tensor", "smm", "spmm", "dsmm", "hspmm", "sspaddmm"),
@@ -114,7 +116,8 @@ _LAZY_NAMES = {
     **dict.fromkeys(
         ("affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "convolution", "embedding_bag",
          "norm_except_dim", "native_dropout", "dropout_", "feature_dropout_", "alpha_dropout_", "feature_alpha_dropout_",
-         "detach_", "as_strided_", "get_device", "segment_reduce", "cond", "while_loop", "set_anomaly_enabled"),
+         "detach_", "as_strided_", "get_device", "segment_reduce", "cond", "while_loop", "set_anomaly_enabled",
+         "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo", "_softmax_backward_data", "_log_softmax_backward_data"),
         "compat.native",
     ),
     **dict.fromkeys(

@@ -51,6 +51,8 @@ from rushlight import multiprocessing as multiprocessing
 from rushlight import nn as nn
 from rushlight import optim as optim
 from rushlight import overrides as overrides
+from rushlight import profiler as profiler
+from rushlight import quasirandom as quasirandom
 from rushlight import random as random
 from rushlight import return_types as return_types
 from rushlight import serialization as serialization
@@ -119,6 +121,33 @@ uint8: _dtype
 uint16: _dtype
 uint32: _dtype
 uint64: _dtype
+uint1: _dtype
+uint2: _dtype
+uint3: _dtype
+uint4: _dtype
+uint5: _dtype
+uint6: _dtype
+uint7: _dtype
+bits1x8: _dtype
+bits2x4: _dtype
+bits4x2: _dtype
+bits8: _dtype
+bits16: _dtype
+quint8: _dtype
+quint4x2: _dtype
+quint2x4: _dtype
+int1: _dtype
+int2: _dtype
+int3: _dtype
+int4: _dtype
+int5: _dtype
+int6: _dtype
+int7: _dtype
+qint8: _dtype
+qint32: _dtype
+float8_e8m0fnu: _dtype
+float4_e2m1fn_x2: _dtype
+bit: _dtype
 half: _dtype
 float: _dtype
 double: _dtype
@@ -383,6 +412,8 @@ def explain(subject: _Any) -> _Explanation: ...
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def expm1_(input: Tensor) -> Tensor: ...
 def eye(n: _int, m: _int | None = None, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
+def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int) -> Tensor: ...
+def fake_quantize_per_tensor_affine(input: Tensor, scale: _float | Tensor, zero_point: _int | Tensor, quant_min: _int, quant_max: _int) -> Tensor: ...
 def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor: ...
 def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor: ...
 def feature_dropout(input: Tensor, p: _float, train: _bool) -> Tensor: ...
@@ -884,6 +915,7 @@ def threshold_(input: Tensor, threshold: _Number, value: _Number) -> Tensor: ...
 def tile(input: Tensor, *dims: _int) -> Tensor: ...
 @_overload
 def tile(input: Tensor, dims: _ints) -> Tensor: ...
+def to_dlpack(tensor: Tensor) -> Tensor: ...
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | None = None) -> _return_types.topk: ...
 def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor: ...

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import functools as _functools
 import importlib as _importlib
+import inspect as _inspect
+from contextlib import suppress as _suppress
+from types import FunctionType as _FunctionType
 
 from .base.errors import hinted as _hinted
+from .compat import modes as _modes
 from .compat.modes import TorchFunctionMode
+from .ops.native_calls import lines as _forms
 from .tensor import NAMESPACES as _NAMESPACES
 from .tensor import Tensor as _Tensor
 from .tensor.names import make_all as _make_all
@@ -14,8 +19,12 @@ from .tensor.overrides import disabled_torch_function as _disabled
 from .tensor.overrides import overloaded_arguments as _overloaded
 
 __all__ = [
+    "BaseTorchFunctionMode",
     "TorchFunctionMode",
+    "get_default_nowrap_functions",
+    "get_ignored_functions",
     "get_overridable_functions",
+    "get_testing_overrides",
     "handle_torch_function",
     "has_torch_function",
     "is_tensor_like",
@@ -137,3 +146,67 @@ def _names():
 def resolve_name(f):
     """The name of a function that asks ``__torch_function__``, such as ``torch.nn.functional.relu``; None for others."""
     return _names().get(f)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that calls each function as it is."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def _get_current_function_mode():
+    """The innermost mode of this thread; None outside of all."""
+    active = _modes.active_modes()
+    return active[-1] if active else None
+
+
+def _get_current_function_mode_stack():
+    """The modes of this thread, the innermost last."""
+    return list(_modes.active_modes())
+
+
+@_functools.cache
+def get_ignored_functions():
+    """The public functions of ``torch`` and of tensors that ask no ``__torch_function__``: those that take no tensor.
+
+    >>> import rushlight as torch
+    >>> from rushlight.overrides import get_ignored_functions
+    >>> torch.arange in get_ignored_functions(), torch.add in get_ignored_functions()
+    (True, False)
+    """
+    root = _importlib.import_module("rushlight")
+    asking = {function for functions in get_overridable_functions().values() for function in functions}
+    public = [value for name, value in vars(root).items() if isinstance(value, _FunctionType) and name[0] != "_"]
+    others = {function for function in public if function not in asking}
+    return frozenset(others | {function for name, function in _NAMESPACES["torch"].items() if _takes_none(name)})
+
+
+def _takes_none(name):
+    """Whether no form of a function takes a tensor, ``out`` aside."""
+    forms = _forms().get(("torch", name), ())
+    return bool(forms) and not any(form[0] == "=" or "Tensor" in form.replace("Tensor out", "") for form in forms)
+
+
+@_functools.cache
+def get_testing_overrides():
+    """A function of the same arguments for each that asks ``__torch_function__``; it returns -1."""
+    found = {}
+    for functions in get_overridable_functions().values():
+        for function in functions:
+            found[function] = _minus_one(function)
+    return found
+
+
+def _minus_one(function):
+    def override(*args, **kwargs):
+        return -1
+
+    with _suppress(TypeError, ValueError):  # a descriptor without one
+        override.__signature__ = _inspect.signature(function)
+    return override
+
+
+def get_default_nowrap_functions():
+    """The functions whose results the default ``__torch_function__`` leaves as they are: that which reads ``grad``."""
+    return {vars(_Tensor)["grad"].__get__}

@@ -9,7 +9,7 @@ import rushlight
 torch = pytest.importorskip("torch")
 
 # They differ for another reason: wrong calls that do not fail here, and functions that tell something else first.
-ELSEWHERE = {"random_", "size", "stride", "eig", "lstsq", "matrix_rank", "solve", "symeig", "nuclear_norm", "normal", "norm_except_dim", "dist", "pairwise_distance", "result_type",
+ELSEWHERE = {"random_", "size", "stride", "eig", "lstsq", "matrix_rank", "solve", "symeig", "nuclear_norm", "normal", "norm_except_dim", "copy_", "module_load", "dist", "pairwise_distance", "result_type",
              "DisableTorchFunctionSubclass", "compile", "save", "load", "seed", "manual_seed", "set_default_device"}  # fmt: skip
 NAMED = ({"axis": 0}, {"axis": 0, "keepdims": True}, {"keepdim": True, "dim": 0}, {"x2": 1})
 

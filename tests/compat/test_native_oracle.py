@@ -28,6 +28,10 @@ CALLS = [
     "m.convolution(x, x, None, [1, 1], [0, 0], [1, 1], True, [0, 0], 1)", "m.get_device(x)",
     "m.as_strided_(x.clone(), (2,), (1,))", "m.detach_(w * 2)", "m.dropout_(m.ones(4), 0.5, True)",
     "m.feature_dropout_(m.ones(2, 4), 0.5, True)", "m.alpha_dropout_(m.ones(4), 0.5, True)", "m.conv_tbc(m.ones(3, 1, 2), m.ones(2, 2, 2), m.ones(2), 0)",
+    "m._convert_indices_from_coo_to_csr(i([0, 0, 2]), 4)", "m._convert_indices_from_coo_to_csr(i([1, 2]), 3, out_int32=True)",
+    "m._convert_indices_from_coo_to_csr(i([], dtype=m.int64), 2)", "m._convert_indices_from_csr_to_coo(i([0, 2, 2, 3]), i([1, 2, 0]))",
+    "m._convert_indices_from_csr_to_coo(i([0, 2, 2, 3]), i([1, 2, 0]), transpose=True, out_int32=True)",
+    "m._softmax_backward_data(m.ones(2, 3), m.ones(2, 3) / 4, 1, m.float32)", "m._log_softmax_backward_data(m.ones(2, 3), m.zeros(2, 3), 1, m.float32)",
     "m.cond(w.sum() > 0, lambda x: x + 1, lambda x: x - 1, (w,))", "m.cond(False, lambda x: x + 1, lambda x: x - 1, (w,))",
 ]  # fmt: skip
 

@@ -197,7 +197,7 @@ def compared(call):
     if told is None:
         told = difference(_gradients(rl, ours, found), _gradients(torch, theirs, expected), 20)
         told = told and f"gradient {told}"
-    return unexplained(told, call.name, (*call.args, *call.kwargs.values()), found, expected)
+    return unexplained(told, call.name, (*call.args, *call.kwargs.values()), found, expected, call.kwargs)
 
 
 def _gradients(library, call, result):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from random import Random
 
-KINDS = ("calls", "mixed_programs", "indexing", "printed", "streams", "trainings")
+KINDS = ("calls", "mixed_programs", "graph_programs", "indexing", "printed", "streams", "trainings")
 
 
 def told_of(kind, seed):

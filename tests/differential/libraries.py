@@ -23,7 +23,7 @@ TOLERANCE = {
 
 
 # What PyTorch says where it meets its own mistakes.
-_FAULTS = ("INTERNAL ASSERT", "Autograd not support dtype")
+_FAULTS = ("INTERNAL ASSERT", "Autograd not support dtype", "tensor does not have a device")
 
 
 def name_of(dtype):

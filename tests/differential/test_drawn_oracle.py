@@ -9,10 +9,19 @@ pytest.importorskip("expecttest")  # what PyTorch's database of operations impor
 
 from kinds import told_of
 
-SEEDS = {"calls": 150, "mixed_programs": 250, "indexing": 300, "printed": 300, "streams": 100, "trainings": 15}
+SEEDS = {
+    "calls": 150,
+    "mixed_programs": 250,
+    "graph_programs": 150,
+    "indexing": 300,
+    "printed": 300,
+    "streams": 100,
+    "trainings": 15,
+}
 SLOW = {
     "calls": 4,
     "mixed_programs": 2,
+    "graph_programs": 1,
     "indexing": 1,
     "printed": 1,
     "streams": 4,

@@ -100,6 +100,7 @@ KNOWN = (
         r"nn\.functional\.scaled_dot_product_attention$", None, "NaN+infinities", _not_finite,
         "where a mask hides scores that are NaN, PyTorch's ways of computing attention differ among each other",
     ),
+    _known(r"copysign$", None, None, _nan, "the sign of NaN after a conversion, which PyTorch keeps or not by the way that it converts"),
     _known(r"asinh$", "second gradient", None, _extreme, "squares overflow"),
     _known(
         r"nn\.functional\.conv(?!_transpose)|nn\.functional\.conv_transpose", None, "NaN", _not_finite,

@@ -138,13 +138,16 @@ def test_collectives_with_gradients(groups):
     assert stories[0] == stories[1]
 
 
-def test_names_for_more_processes():
-    from rushlight.distributed.fsdp import FullyShardedDataParallel
-    from rushlight.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel as same
+def test_names_that_are_not_there_yet():
     from rushlight.distributed.tensor import DTensor
+    from rushlight.distributed.tensor.device_mesh import DeviceMesh
 
-    assert FullyShardedDataParallel is same and not isinstance(rushlight.ones(1), DTensor)
-    with pytest.raises(NotImplementedError, match="FullyShardedDataParallel is not in this version"):
-        FullyShardedDataParallel(rushlight.nn.Linear(1, 1))
+    from rushlight.distributed.fsdp import FSDPModule
+    from rushlight.distributed.fsdp.fully_sharded_data_parallel import FSDPModule as same
+
+    assert FSDPModule is same and not isinstance(rushlight.ones(1), DTensor)
+    assert DeviceMesh is rushlight.distributed.DeviceMesh
+    with pytest.raises(NotImplementedError, match="fully_shard is not in this version"):
+        rushlight.distributed.fsdp.fully_shard(rushlight.nn.Linear(1, 1))
     with pytest.raises(AttributeError):
         _ = rushlight.distributed.fsdp.nonsense

@@ -1,5 +1,8 @@
 """Divergences of every pair that PyTorch has, the choice among classes, and the errors of pairs without a formula."""
 
+import os
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from distribution_cases import CASES, PARAMETERS, assert_same, outcome, paramete
 import rushlight  # noqa: E402
 
 MODULES = (rushlight, torch)
+SEEDS = max(1, int(os.environ.get("RUSHLIGHT_EXAMPLES", "300")) // 50)
 torch_pairs = sorted((p.__name__, q.__name__) for p, q in torch.distributions.kl._KL_REGISTRY)
 PAIRS = [pair for pair in torch_pairs if all(name in PARAMETERS for name in pair)]
 
@@ -21,7 +25,7 @@ def make(module, name, place, seed, dtype="float32", tracked=True):
     return getattr(module.distributions, name)(**arguments), arguments
 
 
-def compare(p, q, seed=0, dtype="float32"):
+def compare(p, q, seed=0, dtype="float32", factor=30):
     """The divergence of two cases and its gradients by all parameters."""
     leaves = {}
 
@@ -34,10 +38,14 @@ def compare(p, q, seed=0, dtype="float32"):
             leaves[m] = [*of_first.values(), *of_second.values()]
         return found
 
-    assert_same(*(outcome(lambda m=m: divergence(m)) for m in MODULES), (p, q, seed), 30)
+    ours, theirs = (outcome(lambda m=m: divergence(m)) for m in MODULES)
+    if theirs[0] == "IndexError" and theirs[1].startswith("The shape of the mask"):
+        assert ours[0] == "value"  # PyTorch writes infinities with a mask of a shape that does not broadcast
+        return
+    assert_same(ours, theirs, (p, q, seed), factor)
     for ours, theirs in zip(leaves.get(rushlight, []), leaves.get(torch, [])):
         if hasattr(theirs, "grad") and theirs.grad is not None:
-            assert_same(("value", ours.grad), ("value", theirs.grad), (p, q, seed), 100)
+            assert_same(("value", ours.grad), ("value", theirs.grad), (p, q, seed), 3 * factor)
 
 
 def test_the_same_pairs():
@@ -53,8 +61,18 @@ def test_every_pair(p, q):
 
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_a_distribution_and_itself(name):
-    compare((name, 0), (name, 0))
-    compare((name, len(PARAMETERS[name]) - 1), (name, len(PARAMETERS[name]) - 1))
+    place = len(PARAMETERS[name]) - 1
+    compare((name, place), (name, place))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("p", "q"), PAIRS)
+def test_pairs_sweep(p, q):
+    """Every pair of cases in both dtypes, over parameters from several seeds."""
+    for of_p, of_q in product(range(len(PARAMETERS[p])), range(len(PARAMETERS[q]))):
+        for seed in range(SEEDS):
+            compare((p, of_p), (q, of_q), seed, "float32")
+            compare((p, of_p), (q, of_q), seed, "float64", 30000)  # numbers for parameters make float32 tensors
 
 
 SPECIAL = [
@@ -140,8 +158,8 @@ def test_divergences_agree_with_samples():
         (D.Beta(2.0, 3.0), D.Gamma(2.0, 1.0)),
         (D.Exponential(2.0), D.Gumbel(0.5, 1.0)),
     ):
-        values = p.sample((20000,))
+        values = p.sample((6000,))
         estimate = (p.log_prob(values) - q.log_prob(values)).mean()
-        assert abs(float(D.kl_divergence(p, q) - estimate)) < 0.03
+        assert abs(float(D.kl_divergence(p, q) - estimate)) < 0.06
     assert len(CASES) > 60
     assert tensor(rushlight, np.ones(2)).sum() == 2

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import sys
 import threading
 
 import pytest
@@ -222,7 +223,7 @@ def test_other_grafts_may_come_in_between():
 
 def test_threads_are_apart():
     def work():
-        torch.ones(2).tanh()
+        torch.ones(300, 300).tanh()
 
     with profile() as profiler:
         other = threading.Thread(target=work)
@@ -325,4 +326,66 @@ def test_ctrl_c_leaves_nothing_on(name, monkeypatch):
         torch.ones(2).reshape(2)
     monkeypatch.undo()
     assert torch.ones(2).reshape(2).tolist() == [1.0, 1.0]
+    test_nothing_stays_on()
+
+
+def test_attached_collectors_are_refused(monkeypatch):
+    monkeypatch.setenv("INTEL_LIBITTNOTIFY64", "collector.so")
+    for call in (lambda: profiling.itt.range_push("a"), torch.autograd.profiler.emit_itt().__enter__):
+        with pytest.raises(NotImplementedError, match="attached collector"):
+            call()
+
+
+def outer_function(fails=False):
+    if fails:
+        raise KeyError("told")
+    return inner_function() + 1
+
+
+def inner_function():
+    return torch.ones(2)
+
+
+def test_calls_of_the_program_are_events():
+    with profile(with_stack=True) as profiler:
+        outer_function()
+        with pytest.raises(KeyError):
+            outer_function(fails=True)
+        torch.zeros(1)
+    outer, inner = (f"({f.__code__.co_firstlineno}): {f.__name__}" for f in (outer_function, inner_function))
+    events = [
+        event for event in profiler.events() if event.name.endswith((outer, inner)) or event.name.startswith("aten")
+    ]
+    story = [(event.name.partition("(")[2] or event.name, event.is_python_function) for event in events]
+    assert story == [
+        (outer[1:], True),
+        (inner[1:], True),
+        ("aten::ones", False),
+        ("aten::add", False),
+        (outer[1:], True),
+        ("aten::zeros", False),
+    ]
+    assert events[2].cpu_parent is events[1] and events[1].cpu_parent is events[0] is events[3].cpu_parent
+    assert events[0].name.startswith("test") and sys.getprofile() is None
+
+
+def test_another_watcher_of_calls_stays():
+    watcher = lambda frame, event, argument: None
+    sys.setprofile(watcher)
+    try:
+        with profile(with_stack=True) as profiler:
+            outer_function()
+        assert sys.getprofile() is watcher
+    finally:
+        sys.setprofile(None)
+    assert not any(event.is_python_function for event in profiler.events())
+
+
+def test_beginning_twice_leaves_nothing_on():
+    profiler = profile(acc_events=True)
+    profiler.start()
+    profiler.start()
+    torch.ones(1)
+    profiler.stop()
+    assert "aten::ones" in [event.name for event in profiler.events()]
     test_nothing_stays_on()

@@ -71,7 +71,9 @@ def refusals(library, folder):
     done = profile(activities=[cpu])
     done.start()
     done.stop()
-    twice = automatic.profile()
+    devices = [getattr(profiling.ProfilerActivity, name) for name in ("CPU", "CUDA")]
+    on_devices = profile(activities=devices)
+    twice, itt = automatic.profile(), automatic.emit_itt()
     for call in (
         lambda: profiling.schedule(wait=-1, warmup=1, active=1),
         lambda: profiling.schedule(wait=0, warmup=1, active=0),
@@ -82,6 +84,13 @@ def refusals(library, folder):
         lambda: profile(activities=[]),
         lambda: profile(schedule=lambda step: profiling.ProfilerAction.DEVICE_STOPPED),
         lambda: profile(use_cuda=False) and None,
+        lambda: automatic.profile().__exit__(None, None, None),
+        lambda: profile(activities=[cpu]).stop(),
+        lambda: (done.stop(), done.start(), done.start(), done.stop(), done.stop(), len(done.events())),
+        lambda: profile(activities=[cpu]).step(),
+        lambda: on_devices.start(),
+        lambda: on_devices.stop(),
+        lambda: profile(activities=[profiling.ProfilerActivity.XPU]).start(),
         lambda: profile().key_averages(),
         lambda: profile().events(),
         lambda: profile().export_chrome_trace("trace"),
@@ -101,6 +110,16 @@ def refusals(library, folder):
         lambda: automatic.profile(use_cpu=False),
         lambda: automatic.profile(use_cpu=False, use_kineto=True),
         lambda: automatic.profile(post_processing_timeout_s=-1),
+        lambda: (
+            profiling.itt.is_available(),
+            profiling.itt.range_push("a"),
+            profiling.itt.range_pop(),
+            profiling.itt.mark("b"),
+        ),
+        lambda: profiling.itt.range("a{}", 1).__enter__(),
+        lambda: itt.__enter__() is itt,
+        lambda: itt.__enter__(),
+        lambda: itt.__exit__(None, None, None) and None,
         lambda: automatic.emit_nvtx().__enter__(),
         lambda: automatic.emit_nvtx(enabled=False).__enter__(),
         lambda: profiling.record_function(3).__enter__(),

@@ -205,8 +205,11 @@ def _run(order, leaves, pending, way, captures, freed):
             target = edge[0]
             if target.__class__ is AccumulateGrad:
                 left = leaves.get(target)
-                if left == 1 and target not in pending and way is None and target.hooks is None:
+                hooks = target.hooks
+                if left == 1 and target not in pending and way is None and (hooks is None or _only_after(target)):
                     at_leaf(target, gradient, recording)
+                    if hooks is not None:
+                        after_node(target, (), (gradient,))
                 elif left is not None:
                     if gradient is not None:
                         _add_pending(pending, target, 0, gradient)
@@ -219,6 +222,12 @@ def _run(order, leaves, pending, way, captures, freed):
                     _add_pending(pending, target, edge[1], gradient)
                 else:
                     pending[target] = gradient
+
+
+def _only_after(leaf):
+    """Whether the hooks of a leaf's node all run after it, and so see the gradient that it may have taken over."""
+    hooks = leaf.hooks
+    return not (hooks.before or hooks.on_tensors or hooks.retained or leaf.variable._hooks)
 
 
 def _add_pending(pending, node, number, grad):

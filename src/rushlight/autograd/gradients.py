@@ -127,8 +127,9 @@ def _refuse_implicit(hint):
 
 def _roots(outputs, gradients):
     """The edges of ``outputs`` and the gradients to start from."""
+    given = [g if g is None else _root_gradient(output, g, i) for i, (output, g) in enumerate(zip(outputs, gradients))]
     edges = [root_edge(output, position) for position, output in enumerate(outputs)]
-    starts = [_root_gradient(output, gradient, i) for i, (output, gradient) in enumerate(zip(outputs, gradients))]
+    starts = [_root_gradient(output, None, i) if g is None else g for i, (output, g) in enumerate(zip(outputs, given))]
     if len(gradients) < len(outputs):  # more of them do not matter
         raise RuntimeError(
             hinted(

@@ -223,12 +223,16 @@ def before_node(hooks, grads):
 
 def after_node(node, inputs, outputs):
     """The gradients of a node's inputs after its hooks, which also see None for an input that is a number."""
-    inputs = (*inputs, *[None] * (len(node.next_functions) - len(inputs)))
+    found, places = [*inputs], [*node.shown_places()]
+    shown = tuple([found[place] for place in places])
+    inputs = (*shown, *[None] * (len(node.next_functions) - len(shown)))
     for hook in tuple(node.hooks.after.values()):
         replaced = hook(inputs, tuple(outputs))
         if replaced is not None:
             inputs = _replacement(hook, inputs, replaced)
-    return inputs
+    for place, gradient in zip(places, inputs):
+        found[place] = gradient
+    return found
 
 
 def move_retained(old, new):

@@ -52,6 +52,17 @@ def set_requires_grad(tensor, value, refusal="only Tensors of floating point dty
             tensor._edge = None
 
 
+def refuse_computed(tensor):
+    """PyTorch's error for saying of a tensor that an operation made that it requires grad, which it does."""
+    if known_edge(tensor) is not None:
+        raise RuntimeError(
+            hinted(
+                "you can only change requires_grad flags of leaf variables.",
+                f"an operation made {described(tensor)}, which requires grad already",
+            )
+        )
+
+
 def require_grad(made):
     """Set ``requires_grad`` on a tensor that a creation function has just made, and return it."""
     set_requires_grad(made, True, "Only Tensors of floating point and complex dtype can require gradients")

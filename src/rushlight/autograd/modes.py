@@ -19,7 +19,8 @@ class _State(threading.local):
     """What this thread's operations look at.
 
     ``recording`` sums the others up so that a fast path needs one test: OFF, PLAIN (record, nothing else is on) or
-    SPECIAL (saved-tensor hooks, anomaly mode or observers are on: the general path handles them).
+    SPECIAL (saved-tensor hooks, anomaly mode or observers are on, or tensors of subclasses are at work: the general path
+    handles them).
     """
 
     recording = PLAIN
@@ -34,6 +35,7 @@ class _State(threading.local):
     multithreading = True
     forward_grad = True  # whether operations on dual tensors compute tangents: forward_ad
     task = None  # the engine's Task while backward runs
+    torch_function_off = 0  # blocks around in which no `__torch_function__` is asked: tensor/overrides.py
     observers = ()  # functions that are called with each node when it is made: draw.trace
     last_backward = None  # the `Freed` of the last backward call: says where that was
 
@@ -48,7 +50,8 @@ def recording_in(grad: bool, inference: bool) -> int:
     """What ``recording`` is with these modes, in this thread."""
     if not grad or inference:
         return OFF
-    return SPECIAL if state.saved_hooks or state.anomaly or state.observers else PLAIN
+    special = state.saved_hooks or state.anomaly or state.observers or state.torch_function_off
+    return SPECIAL if special else PLAIN
 
 
 def is_grad_enabled() -> bool:

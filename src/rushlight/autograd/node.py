@@ -98,6 +98,10 @@ class Node:
         """``((node, output number), ...)`` of the inputs; ``(None, 0)`` for one that needs no gradient."""
         return tuple((None, 0) if leads_nowhere(edge) else edge for edge in self.next_edges)
 
+    def shown_places(self):
+        """The places, among the gradients of its inputs, of those that hooks see."""
+        return range(len(self.next_edges))
+
     @property
     def metadata(self):
         """A dictionary for the user's own notes about this node."""

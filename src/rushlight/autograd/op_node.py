@@ -6,13 +6,16 @@ from operator import attrgetter, itemgetter
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..ops.schema import TENSOR_CLASSES
 from ..ops.table import functions
 from . import anomaly, modes
 from .beside import beside
 from .node import (
+    UNTOUCHED,
     Node,
     SavedInput,
     SavedResult,
+    VersionCounter,
     describe_producer,
     edge_of,
     modified_in_place,
@@ -23,7 +26,7 @@ from .saved import SavedTensor
 
 INPUT, LIST, VALUE, RESULT, CONSTANT, SHAPE, LAYOUT = range(7)
 _PLAIN_KINDS = (VALUE, SHAPE, LAYOUT)
-# Operations that make a tensor of a number: their nodes show its edge, to nowhere.
+# Operations that make a tensor of a number: their nodes show its edge, to nowhere, and backward frees it.
 WRAPS_NUMBERS = frozenset(("add", "sub", "mul", "div"))
 NUMBER = object()  # in place of the shape and dtype of an argument: it is no tensor
 _SPECIAL_SLOTS = {"grad": -1, "grads": -2, "needs": -3}
@@ -67,7 +70,8 @@ class Plan:
             self._slot(name, schema)
         present = [kind != INPUT or where not in absent for kind, where in self.saves]
         self.keeps_tensors = any(
-            kind not in _PLAIN_KINDS and there for (kind, _), there in zip(self.saves, present)
+            kind not in _PLAIN_KINDS and (there or op.name in WRAPS_NUMBERS)
+            for (kind, _), there in zip(self.saves, present)
         ) or (op.frees_values and bool(self.saves))
         # Whether a call keeps tensors and values as they are, with the versions of those in the slots `inputs`.
         self.plain = not schema.has_lists and all(kind in (INPUT, CONSTANT, VALUE, SHAPE) for kind, _ in self.saves)
@@ -197,14 +201,18 @@ class OpNode(Node):
 
     @property
     def next_functions(self):
-        following, plan = super().next_functions, self.plan
+        following = super().next_functions
+        return tuple([following[place] for place in self.shown_places()])
+
+    def shown_places(self):
+        plan = self.plan
         if plan.has_lists:
-            return following
-        return tuple(
-            edge
-            for edge, shown, given in zip(following, plan.shown, self.inputs)
+            return super().shown_places()
+        return [
+            place
+            for place, (shown, given) in enumerate(zip(plan.shown, self.inputs))
             if shown and (given is not NUMBER or plan.shows_numbers)
-        )
+        ]
 
     def apply(self, *grads):
         plan = self.plan
@@ -306,6 +314,19 @@ def fit_dtype(gradient, dtype):
     return gradient if gradient._array.dtype == dtype else functions.cast_array_dtype(gradient, dtype)
 
 
+def _of_plain_class(value):
+    """What derivatives see of a tensor: one of a plain class, with the same memory and place in the graph."""
+    if value.__class__ is list:
+        return [*map(_of_plain_class, value)]
+    if not hasattr(value, "_edge") or value.__class__ in TENSOR_CLASSES or value.__class__.__torch_function__ is None:
+        return value
+    if value._version_counter is UNTOUCHED:
+        value._version_counter = VersionCounter()  # shared: a later write is seen
+    alias = value._alias()
+    alias._edge = edge_of(value)
+    return alias
+
+
 def record(op, schema, node_type, values, results, original_self=None, written=0):
     """Make the node of a call of ``op`` if any of its tensor arguments needs a gradient; None otherwise.
 
@@ -353,7 +374,8 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
             entries[slot] = entries[slot]._array.shape
         node.versions = (*map(version_of, plan.pick_inputs(entries)),)
     else:
-        entries = plan.save(values, results, original_self, written)
+        kept = [*map(_of_plain_class, values)] if state.torch_function_off else values
+        entries = plan.save(kept, results, original_self, written)
         node.versions = None
         if state.recording == modes.SPECIAL:
             if state.anomaly:

@@ -41,7 +41,7 @@ class AbsentNames:
 
     def __init__(self, package: str, names: dict[str, str], hint: str, there: dict[str, type] | None = None):
         self.package, self.names, self.hint = package, names, hint
-        self.made: dict[str, type] = dict(there or {})
+        self.made: dict[str, Any] = dict(there or {})
         self.public = "torch." + package.rpartition("inside.")[2].removeprefix("rushlight.")
 
     def of(self, below: str) -> Any:
@@ -61,10 +61,10 @@ class AbsentNames:
         return __getattr__
 
     def make_modules(self) -> None:
-        """Put the modules that hold such names alone where an import finds them."""
+        """Put the modules that hold such names alone where an import finds them; those that are there already stay."""
         for below in self.names:
-            if below:
-                name = f"{self.package}.{below}"
+            name = f"{self.package}.{below}"
+            if below and name not in sys.modules:
                 module = ModuleType(name, f"``{self.public}.{below}``: not in this version.")
                 module.__spec__ = ModuleSpec(name, None, is_package=True)
                 module.__path__, module.__package__ = [], name

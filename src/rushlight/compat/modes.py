@@ -69,6 +69,11 @@ class TorchFunctionMode:
         return cls(*args, **kwargs)
 
 
+def active_modes():
+    """The modes of this thread, the innermost last."""
+    return _modes.active
+
+
 def _graft_all():
     """Let all functions ask for a mode, each once; what Ctrl-C broke off goes on where it was."""
     with _lock:

@@ -235,3 +235,52 @@ def while_loop(cond_fn, body_fn, carried_inputs):
 def set_anomaly_enabled(enabled, check_nan=True):
     """Switch `autograd.detect_anomaly` on or off, for good."""
     set_detect_anomaly(enabled, check_nan)
+
+
+@seen_whole
+def _convert_indices_from_coo_to_csr(input, size, *, out_int32=False):
+    """Where each of ``size`` rows begins in a sorted list of rows, with the end behind.
+
+    >>> import rushlight as torch
+    >>> torch._convert_indices_from_coo_to_csr(torch.tensor([0, 0, 2]), 4)
+    tensor([0, 2, 2, 3, 3])
+    """
+    ends = functions.bincount(input, minlength=size).cumsum(0)
+    return functions.cat((ends.new_zeros(1), ends)).to(dtypes.int32 if out_int32 else dtypes.int64)
+
+
+@seen_whole
+def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=False, transpose=False):
+    """The rows and columns of a matrix's elements, or with ``transpose`` columns and rows, from where its rows begin.
+
+    >>> import rushlight as torch
+    >>> torch._convert_indices_from_csr_to_coo(torch.tensor([0, 2, 3]), torch.tensor([1, 2, 0]))
+    tensor([[0, 0, 1],
+            [1, 2, 0]])
+    """
+    lengths = crow_indices.diff()
+    rows = functions.repeat_interleave(functions.arange(len(lengths)), lengths)
+    pair = (col_indices, rows) if transpose else (rows, col_indices)
+    return functions.stack([each.to(dtypes.int32 if out_int32 else dtypes.int64) for each in pair])
+
+
+@seen_whole
+def _softmax_backward_data(grad_output, output, dim, input_dtype):
+    """The gradient of a softmax's input, from that of its output.
+
+    >>> import rushlight as torch
+    >>> torch._softmax_backward_data(torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5]), 0, torch.float32)
+    tensor([ 0.2500, -0.2500])
+    """
+    return ((grad_output - (grad_output * output).sum(dim, True)) * output).to(input_dtype)
+
+
+@seen_whole
+def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
+    """The gradient of a log-softmax's input, from that of its output.
+
+    >>> import rushlight as torch
+    >>> torch._log_softmax_backward_data(torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5]).log(), 0, torch.float32)
+    tensor([ 0.5000, -0.5000])
+    """
+    return (grad_output - output.exp() * grad_output.sum(dim, True)).to(input_dtype)

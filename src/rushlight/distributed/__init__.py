@@ -6,7 +6,9 @@ import os as _os
 
 from ..nn.parallel.buckets import GradBucket
 from ..nn.parallel.reducer import Reducer
-from . import algorithms, distributed_c10d, nn
+from . import algorithms, distributed_c10d, elastic, fsdp, nn, optim
+from .device_mesh import DeviceMesh, init_device_mesh
+from .elastic import multiprocessing as _elastic_multiprocessing
 from .algorithms import ddp_comm_hooks as _ddp_comm_hooks
 from .collectives import (
     all_gather,
@@ -120,5 +122,7 @@ class QueueEmptyError(DistStoreError):
     """Nothing is left in what they share."""
 
 
+_LATER.made.update(DeviceMesh=DeviceMesh, init_device_mesh=init_device_mesh)  # under several modules
 _LATER.make_modules()
+globals()["rpc"].is_available = lambda: False  # as in a build without it
 __getattr__ = _LATER.of("")

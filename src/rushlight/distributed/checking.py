@@ -13,8 +13,8 @@ from . import waiting
 _LENGTH = 1024
 
 
-def is_on():
-    """Whether collectives are compared."""
+def wanted():
+    """Whether collectives of a group that is made now are compared."""
     return os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
 
 

@@ -118,7 +118,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
 def _several(works, group):
     """The works of several tensors as one."""
     tensors = [tensor for work in works for tensor in work.result()]
-    return Work(tensors, _All(works), call=group.name_call("coalesced"), limit=group.seconds)
+    return Work(group, "coalesced", tensors, _All(works))
 
 
 class _All:
@@ -338,7 +338,11 @@ def barrier(group=None, async_op=False, device_ids=None, timeout=None):
     group = member_of(group, "barrier")
     if group is None:
         return None
-    return given_back(operations.barrier(group, timeout and timeout.total_seconds()), async_op)
+    work = operations.barrier(group)
+    if async_op:
+        return work
+    work.wait(timeout)
+    return None
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):

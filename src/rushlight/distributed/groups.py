@@ -41,6 +41,7 @@ class ProcessGroup:
         self._backend, self._store = backend, store
         self.transport, self.ranks, self.seconds = transport, ranks, seconds
         self.number = 0  # of collectives so far
+        self._compares = checking.wanted() and transport.size > 1
         self.last_tag = 32767  # the largest that every MPI has
         self.made = 0  # groups of some of these processes so far
 
@@ -56,18 +57,15 @@ class ProcessGroup:
         """The name of the backend."""
         return str(self._backend)
 
-    def name_call(self, name, tensor=None):
-        """What an error says of a message or collective that begins now."""
-        size = 0 if tensor is None else tensor.nbytes
-        return monitor.Call(name, self.number, self.group_name, user_place(3), size)
+    def call(self, name, number, size=0):
+        """What an error says of a collective or message that is waited for now."""
+        return monitor.Call(name, number, self.group_name, user_place(3), size)
 
     def enter(self, name, tensor):
         """Begin a collective: count it, and with TORCH_DISTRIBUTED_DEBUG=DETAIL compare it with the other processes'."""
         self.number += 1
-        call = self.name_call(name, tensor)
-        if checking.is_on() and self.size() > 1:
-            checking.compare(self, call, tensor)
-        return call
+        if self._compares:
+            checking.compare(self, self.call(name, self.number), tensor)
 
     def allreduce(self, tensors, op=RedOpType.SUM):
         """Begin to join a tensor of all processes, in place."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from ..base.absent import AbsentNames
 from .placements import BY_NAME
 
-_FSDP = """BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig
-    FullyShardedDataParallel LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy
-    OptimStateDictConfig OptimStateKeyType ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictConfig
-    StateDictSettings StateDictType UnshardHandle fully_shard register_fsdp_forward_method"""
+_FSDP = """CPUOffloadPolicy FSDPModule FullOptimStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig MixedPrecisionPolicy
+    OffloadPolicy OptimStateDictConfig OptimStateKeyType ShardedOptimStateDictConfig ShardedStateDictConfig UnshardHandle fully_shard
+    register_fsdp_forward_method"""
 _TENSOR = (
     """DTensor Partial Placement Replicate Shard distribute_module distribute_tensor empty full ones rand randn zeros"""
 )
@@ -17,7 +16,7 @@ _RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_wor
 
 # Module below torch.distributed -> its names.
 _NAMES = {
-    "": """BackendConfig DebugLevel FileStore TCPStore DeviceMesh init_device_mesh ProcessGroupGloo
+    "": """BackendConfig DebugLevel FileStore TCPStore ProcessGroupGloo
         AllreduceOptions BroadcastOptions ReduceOptions get_debug_level set_debug_level register_rendezvous_handler rendezvous
         record_comm shrink_group split_group""",
     "_composable": "",
@@ -46,19 +45,14 @@ _NAMES = {
     "checkpoint.state_dict_loader": "_load_state_dict load load_state_dict",
     "checkpoint.state_dict_saver": "_save_state_dict async_save save save_state_dict",
     "checkpoint.stateful": "Stateful",
-    "device_mesh": "DeviceMesh init_device_mesh",
-    "elastic": "",
     "elastic.multiprocessing": "Std start_processes",
-    "elastic.multiprocessing.errors": "ChildFailedError ErrorHandler ProcessFailure get_error_handler record",
+    "elastic.multiprocessing.errors": "ChildFailedError ErrorHandler ProcessFailure get_error_handler",
     "fsdp": _FSDP,
-    "fsdp.api": _FSDP,
-    "fsdp.fully_sharded_data_parallel": _FSDP,
     "fsdp.sharded_grad_scaler": "ShardedGradScaler",
-    "fsdp.wrap": """CustomPolicy ModuleWrapPolicy _or_policy always_wrap_policy enable_wrap lambda_auto_wrap_policy
-        size_based_auto_wrap_policy transformer_auto_wrap_policy wrap""",
+    "fsdp.wrap": "_or_policy enable_wrap wrap",
     "launcher": "",
     "launcher.api": "LaunchConfig elastic_launch launch_agent",
-    "optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
+    "optim": "DistributedOptimizer PostLocalSGDOptimizer",
     "pipelining": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B SplitPoint pipe_split pipeline",
     "rpc": _RPC,
     "tensor": _TENSOR,

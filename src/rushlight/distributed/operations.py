@@ -52,34 +52,38 @@ def _divide(tensor, size):
 
 def all_reduce(group, tensor, op):
     """Join a tensor of all processes, in place."""
-    call, finish = group.enter("all_reduce", tensor), []
+    finish = []
+    group.enter("all_reduce", tensor)
     array = _written(tensor, finish)
     _averaged(tensor, op, group.size(), finish)
-    return Work([tensor], group.transport.all_reduce(array, op), finish, call, group.seconds)
+    return Work(group, "all_reduce", [tensor], group.transport.all_reduce(array, op), finish, array.nbytes)
 
 
 def reduce(group, tensor, op, root):
     """`all_reduce` for the process ``root`` alone, a rank of the group as everywhere here."""
-    call, finish = group.enter("reduce", tensor), []
+    finish = []
+    group.enter("reduce", tensor)
     array = _written(tensor, finish)
     if group.rank() == root:
         _averaged(tensor, op, group.size(), finish)
-    return Work([tensor], group.transport.reduce(array, op, root), finish, call, group.seconds)
+    return Work(group, "reduce", [tensor], group.transport.reduce(array, op, root), finish, array.nbytes)
 
 
 def broadcast(group, tensor, root):
     """Write the tensor of ``root`` into those of the others."""
-    call, finish = group.enter("broadcast", tensor), []
+    finish = []
+    group.enter("broadcast", tensor)
     array = _written(tensor, finish)
-    return Work([tensor], group.transport.broadcast(array, root), finish, call, group.seconds)
+    return Work(group, "broadcast", [tensor], group.transport.broadcast(array, root), finish, array.nbytes)
 
 
 def all_gather(group, outputs, tensor):
     """Write the tensors of all processes into the list ``outputs``."""
-    call, array = group.enter("all_gather", tensor), read(tensor)
+    group.enter("all_gather", tensor)
+    array = read(tensor)
     gathered = np.empty((group.size(), *array.shape), array.dtype)
     request = group.transport.all_gather(gathered, array)
-    return Work(list(outputs), request, [lambda: _put_all(outputs, gathered)], call, group.seconds)
+    return Work(group, "all_gather", list(outputs), request, [lambda: _put_all(outputs, gathered)], gathered.nbytes)
 
 
 def _put_all(outputs, arrays):
@@ -89,27 +93,30 @@ def _put_all(outputs, arrays):
 
 def all_gather_into_tensor(group, output, tensor):
     """Write the tensors of all processes into one, behind each other."""
-    call, finish = group.enter("all_gather_into_tensor", tensor), []
+    finish = []
+    group.enter("all_gather_into_tensor", tensor)
     request = group.transport.all_gather(_written(output, finish), read(tensor))
-    return Work([output], request, finish, call, group.seconds)
+    return Work(group, "all_gather_into_tensor", [output], request, finish, output.nbytes)
 
 
 def gather(group, outputs, tensor, root):
     """`all_gather` for ``root`` alone; ``outputs`` is None elsewhere."""
-    call, array = group.enter("gather", tensor), read(tensor)
+    group.enter("gather", tensor)
+    array = read(tensor)
     if outputs is None:
-        return Work([], group.transport.gather(None, array, root), (), call, group.seconds)
+        return Work(group, "gather", [], group.transport.gather(None, array, root), ())
     gathered = np.empty((group.size(), *array.shape), array.dtype)
     request = group.transport.gather(gathered, array, root)
-    return Work(list(outputs), request, [lambda: _put_all(outputs, gathered)], call, group.seconds)
+    return Work(group, "gather", list(outputs), request, [lambda: _put_all(outputs, gathered)])
 
 
 def scatter(group, tensor, sources, root):
     """Write tensor number i of ``root``'s list into that of process i; ``sources`` is None elsewhere."""
-    call, finish = group.enter("scatter", tensor), []
+    finish = []
+    group.enter("scatter", tensor)
     array = _written(tensor, finish)
     source = None if sources is None else _joined(sources)
-    return Work([tensor], group.transport.scatter(array, source, root), finish, call, group.seconds)
+    return Work(group, "scatter", [tensor], group.transport.scatter(array, source, root), finish, tensor.nbytes)
 
 
 def _joined(tensors):
@@ -118,10 +125,13 @@ def _joined(tensors):
 
 def reduce_scatter(group, output, source, op):
     """Join the arrays ``source`` of all processes; each gets the part of its rank."""
-    call, finish = group.enter("reduce_scatter", output), []
+    finish = []
+    group.enter("reduce_scatter", output)
     array = _written(output, finish)
     _averaged(output, op, group.size(), finish)
-    return Work([output], group.transport.reduce_scatter(array, source, op), finish, call, group.seconds)
+    return Work(
+        group, "reduce_scatter", [output], group.transport.reduce_scatter(array, source, op), finish, source.nbytes
+    )
 
 
 def reduce_scatter_lists(group, output, tensors, op):
@@ -131,17 +141,18 @@ def reduce_scatter_lists(group, output, tensors, op):
 
 def all_to_all(group, outputs, tensors):
     """Send tensor number i to process i; one comes from each."""
-    call = group.enter("all_to_all", tensors[0])
+    group.enter("all_to_all", tensors[0])
     received = [each.numel() for each in outputs]
     gathered = np.empty(sum(received), read(tensors[0]).dtype)
     request = group.transport.all_to_all(gathered, received, _joined(tensors), [each.numel() for each in tensors])
     parts = np.split(gathered, np.cumsum(received)[:-1])
-    return Work(list(outputs), request, [lambda: _put_all(outputs, parts)], call, group.seconds)
+    return Work(group, "all_to_all", list(outputs), request, [lambda: _put_all(outputs, parts)], gathered.nbytes)
 
 
 def all_to_all_single(group, output, received, tensor, sent):
     """`all_to_all` of rows of one tensor: ``sent[i]`` of them to process i."""
-    call, finish = group.enter("all_to_all_single", tensor), []
+    finish = []
+    group.enter("all_to_all_single", tensor)
     row = tensor.numel() // tensor.shape[0] if tensor.shape[0] else 0
     received_row = output.numel() // output.shape[0] if output.shape[0] else 0
     request = group.transport.all_to_all(
@@ -150,33 +161,33 @@ def all_to_all_single(group, output, received, tensor, sent):
         read(tensor),
         [each * row for each in sent],
     )
-    return Work([output], request, finish, call, group.seconds)
+    return Work(group, "all_to_all_single", [output], request, finish, output.nbytes)
 
 
 def send(group, tensor, peer, tag):
     """Begin to send a tensor to process ``peer``."""
-    call = group.name_call("send", tensor)
-    return Work([tensor], group.transport.send(read(tensor), peer, tag), (), call, group.seconds)
+    return Work(group, "send", [tensor], group.transport.send(read(tensor), peer, tag), (), tensor.nbytes)
 
 
 def receive(group, tensor, peer, tag):
     """Begin to receive a tensor from process ``peer``, from any where it is None."""
-    call, finish = group.name_call("recv", tensor), []
+    finish = []
     request = group.transport.receive(_written(tensor, finish), peer, tag)
-    work = Work([tensor], request, finish, call, group.seconds)
+    work = Work(group, "recv", [tensor], request, finish, tensor.nbytes)
     work.source = lambda: request.source
     return work
 
 
-def barrier(group, seconds=None):
+def barrier(group):
     """Wait until all processes have come here."""
-    call = group.enter("barrier", None)
-    return Work([], group.transport.barrier(), (), call, group.seconds if seconds is None else seconds)
+    group.enter("barrier", None)
+    return Work(group, "barrier", [], group.transport.barrier(), ())
 
 
 def monitored_barrier(group, seconds, all_ranks):
     """Wait until all processes have told process 0 that they are here, and it has told them so."""
-    call, token = group.enter("monitored_barrier", None), np.zeros(1, np.uint8)
+    group.enter("monitored_barrier", None)
+    call, token = group.call("monitored_barrier", group.number), np.zeros(1, np.uint8)
     transport = group.transport
     if group.size() == 1:
         return

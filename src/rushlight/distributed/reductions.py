@@ -51,6 +51,8 @@ def supports_complex(reduceOp):
 
 def check_reduction(op, tensor, collective):
     """PyTorch's refusals of dtypes that cannot be joined by ``op``."""
+    if op is RedOpType.SUM:
+        return
     if not isinstance(op, RedOpType):
         raise TypeError(
             hinted(

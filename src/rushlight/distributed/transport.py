@@ -6,6 +6,7 @@ Arrays are contiguous NumPy arrays, the memory of tensors as it is. Every method
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 
@@ -26,6 +27,7 @@ _NAMES_OF_BOOLS = {
     RedOpType.BAND: "LAND", RedOpType.BOR: "LOR", RedOpType.BXOR: "LXOR",
 }  # fmt: skip
 _NATIVE = "?bBhHiIlLqQfdFD"  # kinds of NumPy numbers that MPI joins itself
+_known = {}  # kind of number, ReduceOp -> operation of MPI, for all that was asked so far
 _made_operations = {}
 
 
@@ -34,6 +36,7 @@ def has_mpi():
     return importlib.util.find_spec("mpi4py") is not None
 
 
+@functools.cache
 def mpi():
     """The module ``mpi4py.MPI``, which starts MPI when it is imported first."""
     try:
@@ -173,10 +176,14 @@ def _plain_bytes(array):
 def _typed(array, op):
     """An array as MPI takes it, and the operation of MPI that joins it by ``op``."""
     char = array.dtype.char
+    found = _known.get((char, op))
+    if found is not None:
+        return array, found
     if char == "?":
         return [array, mpi().C_BOOL], getattr(mpi(), _NAMES_OF_BOOLS[op])
     if char in _NATIVE:
-        return array, getattr(mpi(), _NAMES[op])
+        _known[char, op] = found = getattr(mpi(), _NAMES[op])
+        return array, found
     unsigned = array.reshape(-1).view(f"u{array.itemsize}")
     return unsigned, _made_operation(array.dtype, op)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from ..futures import Future
 from . import waiting
 
@@ -11,8 +9,9 @@ from . import waiting
 class Work:
     """A collective or message that was begun. What it writes is there once ``wait`` or ``is_completed`` say so."""
 
-    def __init__(self, result, request=None, finish=(), call=None, limit=0.0):
-        self._result, self._request, self._finish, self._call, self._limit = result, request, finish, call, limit
+    def __init__(self, group, name, result, request, finish=(), size=0):
+        self._group, self._name, self._number, self._size = group, name, group.number, size
+        self._result, self._request, self._finish = result, request, finish
         self._error = self._future = None
         self.source = None  # of a message: says the rank in the group that it came from
         if request is None:
@@ -26,23 +25,27 @@ class Work:
         if self._future is not None and not self._future.done():
             self._future.set_result(self._result)
 
-    def wait(self, timeout=timedelta(0)):
-        """Wait for the end, no longer than ``timeout`` where it is not 0. Returns True.
+    def wait(self, timeout=None):
+        """Wait for the end, no longer than ``timeout`` where it is given and not 0. Returns True.
 
         Raises:
             RuntimeError: after the timeout, by default the group's; the hint says where each process is.
         """
         if self._request is not None:
-            limit = timeout.total_seconds() or self._limit
-            try:
-                waiting.wait(self._request, self._call, limit)
-            except RuntimeError as error:
-                self._error = error
-                if self._future is not None and not self._future.done():
-                    self._future.set_exception(error)
-                raise
+            if not waiting.is_soon_over(self._request):
+                self._wait_long(timeout)
             self._complete()
         return True
+
+    def _wait_long(self, timeout):
+        limit = timeout.total_seconds() if timeout else self._group.seconds
+        try:
+            waiting.wait(self._request, self._group.call(self._name, self._number, self._size), limit)
+        except RuntimeError as error:
+            self._error = error
+            if self._future is not None and not self._future.done():
+                self._future.set_exception(error)
+            raise
 
     def is_completed(self):
         """Whether it is over; a question that also keeps it moving."""

@@ -29,7 +29,7 @@ class Categorical(Distribution):
     (tensor([0.2500, 0.2500, 0.5000]), tensor(0.5000))
     >>> _ = torch.manual_seed(0)
     >>> categorical.sample((5,))
-    tensor([2, 2, 2, 0, 1])
+    tensor([2, 2, 1, 2, 2])
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}

@@ -23,7 +23,7 @@ class NegativeBinomial(Odds, Distribution):
 
     >>> import rushlight as torch
     >>> torch.distributions.NegativeBinomial(3, torch.tensor([0.25, 0.5])).mean
-    tensor([1.0000, 3.0000])
+    tensor([1., 3.])
     """
 
     arg_constraints = {

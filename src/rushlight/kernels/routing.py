@@ -68,6 +68,12 @@ def kernel_of(name):
     return KERNELS[name]
 
 
+def plan_of(name):
+    """The function that plans an operation: of its arguments, with a `planning.layout.Layout` for each array, it makes the
+    `planning.plan.Plan`, None where there is no program. None for operations whose kernels have no plans."""
+    return getattr(kernel_of(name), "plan", None)
+
+
 def _declined(*arrays, **options):
     return NotImplemented
 
@@ -154,6 +160,7 @@ def _ramps(out, firsts, starts, step):
 
 
 moving.kernels["copy"] = ELEMENTS["copy_from"], _copy
+moving.kernels["convert"] = elementwise.HALVES, _copy
 moving.kernels["fill"] = ELEMENTS["fill_number"], _copy
 moving.kernels["progression"] = elementwise.PROGRESSIONS, _progression
 moving.kernels["ramps"] = elementwise.RAMPS, _ramps

@@ -209,7 +209,7 @@ def _check_shuffle(name, argument, ndim, factor):
 
 @op(
     "channel_shuffle(Tensor self, int groups) -> Tensor",
-    names=("nn.functional", "torch", "torch:native_channel_shuffle"),
+    names=("nn.functional", "torch", "torch:native_channel_shuffle", "nn.functional:native_channel_shuffle"),
 )
 class channel_shuffle:
     """Channels dealt out anew across ``groups`` (Zhang et al., 2018)."""

@@ -16,6 +16,7 @@ from . import (
     embedding,
     embedding_bag,
     extrema,
+    fake_quantize,
     fft,
     fractional_pool,
     gather,

@@ -172,3 +172,25 @@ def fractional_max_pool3d(
     return _pool(
         "fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
     )
+
+
+@composite(names=("nn.functional",))
+def fractional_max_pool2d_with_indices(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
+):
+    """``fractional_max_pool2d`` and the flat positions of the largest elements, whatever ``return_indices`` says.
+
+    Follows ``torch.nn.functional.fractional_max_pool2d_with_indices``.
+    """
+    return _pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, True, _random_samples)
+
+
+@composite(names=("nn.functional",))
+def fractional_max_pool3d_with_indices(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
+):
+    """``fractional_max_pool3d`` and the flat positions of the largest elements, whatever ``return_indices`` says.
+
+    Follows ``torch.nn.functional.fractional_max_pool3d_with_indices``.
+    """
+    return _pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, True, _random_samples)

@@ -9,7 +9,7 @@ from ..base.errors import hinted
 from ..base.scalars import c_name, check_fits, number_in
 from .moving import copied
 from .results import named_result
-from .table import composite, functions, op, widened
+from .table import TABLE, composite, functions, op, widened
 
 
 @op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor")
@@ -99,7 +99,7 @@ def _edges_of(values, bins, bounds, dim):
         raise RuntimeError(hinted("number of steps must be non-negative", f"dimension {dim} is to have {bins} bins"))
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return np.linspace(low, high, bins + 1).astype(values.dtype)
+    return TABLE["linspace"].forward(low, high, bins + 1, dtypes.from_numpy(values.dtype))
 
 
 def _no_derivative(*values):

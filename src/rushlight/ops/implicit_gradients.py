@@ -37,6 +37,13 @@ def _integral(parts, slope, length):
         start, size = np.minimum(length, size), 8 * size
 
 
+def _prepared(*parameters):
+    """The shape of the result, NaN for its elements, and the parameters in float64, all flat."""
+    parameters = np.broadcast_arrays(*parameters)
+    flat = [np.ravel(part).astype(np.float64, copy=False) for part in parameters]
+    return parameters[0].shape, np.full(flat[0].shape, np.nan), flat
+
+
 # ---------------------------------------------------------------- gamma
 
 
@@ -68,8 +75,7 @@ def _gamma_above(a, x):
 
 def standard_gamma_grad(alpha, value):
     """The derivative by ``alpha`` of gamma numbers ``value`` of this shape and scale 1, in float64."""
-    alpha, value = (np.asarray(part, np.float64) for part in np.broadcast_arrays(alpha, value))
-    found = np.full(value.shape, np.nan)
+    shape, found, (alpha, value) = _prepared(alpha, value)
     valid = (alpha > 0) & (value >= 0) & np.isfinite(alpha) & np.isfinite(value)
     small = valid & (value < 0.8)
     below = valid & ~small
@@ -79,7 +85,7 @@ def standard_gamma_grad(alpha, value):
     for place, formula in ((small & (value > 0), _gamma_series), (below, _gamma_below), (above, _gamma_above)):
         if place.any():
             found[place] = formula(alpha[place], value[place])
-    return found
+    return found.reshape(shape)
 
 
 # ---------------------------------------------------------------- beta, as one share of a Dirichlet vector; all over 1 - x
@@ -137,9 +143,8 @@ def dirichlet_grad(value, alpha, total):
 
     ``total`` is the sum of all concentrations: the share by itself is a beta number of ``alpha`` and ``total - alpha``.
     """
-    x, a, total = (np.asarray(part, np.float64) for part in np.broadcast_arrays(value, alpha, total))
+    shape, found, (x, a, total) = _prepared(value, alpha, total)
     b = total - a
-    found = np.full(x.shape, np.nan)
     found[x == 0] = 0
     valid = (x > 0) & (x <= 1) & (a > 0) & (b > 0) & np.isfinite(total)
     low = valid & (x * np.maximum(b, 1) <= _LIMIT)
@@ -155,4 +160,4 @@ def dirichlet_grad(value, alpha, total):
     ):
         if place.any():
             found[place] = formula(x[place], a[place], b[place])
-    return found
+    return found.reshape(shape)

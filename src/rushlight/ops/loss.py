@@ -44,6 +44,7 @@ def reduce_array(loss, reduction, dtype, patterns):
     if reduction == "none":
         loss = in_result_order(loss, patterns)
     else:
+        loss = widened(loss.astype(dtype, copy=False)) if is_half(dtype) else loss  # each one is rounded
         loss = np.asarray(add_up(loss) / loss.size if reduction == "mean" else add_up(loss))
     return loss if loss.dtype is dtype else loss.astype(dtype, copy=False)
 

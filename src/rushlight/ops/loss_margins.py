@@ -4,9 +4,9 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
-from .elementwise.checks import NOT_FLOATING, check_scalar_type
+from .elementwise.checks import NOT_FLOATING, check_scalar_type, no_derivative
 from .loss import REDUCTIONS, numbered, reduce_array, reduced, reduction_of, share
-from .table import composite, functions, op, widened
+from .table import FUSED, composite, functions, op, widened
 
 _NOT_NATIVE = ("float16", "bfloat16", *NOT_FLOATING)
 
@@ -99,7 +99,31 @@ class multi_margin_loss_parts:
         return reduce_array(np.asarray(loss), reduction, self.dtype, ()), slope.reshape(self.shape).astype(self.dtype)
 
     def d_self(grad, self, reduction, result1):
-        return _along_rows(grad, self, reduction) * result1.detach()
+        return functions.multi_margin_loss_backward(_along_rows(grad, self, reduction), result1.detach())
+
+
+@op("multi_margin_loss_backward(Tensor gradient, Tensor slope) -> Tensor", kind=FUSED, names=())
+class multi_margin_loss_backward:
+    """The gradient of `multi_margin_loss`, which cannot be differentiated again."""
+
+    light = True
+
+    def element(m, gradient, slope):
+        return gradient * slope
+
+    d_gradient = d_slope = no_derivative("multi_margin_loss_backward")
+
+
+@op("multilabel_margin_loss_backward(Tensor gradient, Tensor slope) -> Tensor", kind=FUSED, names=())
+class multilabel_margin_loss_backward:
+    """The gradient of `multilabel_margin_loss`, which cannot be differentiated again."""
+
+    light = True
+
+    def element(m, gradient, slope):
+        return gradient * slope
+
+    d_gradient = d_slope = no_derivative("multilabel_margin_loss_backward")
 
 
 def _along_rows(grad, self, reduction):
@@ -192,7 +216,7 @@ class multilabel_margin_loss_parts:
         return reduce_array(np.asarray(loss, rows.dtype), reduction, self.dtype, ()), slope.astype(self.dtype)
 
     def d_self(grad, self, reduction, result1):
-        return _along_rows(grad, self, reduction) * result1.detach()
+        return functions.multilabel_margin_loss_backward(_along_rows(grad, self, reduction), result1.detach())
 
 
 @composite(names=("nn.functional",))

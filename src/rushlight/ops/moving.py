@@ -51,8 +51,10 @@ def _is_plain(target, source):
     return source.ndim and source.shape[-1] >= _ROW and source.strides[-1] == target.strides[-1] == source.itemsize
 
 
-def copied(view):
-    """A copy of an array, row by row."""
+def copied(view, dtype=None):
+    """A copy of an array, row by row; in another dtype if one is given."""
+    if dtype is not None and dtype != view.dtype:
+        return write(np.empty(view.shape, dtype), view, "convert")
     if view.size < kernels.get("copy", _NONE)[0] or (view.nbytes < PLAIN_COPY and view.flags.c_contiguous):
         return view.copy()
     return write(np.empty(view.shape, view.dtype), view)

@@ -178,10 +178,7 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     if len(sizes) < 2:
         _refuse_dimensions(len(sizes))
     _check_kinds(input, weight, bias, running_mean, running_var, differ)
-    if training:
-        for value in (running_mean, running_var):
-            if value is not None:
-                functions.bump_version(value, "batch_norm")
+    # Writing the running statistics counts as no write, as in PyTorch: a layer may run twice before one backward.
     return functions.batch_norm_parts(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 

@@ -10,6 +10,7 @@ from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from .elementwise.checks import BOOL, INTEGERS
 from .moving import filled, write
+from .recording import is_recorded
 from .reduce import accumulator
 from .results import named_result
 from .table import composite, conj, functions, is_half, op, widened
@@ -61,11 +62,28 @@ class cumprod:
             return grad
         if functions.elements_of(self).all():
             return _from_the_end(grad * conj(result), dim) / conj(self)
-        return _cumprod_gradient(grad, self, dim)
+        if is_recorded(grad, self):
+            return _cumprod_gradient(grad, self, dim)
+        return _cumprod_gradient_beside_zeros(grad, self, result, dim)
+
+
+def _cumprod_gradient_beside_zeros(grad, self, result, dim):
+    """The gradient by division before the first zero of each row, at that by the products of all others, and 0 behind it.
+
+    It cannot be differentiated again: behind the first zero its own derivative is not 0.
+    """
+    is_zero = self == 0
+    zeros = is_zero.cumsum(dim)
+    terms = (grad * conj(result)).masked_fill(zeros != 0, 0)
+    found = _from_the_end(terms, dim) / conj(self).masked_fill(zeros != 0, 1)
+    is_first = is_zero & (zeros == 1)
+    others = conj(self.masked_fill(is_first, 1).cumprod(dim))
+    at_first = (grad * others).masked_fill(zeros != 1, 0).sum(dim, keepdim=True)
+    return functions.where(is_first, at_first, found.masked_fill(zeros != 0, 0))
 
 
 def _cumprod_gradient(grad, self, dim):
-    """Where zeros forbid dividing: for each element, the products of all others before each later place."""
+    """The same in operations that can be differentiated: for each element, the products of all others before each later place."""
     length = self.shape[dim]
     parts = []
     for place in range(length):
@@ -95,7 +113,8 @@ def _running_extreme(name, ufunc):
             places = np.arange(length).reshape((-1,) + (1,) * (self.ndim - axis - 1))
             hit = (self == values) | ((self != self) & (values != values))
             positions = np.maximum.accumulate(np.where(hit, places, 0), axis=axis)
-            return values, np.ascontiguousarray(positions)
+            # Of zeros of either sign, NumPy's float16 keeps the first.
+            return np.take_along_axis(self, positions, axis), np.ascontiguousarray(positions)
 
         def d_self(grad, self, dim, result1):
             return functions.placed(grad, dim, result1, tuple(self.shape)) if self.ndim else grad

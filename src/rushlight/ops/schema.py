@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import re
+from importlib import import_module
 
 import numpy as np
 
@@ -129,13 +130,7 @@ class Schema:
         if self.varargs is not None:
             args = self._gather(args)
         if len(args) > self.positional:
-            raise TypeError(
-                hinted(
-                    f"{self.name}() takes {self.positional} positional argument{'s' * (self.positional != 1)} but {len(args)} "
-                    f"{'was' if len(args) == 1 else 'were'} given",
-                    f"the call takes {self.describe()}",
-                )
-            )
+            args, kwargs = self._in_old_order(args, kwargs)
         values = list(args)
         arguments = self.arguments
         for position in range(len(args), self.count):
@@ -158,6 +153,19 @@ class Schema:
         if kwargs:
             self._unexpected(args, kwargs)
         return values
+
+    def _in_old_order(self, args, kwargs):
+        """The arguments of a call in an order that PyTorch takes, too, its factors by name; TypeError where it is none."""
+        found = import_module("rushlight.ops.old_order").in_old_order(self.name, args)
+        if found is not None and found[1].keys().isdisjoint(kwargs):
+            return found[0], {**kwargs, **found[1]}
+        raise TypeError(
+            hinted(
+                f"{self.name}() takes {self.positional} positional argument{'s' * (self.positional != 1)} but {len(args)} "
+                f"{'was' if len(args) == 1 else 'were'} given",
+                f"the call takes {self.describe()}",
+            )
+        )
 
     def _alias(self, argument, kwargs):
         for key in kwargs:

@@ -141,7 +141,10 @@ class view_dtype:
             _check_divisible(self_offset, new // old, "self.storage_offset()", doing)
             for dim, stride in enumerate(strides[:-1]):
                 _check_divisible(stride, new // old, f"self.stride({dim})", doing)
-        return self.view(dtype.numpy)
+        found = self.view(dtype.numpy)
+        if not found.size:  # NumPy forgets their strides
+            found = window(found, found.shape, (*(stride * old // new for stride in strides[:-1]), 1))
+        return found
 
 
 def _check_divisible(number, ratio, what, doing):

@@ -4,14 +4,8 @@ from ..optim.optimizer import Optimizer, register_optimizer_step_post_hook
 from . import itt
 from .blocks import kineto_available, record_function
 from .kinds import DeviceType, ProfilerAction, ProfilerActivity, RecordScope, _ExperimentalConfig
-from .sessions import (
-    ExecutionTraceObserver,
-    _KinetoProfile,
-    profile,
-    schedule,
-    supported_activities,
-    tensorboard_trace_handler,
-)
+from .schedules import ExecutionTraceObserver, schedule, tensorboard_trace_handler
+from .sessions import _KinetoProfile, profile, supported_activities
 from .steps import KinetoStepTracker
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 
-from ..base.user_code import user_frames
+from ..base.user_code import PACKAGE, STANDARD_LIBRARY, user_frames
 from ..tensor.base import Tensor
 
 _TYPES = {
@@ -51,11 +51,18 @@ def _type_of(tensor):
 
 def stack_now():
     """The user's frames, innermost first, as ``file(line): function``."""
-    return [f"{_short(frame.f_code.co_filename)}({frame.f_lineno}): {frame.f_code.co_name}" for frame in user_frames()]
+    return [f"{short(frame.f_code.co_filename)}({frame.f_lineno}): {frame.f_code.co_name}" for frame in user_frames()]
 
 
 @functools.lru_cache(4096)
-def _short(file):
+def short(file):
     """A file's path below the folder that its module was imported from."""
     inside = [folder for folder in sys.path if folder and file.startswith(folder.rstrip("/") + "/")]
     return file[len(max(inside, key=len).rstrip("/")) + 1 :] if inside else file
+
+
+@functools.lru_cache(4096)
+def is_users(file):
+    """Whether a file of code is the program's own, or of a library that it uses: not ours, nor the standard library's."""
+    ours = file.startswith((PACKAGE, "<frozen "))
+    return not ours and (not file.startswith(STANDARD_LIBRARY) or "site-packages" in file)

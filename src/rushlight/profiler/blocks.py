@@ -179,12 +179,13 @@ class profile:
 
     def _start_trace(self):
         self.entered = True
+        self.__exit__(None, None, None)  # where it was begun already
         self._recorder = Recorder(self.record_shapes, self.profile_memory, self.with_stack, self.with_modules)
         self._epoch = time.time_ns()
         self._recorder.start()
 
     def __exit__(self, kind, value, trace):
-        if not self.enabled:
+        if not self.enabled or self._recorder is None:
             return False
         self._recorder.stop()
         self._recorder, self._finished = None, self._recorder

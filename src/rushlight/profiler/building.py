@@ -96,7 +96,7 @@ def _kernels(recorder, use_device):
     """An event for each launch of a kernel."""
     names = {kernel.description: kernel.name for kernel in known()}
     made = []
-    for description, threaded, began, ended in recorder.launches.tolist():
+    for description, threaded, _, began, ended in recorder.launches.tolist():
         name = f"{KERNEL}::{names.get(description, 'unknown')}"
         threads = get_num_threads() if threaded else 1
         times = (began - recorder.began) / 1000, (ended - recorder.began) / 1000

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import sys
 import time
 import weakref
 from threading import RLock, get_ident
@@ -29,7 +30,7 @@ from ..tensor.base import Tensor
 from ..tensor.interposers import INTERPOSERS, Interposer, below
 from ..utils.data.iterators import _BaseDataLoaderIter
 from ..utils.flop_formulas import native_calls, registry
-from .arguments import described, stack_now
+from .arguments import described, is_users, short, stack_now
 from .kinds import RecordScope
 from .names import composites, operation_name
 
@@ -86,6 +87,7 @@ class Recorder(Interposer):
         self.paused, self.began, self.ended, self._handles, self._before = False, now(), None, [], (None, None)
         self._known = {}  # id of an array that is alive -> weak reference to it
         self._open_modules, self._open_steps, self._module_names = [], [], {}
+        self._open_calls, self._hook = [], self._on_python  # one object, by which it is known again
 
     # ------------------------------------------------------------ on and off
 
@@ -106,6 +108,7 @@ class Recorder(Interposer):
         except BaseException:  # Ctrl-C came before it was done
             self._leave()
             raise
+        self._open_calls.clear()  # frames
         for record in self.records:
             if record.ended is None:
                 record.ended = self.ended
@@ -122,6 +125,8 @@ class Recorder(Interposer):
         if self.modules or self.stacks:
             self._handles.append(register_module_forward_pre_hook(self._before_module))
             self._handles.append(register_module_forward_hook(self._after_module, always_call=True))
+        if self.stacks and sys.getprofile() is None:  # else somebody else watches Python's calls
+            sys.setprofile(self._hook)
         before, run_node, run_leaf, interposers = (
             (state.run_node, state.run_leaf),
             self.run_node,
@@ -134,6 +139,8 @@ class Recorder(Interposer):
         self.began = now()
 
     def _leave(self):
+        if sys.getprofile() is self._hook:
+            sys.setprofile(None)
         if self in INTERPOSERS:
             interposers = [each for each in INTERPOSERS if each is not self]
             state.run_node, state.run_leaf = self._before
@@ -143,7 +150,10 @@ class Recorder(Interposer):
         with _lock:
             if self in RECORDERS and host() is not None:
                 launched, self.lost = launch_log.noted()
-                inside = (launched[:, 2] >= self.began) & (launched[:, 3] <= (self.ended or self.began))
+                inside = (launched[:, launch_log.BEGAN] >= self.began) & (
+                    launched[:, launch_log.ENDED] <= (self.ended or 0)
+                )
+                inside &= launched[:, launch_log.THREAD] == self.thread
                 self.launches = launched[inside]
             RECORDERS[:] = [each for each in RECORDERS if each is not self]
             if not RECORDERS:
@@ -157,7 +167,7 @@ class Recorder(Interposer):
         if self.paused:
             return None
         record = Record(name, kind, scope)
-        if self.stacks and scope != _BACKWARD:
+        if self.stacks and scope != _BACKWARD and kind != "python_function":
             record.stack = stack_now()
         self.records.append(record)
         return record
@@ -227,6 +237,20 @@ class Recorder(Interposer):
         finally:
             if record is not None:
                 record.ended = outer.ended = now()
+
+    # ------------------------------------------------------------ Python
+
+    def _on_python(self, frame, event, argument):
+        """Note calls of the user's functions: what the interpreter tells while stacks are recorded."""
+        if event == "call":
+            code = frame.f_code
+            if is_users(code.co_filename):
+                name = f"{short(code.co_filename)}({code.co_firstlineno}): {code.co_name}"
+                self._open_calls.append((frame, self.begin(name, "python_function")))
+        elif event == "return" and self._open_calls and self._open_calls[-1][0] is frame:
+            _, record = self._open_calls.pop()
+            if record is not None:
+                record.ended = now()
 
     # ------------------------------------------------------------ memory
 

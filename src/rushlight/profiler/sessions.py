@@ -6,9 +6,7 @@ import gzip
 import json
 import os
 import shutil
-import socket
 import tempfile
-import time
 import warnings
 
 from ..base.errors import hinted
@@ -19,6 +17,7 @@ from .events import check
 from .kinds import ProfilerAction, ProfilerActivity
 
 _STEP = "ProfilerStep"
+_DEVICES = {"CUDA": "cuda", "XPU": "xpu", "MTIA": "mtia", "HPU": "hpu", "PrivateUse1": "privateuseone"}
 _shown: set[str] = set()  # warnings that come once in a process
 
 
@@ -27,73 +26,8 @@ def supported_activities():
     return {ProfilerActivity.CPU}
 
 
-def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
-    """Which steps are recorded: a function from a step's number to a `ProfilerAction`, what `profile` takes as ``schedule``.
-
-    After ``skip_first`` steps a cycle is ``wait`` steps without, ``warmup`` steps whose records are dropped, and ``active`` steps that
-    are kept; it comes again ``repeat`` times, 0 by default: until the end. With ``skip_first_wait`` the first cycle does not wait.
-
-    >>> import rushlight as torch
-    >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=2)
-    >>> [plan(step).name for step in range(5)]
-    ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
-    """
-    if wait < 0 or warmup < 0 or active <= 0 or repeat < 0 or skip_first < 0:
-        raise AssertionError(
-            hinted(
-                f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), warmup={warmup} (need >= 0), "
-                f"active={active} (need > 0), repeat={repeat} (need >= 0), skip_first={skip_first} (need >= 0).",
-                "they count steps",
-            )
-        )
-    if warmup == 0:
-        sentence = "Profiler won't be using warmup, this can skew profiler results"
-        warnings.warn(hinted(sentence, "the first calls of kernels load them"), stacklevel=to_user())
-    length = wait + warmup + active
-
-    def action(step):
-        check(step >= 0, f"Step must be non-negative. Got {step}.", "steps count from 0")
-        if step < skip_first:
-            return ProfilerAction.NONE
-        step += (wait if skip_first_wait else 0) - skip_first
-        place = step % length
-        if (repeat and step / length >= repeat) or place < wait:
-            return ProfilerAction.NONE
-        if place < wait + warmup:
-            return ProfilerAction.WARMUP
-        return ProfilerAction.RECORD if place < length - 1 else ProfilerAction.RECORD_AND_SAVE
-
-    return action
-
-
 def _always(step):
     return ProfilerAction.RECORD
-
-
-def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False, use_python_export=False):
-    """An ``on_trace_ready`` that writes traces into a folder: ``WORKER.TIME.pt.trace.json``, with ``use_gzip`` compressed.
-
-    ``worker_name`` is the computer's name and the process's number by default.
-
-    >>> import os, tempfile
-    >>> import rushlight as torch
-    >>> folder = tempfile.mkdtemp()
-    >>> with torch.profiler.profile(on_trace_ready=torch.profiler.tensorboard_trace_handler(folder, "worker")):
-    ...     x = torch.ones(2) + 1
-    >>> [name.partition(".")[0] for name in os.listdir(folder)]
-    ['worker']
-    """
-
-    def handle(profiler):
-        try:
-            os.makedirs(dir_name, exist_ok=True)
-        except OSError as error:
-            raise RuntimeError(hinted("Can't create directory: " + dir_name, str(error))) from error
-        worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
-        name = f"{worker}.{time.time_ns()}.pt.trace.json{'.gz' * bool(use_gzip)}"
-        profiler.export_chrome_trace(os.path.join(dir_name, name), use_python_export=use_python_export)
-
-    return handle
 
 
 def _read_activities(activities):
@@ -144,7 +78,8 @@ class _KinetoProfile:
         self.custom_trace_id_callback = custom_trace_id_callback
         self.post_processing_timeout_s = post_processing_timeout_s
         self.profiler: _Block | None = None
-        self.use_device = None
+        asked = (each for each in _DEVICES if ProfilerActivity[each] in self.activities)
+        self.use_device = _DEVICES.get(next(asked, None))  # there are none: the profile warns
         self.preset_metadata: dict[str, str] = {}
         self._trace_metadata: dict[str, str] = {}
 
@@ -167,9 +102,12 @@ class _KinetoProfile:
             if sentence not in _shown:
                 _shown.add(sentence)
                 warnings.warn(hinted(sentence, "on_trace_ready sees each cycle's"), stacklevel=to_user())
+        if self.profiler is not None:
+            self.profiler.__exit__(None, None, None)  # where it was begun already
         if self.profiler is None or not self.acc_events:
             self.profiler = _Block(
                 use_cpu=ProfilerActivity.CPU in self.activities,
+                use_device=self.use_device,
                 record_shapes=self.record_shapes,
                 with_flops=self.with_flops,
                 profile_memory=self.profile_memory,
@@ -295,7 +233,7 @@ class profile(_KinetoProfile):
         on_trace_ready: called with the profile at the end of each cycle of the schedule, or of the context.
         record_shapes: events have the shapes, types and numbers of their arguments.
         profile_memory: the memory of tensors, taken and given back.
-        with_stack: events have the lines of the user's code, and calls of modules are events.
+        with_stack: events have the lines of the user's code; calls of modules and of the user's functions are events.
         with_flops: floating-point operations of products, convolutions, sums.
         with_modules: calls of modules are events.
         experimental_config, execution_trace_observer, acc_events, custom_trace_id_callback, post_processing_timeout_s: as in PyTorch.
@@ -448,51 +386,5 @@ class profile(_KinetoProfile):
             act()
 
 
-class ExecutionTraceObserver:
-    """PyTorch's execution traces, which replay a program's operations: not implemented, refused where a file is named."""
-
-    def __init__(self):
-        self._registered = False
-
-    @staticmethod
-    def build_execution_trace_obs_from_env():
-        """None: the environment asks for none, or for what is not here."""
-        return None
-
-    def register_callback(self, output_file_path):
-        """Write an execution trace: refused."""
-        raise NotImplementedError(
-            hinted(
-                "ExecutionTraceObserver is not implemented",
-                "torch.profiler.profile(record_shapes=True).export_chrome_trace(path) writes what ran with which arguments",
-            )
-        )
-
-    def unregister_callback(self):
-        """Write no more: nothing is written."""
-
-    start = stop = cleanup = unregister_callback
-
-    @property
-    def is_registered(self):
-        """Whether a trace is written: False."""
-        return self._registered
-
-    def is_running(self):
-        """Whether a trace is written now: False."""
-        return False
-
-    def get_output_file_path(self):
-        """Where the trace is written: None."""
-        return None
-
-
-for _kind in (
-    profile,
-    _KinetoProfile,
-    ExecutionTraceObserver,
-    schedule,
-    supported_activities,
-    tensorboard_trace_handler,
-):
+for _kind in (profile, _KinetoProfile, supported_activities):
     _kind.__module__ = "torch.profiler.profiler"

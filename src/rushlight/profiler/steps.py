@@ -6,7 +6,7 @@ import warnings
 
 from ..base.errors import hinted
 from ..base.user_code import to_user
-from .itt import _refuse
+from .itt import tell_nobody
 
 
 class KinetoStepTracker:
@@ -56,25 +56,42 @@ class KinetoStepTracker:
 
 
 class emit_itt:
-    """A block whose operations are ranges for Intel's tools, which are not here: refused where it is entered."""
+    """A block whose operations are ranges for Intel's tools: where none is attached, as PyTorch's, it does nothing.
+
+    Args:
+        enabled: False makes it do nothing at all.
+        record_shapes: whether ranges name the shapes of arguments.
+    """
+
+    _kind = "ITT"
 
     def __init__(self, enabled=True, record_shapes=False):
         self.enabled, self.entered, self.record_shapes = enabled, False, record_shapes
 
     def __enter__(self):
-        if self.enabled:
-            _refuse()
+        if not self.enabled:
+            return None
+        if self.entered:
+            first = f"{self._kind} annotation context manager is not reentrant"
+            raise RuntimeError(hinted(first, "make another one"))
+        self.entered = True
+        self._begin()
+        return self
+
+    def _begin(self):
+        tell_nobody()
 
     def __exit__(self, *error):
-        return None
+        return False if self.enabled else None
 
 
 class emit_nvtx(emit_itt):
     """A block whose operations are ranges for NVIDIA's tools: needs a device, refused where it is entered."""
 
-    def __enter__(self):
-        if self.enabled:
-            raise AssertionError(hinted("Torch not compiled with CUDA enabled", "Rushlight runs on the CPU"))
+    _kind = "NVTX"
+
+    def _begin(self):
+        raise AssertionError(hinted("Torch not compiled with CUDA enabled", "Rushlight runs on the CPU"))
 
 
 class EnforceUnique:

@@ -1,5 +1,9 @@
 """Checkpoints: PyTorch's .pth files in both directions, read without ever running code, and safetensors."""
 
+from collections.abc import Callable as _Callable
+from typing import Any as _Any
+
+from ..base.device import device as _device
 from .legacy import MAGIC_NUMBER, PROTOCOL_VERSION
 from .loading import get_unsafe_globals_in_checkpoint, load
 from .safe_tensors import load_safetensors, save_safetensors
@@ -17,6 +21,9 @@ from .settings import (
     set_default_load_endianness,
     set_default_mmap_options,
 )
+
+# What `load` takes for ``map_location``.
+MAP_LOCATION = _Callable[[_Any, str], _Any] | _device | str | dict[str, str] | None
 
 __all__ = [
     "DEFAULT_PROTOCOL",

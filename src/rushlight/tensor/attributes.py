@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 
 class TensorBase:
     """Where the attributes of a tensor are; `Tensor` shows those of the user alone as its ``__dict__``, as PyTorch does."""
@@ -41,3 +43,39 @@ class OwnAttributes(dict):
         if name in self:
             del self._held[name]
         return super().pop(name, *default)
+
+    def popitem(self):
+        name, value = super().popitem()
+        del self._held[name]
+        return name, value
+
+    def clear(self):
+        for name in list(self):
+            del self[name]
+
+    def __ior__(self, other):  # type: ignore[misc]
+        self.update(other)
+        return self
+
+    def __copy__(self):
+        return dict(self)
+
+    def __deepcopy__(self, memo):
+        return copy.deepcopy(dict(self), memo)
+
+    def __reduce_ex__(self, protocol):
+        return dict, (dict(self),)
+
+
+def _replace(tensor, attributes):
+    own = OwnAttributes(tensor)
+    own.clear()
+    own.update(attributes)
+
+
+class TensorMeta(type):
+    """The class of tensors' classes: each shows the user's attributes alone, whatever else it inherits from."""
+
+    def __new__(cls, name, bases, namespace, **options):
+        namespace.setdefault("__dict__", property(OwnAttributes, _replace))
+        return super().__new__(cls, name, bases, namespace, **options)

@@ -23,7 +23,7 @@ from ..base.lazy import LazyArray, as_meta, bits_of, is_meta, meta_array, plain,
 from ..base.size import Size
 from ..base.sparse_array import SparseArray
 from ..ops.table import functions
-from .attributes import OwnAttributes, TensorBase, held_by
+from .attributes import TensorBase, TensorMeta, held_by
 from .interposers import INTERPOSERS
 from .printing import format_scalar, format_tensor
 
@@ -41,7 +41,7 @@ def quietly(function):
     return lambda *args: quiet().run(function, *args)
 
 
-class Tensor(TensorBase):
+class Tensor(TensorBase, metaclass=TensorMeta):
     """An n-dimensional array that remembers how it was computed.
 
     Made by ``torch.tensor(data)``, ``torch.zeros(2, 3)``, ... ; ``Tensor(2, 3)`` and ``Tensor([1., 2.])`` are PyTorch's
@@ -71,7 +71,6 @@ class Tensor(TensorBase):
     _tangent_base = None  # forward mode: the tensor whose tangent a view has a part of, where that is not `_base`
     _gated_by = None  # the node of a `relu` that its gradient has passed already
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
-    __dict__ = property(OwnAttributes)
 
     def __new__(cls, *args, **kwargs):
         return functions.legacy_constructor(cls, args, kwargs) if args or kwargs else functions.empty_instance(cls)
@@ -94,6 +93,8 @@ class Tensor(TensorBase):
     def requires_grad(self, value):
         if not isinstance(value, bool):
             raise RuntimeError(hinted("requires_grad must be a bool", f"got {type(value).__name__}"))
+        if value:
+            leaves.refuse_computed(self)
         leaves.set_requires_grad(self, value, "only Tensors of floating point and complex dtype can require gradients")
 
     def requires_grad_(self, requires_grad=True):

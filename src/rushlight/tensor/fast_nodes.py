@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..autograd.beside import beside
 from ..autograd.modes import state
 from ..autograd.node import (
+    Freed,
     Node,
     VersionCounter,
     describe_producer,
@@ -192,7 +193,9 @@ def _pair_recorder(op, name, first, second, first_rule, second_rule):
 def _number_recorder(op, name, first, second, rule):
     rule, names = rule
     keeps_input, keeps_number = first in names, second in names
-    node_type = node_class(name, _number_node(rule, keeps_input), op=op, keeps=(first,) if keeps_input else ())
+    kept_number = () if keeps_number and op.name in WRAPS_NUMBERS else None  # what backward frees
+    base = _number_node(rule, keeps_input, kept_number is not None)
+    node_type = node_class(name, base, op=op, keeps=(first,) if keeps_input else ())
     show_raw(node_type, names)
 
     def record(result, input, other, edge, other_edge):
@@ -204,7 +207,7 @@ def _number_recorder(op, name, first, second, rule):
         node.next_edges = (edge,)
         node.sequence = next_sequence()
         node.number = other if keeps_number else None
-        node.saved = (input, input._version_counter.value) if keeps_input else None
+        node.saved = (input, input._version_counter.value) if keeps_input else kept_number
         result._edge = (node, 0)
 
     return record
@@ -274,7 +277,7 @@ def _pair_node(rule_first, rule_second, first_reads, second_reads):
     return PairNode
 
 
-def _number_node(rule, keeps_input):
+def _number_node(rule, keeps_input, frees_number):
     class NumberNode(Node):
         __slots__ = ("number",)
 
@@ -285,6 +288,8 @@ def _number_node(rule, keeps_input):
 
         def apply(self, grad):
             if not keeps_input:
+                if frees_number and self.saved.__class__ is Freed:
+                    iter(self.saved)  # raises
                 return (grad if rule is None else rule(grad, None, self.number),)
             value, version = self.saved
             if value._version_counter.value != version:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..autograd.views import check_inplace
 from ..base.errors import hinted
 from ..base.lazy import bits_of
 from ..ops.table import functions
@@ -126,6 +127,8 @@ def foreach_function(name):
         calls = _calls(name, args, kwargs)
         if writes:
             _refuse_lazy(name, args[0] if args else kwargs["self"])
+            for each, named in calls:  # all of them, before the first is written
+                check_inplace(each[0] if each else named["self"], name, (*each, *named.values()))
         found = [single(*each, **named) for each, named in calls]
         return (args[0] if args else kwargs["self"]) if writes else tuple(found)
 

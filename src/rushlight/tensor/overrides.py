@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 
+from ..autograd.modes import SPECIAL, state
 from ..base.errors import hinted
 from ..ops.schema import TENSOR_CLASSES
 from ..ops.table import functions
@@ -15,7 +16,6 @@ from .base import Tensor, method
 
 
 class _Off(threading.local):
-    depth = 0
     running = None  # the operation of `default_torch_function`
 
 
@@ -25,16 +25,23 @@ _off = _Off()
 class DisableTorchFunctionSubclass:
     """A context in which operations do not ask ``__torch_function__``."""
 
+    _entered = ()  # what recording was before, where the context is entered
+
     def __enter__(self):
-        _off.depth += 1
+        off, recording = state.torch_function_off + 1, state.recording and SPECIAL
+        self._entered = self._entered, state.recording
+        state.torch_function_off, state.recording = off, recording  # at once, as Ctrl-C may come between two lines
 
     def __exit__(self, kind, value, trace):
-        _off.depth -= 1
+        off = state.torch_function_off - 1
+        self._entered, before = self._entered
+        state.torch_function_off, state.recording = off, before
+        state.update()  # another mode may have been turned on or off inside
 
 
 def is_torch_function_enabled():
     """Whether operations ask ``__torch_function__``."""
-    return not _off.depth
+    return not state.torch_function_off
 
 
 def _asks(kind, plain):
@@ -63,7 +70,7 @@ def overloaded_arguments(args, kwargs, plain):
 
 def torch_function(function, args, kwargs, plain):
     """Ask the ``__torch_function__`` of arguments that define one; NotImplemented where none does, or it is off."""
-    if _off.depth:
+    if state.torch_function_off:
         return NotImplemented
     overloaded = overloaded_arguments(args, kwargs, plain)
     if not overloaded:

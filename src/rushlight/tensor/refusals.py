@@ -67,6 +67,19 @@ def _place(room, name):
     return room, name
 
 
+def place_of_call(name):
+    """The room and the name by which the user called an operation: told by the outermost function of ours that says it."""
+    frame, found = sys._getframe(1), ("torch", name)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        if _MARK in frame.f_code.co_qualname:
+            found = tuple(frame.f_code.co_qualname.split(_MARK))
+        frame = frame.f_back
+    return found
+
+
+functions.place_of_call = place_of_call
+
+
 def called_function(name):
     """The public function by which the operation ``name`` was called: what ``__torch_function__`` gets."""
     room, public = _place("torch", name)

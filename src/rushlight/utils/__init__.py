@@ -4,7 +4,7 @@ import importlib
 
 from ..base.errors import hinted
 
-_MODULES = ("checkpoint", "data", "deterministic", "dlpack", "hooks")
+_MODULES = ("benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks", "tensorboard", "weak")
 
 
 def set_module(obj, mod):

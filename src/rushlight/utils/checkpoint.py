@@ -16,12 +16,19 @@ from ..base.errors import hinted
 from ..random import get_rng_state
 from ..tensor import Tensor
 from .recompute import CheckpointError, ForgetfulCall, is_tensor, name_of, random_state
+from .selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "CheckpointPolicy",
+    "DefaultDeviceType",
+    "SelectiveCheckpointContext",
+    "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
+    "detach_variable",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]
@@ -227,3 +234,38 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
 
 def set_device_states(devices: list[int], states: list[Tensor], *, device_type: str | None = None) -> None:
     """Set the generators of devices, of which there are none."""
+
+
+class DefaultDeviceType:
+    """The kind of device whose random numbers checkpoints without tensors keep: the CPU."""
+
+    _default_device_type: str | None = None
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Let it be another kind."""
+        DefaultDeviceType._default_device_type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The kind: "cpu", unless another one was set."""
+        return DefaultDeviceType._default_device_type or "cpu"
+
+
+def check_backward_validity(inputs: Any) -> None:
+    """Warn where no input requires grad: a checkpoint with re-entrance gives no gradients then."""
+    if not any(each.requires_grad for each in inputs if isinstance(each, Tensor)):
+        sentence = "None of the inputs have requires_grad=True. Gradients will be None"
+        warnings.warn(hinted(sentence, "use_reentrant=False does not need that"), stacklevel=2)
+
+
+def detach_variable(inputs: Any) -> tuple[Any, ...]:
+    """The inputs without their graphs, tensors requiring grad as they did."""
+    if not isinstance(inputs, tuple):
+        kind = type(inputs).__name__
+        raise RuntimeError(
+            hinted(f"Only tuple of tensors is supported. Got Unsupported input type: {kind}", "tuple(inputs) is one")
+        )
+    return tuple(
+        each.detach().requires_grad_(each.requires_grad) if isinstance(each, Tensor) else each for each in inputs
+    )

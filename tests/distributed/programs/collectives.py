@@ -225,6 +225,30 @@ def subgroups():
 
 
 @case
+def grids():
+    mesh = d.init_device_mesh("cpu", (1, size), mesh_dim_names=("rows", "columns"))
+    x = m.ones(1)
+    d.all_reduce(x, group=mesh.get_group("columns"))
+    seen = [
+        x,
+        repr(mesh),
+        mesh.shape,
+        mesh.size(),
+        mesh.size(1),
+        mesh.get_local_rank("columns"),
+        mesh.get_coordinate(),
+        mesh.mesh,
+    ]
+    for text in ("mesh.get_group()", "mesh.get_group('z')", "d.init_device_mesh('cpu', (1,), mesh_dim_names=('a', 'b'))",
+                 "d.init_device_mesh('cpu', (1, 1), mesh_dim_names=('a', 'a'))"):  # fmt: skip
+        try:
+            eval(text, {"mesh": mesh, "d": d})
+        except Exception as error:
+            seen.append([type(error).__name__, str(error).split("\n")[0]])
+    return seen, [len(mesh.get_all_groups()), mesh.ndim, mesh.get_rank()]
+
+
+@case
 def leaves():
     x = m.nn.Parameter(m.ones(2))
     d.all_reduce(x)

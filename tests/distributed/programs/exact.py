@@ -6,7 +6,9 @@ import sys
 
 import rushlight as torch
 import rushlight.distributed as dist
+from rushlight.distributed import fsdp
 from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
 from rushlight.nn.parallel import DistributedDataParallel as DDP
 
 nn = torch.nn
@@ -66,6 +68,65 @@ def hooks_of_half_precision_and_low_rank():
         assert all(torch.equal(each, found) for each in others)
 
 
+def fsdp_policy(module, recurse, nonwrapped_numel):
+    return recurse or isinstance(module, nn.Linear)
+
+
+def fully_sharded_training_is_that_of_the_whole_batch():
+    whole = torch.randn(6 * size, 4, generator=torch.Generator().manual_seed(1))
+    own = whole[rank * 6 : rank * 6 + 6]
+    for strategy in fsdp.ShardingStrategy.FULL_SHARD, fsdp.ShardingStrategy.SHARD_GRAD_OP:
+        plain, sharded = network(), FSDP(network(), auto_wrap_policy=fsdp_policy, sharding_strategy=strategy)
+        if strategy is fsdp.ShardingStrategy.FULL_SHARD:
+            sharded = FSDP(
+                nn.Sequential(network()[0], FSDP(nn.Sequential(*network()[1:])))
+            )  # by hand, and another tree
+        assert (
+            sum(each.numel() for each in sharded.parameters())
+            < 1 + sum(each.numel() for each in plain.parameters()) * 0.6
+            or size == 1
+        )
+        optimizers = [torch.optim.AdamW(each.parameters(), lr=0.05) for each in (plain, sharded)]
+        for _ in range(4):
+            losses, norms = [], []
+            for module, x, optimizer in zip((plain, sharded), (whole, own), optimizers):
+                optimizer.zero_grad()
+                loss = module(x).square().mean()
+                loss.backward()
+                clip = getattr(
+                    module, "clip_grad_norm_", lambda limit: nn.utils.clip_grad_norm_(plain.parameters(), limit)
+                )
+                norms.append(clip(0.05))
+                optimizer.step()
+                losses.append(loss.detach())
+            dist.all_reduce(losses[1], dist.ReduceOp.AVG)
+            close(losses[1], losses[0])
+            close(norms[1], norms[0])
+        state, wanted = sharded.state_dict(), list(plain.state_dict().values())
+        assert len(state) == len(wanted)
+        for mine, its in zip(state.values(), wanted):
+            close(mine, its, 1e-5)
+
+
+def whole_parameters_come_and_go():
+    model = FSDP(network(nn.BatchNorm1d(8)), auto_wrap_policy=fsdp_policy)
+    names = ["0.weight", "0.bias", *("1." + name for name in nn.BatchNorm1d(8).state_dict()), "3.weight", "3.bias"]
+    state = model.state_dict()
+    assert list(state) == names and state["0.weight"].shape == (8, 4)
+    doubled = {name: value * 2 for name, value in state.items()}
+    assert not any(model.load_state_dict(doubled))
+    close(model.state_dict()["3.weight"], doubled["3.weight"])
+    with FSDP.summon_full_params(model):
+        model.module[0].weight.data.fill_(3.0)
+    assert not hasattr(model.module[0], "weight") and model.state_dict()["0.weight"].unique().tolist() == [3.0]
+    with FSDP.state_dict_type(model, fsdp.StateDictType.FULL_STATE_DICT, fsdp.FullStateDictConfig(rank0_only=True)):
+        assert len(model.state_dict()) == (len(names) if rank == 0 else 0)
+    half = FSDP(network(), mixed_precision=fsdp.MixedPrecision(param_dtype=torch.bfloat16))
+    made = half(torch.ones(2, 4))
+    made.sum().backward()
+    assert made.dtype is torch.bfloat16 and next(half.parameters()).grad.dtype is torch.float32
+
+
 def complex_numbers_and_integers_that_gloo_does_not_move():
     x, lists = torch.tensor([rank + 1j]), [torch.zeros(1, dtype=torch.complex64) for _ in range(size)]
     dist.gather(x, lists if rank == 0 else None)
@@ -122,10 +183,11 @@ def monitored_barriers_name_ranks():
 
 def mismatches_are_told():
     os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"
+    group = dist.new_group()
     for acts in (
-        lambda: dist.all_reduce(torch.ones(3 + rank)),
-        lambda: dist.broadcast(torch.ones(3), 0) if rank else dist.all_reduce(torch.ones(3)),
-        lambda: dist.all_reduce(torch.ones(3, dtype=torch.float64 if rank else torch.float32)),
+        lambda: dist.all_reduce(torch.ones(3 + rank), group=group),
+        lambda: dist.broadcast(torch.ones(3), 0, group) if rank else dist.all_reduce(torch.ones(3), group=group),
+        lambda: dist.all_reduce(torch.ones(3, dtype=torch.float64 if rank else torch.float32), group=group),
     ):
         try:
             acts()

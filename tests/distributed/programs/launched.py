@@ -6,6 +6,7 @@ import time
 
 import torch
 import torch.distributed as dist
+from torch.distributed.elastic.multiprocessing.errors import record
 
 mode, rank = sys.argv[1], os.environ["RANK"]
 print("whole", end=" ")
@@ -16,7 +17,7 @@ if mode == "restart" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and ran
     sys.exit(3)
 if mode == "sleep":
     time.sleep(60)
-dist.init_process_group("gloo")
+record(dist.init_process_group)("gloo")
 if rank == "1":
     if mode == "raise":
         raise ValueError("a bad number")

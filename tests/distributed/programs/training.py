@@ -64,28 +64,56 @@ OPTIONS = {
 }  # fmt: skip
 for _name, _options in OPTIONS.items():
     CASES[f"train {_name}"] = lambda options=_options: train(DDP(network(), **options))
+
+
+def wide(**options):
+    """Gradients that are large enough to be averaged where they lie."""
+    m.manual_seed(0)
+    module = DDP(
+        nn.Sequential(nn.Linear(4, 300), nn.Tanh(), nn.Linear(300, 300), nn.Tanh(), nn.Linear(300, 2)), **options
+    )
+    optimizer = m.optim.SGD(module.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad(set_to_none=step == 1)
+        with module.no_sync() if step == 1 else m.enable_grad():
+            module(batch(step)).square().mean().backward()
+        optimizer.step()
+    return [(p.grad.sum().item(), p.abs().sum().item()) for p in module.parameters()]
+
+
+CASES["wide"] = wide
+CASES["wide looking"] = lambda: wide(find_unused_parameters=True)
 for _sync in (True, False):
     CASES[f"norm {_sync}"] = lambda sync=_sync: train(DDP(network(True), broadcast_buffers=sync))
 
 
 class Branches(nn.Module):
-    def __init__(self):
+    def __init__(self, width):
         super().__init__()
         m.manual_seed(0)
-        self.parts = nn.ModuleList([nn.Linear(4, 2) for _ in range(size + 1)])
+        self.parts = nn.ModuleList([nn.Linear(width, 2) for _ in range(size + 1)])
 
     def forward(self, x, which):
         return self.parts[which](x)
 
 
 @case
-def unused():
-    module, seen = DDP(Branches(), find_unused_parameters=True), []
+def unused(width=4):
+    module, seen = DDP(Branches(width), find_unused_parameters=True), []
     for which in (rank, 0, rank):
         module.zero_grad()
-        module(batch(0), which).square().sum().backward()
-        seen.append(numbers(module))
+        module(batch(0).repeat(1, width // 4), which).square().sum().backward()
+        seen.append(
+            numbers(module)
+            if width == 4
+            else [None if p.grad is None else p.grad.sum().item() for p in module.parameters()]
+        )
     return seen
+
+
+@case
+def wide_unused():
+    return unused(10000)
 
 
 @case
@@ -151,6 +179,52 @@ CASES["join of those that are left"] = lambda: joined(divide_by_initial_world_si
 @case
 def join_that_throws():
     return joined(throw_on_early_termination=True)
+
+
+zero = importlib.import_module(f"{NAME}.distributed.optim").ZeroRedundancyOptimizer
+
+
+def shared_out(kind, after=3, **options):
+    """Train with a divided optimizer, whose rate changes; save its state, load it into another, go on."""
+    module = DDP(network())
+    optimizer = zero(module.parameters(), getattr(m.optim, kind), **options)
+    seen = []
+    for step in range(after):
+        optimizer.param_groups[0]["lr"] *= 0.5
+        optimizer.zero_grad()
+        module(batch(step)).square().mean().backward()
+        optimizer.step()
+    optimizer.consolidate_state_dict(to=1)
+    if rank == 1:
+        state = optimizer.state_dict()
+        seen = [sorted(state["state"]), state["param_groups"][0]["lr"], state["param_groups"][0]["params"]]
+        seen += [sorted(state["state"].get(0, {}))]
+    kept = [optimizer.state_dict() if rank == 1 else None]
+    d.broadcast_object_list(kept, 1)
+    other = zero(module.parameters(), getattr(m.optim, kind), **options)
+    other.load_state_dict(kept[0])
+    module(batch(9)).square().mean().backward()
+    other.step()
+    return [seen, numbers(module), [len(group["params"]) for group in other.optim.param_groups]]
+
+
+CASES["zero sgd"] = lambda: shared_out("SGD", lr=0.1, momentum=0.9)
+CASES["zero adam"] = lambda: shared_out("AdamW", lr=0.01)
+
+
+@case
+def zero_with_groups():
+    module = DDP(network())
+    parameters = list(module.parameters())
+    optimizer = zero([{"params": parameters[:2], "lr": 0.5}, {"params": parameters[2:5]}], m.optim.SGD, lr=0.1)
+    optimizer.add_param_group({"params": parameters[5:], "lr": 0.01})
+    module(batch(0)).square().mean().backward()
+    optimizer.step()
+    try:
+        optimizer.state_dict()
+    except RuntimeError as error:
+        told = str(error).split("\n")[0].strip()
+    return [numbers(module), told, [len(group["params"]) for group in optimizer.optim.param_groups]]
 
 
 if __name__ == "__main__":

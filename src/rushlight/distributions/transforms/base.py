@@ -27,7 +27,7 @@ class Transform:
     >>> exp = torch.distributions.ExpTransform()
     >>> y = exp(torch.tensor([0.0, 1.0]))
     >>> y, exp.inv(y), exp.codomain
-    (tensor([1.0000, 2.7183]), tensor([0., 1.]), GreaterThan(lower_bound=0.0))
+    (tensor([1.0000, 2.7183]), tensor([0.0000, 1.0000]), GreaterThan(lower_bound=0.0))
     """
 
     bijective: Any = False

@@ -24,7 +24,7 @@ def interpret(program, *arguments, workers=1, order=None):
     Raises ProgramError for programs that break a rule, IndexError for an access outside of a buffer,
     ZeroDivisionError for an integer division by 0, ValueError for a scatter to one element twice.
 
-    >>> from rushlight.kernels.text import read
+    >>> from rushlight.kernels.language.text import read
     >>> program = read('''program double
     ... function double(x: f32*, n: i64)
     ...   parallel %i < n

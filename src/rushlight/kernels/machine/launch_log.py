@@ -1,7 +1,8 @@
 """What kernels ran when: launches write into a log while somebody, the profiler, listens. Off, a launch pays one test.
 
 The log is memory that this process keeps: capacity and number of entries, then of each entry the kernel's description,
-whether all threads ran, when it began and when it ended (nanoseconds of the monotonic clock; 0 where it has not ended).
+whether all threads ran, the thread that launched it (`threading.get_ident`), when it began and when it ended (nanoseconds of
+the monotonic clock; 0 where it has not ended).
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ import time
 import numpy as np
 
 CAPACITY = 1 << 18
-FIELDS = 4  # numbers of an entry
-_KERNEL, _THREADED, _BEGAN, _ENDED = range(FIELDS)
+FIELDS = 5  # numbers of an entry
+KERNEL, THREADED, THREAD, BEGAN, ENDED = range(FIELDS)
 _cell = ctypes.c_void_p(None)  # where launches look for the log
 _log: list[np.ndarray] = []  # the one log, once there is one
 
 
 def symbols():
     """Addresses that the code of launches links against."""
-    clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value
-    return {"launch_log": ctypes.addressof(_cell), "clock_gettime": clock}
+    libc = ctypes.CDLL(None)
+    found = {
+        name: ctypes.cast(getattr(libc, name), ctypes.c_void_p).value for name in ("clock_gettime", "pthread_self")
+    }
+    return {"launch_log": ctypes.addressof(_cell), **found}
 
 
 def log_code():
@@ -29,6 +33,7 @@ def log_code():
     return f"""
 @launch_log = external global ptr
 declare i32 @clock_gettime(i32, ptr)
+declare i64 @pthread_self()
 define internal void @read_clock(ptr %to) nounwind {{
   %time = alloca [2 x i64]
   %failed = call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %time)
@@ -53,18 +58,21 @@ note:
   %described = ptrtoint ptr %kernel to i64
   store i64 %described, ptr %entry
   %all = zext i1 %threaded to i64
-  %all_at = getelementptr i64, ptr %entry, i64 {_THREADED}
+  %all_at = getelementptr i64, ptr %entry, i64 {THREADED}
   store i64 %all, ptr %all_at
-  %ended_at = getelementptr i64, ptr %entry, i64 {_ENDED}
+  %thread = call i64 @pthread_self()
+  %thread_at = getelementptr i64, ptr %entry, i64 {THREAD}
+  store i64 %thread, ptr %thread_at
+  %ended_at = getelementptr i64, ptr %entry, i64 {ENDED}
   store i64 0, ptr %ended_at
-  %began_at = getelementptr i64, ptr %entry, i64 {_BEGAN}
+  %began_at = getelementptr i64, ptr %entry, i64 {BEGAN}
   call void @read_clock(ptr %began_at)
   ret ptr %entry
 full:
   ret ptr null
 }}
 define void @end_launch(ptr %entry) noinline nounwind {{
-  %ended_at = getelementptr i64, ptr %entry, i64 {_ENDED}
+  %ended_at = getelementptr i64, ptr %entry, i64 {ENDED}
   call void @read_clock(ptr %ended_at)
   ret void
 }}
@@ -80,11 +88,11 @@ def begin():
 
 
 def noted():
-    """The noted launches that have ended, rows of (kernel's description, by all threads, began, ended), and how many did not fit."""
+    """The noted launches that have ended, rows of FIELDS numbers, and how many did not fit."""
     used = int(_log[0][1])
     count = min(used, CAPACITY)
     rows = _log[0][2 : 2 + count * FIELDS].reshape(count, FIELDS).copy()
-    return rows[rows[:, _ENDED] != 0], used - count
+    return rows[rows[:, ENDED] != 0], used - count
 
 
 def end():

@@ -22,8 +22,11 @@ from ..elementwise.layouts import copied, plain
 from ..language.value_types import NUMPY
 from ..machine.host import lanes
 from ..machine.scratch import scratch
+from ..planning.layout import Layout
+from ..planning.plan import Check, Condition, Launch, Passed, Plan
 from ..planning.plans import Plans
 from ..planning.registry import kernel_for
+from ..planning.runner import plan_for
 from ..rows.extremes import all_inside
 from . import indexing_programs as programs
 from . import selection
@@ -33,7 +36,10 @@ _WORTHWHILE = 1 << 12  # elements of a result below which NumPy has copied them 
 MOVED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # an element's size -> as what it is moved
 ADDED = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 POSITIONS = {np.dtype(np.int32): "i32", np.dtype(np.int64): "i64"}
+_NANOSECONDS = 0.305  # for an element
+_BOOL = np.dtype(np.bool_)
 _PICKING_CHUNKS = 64
+_scatters = Plans()  # what is called for shapes and dtypes, False where no program fits
 _STRIP = 4  # vectors of a row to which a chunk adds
 _STRIP_COLUMNS = 256  # columns of a scatter that a chunk writes
 _PARTS = 2  # chunks for each thread into which rows are divided that would be one
@@ -68,43 +74,49 @@ def _around(shape, axis):
     return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
 
 
-def _copied(source, axis, index, shape):
-    """A new array of ``shape`` with the slices of ``source`` at ``index`` (checked before), or None."""
-    moved, position = MOVED.get(source.itemsize), POSITIONS.get(index.dtype)
-    if moved is None or position is None or not are_plain(source, index):
+def _copies(source, axis, index, names):
+    """The Plan of a new array with the slices of ``source`` at ``index``, whose positions exist; ``names`` are the operands'."""
+    moved, position = MOVED.get(source.dtype.itemsize), POSITIONS.get(index.dtype)
+    if moved is None or position is None or not (source.is_plain and index.is_plain):
         return None
     outer, width = _around(source.shape, axis)
-    if outer * width * index.size < _WORTHWHILE:
+    out = Layout((*source.shape[:axis], *index.shape, *source.shape[axis + 1 :]), source.dtype)
+    if out.size < _WORTHWHILE:
         return None
-    out = np.empty(shape, source.dtype)
+    arguments = *names, "out", outer, source.shape[axis]
     if width == 1 and outer < _PICKED_LINES:
-        kernel = _kernel("copy_numbers", moved, position)
-        _run(kernel, out.size)(source, index, out, outer, source.shape[axis], index.size)
+        launch = _launch("copy_numbers", moved, position, (), (*arguments, index.size), out.size)
     elif width == 1:
-        _pick(source, index, out, outer, source.shape[axis], 1, index.size, 0)
+        return _picks(source, index, out, outer, source.shape[axis], 1, index.size, 0, names)
     else:
-        kernel = _kernel("copy_rows", moved, position)
-        _run(kernel, out.size)(source, index, out, outer, source.shape[axis], width, index.size)
-    return out
+        launch = _launch("copy_rows", moved, position, (), (*arguments, width, index.size), out.size)
+    return Plan([launch], {"out": out})
 
 
-def _pick(source, index, out, outer, length, width, count, step):
-    """Run the program ``pick``, or ``pick_ones`` where it fits; whether all positions existed."""
-    run, chunks, sizes = _picking(source.itemsize, index.dtype, outer, length, width, count, step)
-    outside = np.empty(chunks, np.bool_)
-    run(source, index, out, outside, *sizes)
-    return not np.count_nonzero(outside)
+@plan_for()
+def _copied(source: Layout, axis, index: Layout):
+    return _copies(source, axis, index, ("source", "index"))
 
 
-def _picking(itemsize, position, outer, length, width, count, step):
-    """What `_pick` calls, the number of chunks, and the sizes that the program gets."""
-    moved, position = MOVED[itemsize], POSITIONS[position]
+def _launch(name, scalar, position, options, arguments, elements):
+    form = scalar, position, lanes(NUMPY[scalar].itemsize), *options
+    return Launch(getattr(programs, name), form, arguments, elements * _NANOSECONDS)
+
+
+def _picks(source, index, out, outer, length, width, count, step, names, check=()):
+    """The Plan of the program ``pick``, or of ``pick_ones`` where it fits; ``check`` has the function that refuses positions
+    which do not exist, and its arguments."""
+    moved, position = MOVED[source.dtype.itemsize], POSITIONS[index.dtype]
+    arguments = *names, "out", "outside", outer, length
     if width == count == step == 1:
         chunks = max(1, min(outer >> 10, _PICKING_CHUNKS))
-        return _run(_kernel("pick_ones", moved, position), 4 * outer), chunks, (outer, length, chunks)
-    chunks = min(outer if width == 1 else outer * count, _PICKING_CHUNKS)
-    kernel = _kernel("pick", moved, position, width == 1)
-    return _run(kernel, outer * count * width), chunks, (outer, length, width, count, chunks, step)
+        launch = _launch("pick_ones", moved, position, (), (*arguments, chunks), 4 * outer)
+    else:
+        chunks = min(outer if width == 1 else outer * count, _PICKING_CHUNKS)
+        arguments = *arguments, width, count, chunks, step
+        launch = _launch("pick", moved, position, (width == 1,), arguments, outer * count * width)
+    check = Check("outside", *check) if check else None
+    return Plan([launch], {"out": out}, [("outside", chunks, _BOOL)], check=check)
 
 
 def _added(target, axis, index, values, fresh=0, skipped=-1, mode="add"):
@@ -161,11 +173,12 @@ def add_rows(target, index, values, owner, scales, outer, length, width, fresh, 
     _run(kernel, work)(target, index, values, owner, scales, listed, *sizes)
 
 
-@kernel_for("embedding")
-def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
-    embedding_ops.check_lookup(weight, indices)
-    found = _copied(weight, 0, indices, (*indices.shape, weight.shape[1]))
-    return NotImplemented if found is None else found
+@plan_for("embedding")
+def embedding(weight: Layout, indices: Layout, padding_idx: Passed, scale_grad_by_freq: Passed, sparse: Passed):
+    if weight.ndim != 2:
+        return None
+    plan = _copies(weight, 0, indices, ("weight", "indices"))
+    return plan and plan._replace(conditions=[Condition(embedding_ops.check_lookup, ("weight", "indices"))])
 
 
 @kernel_for("embedding_gradient")
@@ -212,8 +225,7 @@ def index(self, indices):
     located = _located(self, indices, _WORTHWHILE)
     if located is None:
         return NotImplemented
-    found = _copied(*located, _picked_shape(*located))
-    return NotImplemented if found is None else found
+    return _copied(*located)
 
 
 @kernel_for("index_put_arrays_")
@@ -240,8 +252,7 @@ def index_put_arrays(self, indices, values, accumulate):
 @kernel_for("take")
 def take(self, index):
     located = _located(self.reshape(-1), (index,), _WORTHWHILE) if self.flags.c_contiguous else None
-    found = None if located is None else _copied(*located, index.shape)
-    return NotImplemented if found is None else found
+    return NotImplemented if located is None else _copied(*located)
 
 
 @kernel_for("put_")
@@ -263,13 +274,13 @@ def put(self, index, source, accumulate):
     return NotImplemented if put_(result, index, source, accumulate) is NotImplemented else result
 
 
-@kernel_for("index_select")
-def index_select(self, dim, index):
-    if not self.ndim:
-        return NotImplemented
-    axis = index_ops.selected_axis(self, dim, index)
-    found = _copied(self, axis, index, (*self.shape[:axis], index.size, *self.shape[axis + 1 :]))
-    return NotImplemented if found is None else found
+@plan_for("index_select")
+def index_select(self: Layout, dim, index: Layout):
+    if not self.ndim or index.ndim > 1:
+        return None
+    rows = Layout((index.size,), index.dtype, index.strides)
+    plan = _copies(self, wrap_dim(dim, self.ndim), rows, ("self", "index"))
+    return plan and plan._replace(conditions=[Condition(index_ops.selected_axis, ("self", dim, "index"))])
 
 
 def _on_copy(name, in_place):
@@ -325,35 +336,26 @@ def index_fill_(self, dim, index, value):
 index_fill = _on_copy("index_fill", index_fill_)
 
 
-_gathers, _scatters = Plans(), Plans()  # what is called for shapes and dtypes, False where no program fits
-
-
-@kernel_for("gather")
-def gather(self, dim, index, sparse_grad):
-    plan = _gathers.remembered((self.shape, self.dtype, dim, index.shape, index.dtype), _gathering)
-    if not plan or not are_plain(self, index):
-        return NotImplemented
-    run, chunks, sizes, axis = plan
-    out, outside = np.empty(index.shape, self.dtype), np.empty(chunks, np.bool_)
-    run(self, index, out, outside, *sizes)
-    if np.count_nonzero(outside):
-        index_ops.refuse_outside(index, self.shape[axis], axis)
-    return out
-
-
-def _gathering(shape, dtype, dim, picked, position):
-    """What `gather` runs: `_picking`'s answer and the axis; False where no program fits."""
-    ndim = len(shape)
-    if dtype.itemsize not in MOVED or position not in POSITIONS or 0 in picked or ndim != len(picked) or not ndim:
-        return False
+@plan_for("gather")
+def gather(self: Layout, dim, index: Layout, sparse_grad: Passed):
+    shape, picked, ndim = self.shape, index.shape, self.ndim
+    if (
+        self.dtype.itemsize not in MOVED
+        or index.dtype not in POSITIONS
+        or 0 in picked
+        or ndim != index.ndim
+        or not ndim
+    ):
+        return None
     axis = wrap_dim(dim, ndim)
-    if shape[:axis] + shape[axis + 1 :] != picked[:axis] + picked[axis + 1 :]:
-        return False
+    if shape[:axis] + shape[axis + 1 :] != picked[:axis] + picked[axis + 1 :] or not (self.is_plain and index.is_plain):
+        return None
     (outer, width), count = _around(shape, axis), picked[axis]
     if width == 1 and outer < _PICKED_LINES and count > ALONE:
-        return False
-    step = count if width == 1 else width
-    return *_picking(dtype.itemsize, position, outer, shape[axis], width, count, step), axis
+        return None
+    step, length = count if width == 1 else width, shape[axis]
+    check = index_ops.refuse_outside, ("index", length, axis)
+    return _picks(self, index, Layout(picked, self.dtype), outer, length, width, count, step, ("self", "index"), check)
 
 
 # ---------------------------------------------------------------- scatter

@@ -12,8 +12,8 @@ from ..compiler.kernel import compiled
 from ..language.builder import Builder
 from ..language.program import Program
 from ..machine.host import lanes
+from ..planning.layout import is_plain
 from ..planning.registry import kernel_for
-from ..rows.reduce import is_plain
 
 _CHUNK = 1 << 16  # elements of a mask
 _MOST_DIMENSIONS = 5

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import math
 
-import numpy as np
-
 from ...base.shapes import wrap_dim
-from ..compiler.kernel import compiled
 from ..language.builder import Builder
 from ..language.program import Program
 from ..machine.host import lanes
-from ..planning.registry import kernel_for
-from .indexing import ADDED, ALONE
+from ..planning.layout import Layout, copies
+from ..planning.plan import Launch, Plan
+from ..planning.runner import plan_for
+from .indexing import ADDED
 
 _CHUNK = 1 << 13  # places
+_NANOSECONDS = 0.3  # for an element
 _LONGEST = 1 << 52  # places that double precision divides exactly
 
 
@@ -54,20 +53,13 @@ def add_windows(scalar, width):
     return Program("add_windows", [builder.function])
 
 
-@functools.cache
-def _kernel(scalar, width):
-    return compiled(("add_windows", scalar, width), lambda: add_windows(scalar, width))
-
-
-@kernel_for("unfold_gradient")
-def unfold_gradient(self, shape, dimension, size, step):
+@plan_for("unfold_gradient")
+def unfold_gradient(self: Layout, shape, dimension, size, step):
     if not shape or wrap_dim(dimension, len(shape)) != len(shape) - 1 or not self.size or self.dtype not in ADDED:
-        return NotImplemented
+        return None
     if size <= step or shape[-1] >= _LONGEST:  # windows apart from each other are copied
-        return NotImplemented
-    out, length = np.empty(shape, self.dtype), shape[-1]
-    kernel = _kernel(ADDED[self.dtype], lanes(self.itemsize))
-    run = kernel.alone if self.size <= ALONE else kernel.threaded
-    outer, windows = math.prod(shape[:-1]), self.shape[-2]
-    run(np.ascontiguousarray(self), out, outer, length, windows, size, step, math.ceil(size / step))
-    return out
+        return None
+    sizes = math.prod(shape[:-1]), shape[-1], self.shape[-2], size, step, math.ceil(size / step)
+    form = ADDED[self.dtype], lanes(self.dtype.itemsize)
+    launch = Launch(add_windows, form, ("self", "out", *sizes), self.size * _NANOSECONDS)
+    return Plan([launch], {"out": Layout(tuple(shape), self.dtype)}, copied=copies(self=self))

@@ -1,1 +1,1 @@
-"""What all families of kernels share: which function computes an operation, and what is remembered of a call."""
+"""What all families of kernels share: layouts, plans, what runs them, which function computes an operation."""

@@ -15,8 +15,12 @@ from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import scalar_of
 from ..machine.host import host
+from ..planning.layout import Layout, copies, lanes_for
+from ..planning.plan import Launch, Plan
 from ..planning.plans import Plans
+from ..planning.precision import in_single_precision
 from ..planning.registry import kernel_for
+from ..planning.runner import plan_for
 from ..windows.axes import equal_windows, forward_axes
 from ..windows.staging import (
     MOST_STEP,
@@ -33,7 +37,8 @@ from . import deep as pooling_deep
 
 _CHUNK_ELEMENTS = 1 << 14  # staged at a time: about what the first-level cache holds
 THREADED_ELEMENTS = 20_000  # of the input: calling the other threads in takes about as long
-_plans, _put_kernels = Plans(), Plans()
+_NANOSECONDS = 0.25  # for an element that gradients are added to
+_plans = Plans()
 
 
 class Form(NamedTuple):
@@ -394,20 +399,15 @@ def put_program(scalar, lanes):
     return Program("put", [builder.function])
 
 
-@kernel_for("places_gradient")
-@by_single_precision()
-def places_gradient(grad, places, lengths):
+@plan_for("places_gradient")
+@in_single_precision()
+def places_gradient(grad: Layout, places: Layout, lengths):
     """See ``ops.pool_max.places_gradient``. The places are inside."""
-    grad, places = rows_of(grad), turned(places, False)
-    if grad is None or not places.flags.aligned or places.dtype != np.int64 or 0 in lengths:
-        return NotImplemented
-    kernel = _put_kernels.get(grad.dtype)
-    if kernel is None:
-        form = ("f32" if grad.dtype.itemsize == 4 else "f64", host().vector_bytes // grad.dtype.itemsize)
-        kernel = _put_kernels[grad.dtype] = compiled(("put at places", *form), lambda: put_program(*form))
+    if grad.scalar not in ("f32", "f64") or not grad.size or places.dtype != np.int64 or 0 in lengths:
+        return None
     lead, volume = grad.shape[: -len(lengths)], math.prod(lengths)
     planes = math.prod(lead)
-    found = np.empty((*lead, *lengths), grad.dtype)
-    run = kernel.threaded if found.size > THREADED_ELEMENTS else kernel.alone
-    run(grad, places, found, planes, grad.size // planes, volume, max(1, _CHUNK_ELEMENTS // volume))
-    return found
+    found = Layout((*lead, *lengths), grad.dtype)
+    arguments = "grad", "places", "found", planes, grad.size // planes, volume, max(1, _CHUNK_ELEMENTS // volume)
+    launch = Launch(put_program, (grad.scalar, lanes_for(grad.scalar)), arguments, found.size * _NANOSECONDS)
+    return Plan([launch], {"found": found}, copied=copies(grad=grad, places=places))

@@ -17,8 +17,11 @@ from ..language.program import Program
 from ..language.value_types import scalar_of
 from ..machine.host import lanes
 from ..machine.scratch import scratch
+from ..planning.layout import Layout
+from ..planning.plan import Launch, Plan
 from ..planning.plans import Plans
 from ..planning.registry import kernel_for
+from ..planning.runner import plan_for
 from ..rows.reduce_programs import chunked
 
 _ROWS, _VECTORS = 4, 2  # of a tile
@@ -29,6 +32,7 @@ _STRETCH = 64  # coordinates whose differences are added up in a row: rounding e
 _COORDINATES = 8  # whose gradients grow side by side
 _WORTHWHILE = 64  # coordinates of pairs: fewer are NumPy's
 _THREADED_FROM = 1 << 16  # of them
+_NANOSECONDS = 0.077  # for one of them
 _CHUNK = 1 << 15  # of them, about
 _MOST_MULTIPLIED = 8  # integer powers up to this one are products
 
@@ -343,14 +347,10 @@ def distance_gradient(grad, x1, x2, p, result):
     return copied(out.swapaxes(-1, -2))
 
 
-@kernel_for("symmetric_matrix")
-def symmetric_matrix(self, count):
-    scalar = scalar_of(self.dtype)
-    if scalar not in ("f32", "f64") or not self.dtype.isnative or not self.flags.c_contiguous or not self.size:
-        return NotImplemented
-    width = lanes(8)
-    kernel = compiled(("symmetric", scalar, width), lambda: symmetric(scalar, width))
-    out = np.empty((*self.shape[:-1], count, count), self.dtype)
-    run = kernel.threaded if out.size >= _THREADED_FROM else kernel.alone
-    run(self, out, out.size // count**2, count, max(1, _CHUNK // count))
-    return out
+@plan_for("symmetric_matrix")
+def symmetric_matrix(self: Layout, count):
+    if self.scalar not in ("f32", "f64") or not self.is_plain or not self.size:
+        return None
+    out = Layout((*self.shape[:-1], count, count), self.dtype)
+    arguments = "self", "out", out.size // count**2, count, max(1, _CHUNK // count)
+    return Plan([Launch(symmetric, (self.scalar, lanes(8)), arguments, out.size * _NANOSECONDS)], {"out": out})

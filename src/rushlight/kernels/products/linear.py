@@ -105,8 +105,8 @@ def linear_gradients(grad, input, weight, needs, gate):
         else:
             for_weight.run(grad.T, input, of_weight)
     if needs[2] and of_bias is None:
-        total = reduce.run("sum", grad, (0,), False, (grad.dtype,))
-        of_bias = by_numpy(grad, None, None, (False, False, True), False)[2] if total is NotImplemented else total[0]
+        total = reduce.sum(grad, (0,), False, None)
+        of_bias = by_numpy(grad, None, None, (False, False, True), False)[2] if total is NotImplemented else total
     return of_input, of_weight, of_bias, gate
 
 

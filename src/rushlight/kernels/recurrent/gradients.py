@@ -193,9 +193,9 @@ def _by_products(sums, outputs, hidden, reverse, biased, input, input_sums):
 
 
 def _column_sums(rows):
-    found = reduce.run("sum", rows, (0,), False, (rows.dtype,))
+    found = reduce.sum(rows, (0,), False, None)
     if found is not NotImplemented:
-        return found[0]
+        return found
     with np.errstate(all="ignore"):
         return rows.sum(0)
 

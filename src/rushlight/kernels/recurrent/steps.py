@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-
-import numpy as np
-
-from ..compiler.kernel import compiled
 from ..language.builder import Builder
 from ..language.program import Program
-from ..language.value_types import scalar_of, vector
-from ..machine import host
-from ..planning.registry import kernel_for
+from ..language.value_types import vector
+from ..planning.layout import Layout, copies, lanes_for
+from ..planning.plan import Launch, Plan
+from ..planning.runner import plan_for
 from .cells import CELLS
 from .programs import Units
 
 _CHUNK = 1 << 11  # hidden units of a chunk: 3 to 6 us
-_THREADED = 1 << 13  # hidden units from which other threads are called in
+_NANOSECONDS = 0.6  # for a hidden unit
 _PARTS = 5  # numbers for each unit that the derivative uses: ``values``
 
 # Where the cells find what they read and write: name -> (array, its numbers for each unit, which of them comes first).
@@ -43,11 +39,6 @@ _PLACES = {
         "d_gates": ("d_from_input", 3, 0), "sums": ("d_from_hidden", 3, 0), "carry": ("d_hidden", 1, 0),
     },
 }  # fmt: skip
-
-
-def _contiguous(array):
-    flags = array.flags
-    return array if flags.c_contiguous and flags.aligned else np.ascontiguousarray(array)
 
 
 class _StepUnits(Units):
@@ -88,54 +79,48 @@ def step_program(kind, backward, scalar, lanes, absent):
     return Program(f"{kind}_gates", [b.function])
 
 
-@functools.lru_cache(256)
-def _plan(kind, backward, dtype, wide, absent):
-    """The kernel, for vectors of one register or of two, or NotImplemented for numbers that are not computed as they are."""
-    scalar = scalar_of(dtype)
-    if scalar not in ("f32", "f64"):
-        return NotImplemented
-    key = f"{kind}_gates{'_backward' * backward}", scalar, host.lanes(dtype.itemsize) * (1 + wide), absent
-    return compiled(key, lambda: step_program(kind, backward, *key[1:]))
+def _plan(kind, backward, state, operands, results, absent=()):
+    """The Plan of a step for units shaped as ``state``: it reads ``operands`` (name -> Layout) and writes ``results``, name -> how
+    many numbers for each unit; ``absent`` are what the program would read else."""
+    scalar = state.scalar
+    if scalar not in ("f32", "f64") or not state.size or any(each.dtype != state.dtype for each in operands.values()):
+        return None
+    rows, size = state.shape
+    lanes = lanes_for(scalar) * (1 + (size > lanes_for(scalar)))
+    arguments = (*operands, *results, rows, size, -(-_CHUNK // size))
+    launch = Launch(step_program, (kind, backward, scalar, lanes, absent), arguments, state.size * _NANOSECONDS)
+    found = {name: Layout((rows, size * count), state.dtype) for name, count in results.items()}
+    return Plan([launch], found, copied=copies(**operands))
 
 
-def _run(kind, backward, state, arrays, results, absent=()):
-    """Run a step for units shaped as ``state``: it reads ``arrays`` (None where absent) and writes new ones with so many
-    numbers for each unit as ``results`` say. The results; or NotImplemented."""
-    (rows, size), dtype = state.shape, state.dtype
-    plan = _plan(kind, backward, dtype, size > host.lanes(dtype.itemsize), absent)
-    if plan is NotImplemented or not state.size or not all(a.dtype == dtype for a in arrays):
-        return NotImplemented
-    found = tuple([np.empty((rows, size * count), dtype) for count in results])
-    run = plan.threaded if state.size >= _THREADED else plan.alone
-    run(*map(_contiguous, arrays), *found, rows, size, -(-_CHUNK // size))
-    return found
+@plan_for("lstm_gates")
+def lstm_gates(from_input: Layout, from_hidden: Layout, cell: Layout):
+    operands = {"from_input": from_input, "from_hidden": from_hidden, "cell": cell}
+    return _plan("lstm", False, cell, operands, {"outputs": 1, "cells": 1, "new_values": _PARTS})
 
 
-def _present(**gradients):
-    """Those of the gradients that are there, and the names of the others."""
-    return [g for g in gradients.values() if g is not None], tuple([n for n, g in gradients.items() if g is None])
-
-
-@kernel_for("lstm_gates")
-def lstm_gates(from_input, from_hidden, cell):
-    return _run("lstm", False, cell, (from_input, from_hidden, cell), (1, 1, _PARTS))
-
-
-@kernel_for("lstm_gates_backward")
-def lstm_gates_backward(d_hidden, d_after, d_values, cell, values):
-    given, absent = _present(d_outputs=d_hidden, d_cells=d_after)
+@plan_for("lstm_gates_backward")
+def lstm_gates_backward(
+    d_hidden: Layout | None, d_after: Layout | None, d_values: Layout | None, cell: Layout, values: Layout
+):
+    gradients = {"d_hidden": d_hidden, "d_after": d_after}
+    given = {name: layout for name, layout in gradients.items() if layout is not None}
     if d_values is not None or not given:
-        return NotImplemented
-    return _run("lstm", True, cell, (*given, cell, values), (4, 1), absent)
+        return None
+    absent = tuple([name for name, at in (("d_outputs", d_hidden), ("d_cells", d_after)) if at is None])
+    operands = {**given, "cell": cell, "values": values}
+    return _plan("lstm", True, cell, operands, {"d_sums": 4, "d_cell": 1}, absent)
 
 
-@kernel_for("gru_gates")
-def gru_gates(from_input, from_hidden, hidden):
-    return _run("gru", False, hidden, (from_input, from_hidden, hidden), (1, _PARTS))
+@plan_for("gru_gates")
+def gru_gates(from_input: Layout, from_hidden: Layout, hidden: Layout):
+    operands = {"from_input": from_input, "from_hidden": from_hidden, "hidden": hidden}
+    return _plan("gru", False, hidden, operands, {"outputs": 1, "new_values": _PARTS})
 
 
-@kernel_for("gru_gates_backward")
-def gru_gates_backward(d_after, d_values, values):
+@plan_for("gru_gates_backward")
+def gru_gates_backward(d_after: Layout | None, d_values: Layout | None, values: Layout):
     if d_after is None or d_values is not None:
-        return NotImplemented
-    return _run("gru", True, d_after, (d_after, values), (3, 3, 1))
+        return None
+    operands = {"d_after": d_after, "values": values}
+    return _plan("gru", True, d_after, operands, {"d_from_input": 3, "d_from_hidden": 3, "d_hidden": 1})

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..compiler.kernel import compiled
-from ..elementwise.complex_functions import PARTS, SCALARS
+from ..elementwise.complex_functions import SCALARS
 from ..language.builder import Builder
 from ..language.program import Program
-from ..machine.host import host
+from ..planning.layout import Layout, lanes_for
+from ..planning.plan import Launch, Plan
+from ..planning.runner import plan_for
 from .reduce_programs import PART, ceiling
 from .spans import RowSpan, add_each
 
-_THREADED_FROM = 32768  # complex numbers
+_NANOSECONDS = 0.153  # for a number
 _VECTORS = 4  # side by side, so that their additions overlap
 
 
@@ -90,24 +89,32 @@ def rows_program(name, scalar, lanes):
     return Program(f"complex_rows_{name}", [builder.function])
 
 
-def _kernel(name, dtype, build, count):
-    """What is called for ``count`` numbers of a dtype."""
-    scalar, lanes = SCALARS[dtype], host().vector_bytes // PARTS[dtype].itemsize * _VECTORS
-    kernel = compiled(("complex reduction", build.__name__, name, scalar, lanes), lambda: build(name, scalar, lanes))
-    return kernel.threaded if count >= _THREADED_FROM else kernel.alone
+def _launch(name, x, build, arguments):
+    form = name, SCALARS[x.dtype], lanes_for(SCALARS[x.dtype]) * _VECTORS
+    return Launch(build, form, arguments, x.size * _NANOSECONDS, f"complex_{name}")
 
 
-def run(name, arrays, divisor=1):
-    """The reduction of contiguous arrays of one complex dtype and length, which is not 0, as an array without dimensions."""
-    first = arrays[0]
-    out, work = np.empty((), first.dtype), np.empty(ceiling(first.size, PART), first.dtype)
-    _kernel(name, first.dtype, program, first.size)(*arrays, work, out, first.size, float(divisor))
-    return out
+def plan(name, operands, shape=(), divisor=1):
+    """The Plan of a reduction of all elements: ``operands`` maps names to Layouts of one complex dtype and shape."""
+    x, *others = operands.values()
+    if not (x.size and x.is_plain) or any(each != x for each in others):
+        return None
+    works = [("work", ceiling(x.size, PART), x.dtype)]
+    launch = _launch(name, x, program, (*operands, "work", "out", x.size, float(divisor)))
+    return Plan([launch], {"out": Layout(shape, x.dtype)}, works)
 
 
-def run_rows(name, array, columns, shape, divisor=1):
-    """The reduction of each ``columns`` numbers in a row of a contiguous complex array, as an array of a shape."""
-    out, share = np.empty(shape, array.dtype), max(1, PART // columns)
-    call = _kernel(name, array.dtype, rows_program, array.size)
-    call(array, out, array.size // columns, columns, share, float(divisor))
-    return out
+def plan_rows(name, x, columns, shape, divisor=1):
+    """The Plan of reducing each ``columns`` numbers in a row of ``self`` to one element of a shape."""
+    arguments = "self", "out", x.size // columns, columns, max(1, PART // columns), float(divisor)
+    return Plan([_launch(name, x, rows_program, arguments)], {"out": Layout(shape, x.dtype)})
+
+
+@plan_for()
+def dot(first: Layout, second: Layout):
+    return plan("dot", {"first": first, "second": second})
+
+
+@plan_for()
+def vdot(first: Layout, second: Layout):
+    return plan("vdot", {"first": first, "second": second})

@@ -5,24 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from ...ops.loss_classes import check_classes
-from ..compiler.kernel import compiled
 from ..language.builder import Builder
 from ..language.program import Program
-from ..language.value_types import NUMPY, computed_in, pointer, scalar_of
-from ..machine.host import host
-from ..planning.plans import Plans
-from ..planning.registry import kernel_for
-from .reduce import is_plain
+from ..language.value_types import NUMPY, computed_in, pointer
+from ..planning.layout import FLOATS, Layout, lanes_for
+from ..planning.plan import Check, Launch, Passed, Plan
+from ..planning.runner import plan_for
 from .reduce_programs import PART, ceiling
 from .spans import RowSpan, add_each
 
-_THREADED_FROM = 16384  # elements
+_NANOSECONDS = 0.3  # for an element
 _CHAIN = 8  # rows' losses that are added up in a row: short chains of additions round less
-_FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 _INT64 = np.dtype(np.int64)
 _LONGEST = 2**31  # classes are counted in 32 bits
-
-_calls = Plans()
 
 
 class _Rows:
@@ -184,76 +179,65 @@ def build_gradient(source, weight, reduction, smoothed, lanes, single):
     return Program("cross_entropy_gradient", [builder.function])
 
 
-def _prepared(name, build, x, target, weight, reduction, smoothed, *further):
-    """(kernel's call, dtype of statistics, chunks, sizes), or False where there is no program."""
-    source = scalar_of(x.dtype)
-    kind = None if weight is None else scalar_of(weight.dtype)
-    if source not in _FLOATS or target.dtype != _INT64 or (weight is not None and kind not in _FLOATS):
-        return False
+def _form(x, target, weight):
+    """(scalar types of scores and weight, lanes, whether a row is a single span, sizes), or None where there is no program."""
+    if x.scalar not in FLOATS or x.ndim != 2 or not x.size or target != Layout(x.shape[:1], _INT64) or not x.is_plain:
+        return None
     rows, length = x.shape
-    if not x.size or length >= _LONGEST or not x.dtype.isnative:
-        return False
-    scalar = computed_in(source)
-    machine = host().vector_bytes // NUMPY[scalar].itemsize
+    if length >= _LONGEST or (
+        weight is not None and (weight.scalar not in FLOATS or weight != Layout((length,), weight.dtype))
+    ):
+        return None
+    machine = lanes_for(x.scalar)
     multiple = 1 if length <= machine else 2 if length <= 2 * machine else 4
-    options = (source, kind, reduction, smoothed, machine * multiple, length <= 4 * machine, *further)
-    kernel = compiled((name, *options), lambda: build(*options))
-    run = kernel.threaded if x.size >= _THREADED_FROM else kernel.alone
     chunk = max(1, min(64, PART // length))
-    return run, NUMPY[scalar], ceiling(rows, chunk), (rows, length, chunk)
+    kinds = x.scalar, None if weight is None else weight.scalar
+    return kinds, (machine * multiple, length <= 4 * machine), (rows, length, chunk)
 
 
-def _call_for(name, build, x, target, weight, reduction, smoothing, *further):
-    key = (
-        name,
-        x.shape,
-        x.dtype,
-        target.dtype,
-        weight is not None and weight.dtype,
-        reduction,
-        smoothing > 0,
-        *further,
-    )
-    found = _calls.get(key)
+def _launch(name, build, form, arguments, sizes, ignored, smoothing):
+    rows, length, _ = sizes
+    given = (*arguments, *sizes, ignored, 1.0 - smoothing, smoothing / length)
+    return Launch(build, form, given, rows * length * _NANOSECONDS, name)
+
+
+@plan_for("cross_entropy_parts")
+def cross_entropy(
+    self: Layout, target: Layout, weight: Layout | None, reduction, ignore_index: Passed, label_smoothing, keep
+):
+    found = _form(self, target, weight)
     if found is None:
-        found = _calls[key] = _prepared(name, build, x, target, weight, reduction, smoothing > 0, *further)
-    if found is False or not (is_plain(x) and is_plain(target) and (weight is None or is_plain(weight))):
-        return False
-    return found
-
-
-@kernel_for("cross_entropy_parts")
-def cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing, keep):
-    found = _call_for("cross_entropy", build_forward, self, target, weight, reduction, label_smoothing, keep)
-    if found is False:
-        return NotImplemented
-    run, kind, chunks, sizes = found
+        return None
+    kinds, width, sizes = found
     rows, length, chunk = sizes
-    logs, wrong = np.empty(self.shape if keep else (0, 0), self.dtype), np.empty(1 + chunks, _INT64)
-    if reduction == "none":
-        loss, total, works = np.empty(rows, self.dtype), np.zeros((), self.dtype), ()
-    else:
-        loss, total = np.empty((), self.dtype), np.empty((), self.dtype)
-        works = (np.empty(chunks, kind), np.empty(chunks, kind))
-    affine = () if weight is None else (weight,)
-    run(logs, target, *affine, self, loss, total, wrong, wrong[1:], *works, rows, length, chunk, ignore_index,
-        1.0 - label_smoothing, label_smoothing / length)  # fmt: skip
-    if wrong[0]:
-        check_classes(target, length, ignore_index)
-    return loss, total, logs
+    chunks = ceiling(rows, chunk)
+    number = Layout((), self.dtype)
+    results = {"loss": Layout((rows,), self.dtype) if reduction == "none" else number, "total": number}
+    results["logs"] = self if keep else Layout((0, 0), self.dtype)
+    scratch = [("wrong", 1, _INT64), ("work_wrong", chunks, _INT64)]
+    if reduction != "none":
+        scratch += [(f"work_{name}", chunks, NUMPY[computed_in(self.scalar)]) for name in ("loss", "weight")]
+    affine = () if weight is None else ("weight",)
+    arguments = "logs", "target", *affine, "self", "loss", "total", *[name for name, _, _ in scratch]
+    form = (*kinds, reduction, label_smoothing > 0, *width, keep)
+    launch = _launch("cross_entropy", build_forward, form, arguments, sizes, ignore_index, label_smoothing)
+    check = Check("wrong", check_classes, ("target", length, ignore_index))
+    return Plan([launch], results, scratch, zeroed=("total",) if reduction == "none" else (), check=check)
 
 
-@kernel_for("cross_entropy_gradient")
-def cross_entropy_gradient(logs, grad, target, weight, reduction, ignore_index, label_smoothing, total, overwrite):
-    rows = logs.shape[0]
-    if target.size != rows or grad.size not in (1, rows) or (weight is not None and weight.size != logs.shape[1]):
-        return NotImplemented  # what backward saved may have got other memory through .data
-    found = _call_for("cross_entropy_gradient", build_gradient, logs, target, weight, reduction, label_smoothing)
-    if found is False or grad.dtype != logs.dtype or not is_plain(grad):
-        return NotImplemented
-    run, _, _, sizes = found
-    out = logs if overwrite else np.empty(logs.shape, logs.dtype)
-    affine = () if weight is None else (weight,)
-    run(logs, target, *affine, grad, total, out, *sizes, ignore_index, 1.0 - label_smoothing,
-        label_smoothing / sizes[1])  # fmt: skip
-    return out
+@plan_for("cross_entropy_gradient")
+def cross_entropy_gradient(
+    logs: Layout, grad: Layout, target: Layout, weight: Layout | None, reduction, ignore_index: Passed, label_smoothing,
+    total: Layout, overwrite,
+):  # fmt: skip
+    found = _form(logs, target, weight)
+    if found is None or grad.size not in (1, target.size) or any(each.dtype != logs.dtype for each in (grad, total)):
+        return None  # what backward saved may have got other memory through .data
+    if not (grad.is_plain and total.is_plain):
+        return None
+    kinds, width, sizes = found
+    affine = () if weight is None else ("weight",)
+    arguments = "logs", "target", *affine, "grad", "total", "logs" if overwrite else "out"
+    form = (*kinds, reduction, label_smoothing > 0, *width)
+    launch = _launch("cross_entropy_gradient", build_gradient, form, arguments, sizes, ignore_index, label_smoothing)
+    return Plan([launch], {} if overwrite else {"out": logs}, in_place=("logs",) if overwrite else ())

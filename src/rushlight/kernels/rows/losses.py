@@ -16,10 +16,10 @@ from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import NUMPY, computed_in, pointer, scalar_of, vector
 from ..machine.host import host
+from ..planning.layout import is_plain
 from ..planning.plans import Plans
 from ..planning.registry import kernel_for
 from . import complex_reductions
-from .reduce import is_plain
 from .reduce_programs import PART, ceiling
 from .spans import RowSpan
 
@@ -33,7 +33,8 @@ _calls = Plans()
 def build(name, formula, sources, result, scalar, numbers, lanes):
     """The Program of the sum of a formula's values over contiguous arrays of scalar types ``sources``, divided.
 
-    Parts of `PART` elements are added up on their own, and at last their sums.
+    Each value is rounded to ``result``, as if the values had been written down. Parts of `PART` elements are added up
+    on their own, and at last their sums.
     """
     arrays = [(f"x{i}", pointer(source)) for i, source in enumerate(sources)]
     options = [(f"number{i}", scalar) for i in range(numbers)]
@@ -53,6 +54,7 @@ def build(name, formula, sources, result, scalar, numbers, lanes):
             emission = Emission(builder, vector(scalar, lanes), given)
             elements = [emission.element(span.load(p, index, mask)) for p in pointers]
             value = emission.lifted(formula(emission, *elements), span.type)
+            value = builder.convert(builder.convert(value, result), scalar)
             return [span.only(mask, value, builder.constant(0, span.type))]
 
         builder.store(span.sums(terms)[0], work, number)
@@ -85,7 +87,8 @@ def _prepared(name, arrays, options):
         lanes = host().vector_bytes // NUMPY[scalar].itemsize * _VECTORS
         arguments = (f"sum_{name}", formula, sources, sources[0], scalar, len(trail.numbers), lanes)
         kernel = compiled(
-            ("sum of pairs", name, tuple(sources), tuple(absent), lanes, tuple(trail.steps)), lambda: build(*arguments)
+            ("sum of rounded pairs", name, tuple(sources), tuple(absent), lanes, tuple(trail.steps)),
+            lambda: build(*arguments),
         )
     except Untraceable:
         return False
@@ -130,8 +133,7 @@ def _dot(name, first, second):
     if first.ndim != 1 or first.shape != second.shape or first.dtype is not second.dtype or first.itemsize == 2:
         return NotImplemented
     if first.dtype in PARTS:
-        plain = first.size and is_plain(first) and is_plain(second)
-        return complex_reductions.run(name, [first, second]) if plain else NotImplemented
+        return getattr(complex_reductions, name)(first, second)
     return _loss("mul", first, second, "sum")
 
 

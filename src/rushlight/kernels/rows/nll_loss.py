@@ -7,23 +7,19 @@ import math
 import numpy as np
 
 from ...ops.loss_classes import check_classes
-from ..compiler.kernel import compiled
 from ..language.builder import Builder
 from ..language.program import Program
-from ..language.value_types import I64, NUMPY, computed_in, pointer, scalar_of, vector
-from ..machine.host import host
-from ..planning.plans import Plans
-from ..planning.registry import kernel_for
-from .reduce import is_plain
+from ..language.value_types import I64, computed_in, pointer, vector
+from ..planning.layout import Layout, lanes_for
+from ..planning.plan import Check, Launch, Passed, Plan
+from ..planning.runner import plan_for
 from .reduce_programs import ceiling
 from .spans import RowSpan
 
 _PIECE = 2048  # places whose losses are added up on their own
-_THREADED_FROM = 8192  # places; a gradient's elements
+_NANOSECONDS = 0.6  # for a place; a gradient's element
 _FLOATS = frozenset(("f32", "f64"))
 _INT64 = np.dtype(np.int64)
-
-_calls = Plans()
 
 
 class _Places:
@@ -136,61 +132,48 @@ def build_gradient(source, weighted, reduction, lanes):
     return Program("nll_loss_gradient", [builder.function])
 
 
-def _prepared(build, shape, dtype, target, weight, reduction):
-    """(kernel's call, sizes, pieces), or False where there is no program."""
-    source = scalar_of(dtype)
-    if source not in _FLOATS or len(shape) < 2 or target.dtype != _INT64 or not (dtype.isnative and math.prod(shape)):
-        return False
-    if weight is not None and weight.dtype != dtype:
-        return False
+def _sizes(shape, x, target, weight):
+    """The sizes of scores or their gradient, of a shape and of the dtype of ``x``; None where there is no program."""
+    if x.scalar not in _FLOATS or len(shape) < 2 or not math.prod(shape):
+        return None
     samples, classes, length = shape[0], shape[1], math.prod(shape[2:])
-    if target.shape != (samples, *shape[2:]):
-        return False
+    if target != Layout((samples, *shape[2:]), _INT64) or weight not in (None, Layout((classes,), x.dtype)):
+        return None
     if length == 1:
-        sizes = (1, 0, samples, classes, 1, classes)
-    else:
-        sizes = (samples, classes * length, length, 1, length, classes)
-    options = (source, weight is not None, reduction, host().vector_bytes // NUMPY[source].itemsize)
-    kernel = compiled((build.__name__ + " of nll_loss", *options), lambda: build(*options))
-    work = target.size if build is build_forward else math.prod(shape)
-    run = kernel.threaded if work >= _THREADED_FROM else kernel.alone
-    return run, sizes, sizes[0] * ceiling(sizes[2], _PIECE)
+        return (1, 0, samples, classes, 1, classes)
+    return (samples, classes * length, length, 1, length, classes)
 
 
-def _call_for(build, shape, dtype, target, weight, reduction):
-    key = (build, shape, dtype, target.dtype, target.shape, weight is not None and weight.dtype, reduction)
-    found = _calls.get(key)
-    if found is None:
-        found = _calls[key] = _prepared(build, shape, dtype, target, weight, reduction)
-    if found is False or not (is_plain(target) and (weight is None or is_plain(weight))):
-        return False
-    return found
+def _launch(name, build, x, weight, reduction, arguments, elements):
+    form = x.scalar, weight is not None, reduction, lanes_for(x.scalar)
+    return Launch(build, form, arguments, elements * _NANOSECONDS, name)
 
 
-@kernel_for("nll_loss_parts")
-def nll_loss(self, target, weight, reduction, ignore_index):
-    found = _call_for(build_forward, self.shape, self.dtype, target, weight, reduction)
-    if found is False or not is_plain(self):
-        return NotImplemented
-    run, sizes, pieces = found
-    loss = np.empty(target.shape if reduction == "none" else (), self.dtype)
-    total = np.zeros((), self.dtype)
-    works = np.empty((3, pieces), self.dtype)
-    affine = () if weight is None else (weight,)
-    run(target, *affine, self, loss, total, *works, *sizes, ignore_index)
-    if works[2, 0]:
-        check_classes(target, sizes[-1], ignore_index)
-    return loss, total
+@plan_for("nll_loss_parts")
+def nll_loss(self: Layout, target: Layout, weight: Layout | None, reduction, ignore_index: Passed):
+    sizes = _sizes(self.shape, self, target, weight)
+    if sizes is None or not self.is_plain:
+        return None
+    number = Layout((), self.dtype)
+    pieces = sizes[0] * ceiling(sizes[2], _PIECE)
+    works = [(f"work_{name}", pieces, self.dtype) for name in ("loss", "weight", "wrong")]
+    affine = () if weight is None else ("weight",)
+    arguments = "target", *affine, "self", "loss", "total", *[name for name, _, _ in works], *sizes, ignore_index
+    launch = _launch("nll_loss", build_forward, self, weight, reduction, arguments, target.size)
+    check = Check("work_wrong", check_classes, ("target", sizes[-1], ignore_index))
+    results = {"loss": target._replace(dtype=self.dtype) if reduction == "none" else number, "total": number}
+    return Plan([launch], results, works, zeroed=("total",), check=check)
 
 
-@kernel_for("nll_loss_gradient")
-def nll_loss_gradient(grad, target, weight, reduction, ignore_index, total, shape):
-    found = _call_for(build_gradient, tuple(shape), grad.dtype, target, weight, reduction)
-    if found is False or not is_plain(grad) or total.dtype != grad.dtype:
-        return NotImplemented
-    run, sizes, _ = found
-    out = np.empty(shape, grad.dtype)
-    strips = (1, 0) if len(shape) == 2 or math.prod(shape[2:]) == 1 else (sizes[5], sizes[4])
-    affine = () if weight is None else (weight,)
-    run(target, *affine, grad, total, out, *strips, *sizes, ignore_index)
-    return out
+@plan_for("nll_loss_gradient")
+def nll_loss_gradient(
+    grad: Layout, target: Layout, weight: Layout | None, reduction, ignore_index: Passed, total: Layout, shape
+):
+    sizes = _sizes(shape, grad, target, weight)
+    if sizes is None or not grad.is_plain or grad.size not in (1, target.size) or total != Layout((), grad.dtype):
+        return None
+    strips = (1, 0) if math.prod(shape[2:]) == 1 else (sizes[5], sizes[4])
+    affine = () if weight is None else ("weight",)
+    arguments = "target", *affine, "grad", "total", "out", *strips, *sizes, ignore_index
+    launch = _launch("nll_loss_gradient", build_gradient, grad, weight, reduction, arguments, math.prod(shape))
+    return Plan([launch], {"out": Layout(shape, grad.dtype)})

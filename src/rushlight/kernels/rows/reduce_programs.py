@@ -13,6 +13,7 @@ from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import pointer
 from ..machine.host import vector_registers
+from .reductions import reduction
 from .spans import ColumnSpan, RowSpan
 
 PART = 16384  # elements: what one chunk of work is about
@@ -152,6 +153,12 @@ def build(name, reduction, source, outputs, plan, lanes):
     result that is not wanted. The plan's sizes and results do not matter, its kind does."""
     build = _build_columns if plan.columns else _build_rows
     return build(name, reduction, source, outputs, plan, lanes * plan.vectors)
+
+
+def program(name, source, scalar, outputs, kind, lanes):
+    """The Program of the reduction called ``name``, computed in ``scalar``, in one of the ways that a Plan's ``kind`` is."""
+    plan = Plan(*kind, (), 0, 0, 0)
+    return build(f"reduce_{name}", reduction(name, scalar), source, outputs, plan, lanes)
 
 
 class _Writer:

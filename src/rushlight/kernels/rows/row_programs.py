@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..language.builder import Builder
 from ..language.program import Program
-from ..language.value_types import pointer
+from ..language.value_types import NUMPY, pointer
 from .reduce_programs import PART, ROW_SIZES, ceiling, chunked, columns_together, cut_rows, row_sizes
 from .spans import ColumnSpan, RowSpan
 
@@ -76,6 +76,14 @@ def column_plan(outer, reduced, inner, lanes):
     sizes = (outer, reduced, inner, blocks, group, parts, chunk, merge_chunk)
     works = (outer * inner * parts, outer * inner) if split else (0, 0)
     return RowPlan((True, False, split, multiple, False), sizes, works)
+
+
+def workspaces(plan, operation, name="work"):
+    """(name, elements, dtype) of each of the workspaces that an operation needs, in the order of its parameters."""
+    if not plan.kind[2]:
+        return []
+    sizes = [size for size, count in zip(plan.works, (operation.states, operation.settled)) for _ in range(count)]
+    return [(f"{name}{i}", size, NUMPY[operation.scalar]) for i, size in enumerate(sizes)]
 
 
 _COLUMN_SIZES = ("outer", "reduced", "inner", "blocks", "group", "parts", "chunk", "merge_chunk")

@@ -12,22 +12,16 @@ import numpy as np
 
 from ...base import dtypes
 from ...base.shapes import wrap_dim
-from ...ops.moving import copied
-from ..compiler.kernel import compiled
 from ..language.builder import Builder
 from ..language.program import Program
-from ..language.value_types import NUMPY, pointer, scalar_of, vector
-from ..machine.host import host
-from ..planning.plans import Plans
-from ..planning.registry import kernel_for
-from .reduce import is_plain
+from ..language.value_types import NUMPY, pointer, vector
+from ..planning.layout import Layout, copies, lanes_for
+from ..planning.plan import Launch, Plan
+from ..planning.runner import plan_for
 from .reduce_programs import PART, ceiling, chunked
 
-_THREADED_FROM = 16384  # elements
+_NANOSECONDS = 0.3  # for an element
 _INT64 = np.dtype(np.int64)
-
-_calls = Plans()
-
 
 _IDENTITIES = {"cumsum": 0, "cumprod": 1, "logcumsumexp": -math.inf}
 
@@ -238,88 +232,64 @@ _ACCUMULATED = {"f16": "f32", "bf16": "f32", "f32": "f64"}
 _COMPARED = {"f16": "f32", "bf16": "f32", "i8": "i32", "u8": "i32", "i16": "i32", "u16": "i32", "u32": "i64"}
 
 
-def _prepared(name, array, dim, kind):
-    """(kernel's call, sizes) for arrays of this shape, or False where no program fits."""
-    source, result = scalar_of(array.dtype), scalar_of(kind)
-    if source is None or not array.ndim or not array.size or not array.dtype.isnative:
-        return False
-    axis = wrap_dim(dim, array.ndim)
-    outer, length, inner = math.prod(array.shape[:axis]), array.shape[axis], math.prod(array.shape[axis + 1 :])
+def _plan(name, x, dim, source, result, results):
+    """The Plan of a scan whose elements are read as ``source`` and whose results are ``result``, scalar types."""
+    if None in (source, result) or not x.ndim or not x.size:
+        return None
+    axis = wrap_dim(dim, x.ndim)
+    outer, length, inner = math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])
     is_extreme = name in ("cummax", "cummin")
     scalar = (_COMPARED if is_extreme else _ACCUMULATED).get(result, result)
     if is_extreme and length >= 1 << 31:
-        return False
-    lanes = host().vector_bytes // NUMPY[scalar].itemsize
+        return None
+    width = lanes_for(scalar)
     if inner == 1:
         build = build_extreme_rows if is_extreme else build_log_rows if name == "logcumsumexp" else build_rows
         sizes = (outer, length, max(1, PART // length))
     else:
-        lanes *= 1 if inner <= lanes else 2
-        blocks = ceiling(inner, lanes)
+        width *= 1 if inner <= width else 2
+        blocks = ceiling(inner, width)
         build = build_extreme_columns if is_extreme else build_columns
-        sizes = (outer, length, inner, blocks, max(1, PART // (length * lanes)))
+        sizes = (outer, length, inner, blocks, max(1, PART // (length * width)))
     place = f"i{8 * NUMPY[scalar].itemsize}"
-    options = (name, source, scalar, place, lanes) if is_extreme else (name, source, result, scalar, lanes)
-    kernel = compiled((build.__name__ + " of scans", *options), lambda: build(*options))
-    return kernel.threaded if array.size >= _THREADED_FROM else kernel.alone, sizes
+    form = (name, source, scalar, place, width) if is_extreme else (name, source, result, scalar, width)
+    launch = Launch(build, form, ("self", *results, *sizes), x.size * _NANOSECONDS, name)
+    return Plan([launch], results, copied=copies(self=x))
 
 
-def _call_for(name, array, dim, kind):
-    """(kernel's call, sizes, the array without gaps), or False where no program fits."""
-    key = (name, array.shape, array.dtype, dim)
-    found = _calls.get(key)
-    if found is None:
-        found = _calls[key] = _prepared(name, array, dim, kind)
-    if found is False:
-        return found
-    dense = array if is_plain(array) else copied(array)
-    return (*found, dense) if is_plain(dense) else False
-
-
-def _scan(name, array, dim, dtype):
-    kind = _INT64 if array.dtype.kind in "biu" else array.dtype
+def _sums(name, x, dim, dtype):
+    kind = _INT64 if x.dtype.kind in "biu" else x.dtype
     if dtype is not None and dtype is not dtypes.from_numpy(kind):
-        return NotImplemented
-    found = _call_for(name, array, dim, kind)
-    if found is False:
-        return NotImplemented
-    run, sizes, array = found
-    out = np.empty(array.shape, kind)
-    run(array, out, *sizes)
-    return out
+        return None
+    out = Layout(x.shape, kind)
+    return _plan(name, x, dim, x.scalar, out.scalar, {"out": out})
 
 
-@kernel_for("cumsum")
-def cumsum(self, dim, dtype):
-    return _scan("cumsum", self, dim, dtype)
+@plan_for("cumsum")
+def cumsum(self: Layout, dim, dtype):
+    return _sums("cumsum", self, dim, dtype)
 
 
-@kernel_for("cumprod")
-def cumprod(self, dim, dtype):
-    return _scan("cumprod", self, dim, dtype)
+@plan_for("cumprod")
+def cumprod(self: Layout, dim, dtype):
+    return _sums("cumprod", self, dim, dtype)
 
 
-@kernel_for("logcumsumexp")
-def logcumsumexp(self, dim):
-    return NotImplemented if self.dtype.kind in "biu" else _scan("logcumsumexp", self, dim, None)
+@plan_for("logcumsumexp")
+def logcumsumexp(self: Layout, dim):
+    return None if self.dtype.kind in "biu" else _sums("logcumsumexp", self, dim, None)
 
 
-def _extremes(name, array, dim):
-    source = array.view(np.uint8) if array.dtype.kind == "b" else array
-    found = _call_for(name, source, dim, source.dtype)
-    if found is False:
-        return NotImplemented
-    run, sizes, source = found
-    values, places = np.empty_like(source), np.empty(source.shape, np.int64)
-    run(source, values, places, *sizes)
-    return values.view(array.dtype), places
+def _extremes(name, x, dim):
+    scalar = "u8" if x.scalar == "bool" else x.scalar
+    return _plan(name, x, dim, scalar, scalar, {"values": x.plain(), "places": Layout(x.shape, _INT64)})
 
 
-@kernel_for("cummax_pair")
-def cummax_pair(self, dim):
+@plan_for("cummax_pair")
+def cummax_pair(self: Layout, dim):
     return _extremes("cummax", self, dim)
 
 
-@kernel_for("cummin_pair")
-def cummin_pair(self, dim):
+@plan_for("cummin_pair")
+def cummin_pair(self: Layout, dim):
     return _extremes("cummin", self, dim)

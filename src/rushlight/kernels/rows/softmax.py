@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ...base.shapes import wrap_dim
-from ..compiler.kernel import compiled
-from ..language.value_types import NUMPY, computed_in, scalar_of
-from ..machine.host import host
-from ..planning.plans import Plans
-from ..planning.registry import kernel_for
-from .reduce import is_plain
+from ..language.value_types import computed_in
+from ..planning.layout import FLOATS, Layout, lanes_for
+from ..planning.plan import Launch, Plan
+from ..planning.runner import plan_for
 from .reductions import reduction
-from .row_programs import RowOperation, build, column_plan, row_plan
+from .row_programs import RowOperation, build, column_plan, row_plan, workspaces
 
-_THREADED_FROM = 16384  # elements
-_FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
-
-_calls = Plans()
+_NANOSECONDS = 0.3  # for an element
 
 
 class Softmax(RowOperation):
@@ -114,64 +107,43 @@ def plan_along(shape, axis, lanes):
     return column_plan(math.prod(shape[:axis]), shape[axis], inner, lanes)
 
 
-def _prepared(operation, name, array, dim, logarithm):
-    source = scalar_of(array.dtype)
-    if source not in _FLOATS or not array.size or not array.ndim or not array.dtype.isnative:
-        return False
-    lanes = host().vector_bytes // NUMPY[computed_in(source)].itemsize
-    plan = plan_along(array.shape, wrap_dim(dim, array.ndim), lanes)
-    split = plan.kind[2]
-    what = operation(source, logarithm, split)
-    kernel = compiled((name, source, plan.kind), lambda: build(name, what, plan.kind, lanes))
-    run = kernel.threaded if array.size >= _THREADED_FROM else kernel.alone
-    sizes = [size for size, count in zip(plan.works, (what.states, what.settled)) for _ in range(count)]
-    return run, [(size, NUMPY[what.scalar]) for size in sizes] if split else (), plan.sizes
+def program(name, source, kind, lanes):
+    """The Program of one of the operations below on elements of a type."""
+    return build(name, _operation(name, source, kind), kind, lanes)
 
 
-def _run(operation, name, logarithm, dim, *arrays):
-    first = arrays[0]
-    key = (name, first.shape, first.dtype, dim)
-    found = _calls.get(key)
-    if found is None:
-        found = _calls[key] = _prepared(operation, name, first, dim, logarithm)
-    if found is False:
-        return NotImplemented
-    for array in arrays:
-        if not is_plain(array):
-            return NotImplemented
-    run, works, sizes = found
-    out = np.empty(first.shape, first.dtype)
-    run(*arrays, out, *[np.empty(size, kind) for size, kind in works], *sizes)
-    return out
+def _operation(name, source, kind):
+    make = SoftmaxGradient if name.endswith("_gradient") else Softmax
+    return make(source, name.startswith("log_"), kind[2])
 
 
-def _forward(name, logarithm, array, dim, dtype):
-    if dtype is not None and dtype.numpy is not array.dtype:
-        return NotImplemented
-    return _run(Softmax, name, logarithm, dim, array)
+def _plan(name, operands, layouts, dim):
+    x = layouts[0]
+    if x.scalar not in FLOATS or not x.size or not (x.ndim and x.is_plain) or any(each != x for each in layouts):
+        return None
+    lanes = lanes_for(x.scalar)
+    rows = plan_along(x.shape, wrap_dim(dim, x.ndim), lanes)
+    works = workspaces(rows, _operation(name, x.scalar, rows.kind))
+    arguments = (*operands, "out", *[work for work, _, _ in works], *rows.sizes)
+    launch = Launch(program, (name, x.scalar, rows.kind, lanes), arguments, x.size * _NANOSECONDS, name)
+    return Plan([launch], {"out": x}, works)
 
 
-def _gradient(name, logarithm, grad, output, dim):
-    if grad.shape != output.shape or grad.dtype != output.dtype:
-        return NotImplemented
-    return _run(SoftmaxGradient, name, logarithm, dim, grad, output)
+@plan_for("softmax")
+def softmax(self: Layout, dim, dtype):
+    return _plan("softmax", ["self"], [self], dim) if dtype is None or dtype.numpy == self.dtype else None
 
 
-@kernel_for("softmax")
-def softmax(self, dim, dtype):
-    return _forward("softmax", False, self, dim, dtype)
+@plan_for("log_softmax")
+def log_softmax(self: Layout, dim, dtype):
+    return _plan("log_softmax", ["self"], [self], dim) if dtype is None or dtype.numpy == self.dtype else None
 
 
-@kernel_for("log_softmax")
-def log_softmax(self, dim, dtype):
-    return _forward("log_softmax", True, self, dim, dtype)
+@plan_for("softmax_gradient")
+def softmax_gradient(grad: Layout, output: Layout, dim):
+    return _plan("softmax_gradient", ["grad", "output"], [grad, output], dim)
 
 
-@kernel_for("softmax_gradient")
-def softmax_gradient(grad, output, dim):
-    return _gradient("softmax_gradient", False, grad, output, dim)
-
-
-@kernel_for("log_softmax_gradient")
-def log_softmax_gradient(grad, output, dim):
-    return _gradient("log_softmax_gradient", True, grad, output, dim)
+@plan_for("log_softmax_gradient")
+def log_softmax_gradient(grad: Layout, output: Layout, dim):
+    return _plan("log_softmax_gradient", ["grad", "output"], [grad, output], dim)

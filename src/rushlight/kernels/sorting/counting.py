@@ -18,8 +18,9 @@ from ..language.program import Program
 from ..language.value_types import scalar_of
 from ..machine.host import lanes
 from ..machine.scratch import scratch
+from ..planning.layout import is_plain
 from ..planning.registry import kernel_for
-from ..rows.reduce import is_plain, max_all, min_all
+from ..rows.reduce import max_all, min_all
 from .searching import search_positions
 
 _CHUNK = 1 << 15  # elements of a chunk, at least

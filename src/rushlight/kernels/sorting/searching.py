@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 from ...ops.sort import ends_in_nan
-from ..compiler.kernel import compiled
 from ..language.builder import Builder
 from ..language.program import Program
-from ..language.value_types import scalar_of
-from ..machine.host import lanes
-from ..planning.registry import kernel_for
+from ..planning.layout import Layout, copies, lanes_for
+from ..planning.plan import Condition, Launch, Plan
+from ..planning.runner import plan_for
 
 _CHUNK = 4096  # values
+_NANOSECONDS = 1.25  # for a value
 _LONGEST = 1 << 30  # elements of a sequence: places are counted in 32 bits
 _SCALARS = frozenset(("f32", "f64", "i32", "i64"))
 
@@ -65,19 +65,23 @@ def _halvings(builder, length):
     return loop.results[0]
 
 
-@kernel_for("search_positions")
-def search_positions(sorted_sequence, self, out_int32, right):
-    scalar = scalar_of(self.dtype)
+def _is_searched(sequence):
+    return not ends_in_nan(sequence)
+
+
+@plan_for("search_positions")
+def search_positions(sorted_sequence: Layout, self: Layout, out_int32, right):
+    scalar = self.scalar
     length = sorted_sequence.shape[-1] if sorted_sequence.ndim else 0
     if scalar not in _SCALARS or sorted_sequence.dtype != self.dtype or not 0 < length < _LONGEST or not self.size:
-        return NotImplemented
-    if ends_in_nan(sorted_sequence):
-        return NotImplemented
-    sequence, values = np.ascontiguousarray(sorted_sequence), np.ascontiguousarray(self)
-    places = np.empty(self.shape, np.int32 if out_int32 else np.int64)
-    rows = math.prod(sequence.shape[:-1])
-    width, stored = lanes(8 if scalar in ("f64", "i64") else 4), "i32" if out_int32 else "i64"
-    kernel = compiled(("search", scalar, stored, right, width), lambda: program(scalar, stored, right, width))
-    run = kernel.alone if self.size < _CHUNK else kernel.threaded
-    run(sequence, values, places, rows, length, self.size // rows)
-    return places
+        return None
+    rows = math.prod(sorted_sequence.shape[:-1])
+    form = scalar, "i32" if out_int32 else "i64", right, lanes_for(scalar)
+    arguments = "sorted_sequence", "self", "places", rows, length, self.size // rows
+    places = Layout(self.shape, np.dtype(np.int32 if out_int32 else np.int64))
+    return Plan(
+        [Launch(program, form, arguments, self.size * _NANOSECONDS)],
+        {"places": places},
+        copied=copies(sorted_sequence=sorted_sequence, self=self),
+        conditions=[Condition(_is_searched, ("sorted_sequence",))],
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from ...autograd import no_grad
@@ -65,18 +66,28 @@ def largest(group: Any, number: int) -> int:
     return max(int(each) for each in told)
 
 
-def broadcast_all(group: Any, tensors: list[Any], root: int = 0) -> None:
-    """Give all processes the numbers of one: one message for each dtype."""
+def begin_broadcast(group: Any, tensors: list[Any], root: int = 0) -> Callable[[], None]:
+    """Begin to give all processes the numbers of one, in one message for each dtype; what comes back ends it."""
     by_dtype = defaultdict(list)
     for tensor in tensors:
         by_dtype[tensor.dtype].append(tensor)
+    begun = []
     with no_grad():
-        begun = []
         for alike in by_dtype.values():
             flat = functions.cat([each.detach().reshape(-1) for each in alike])
             begun.append((alike, flat, group.broadcast(flat, root)))
-        for alike, flat, work in begun:
-            work.wait()
-            if group.rank() != root:
-                for each, part in zip(alike, flat.split([each.numel() for each in alike])):
-                    each.detach().copy_(part.view(each.shape))
+
+    def finish() -> None:
+        with no_grad():
+            for alike, flat, work in begun:
+                work.wait()
+                if group.rank() != root:
+                    for each, part in zip(alike, flat.split([each.numel() for each in alike])):
+                        each.detach().copy_(part.view(each.shape))
+
+    return finish
+
+
+def broadcast_all(group: Any, tensors: list[Any], root: int = 0) -> None:
+    """Give all processes the numbers of one."""
+    begin_broadcast(group, tensors, root)()

@@ -17,6 +17,7 @@ class GradBucket:
         self._sizes = [parameter.numel() for parameter in parameters]
         first = parameters[0]
         self._buffer = functions.zeros(sum(self._sizes), dtype=first.dtype, device=first.device)
+        self._views = None  # of the buffer, once they were asked for
 
     def index(self) -> int:
         """The place among all buckets; 0 is ready first."""
@@ -32,13 +33,15 @@ class GradBucket:
 
     def set_buffer(self, buffer) -> None:
         """Put another flat tensor in the place of ``buffer()``."""
-        self._buffer = buffer
+        self._buffer, self._views = buffer, None
 
     def gradients(self):
         """The gradients, views of ``buffer()``."""
-        with no_grad():
-            parts = self._buffer.split(self._sizes)
-            return [part.view(each.shape) for part, each in zip(parts, self._parameters)]
+        if self._views is None:
+            with no_grad():
+                parts = self._buffer.split(self._sizes)
+                self._views = [part.view(each.shape) for part, each in zip(parts, self._parameters)]
+        return list(self._views)
 
     def parameters(self):
         """The parameters whose gradients these are."""

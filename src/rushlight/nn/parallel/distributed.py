@@ -137,6 +137,7 @@ class DistributedDataParallel(Module, Joinable):
         self.batched_grad_copy, self.mixed_precision = batched_grad_copy, mixed_precision
         self.skip_all_reduce_unused_params = skip_all_reduce_unused_params
         self._joining = Join.NONE
+        self._buffers_sent: list[Tensor] | None = None  # those of the module, once they were looked for
         self._set_caps(bucket_cap_mb, bucket_cap_mb_list)
         if init_sync and self.process_group.size() > 1:
             check_same_parameters(self.process_group, self._module_parameters)
@@ -144,7 +145,10 @@ class DistributedDataParallel(Module, Joinable):
         self._make_reducer()
 
     def _buffers_to_send(self):
-        return [buffer for name, buffer in self.module.named_buffers() if name not in self.parameters_to_ignore]
+        if self._buffers_sent is None:
+            named = self.module.named_buffers()
+            self._buffers_sent = [buffer for name, buffer in named if name not in self.parameters_to_ignore]
+        return self._buffers_sent
 
     def _send_state(self, root=0):
         """Give all processes the parameters and buffers of one."""
@@ -255,7 +259,7 @@ class DistributedDataParallel(Module, Joinable):
                     "a module has one communication hook: let it call the other",
                 )
             )
-        self.reducer.comm_hook = state, hook
+        self.reducer.set_hook(state, hook)
         self._comm_hooks.append((hook, state))
 
     def will_sync_module_buffers(self) -> bool:
@@ -284,12 +288,12 @@ class DistributedDataParallel(Module, Joinable):
                 )
             )
         state = copy.copy(self.__dict__)
-        for name in ("process_group", "reducer", "_comm_hooks", "_joining"):
+        for name in ("process_group", "reducer", "_comm_hooks", "_joining", "_buffers_sent"):
             del state[name]
         return state
 
     def __setstate__(self, state):
-        self.__dict__.update(process_group=default_group(), _joining=Join.NONE)
+        self.__dict__.update(process_group=default_group(), _joining=Join.NONE, _buffers_sent=None)
         super().__setstate__(state)
         self._module_parameters = [
             parameter for name, parameter in self.module.named_parameters() if name not in self.parameters_to_ignore

@@ -30,6 +30,8 @@ _CHANGED = (
     "the second iteration. this is not compatible with static_graph set to True."
 )
 
+_LARGE = 1 << 16  # bytes from which on a gradient is averaged where it lies
+
 
 class Reducer:
     """Averages the gradients of ``parameters`` over the processes of ``group``; alone in the world, there is nothing to average.
@@ -117,7 +119,7 @@ class Reducer:
         if not self._rebuilt:
             self._order.append(place)
         self._mark(place)
-        for _, work in self._calls:
+        for work, _ in self._calls:
             if not is_over(work):
                 break
         if not self._waiting:
@@ -142,45 +144,89 @@ class Reducer:
             self._fill(self._next)
             self._next += 1
 
+    def set_hook(self, state, hook):
+        """Let ``hook(state, bucket)`` average the buckets, which then hold all gradients."""
+        self.comm_hook = state, hook
+        self._buckets = [None] * len(self._places)
+
+    def _goes_alone(self, place):
+        """Whether a gradient is averaged where it lies: a large one, which would only be copied to a bucket and back."""
+        if self.comm_hook is not None or self._as_views or self._group.size() == 1:
+            return False
+        parameter = self._parameters[place]
+        return parameter.numel() * parameter.element_size() >= _LARGE
+
+    def _in_bucket(self, number):
+        return [place for place in self._places[number] if not self._goes_alone(place)]
+
     def _bucket(self, number):
         bucket = self._buckets[number]
         if bucket is None:
-            parameters = [self._parameters[place] for place in self._places[number]]
+            parameters = [self._parameters[place] for place in self._in_bucket(number)]
             bucket = self._buckets[number] = GradBucket(number, number == len(self._places) - 1, parameters)
         return bucket
 
+    def _share(self):
+        """What a gradient is multiplied with, so that the sum is the average; hooks do that themselves."""
+        return 1.0 if self.comm_hook is not None or self._group.size() == 1 else 1.0 / self.divisor
+
     def _fill(self, number):
         """Copy gradients into the bucket of a number, and send it on its way."""
-        bucket = self._bucket(number)
-        share = 1.0 if self.comm_hook is not None or self._group.size() == 1 else 1.0 / self.divisor
+        for place in self._places[number]:
+            if self._goes_alone(place):
+                self._send_alone(place)
+        if not self._in_bucket(number):
+            return
+        bucket, share = self._bucket(number), self._share()
         with no_grad():
             for parameter, part in zip(bucket.parameters(), bucket.gradients()):
                 if parameter.grad is None:
                     part.zero_()
                 elif parameter.grad.data_ptr() != part.data_ptr():
-                    functions.mul(parameter.grad, share, out=part) if share != 1.0 else part.copy_(parameter.grad)
-                elif share != 1.0:
-                    part.mul_(share)
+                    part.copy_(parameter.grad)
+            if share != 1.0:
+                bucket.buffer().mul_(share)
         self._send(number, bucket)
+
+    def _send_alone(self, place):
+        parameter, share = self._parameters[place], self._share()
+        grad = parameter.grad
+        with no_grad():
+            if grad is None:
+                grad = functions.zeros_like(parameter)
+            else:  # one that is not used here may have to stay
+                grad = grad * share if place in self._unused else grad.mul_(share)
+
+        def finish(untouched):
+            self._keep(place, grad, untouched)
+
+        self._calls.append((self._group.allreduce(grad), finish))
 
     def _send(self, number, bucket):
         if self.comm_hook is not None:
             state, hook = self.comm_hook
-            self._calls.append((number, _future(hook(state, bucket))))
+            work = _future(hook(state, bucket))
+            self._calls.append((work, lambda untouched: self._take(number, work.value(), untouched)))
         elif self._group.size() > 1:
-            self._calls.append((number, self._group.allreduce(bucket.buffer())))
+            work = self._group.allreduce(bucket.buffer())
+            self._calls.append((work, lambda untouched: self._take(number, bucket.buffer(), untouched)))
 
     def send_zeros(self):
         """Take part, without gradients of its own, in what the others do in a backward: see `join`."""
         if self._find_unused and self._group.size() > 1:
             self._group.allreduce(functions.zeros(len(self._parameters), dtype=int32)).wait()
         self._calls = []
-        for number in range(len(self._places)):
-            bucket = self._bucket(number)
-            with no_grad():
-                bucket.buffer().zero_()
-            self._send(number, bucket)
-        for _, work in self._calls:
+        for number, places in enumerate(self._places):
+            for place in places:
+                if self._goes_alone(place):
+                    zeros = functions.zeros_like(self._parameters[place]).detach()
+                    self._calls.append((self._group.allreduce(zeros), None))
+            if self._in_bucket(number):
+                bucket = self._bucket(number)
+                with no_grad():
+                    bucket.buffer().zero_()
+                self._send(number, bucket)
+        for work, _ in self._calls:
             work.wait()
         if not self._rebuilt and not self._order:
             self._order = list(range(len(self._parameters)))  # the order is process 0's, which may be this one
@@ -191,18 +237,18 @@ class Reducer:
             used, work = self._used_by
             work.wait()
             untouched = {place for place in untouched if used[place] == 0}
-        for number, work in self._calls:
+        for work, finish in self._calls:
             work.wait()
-            bucket = self._bucket(number)
-            self._take(bucket, number, bucket.buffer() if self.comm_hook is None else work.value(), untouched)
+            finish(untouched)
         if self._as_views:
             for number, bucket in enumerate(self._buckets):
                 for place, part in zip(self._places[number], bucket.gradients()):
                     if place not in untouched:
                         self._parameters[place].grad = part
 
-    def _take(self, bucket, number, result, untouched):
+    def _take(self, number, result, untouched):
         """Let the gradients be what came back."""
+        bucket = self._bucket(number)
         if isinstance(result, (list, tuple)) and len(result) == 1:  # what the future of a collective gives
             result = result[0]
         if not isinstance(result, Tensor):
@@ -215,16 +261,20 @@ class Reducer:
         with no_grad():
             if result is not bucket.buffer():
                 bucket.buffer().copy_(result)
-            if self._as_views:
-                return
-            for place, part in zip(self._places[number], bucket.gradients()):
-                parameter = self._parameters[place]
-                if place in untouched:
-                    continue
-                if parameter.grad is None:
-                    parameter.grad = part.clone()
-                else:
-                    parameter.grad.copy_(part)
+        if not self._as_views:
+            for place, part in zip(self._in_bucket(number), bucket.gradients()):
+                self._keep(place, part, untouched)
+
+    def _keep(self, place, average, untouched):
+        """Let the gradient of a parameter be the average, unless no process has used it."""
+        parameter = self._parameters[place]
+        if place in untouched or parameter.grad is average:
+            return
+        with no_grad():
+            if parameter.grad is None:
+                parameter.grad = average.clone()
+            else:
+                parameter.grad.copy_(average)
 
 
 def is_over(work):

@@ -4,6 +4,7 @@ import math
 
 from ..table import BINARY, FUSED, conj, functions, op
 from .activation import GELU_SCALE, SQRT_HALF, tanh_of_softplus
+from .checks import no_derivative
 
 _DENSITY = 1 / math.sqrt(2 * math.pi)  # the normal density at 0
 
@@ -139,6 +140,8 @@ class hardsigmoid_backward:
 
     def element(m, gradient, self):
         return m.where((self > -3) & (self < 3), gradient / 6, 0)
+
+    d_gradient = d_self = no_derivative("hardsigmoid_backward")
 
 
 @op("hardswish_backward(Tensor gradient, Tensor self) -> Tensor", kind=FUSED, names=())

@@ -262,6 +262,9 @@ class angle:
         found = np.where(self < 0, self.dtype.type(np.pi), self.dtype.type(0))
         return np.where(np.isnan(self), self, found)
 
+    def patterns(self):
+        return () if self.dtype.kind == "c" else (self,)
+
     def d_self(grad, self):
         if not self.is_complex():
             return functions.zeros_like(grad)

@@ -240,7 +240,7 @@ class pow:
             slope = grad * conj(result * base.log())
             return slope.masked_fill(undefined, 0)
         if self == 0:
-            return (grad * conj(result * float("-inf"))).masked_fill(exponent >= 0, 0)
+            return grad * conj(result * float("-inf")).masked_fill(exponent >= 0, 0)
         return grad * conj(result * functions.log(functions.scalar_tensor(self, dtype=result.dtype)))
 
 

@@ -27,6 +27,7 @@ def _column_by_column(matrix):
         row = lower[k, :k]
         square = (lower[k, k] - row @ row.conj()).real
         if not square > 0:
+            lower[k, k] = square  # as LAPACK leaves it
             return lower, k + 1
         lower[k, k] = np.sqrt(square)
         lower[k + 1 :, k] = (lower[k + 1 :, k] - lower[k + 1 :, :k] @ row.conj()) / lower[k, k]

@@ -255,6 +255,8 @@ class lstsq_parts:
             if m and n:
                 found = np.linalg.lstsq(A[place], B[place], rcond=cut)
                 solution[place], ranks[place], values[place] = found[0], found[2], found[3]
+                if driver == "gels" and 0 < ranks[place] < min(m, n):
+                    _refuse_zero_pivots(A[place])
         residuals = np.zeros(0, real)
         if driver != "gelsy" and m > n and (driver == "gels" or (ranks == n).all()):
             residuals = np.square(np.abs(B - A @ solution)).sum(-2)
@@ -282,6 +284,20 @@ class lstsq_parts:
             through = error @ conj(X.mT)
             g_A = through if g_A is None else g_A + through
         return g_A, g_B
+
+
+def _refuse_zero_pivots(matrix):
+    """LAPACK's gels solves by the triangle of a QR decomposition, which it refuses where a number on its diagonal is exactly 0."""
+    tall = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
+    zeros = np.flatnonzero(np.linalg.qr(tall, mode="r").diagonal() == 0)
+    if zeros.size:
+        raise LinAlgError(
+            hinted(
+                "torch.linalg.lstsq: The least squares solution could not be computed because the input matrix does not "
+                f"have full rank (error code: {zeros[0] + 1}).",
+                "driver='gelsd' gives the smallest of all solutions",
+            )
+        )
 
 
 def pinv_gradient(grad, A, inverse):

@@ -221,7 +221,7 @@ def test_old_files_go_when_there_are_too_many(kept, monkeypatch):
 
 @pytest.mark.skipif(host() is None, reason="no generated kernels here")
 def test_second_process_loads_what_the_first_compiled(tmp_path):
-    code = "from rushlight.kernels.kernel import pool; pool()"
+    code = "from rushlight.kernels.compiler.kernel import pool; pool()"
     environment = {**os.environ, "RUSHLIGHT_CACHE": str(tmp_path / "c")}
     for _ in range(2):
         subprocess.run([sys.executable, "-c", code], env=environment, check=True)

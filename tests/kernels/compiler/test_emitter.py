@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from bits import same_bits
 from hypothesis import given, settings
 from random_programs import programs, run
 
@@ -59,12 +60,6 @@ def arithmetic_program(scalar, lanes):
             values = tuple(b.load(source, at.index, lanes) for source in sources)
             b.store(b._pure(opcode, values, result_type(opcode, [v.type for v in values], {})), out, at.index)
     return Program("arithmetic", [b.function]), results
-
-
-def same_bits(a, b):
-    """Equal to the bit, but that one NaN is like another."""
-    both_nan = (a != a) & (b != b)
-    return (a.view(f"u{a.itemsize}") == b.view(f"u{b.itemsize}")) | both_nan
 
 
 @pytest.mark.parametrize("lanes", [1, 4, 16])

@@ -1,11 +1,15 @@
 """Entry points: how Python's values reach a program, and what is refused."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
 from rushlight.kernels.compiler.kernel import compiled
 from rushlight.kernels.language.builder import Builder
 from rushlight.kernels.language.program import Program
+from rushlight.kernels.machine import launch_log
 from rushlight.kernels.machine.host import host
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
@@ -71,3 +75,30 @@ def test_no_reference_is_lost(kernel):
     for _ in range(1000):
         kernel.alone([], None, 0, 1.0, 2.0)
     assert abs(sys.getrefcount(None) - before) < 100
+
+
+def test_launches_are_noted_while_somebody_listens(kernel, monkeypatch):
+    """Each with its kernel, its way, its thread and its times, until the log is full."""
+    monkeypatch.setattr(launch_log, "CAPACITY", 3)
+    launch_log.begin()
+    try:
+        kernel.alone([], None, 0, 1.0, 2.0)
+        kernel.threaded([], None, 0, 1.0, 2.0)
+        rows, lost = launch_log.noted()
+        other = threading.Thread(target=kernel.alone, args=([], None, 0, 1.0, 2.0))
+        other.start()
+        other.join()
+        kernel.alone([], None, 0, 1.0, 2.0)
+        full, lost_now = launch_log.noted()
+    finally:
+        launch_log.end()
+    kernel.alone([], None, 0, 1.0, 2.0)
+    assert lost == 0 and lost_now == 1 and len(launch_log.noted()[0]) == 3
+    assert rows[:, launch_log.KERNEL].tolist() == [kernel.description] * 2
+    assert rows[:, launch_log.THREADED].tolist() == [0, 1]
+    threads = [thread == threading.get_ident() for thread in full[:, launch_log.THREAD].tolist()]
+    assert threads == [True, True, False]
+    assert (np.diff(full[:, launch_log.BEGAN]) > 0).all() and (
+        full[:, launch_log.ENDED] >= full[:, launch_log.BEGAN]
+    ).all()
+    assert 0 <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) - full[-1, launch_log.ENDED] < 60e9

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from test_emitter import same_bits
+from bits import same_bits
 from test_matmul_kernels import Interpreted, check
 
 import rushlight

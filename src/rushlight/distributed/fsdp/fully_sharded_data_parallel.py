@@ -1,0 +1,289 @@
+"""FullyShardedDataParallel: parameters, gradients and optimizer state are divided among processes, and gathered where they are used."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+from ...autograd import no_grad
+from ...base.contexts import contextmanager
+from ...base.errors import hinted
+from ...nn import Module
+from ...nn.parallel.agreement import broadcast_all, check_same_parameters
+from ...ops.table import functions
+from .. import collectives
+from ..groups import default_group
+from ..later import LATER as _LATER
+from .api import (
+    BackwardPrefetch,
+    FullStateDictConfig,
+    MixedPrecision,
+    ShardingStrategy,
+    StateDictSettings,
+    StateDictType,
+)
+from .units import Unit
+from .wrap import wrap_children
+
+_WRAPPED, _FLAT = "_fsdp_wrapped_module", "_flat_param"
+
+
+def _refused(what: str) -> NotImplementedError:
+    return NotImplementedError(hinted(f"FullyShardedDataParallel: {what} is not in this version", "leave it out"))
+
+
+class FullyShardedDataParallel(Module):
+    """Trains ``module`` with all processes of a group, each of which keeps a part of its parameters.
+
+    Its parameters become one flat tensor, ``_flat_param``, of this process's part; submodules that are wrapped, too, have their own.
+    Forward gathers the whole of each unit where it runs, backward once more, and gradients are averaged. Optimizers are made of
+    ``parameters()`` after the wrapping.
+
+    Args:
+        module (Module): on the CPU.
+        process_group: default: all processes.
+        sharding_strategy (ShardingStrategy): FULL_SHARD; SHARD_GRAD_OP keeps what was gathered until backward; NO_SHARD is
+            DistributedDataParallel's work. Default: FULL_SHARD
+        auto_wrap_policy: which submodules become units of their own: see `fsdp.wrap`. Default: those that are wrapped by hand
+        mixed_precision (MixedPrecision): the dtypes in which parameters compute and gradients are reduced.
+        ignored_modules: submodules whose parameters stay whole.
+        sync_module_states (bool): all begin with the numbers of process 0. Default: False
+        cpu_offload, backward_prefetch, forward_prefetch, limit_all_gathers, device_id: accepted; there is one device.
+
+    Follows ``torch.distributed.fsdp.FullyShardedDataParallel``.
+
+    >>> import rushlight as torch
+    >>> import rushlight.distributed as dist
+    >>> from rushlight.distributed.fsdp import FullyShardedDataParallel
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> model = FullyShardedDataParallel(torch.nn.Linear(2, 2))
+    >>> [(name, tuple(each.shape)) for name, each in model.named_parameters()]
+    [('_flat_param', (6,))]
+    >>> list(model.state_dict())
+    ['weight', 'bias']
+    >>> dist.destroy_process_group()
+    """
+
+    _settings = StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig())
+
+    def __init__(
+        self,
+        module: Module,
+        process_group: Any = None,
+        sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: Any = None,
+        auto_wrap_policy: Any = None,
+        backward_prefetch: BackwardPrefetch | None = BackwardPrefetch.BACKWARD_PRE,
+        mixed_precision: MixedPrecision | None = None,
+        ignored_modules: Any = None,
+        param_init_fn: Any = None,
+        device_id: Any = None,
+        sync_module_states: bool = False,
+        forward_prefetch: bool = False,
+        limit_all_gathers: bool = True,
+        use_orig_params: bool = False,
+        ignored_states: Any = None,
+        device_mesh: Any = None,
+    ) -> None:
+        super().__init__()
+        strategy = ShardingStrategy.FULL_SHARD if sharding_strategy is None else sharding_strategy
+        for what, given in (
+            ("use_orig_params", use_orig_params), ("param_init_fn", param_init_fn), ("device_mesh", device_mesh),
+            ("ignored_states", ignored_states), ("HYBRID_SHARD", strategy.name.lstrip("_").startswith("HYBRID")),
+        ):  # fmt: skip
+            if given:
+                raise _refused(what)
+        self.process_group = default_group() if process_group is None else process_group
+        self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
+        self.sharding_strategy = strategy
+        ignored = {each for top in ignored_modules or () for each in top.modules()}
+        if auto_wrap_policy is not None:
+            wrapper = functools.partial(
+                FullyShardedDataParallel, process_group=process_group, sharding_strategy=strategy,
+                mixed_precision=mixed_precision, ignored_modules=ignored_modules, sync_module_states=sync_module_states,
+            )  # fmt: skip
+            wrap_children(module, auto_wrap_policy, wrapper, ignored)
+        taken = {id(unit.part) for unit in _units(module)}
+        taken |= {id(each) for top in ignored for each in top.parameters()}
+        own = [each for each in module.parameters() if id(each) not in taken]
+        check_same_parameters(self.process_group, own)
+        if sync_module_states:
+            broadcast_all(self.process_group, [*own, *module.buffers()])
+        setattr(self, _WRAPPED, module)
+        self._unit = None
+        if own:
+            keeps = strategy is not ShardingStrategy.FULL_SHARD
+            self._unit = Unit(module, own, self.process_group, keeps, mixed_precision or MixedPrecision())
+            setattr(self, _FLAT, self._unit.part)
+
+    @property
+    def module(self) -> Any:
+        """The module that was wrapped."""
+        return getattr(self, _WRAPPED)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__(_WRAPPED), name)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.module[place]
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        if self._unit is None:
+            return self.module(*args, **kwargs)
+        dtype = self._unit.precision.param_dtype
+        if dtype is not None:
+            args, kwargs = _cast(args, dtype), _cast(kwargs, dtype)
+        whole, context = self._unit.gathered()
+        self._unit.show(whole)
+        try:
+            with context:
+                return self.module(*args, **kwargs)
+        finally:
+            self._unit.hide()
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Gradients are accumulated. Each backward reduces its own, whose sum is the same, and keeps memory small."""
+        yield
+
+    @staticmethod
+    @contextmanager
+    def summon_full_params(
+        module: Module,
+        recurse: bool = True,
+        writeback: bool = True,
+        rank0_only: bool = False,
+        offload_to_cpu: bool = False,
+        with_grads: bool = False,
+    ) -> Iterator[None]:
+        """Inside, the modules have their whole parameters; with ``writeback`` what is written to them stays.
+
+        All processes come here.
+        """
+        if with_grads:
+            raise _refused("with_grads")
+        shown = []
+        try:
+            for unit in _units(module) if recurse else _units(module)[:1]:
+                if unit.summoned:
+                    continue
+                shown.append((unit, unit.summon()))
+            yield
+        finally:
+            for unit, whole in shown:
+                unit.dismiss(whole, writeback)
+
+    @staticmethod
+    def set_state_dict_type(
+        module: Module,
+        state_dict_type: StateDictType,
+        state_dict_config: Any = None,
+        optim_state_dict_config: Any = None,
+    ) -> StateDictSettings:
+        """Choose what ``state_dict`` of the units in a module holds; returns the settings before."""
+        if state_dict_type is not StateDictType.FULL_STATE_DICT:
+            raise _refused(state_dict_type.name)
+        before = FullyShardedDataParallel.get_state_dict_type(module)
+        made = StateDictSettings(state_dict_type, state_dict_config or FullStateDictConfig(), optim_state_dict_config)
+        for each in module.modules():
+            if isinstance(each, FullyShardedDataParallel):
+                each._settings = made
+        return before
+
+    @staticmethod
+    def get_state_dict_type(module: Module) -> StateDictSettings:
+        """The settings of the first unit in a module."""
+        found = [each for each in module.modules() if isinstance(each, FullyShardedDataParallel)]
+        return found[0]._settings if found else FullyShardedDataParallel._settings
+
+    @staticmethod
+    @contextmanager
+    def state_dict_type(
+        module: Module,
+        state_dict_type: StateDictType,
+        state_dict_config: Any = None,
+        optim_state_dict_config: Any = None,
+    ) -> Iterator[None]:
+        """`set_state_dict_type` inside a context."""
+        before = FullyShardedDataParallel.get_state_dict_type(module)
+        try:
+            FullyShardedDataParallel.set_state_dict_type(
+                module, state_dict_type, state_dict_config, optim_state_dict_config
+            )
+            yield
+        finally:
+            FullyShardedDataParallel.set_state_dict_type(module, before.state_dict_type, before.state_dict_config)
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """Whole parameters under the names that they have without wrapping; all processes call this."""
+        if any(unit.summoned for unit in _units(self)):  # within that of a unit around this one
+            return super().state_dict(*args, **kwargs)
+        before = set(kwargs.get("destination") or ())
+        with self.summon_full_params(self, writeback=False):
+            found = super().state_dict(*args, **kwargs)
+            for name in [each for each in found if each not in before]:
+                value = found.pop(name)
+                elsewhere = self.rank and getattr(self._settings.state_dict_config, "rank0_only", False)
+                if not name.endswith(_FLAT) and not elsewhere:
+                    found[_plain(name)] = value.clone()
+        return found
+
+    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
+        """Take the own part of whole parameters; all processes call this, each with the whole state."""
+        if assign:
+            raise _refused("assign=True")
+        with self.summon_full_params(self):
+            return _load(self, state_dict, strict)
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
+        """Scale the gradients of all processes so that their common norm is at most ``max_norm``. Returns the norm."""
+        gradients = [unit.part.grad for unit in _units(self) if unit.part.grad is not None]
+        with no_grad():
+            norms = [functions.norm(each.float(), norm_type) for each in gradients]
+            largest = norm_type == float("inf")
+            own = functions.stack(norms) if norms else functions.zeros(1)
+            total = own.max() if largest else own.pow(norm_type).sum()
+            collectives.all_reduce(
+                total, collectives.ReduceOp.MAX if largest else collectives.ReduceOp.SUM, self.process_group
+            )
+            total = total if largest else total.pow(1.0 / norm_type)
+            scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
+            for each in gradients:
+                each.mul_(scale.to(each.dtype))
+        return total
+
+
+def _units(module: Module) -> list[Unit]:
+    found = [each._unit for each in module.modules() if isinstance(each, FullyShardedDataParallel)]
+    return [unit for unit in found if unit is not None]
+
+
+def _plain(name: str) -> str:
+    return name.replace(f"{_WRAPPED}.", "")
+
+
+def _load(root: Module, state_dict: Any, strict: bool) -> Any:
+    """Load whole parameters, which the modules have at the moment, by their plain names."""
+    named = {
+        _plain(name): name for name, _ in (*root.named_parameters(), *root.named_buffers()) if not name.endswith(_FLAT)
+    }
+    flat = {name: value for name, value in Module.state_dict(root).items() if name.endswith(_FLAT)}
+    return Module.load_state_dict(
+        root, {**flat, **{named.get(name, name): value for name, value in state_dict.items()}}, strict
+    )
+
+
+def _cast(values: Any, dtype: Any) -> Any:
+    """Floating-point tensors among arguments in another dtype."""
+    if isinstance(values, dict):
+        return {name: _cast(value, dtype) for name, value in values.items()}
+    if isinstance(values, (tuple, list)):
+        return type(values)(_cast(value, dtype) for value in values)
+    return values.to(dtype) if hasattr(values, "is_floating_point") and values.is_floating_point() else values
+
+
+__getattr__ = _LATER.of("fsdp")

@@ -1,0 +1,79 @@
+"""Layouts: how an array's elements lie, without the array. What plans are made from."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..language.value_types import NUMPY, computed_in, scalar_of
+from ..machine.host import lanes
+
+FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
+
+
+class Layout(NamedTuple):
+    """Shape, dtype and strides (in bytes) of an array that is aligned: no program reads others.
+
+    ``strides`` is None where the elements lie row by row without gaps: such an array is plain.
+    """
+
+    shape: tuple
+    dtype: np.dtype
+    strides: tuple | None = None
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def size(self):
+        return math.prod(self.shape)
+
+    @property
+    def scalar(self):
+        """The scalar of the elements; None where programs know none."""
+        return scalar_of(self.dtype) if self.dtype.isnative else None
+
+    @property
+    def is_plain(self):
+        return self.strides is None
+
+    def plain(self):
+        """The Layout of a plain copy."""
+        return Layout(self.shape, self.dtype)
+
+    def turned(self, order):
+        """The Layout of the array with its dimensions in another order."""
+        shape = tuple([self.shape[axis] for axis in order])
+        strides = tuple([self.strides[axis] for axis in order])
+        step = self.dtype.itemsize
+        for length, stride in zip(reversed(shape), reversed(strides)):
+            if length != 1 and stride != step:
+                return Layout(shape, self.dtype, strides)
+            step *= length
+        return Layout(shape, self.dtype)
+
+
+def lanes_for(scalar):
+    """How many elements of a type a vector of this machine computes at once."""
+    return lanes(NUMPY[computed_in(scalar)].itemsize)
+
+
+def copies(**layouts):
+    """For a Plan's ``copied``: the operands that are not plain."""
+    return {name: None for name, layout in layouts.items() if not layout.is_plain}
+
+
+def is_plain(array):
+    """Whether a kernel may walk through an array as its elements lie in memory."""
+    flags = array.flags
+    return flags.c_contiguous and flags.aligned
+
+
+def layout_of(array):
+    """The Layout of an aligned array."""
+    if is_plain(array):
+        return Layout(array.shape, array.dtype)
+    return Layout(array.shape, array.dtype, array.strides)
