@@ -123,7 +123,7 @@ def refuse_overlap(array):
                 f"the tensor of shape {list(array.shape)} was expanded: its elements are not separate",
             )
         )
-    if not array.flags.writeable:
+    if array.__class__ is np.ndarray and not array.flags.writeable:
         raise RuntimeError(
             hinted(
                 "this tensor looks into memory that is read-only",
