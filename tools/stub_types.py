@@ -123,7 +123,7 @@ PARTICULAR = {
     "scaled_dot_product_attention.scale": "float", "result_type.tensor1": "Operand", "result_type.tensor2": "Operand",
     "bucketize.input": "Operand", "searchsorted.input": "Operand", "dropout.p": "float", "seed.seed": "int",
     "linalg_lu_solve.B": "Tensor", "tensor_split.indices": "ints", "tensor_split.indices_or_sections": "int | ints | Tensor",
-    "split.split_size_or_sections": "int | ints", "hsplit.indices_or_sections": _DIMS, "vsplit.indices_or_sections": _DIMS,
+    "split.split_size_or_sections": "int | ints", "split.split_size": "int | ints", "hsplit.indices_or_sections": _DIMS, "vsplit.indices_or_sections": _DIMS,
     "dsplit.indices_or_sections": _DIMS, "take_along_dim.indices": "Tensor", "stride.dim": "int", "index_put.indices": "Sequence[Tensor | None]",
     "index_put_.indices": "Sequence[Tensor | None]", "set_.source": "Any", "set_.size": "ints", "set_.stride": "ints",
     "backward.inputs": "Tensors", "type.dtype": "dtype | str | type", "map_.callable": "Callable[..., Any]", "set_num_threads.int": "int",

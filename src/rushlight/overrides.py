@@ -6,7 +6,6 @@ import functools as _functools
 import importlib as _importlib
 import inspect as _inspect
 from contextlib import suppress as _suppress
-from types import FunctionType as _FunctionType
 
 from .base.errors import hinted as _hinted
 from .compat import modes as _modes
@@ -176,10 +175,8 @@ def get_ignored_functions():
     (True, False)
     """
     root = _importlib.import_module("rushlight")
-    asking = {function for functions in get_overridable_functions().values() for function in functions}
-    public = [value for name, value in vars(root).items() if isinstance(value, _FunctionType) and name[0] != "_"]
-    others = {function for function in public if function not in asking}
-    return frozenset(others | {function for name, function in _NAMESPACES["torch"].items() if _takes_none(name)})
+    names = [name for room, name in _forms() if room == "torch" and _takes_none(name)]
+    return frozenset(getattr(root, name) for name in names if hasattr(root, name))
 
 
 def _takes_none(name):

@@ -42,3 +42,12 @@ def test_types_of_numbers_that_can_be_named():
 
 def test_remote_calls_are_not_available():
     assert rushlight.distributed.rpc.is_available() is False
+
+
+def test_the_name_of_the_length_in_the_method_split():
+    for library in (torch, rushlight):
+        x = library.arange(5)
+        assert [part.tolist() for part in x.split(split_size=2, dim=0)] == [[0, 1], [2, 3], [4]]
+        assert [part.tolist() for part in library.split(x, split_size_or_sections=[1, 4])] == [[0], [1, 2, 3, 4]]
+        with pytest.raises(TypeError, match="split_size"):
+            library.split(x, split_size=2)

@@ -154,7 +154,13 @@ class unsafe_split:
         return _joined(grads, shape, lambda: _even_lengths(shape, split_size, dim), dim)
 
 
-@composite
+@composite(names=("Tensor:split",))
+def split_method(input, split_size, dim=0):
+    """`split`, whose length or lengths the method calls ``split_size``."""
+    return functions.split(input, split_size, dim)
+
+
+@composite(names=("torch",))
 def split(tensor, split_size_or_sections, dim=0):
     """Parts along ``dim`` as views: of one length (an int), or of the given lengths (a list).
 
