@@ -63,6 +63,7 @@ CONTEXTS = {
     reverse.saving_plainly: reverse.saving_plainly,
     lowering._collector_at_rest: lowering._collector_at_rest,
     modes.TorchFunctionMode: modes.TorchFunctionMode,
+    torch.overrides.BaseTorchFunctionMode: torch.overrides.BaseTorchFunctionMode,
     overrides.DisableTorchFunctionSubclass: overrides.DisableTorchFunctionSubclass,
     printing.printoptions: lambda: printing.printoptions(precision=7, profile="short"),
     find_nonfinite: find_nonfinite,
@@ -75,6 +76,7 @@ CONTEXTS = {
 ELSEWHERE = {
     "tensor.interposers.below": "test_levels_survive_interrupts",
     "func.modules.replaced": "test_modules_survive_interrupts",
+    "hub._Progress": "switches nothing: a bar of progress",
     "utils.hooks.RemovableHandle": "test_hooks_go_in_spite_of_interrupts",
     "autograd.graph._Handles": "several RemovableHandles",
     "utils.benchmark.utils.common.set_torch_threads": "the number of threads of a measurement",

@@ -1,5 +1,7 @@
 """What stands in the stubs beside what is written from the table: imports, properties, operators, the names of the face."""
 
+from rushlight.base.dtypes import PACKED
+
 FUNCTIONS_HEAD = """\
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str, type as _type
 from collections.abc import Callable as _Callable, Sequence as _Sequence
@@ -211,7 +213,7 @@ optim overrides profiler quasirandom random return_types serialization signal sp
 """
 _DTYPES = (
     "bfloat16 complex32 complex64 complex128 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float16 float32 float64 "
-    "int8 int16 int32 int64 uint8 uint16 uint32 uint64"
+    f"int8 int16 int32 int64 uint8 uint16 uint32 uint64 {' '.join(PACKED)} bit"
 )
 _TYPED = "BFloat16 Bool Byte Char Double Float Half Int Long Short"
 _OTHER_DTYPES = "half float double short int long chalf cfloat cdouble"

@@ -23,6 +23,7 @@ from .base.device import (
     strided,
 )
 from .base.dtypes import (
+    PACKED as _PACKED,
     DType as dtype,
     bfloat16,
     bool_ as bool,
@@ -85,6 +86,7 @@ from .base.settings import get_float32_matmul_precision, set_float32_matmul_prec
 
 globals().update(_NAMESPACES["torch"])
 globals().update(_TYPED)
+globals().update(_PACKED, bit=_PACKED["uint1"])
 
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(

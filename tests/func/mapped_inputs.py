@@ -30,6 +30,8 @@ CALLS = {
     "masked_fill": lambda: (t(2, 3), FLAGS, t()),
     "masked_fill_": lambda: (t(2, 3), FLAGS, t()),
     "gather": lambda: (t(3, 3), 1, ROWS),
+    **dict.fromkeys(("scatter_combined", "scatter_combined_"), lambda: (t(3, 3), 1, ROWS, t(3, 2), "add")),
+    "fake_quantize_by_channels": lambda: (t(2, 3), t(3).abs(), rl.zeros(3, dtype=rl.int32), 1, -5, 5),
     "placed": lambda: (t(3), 1, ROWS[:, 0], (3, 3)),
     "put": lambda: (t(2, 3), index(1, -5), t(2)),
     "index_fill": lambda: (t(3, 2), 0, index(1, -3), t()),

@@ -11,11 +11,24 @@ from .errors import hinted, kind_name
 BOOL, UNSIGNED, SIGNED, FLOATING, COMPLEX = range(5)
 
 
+# Types of parts of a byte, of quantized numbers and of scales, by category: (name, bytes, name in messages).
+_PACKED = {
+    UNSIGNED: (
+        *((f"uint{bits}", 1, f"UInt{bits}") for bits in range(1, 8)),
+        *((f"bits{form}", 1, f"Bits{form}") for form in ("1x8", "2x4", "4x2", "8")), ("bits16", 2, "Bits16"),
+        *((f"quint{form}", 1, f"QUInt{form}") for form in ("8", "4x2", "2x4")),
+    ),
+    SIGNED: (*((f"int{bits}", 1, f"Int{bits}") for bits in range(1, 8)), ("qint8", 1, "QInt8"), ("qint32", 4, "QInt32")),
+    FLOATING: (("float8_e8m0fnu", 1, "Float8_e8m0fnu"), ("float4_e2m1fn_x2", 1, "Float4_e2m1fn_x2")),
+}  # fmt: skip
+
 # Types that can be named and compared, but not stored; and what to use in their place.
 _NAMES_ONLY = {
     "complex32": "complex64",
     **dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"), "float16 or bfloat16"),
-}
+    **{name: "float16 or bfloat16" if category == FLOATING else "int8 or uint8"
+       for category, types in _PACKED.items() for name, *_ in types},
+}  # fmt: skip
 
 
 class DType:
@@ -50,7 +63,7 @@ class DType:
         self.name, self.category, self.itemsize, self.legacy_name = name, category, itemsize, legacy_name
         self.is_floating_point = category == FLOATING
         self.is_complex = category == COMPLEX
-        self.is_signed = category >= SIGNED
+        self.is_signed = category >= SIGNED and name != "float8_e8m0fnu"
         self._numpy = None if name == "bfloat16" or name in _NAMES_ONLY else np.dtype(name)
 
     @property
@@ -118,7 +131,12 @@ float8_e5m2fnuz = DType("float8_e5m2fnuz", FLOATING, 1, "Float8_e5m2fnuz")
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64,
        complex128)  # fmt: skip
-NAMES = {dtype.name: dtype for dtype in (*ALL, complex32, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz)}
+PACKED = {
+    name: DType(name, category, size, shown) for category, types in _PACKED.items() for name, size, shown in types
+}
+NAMES = {
+    dtype.name: dtype for dtype in (*ALL, complex32, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz)
+} | PACKED
 
 _from_numpy = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
 # NumPy dtypes that can carry a gradient; a set of dtype objects, for the fast paths.

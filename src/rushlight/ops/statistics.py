@@ -239,8 +239,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         warnings.warn(_FEW_OBSERVATIONS, stacklevel=to_user())
         divisor = 0
     centred = rows - mean
-    halves = [t for t in (rows, aweights) if t is not None and is_half(t.dtype.numpy)]
-    if count and not halves:  # again, for the mean was rounded, which matters where it is large
+    # Again, for the mean was rounded, which matters where it is large; but not where PyTorch's own rounding or wrapping shows.
+    narrow = any(t is not None and is_half(t.dtype.numpy) for t in (rows, aweights))
+    if count and not narrow and (rows.is_floating_point() or rows.is_complex()):
         centred = centred - (centred.sum(1, True) if weights is None else (centred * weights).sum(1, True)) / total
     weighted = centred if weights is None else centred * weights
     return functions.true_divide(centred @ conj(weighted.t()), divisor).squeeze()

@@ -62,6 +62,8 @@ class ElementwiseOptimizer(Optimizer):
     - ``advance_scalars(group, *scalars)``: the scalars after the step, unless it is a step count alone (static).
     """
 
+    formula: Callable[..., Any]
+    constants: Callable[..., dict[str, Any]]
     scalar_names: tuple[str, ...] = ("step",)
     capturable_parts = "params and state_steps"
     takes_sparse = False  # whether there is a `step_sparse`
@@ -184,9 +186,7 @@ class ElementwiseOptimizer(Optimizer):
                 state.update({name: state[name].clone() for name in (*self.scalar_names, *names)})
             self.apply(param, grad, [state[name] for name in self.scalar_names], [state[name] for name in names], group)
 
-    def apply(
-        self, param: Tensor, grad: Tensor, scalars: list[Tensor], states: list[Tensor], group: dict[str, Any]
-    ) -> None:
+    def apply(self, param, grad, scalars, states, group):
         """The formula on the tensors of one parameter, by operations, in the grad mode of the caller."""
         numbers = []
         if scalars:

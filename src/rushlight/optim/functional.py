@@ -8,12 +8,11 @@ from ..autograd import set_grad_enabled
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor import Tensor
-from .elementwise import ElementwiseOptimizer
 from .fitting import belong_together
 
 
 def step_lists(
-    kind: type[ElementwiseOptimizer],
+    kind: Any,
     params: list[Tensor],
     grads: list[Tensor],
     scalars: list[list[Tensor]],

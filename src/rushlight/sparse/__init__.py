@@ -10,6 +10,7 @@ tensor([[2.],
 from __future__ import annotations
 
 from . import calls, conversion, creation, elementwise, methods, products, reductions, shapes, tensors, writes
+from .checking import as_sparse_gradcheck
 from .creation import (
     sparse_bsc_tensor,
     sparse_bsr_tensor,
@@ -17,6 +18,13 @@ from .creation import (
     sparse_coo_tensor,
     sparse_csc_tensor,
     sparse_csr_tensor,
+)
+from .cuda_only import (
+    SparseSemiStructuredTensor,
+    SparseSemiStructuredTensorCUSPARSELT,
+    SparseSemiStructuredTensorCUTLASS,
+    spsolve,
+    to_sparse_semi_structured,
 )
 from .diagonals import spdiags
 from .invariants import check_sparse_tensor_invariants
@@ -29,5 +37,7 @@ spmm = dsmm = mm
 globals().update(LEGACY)
 
 __all__ = [
-    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum", *LEGACY,
+    "SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT", "SparseSemiStructuredTensorCUTLASS", "addmm",
+    "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "spsolve", "sum",
+    "to_sparse_semi_structured", *LEGACY,
 ]  # fmt: skip

@@ -104,7 +104,7 @@ _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 # PyTorch's names of what operations of the table are parts of.
 _NAMES = {
     "where_select": "where.self", "fill_number": "fill_.Scalar", "nonzero_rows": "nonzero", "max_all": "max", "min_all": "min",
-    "softmax": "_softmax", "log_softmax": "_log_softmax", "dropout_pair": "bernoulli_.float", "view_shape": "view",
+    "softmax": "_softmax", "log_softmax": "_log_softmax", "dropout_pair": "bernoulli_.float", "view_shape": "view", "vector_norm_parts": "linalg_vector_norm",
     "mean": "mean.dim",
 }  # fmt: skip
 

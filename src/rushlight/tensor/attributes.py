@@ -53,7 +53,7 @@ class OwnAttributes(dict):
         for name in list(self):
             del self[name]
 
-    def __ior__(self, other):
+    def __ior__(self, other):  # type: ignore[misc]
         self.update(other)
         return self
 

@@ -13,13 +13,13 @@ _LINE = re.compile(r"#\s*CHECK(?:-(NOT|NEXT|SAME|DAG|REGEX|COUNT-(\d+)(-EXACTLY)
 class _Check(NamedTuple):
     kind: str
     text: str
-    count: int = 1
+    times: int = 1
     exactly: bool = False
 
     @property
     def label(self) -> str:
         if self.kind == "COUNT":
-            return f"CHECK-COUNT-{'EXACTLY-' if self.exactly else ''}{self.count}"
+            return f"CHECK-COUNT-{'EXACTLY-' if self.exactly else ''}{self.times}"
         return "CHECK" + (self.kind and f"-{self.kind}")
 
     def find(self, text: str, start: int) -> tuple[int, int] | None:
@@ -137,7 +137,7 @@ def _find_group(group: list[_Check], text: str, position: int) -> tuple[int, int
 
 def _find(check: _Check, text: str, position: int) -> tuple[int, int]:
     first, end = None, position
-    for _ in range(check.count):
+    for _ in range(check.times):
         found = check.find(text, end)
         if found is None:
             what = f'regex "{check.text}"' if check.kind == "REGEX" else f'"{check.text}"'

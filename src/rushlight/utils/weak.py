@@ -138,7 +138,7 @@ class WeakIdKeyDictionary(MutableMapping):
         made.update(self)
         return made
 
-    def __ior__(self, other: Mapping[Any, Any] | Iterable[Any]) -> WeakIdKeyDictionary:
+    def __ior__(self, other: Mapping[Any, Any] | Iterable[Any]) -> WeakIdKeyDictionary:  # type: ignore[misc]
         self.update(other)
         return self
 

@@ -10,6 +10,7 @@ from .elementwise import (
     SigmoidTransform,
     SoftplusTransform,
     TanhTransform,
+    _clipped_sigmoid,
 )
 from .joined import CatTransform, StackTransform
 from .structured import (

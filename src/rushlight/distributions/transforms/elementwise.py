@@ -105,6 +105,10 @@ def _inside(share):
     return share.clamp(min=limits.tiny, max=1.0 - limits.eps)
 
 
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    return _inside(x.sigmoid())
+
+
 class SigmoidTransform(_Rising):
     """``y = 1 / (1 + exp(-x))``, kept inside of (0, 1). Follows ``torch.distributions.SigmoidTransform``.
 
@@ -116,7 +120,7 @@ class SigmoidTransform(_Rising):
     codomain = constraints.unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
-        return _inside(x.sigmoid())
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         y = _inside(y)

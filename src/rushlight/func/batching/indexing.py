@@ -15,7 +15,7 @@ from .call import aligned, merged, numbers, positions_of, rule, split
 # ---------------------------------------------------------------- gather, scatter
 
 
-@rule("gather", "scatter_src", "scatter_value", "scatter_add", "scatter_reduce")
+@rule("gather", "scatter_src", "scatter_value", "scatter_add", "scatter_reduce", "scatter_combined")
 def gather(call):
     """Every tensor gets the batch; what has no dimensions becomes a row of one."""
     value = call.given("self")

@@ -12,7 +12,7 @@ from .call import aligned, each, folded, rule, unfolded
     "constant_pad_nd", "pad_by_places", "pad_in_circles", "max_pool_values", "max_pool_values_gradient",
     "max_pool_places", "places_gradient", "max_unpool_places", "avg_pool", "avg_pool_gradient", "adaptive_avg_pool",
     "adaptive_avg_pool_gradient", "adaptive_max_pool", "pixel_shuffle", "pixel_unshuffle", "vector_products",
-    "frexp_parts", "pdist_pairs", "symmetric_matrix", "one_hot_rows",
+    "frexp_parts", "pdist_pairs", "symmetric_matrix", "one_hot_rows", "fake_quantize_by_numbers", "fake_quantize_by_tensors",
 )  # fmt: skip
 def leading(call):
     """Every tensor gets the batch."""

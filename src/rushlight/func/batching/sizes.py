@@ -51,6 +51,7 @@ ONE_BY_ONE.update({
     "histc": "its bounds may come from the elements of each entry",
     "histogram_edges": "its bounds may come from the elements of each entry",
     "histogram_counts": "edges may differ between entries",
+    "fake_quantize_by_channels": "each entry may have its own scales",
     "masked_scatter": "each entry takes from the start of its own source",
     "ctc_loss_parts": "lengths are plain numbers that all entries share; rare",
     "ctc_loss_gradient": "as ctc_loss_parts",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...base import dtypes
+from ...base.device import strided
 from ...base.errors import hinted
 from ...ops.join import packed
 from ...ops.table import functions
@@ -36,6 +37,12 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any
         stacked = packed(list(map(array_of, batch)))  # only bytes are moved
         if stacked is not None:
             return wrap(stacked)
+    if batch[0].layout is not strided:
+        message = (
+            "Batches of sparse tensors are not currently supported by the default collate_fn; please provide a custom collate_fn "
+            "to handle them appropriately."
+        )
+        raise RuntimeError(hinted(message, "torch.stack() joins them"))
     return functions.stack(batch, 0)
 
 
