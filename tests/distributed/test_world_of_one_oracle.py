@@ -30,6 +30,7 @@ CALLS = [
     "d.get_node_local_rank()", "d.get_node_local_rank(3)", "d.is_initialized()", "d.GroupMember.NON_GROUP_MEMBER",
     "d.Backend('GLOO')", "d.Backend(3)", "d.supports_complex(d.ReduceOp.MAX)", "str(d.ReduceOp.AVG)",
     "d.init_process_group('gloo', store=d.HashStore(), rank=0, world_size=1)",
+    "str(d.get_debug_level())", "d.set_debug_level(1)", "(d.set_debug_level(d.DebugLevel.OFF), d.DebugLevel(2).value, d.DebugLevel.INFO.name)",
     "d.scatter_object_list([None], None, 0)", "d.gather_object(3, None, 0)", "d.broadcast_object_list([1], 1)",
 ]  # fmt: skip
 BEFORE = [

@@ -10,6 +10,7 @@ from . import algorithms, distributed_c10d, elastic, fsdp, nn, optim
 from .device_mesh import DeviceMesh, init_device_mesh
 from .elastic import multiprocessing as _elastic_multiprocessing
 from .algorithms import ddp_comm_hooks as _ddp_comm_hooks
+from .checking import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
 from .collectives import (
     all_gather,
     all_gather_coalesced,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import os
 
@@ -13,9 +14,59 @@ from . import waiting
 _LENGTH = 1024
 
 
-def wanted():
-    """Whether collectives of a group that is made now are compared."""
-    return os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
+class DebugLevel(enum.Enum):
+    """How much is checked; DETAIL: collectives are compared."""
+
+    OFF = 0
+    INFO = 1
+    DETAIL = 2
+
+    def __str__(self):
+        return f"DebugLevel.{self.name}"
+
+
+def _level_from_environment():
+    name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
+    if name not in DebugLevel.__members__:
+        raise ValueError(
+            hinted(
+                "The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO, or DETAIL.",
+                f"it is {os.environ['TORCH_DISTRIBUTED_DEBUG']!r}",
+            )
+        )
+    return DebugLevel[name]
+
+
+_level = _level_from_environment()
+
+
+def get_debug_level():
+    """How much is checked: at first what TORCH_DISTRIBUTED_DEBUG says."""
+    return _level
+
+
+def set_debug_level(arg0):
+    """Choose how much is checked in groups that are made from now on.
+
+    >>> import rushlight.distributed as dist
+    >>> dist.set_debug_level(dist.DebugLevel.OFF)
+    >>> dist.get_debug_level()
+    <DebugLevel.OFF: 0>
+    """
+    global _level
+    if not isinstance(arg0, DebugLevel):
+        raise TypeError(
+            hinted(
+                "set_debug_level(): incompatible function arguments. The following argument types are supported:",
+                "it takes a DebugLevel, such as DebugLevel.DETAIL",
+            )
+        )
+    _level = arg0
+
+
+def set_debug_level_from_env():
+    """Choose what TORCH_DISTRIBUTED_DEBUG says now."""
+    set_debug_level(_level_from_environment())
 
 
 def compare(group, call, tensor):

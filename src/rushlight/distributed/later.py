@@ -16,8 +16,8 @@ _RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_wor
 
 # Module below torch.distributed -> its names.
 _NAMES = {
-    "": """BackendConfig DebugLevel FileStore TCPStore ProcessGroupGloo
-        AllreduceOptions BroadcastOptions ReduceOptions get_debug_level set_debug_level register_rendezvous_handler rendezvous
+    "": """BackendConfig FileStore TCPStore ProcessGroupGloo
+        AllreduceOptions BroadcastOptions ReduceOptions register_rendezvous_handler rendezvous
         record_comm shrink_group split_group""",
     "_composable": "",
     "_composable.fsdp": _FSDP,

@@ -183,6 +183,7 @@ def monitored_barriers_name_ranks():
 
 def mismatches_are_told():
     os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"
+    dist.set_debug_level_from_env()
     group = dist.new_group()
     for acts in (
         lambda: dist.all_reduce(torch.ones(3 + rank), group=group),
@@ -199,7 +200,7 @@ def mismatches_are_told():
             assert all(f"rank {each} runs " in hint for each in range(size)) and f"at {__file__}:" in hint
         else:
             raise AssertionError("no error")
-    del os.environ["TORCH_DISTRIBUTED_DEBUG"]
+    dist.set_debug_level(dist.DebugLevel.OFF)
 
 
 def it_can_begin_again():
