@@ -82,7 +82,7 @@ ELSEWHERE = {
     "utils.benchmark.utils.common.set_torch_threads": "the number of threads of a measurement",
     "utils.selective_checkpoint._Run": "the two runs of a checkpoint, which enters and leaves it as one of its contexts",
     "profiler.blocks.profile": "tests/profiler/test_profile.py: to begin takes thousands of steps",
-    "profiler.sessions.profile": "the same",
+    "profiler.profiler.profile": "the same",
     "profiler.blocks.record_function": "switches nothing: an event that is left open ends with its profile",
     "base.collecting.uncollected": "holds while the package is imported",
     "base.contexts._Context": "what all of generators are",

@@ -1,11 +1,10 @@
 """``torch.profiler``: who ran when, as tables and traces."""
 
-from ..optim.optimizer import Optimizer, register_optimizer_step_post_hook
 from . import itt
 from .blocks import kineto_available, record_function
 from .kinds import DeviceType, ProfilerAction, ProfilerActivity, RecordScope, _ExperimentalConfig
 from .schedules import ExecutionTraceObserver, schedule, tensorboard_trace_handler
-from .sessions import _KinetoProfile, profile, supported_activities
+from .profiler import _KinetoProfile, profile, supported_activities
 from .steps import KinetoStepTracker
 
 __all__ = [

@@ -15,6 +15,16 @@ from .blocks import profile as _Block
 from .blocks import record_function
 from .events import check
 from .kinds import ProfilerAction, ProfilerActivity
+from .schedules import ExecutionTraceObserver, schedule, tensorboard_trace_handler
+
+__all__ = [
+    "ExecutionTraceObserver",
+    "ProfilerAction",
+    "profile",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]
 
 _STEP = "ProfilerStep"
 _DEVICES = {"CUDA": "cuda", "XPU": "xpu", "MTIA": "mtia", "HPU": "hpu", "PrivateUse1": "privateuseone"}
