@@ -132,9 +132,12 @@ def _public_composite(entry, where, name):
         return _with_out(entry, where, name)
     parsed = where in BOTH and name not in _PYTHONS_OWN
     aliases = _argument_aliases(entry.function.__code__) if parsed else {}
+    function = entry.function
+    if entry.explains and (where, name) != ("torch", entry.name):
+        function = known_as(function, where, name)
     if entry.explains and "axis" not in aliases:
-        return entry.function if (where, name) == ("torch", entry.name) else known_as(entry.function, where, name)
-    return guarded(entry.function, where, name, aliases)
+        return function
+    return guarded(function, where, name, aliases)
 
 
 def _tell_place(function, name, places):
