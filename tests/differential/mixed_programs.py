@@ -193,6 +193,7 @@ _JUMPS = frozenset(
         "write_rows",
         "copy_",
         "rsqrt",
+        "log1p",
         "reciprocal",
         "true_divide",
         "div_",
