@@ -126,6 +126,8 @@ DIFFERENTIABLE = {
     "fft_fftshift": lambda: call(t(3)),
     "fft_ifftshift": lambda: call(t(3)),
     "fractional_max_pool2d": lambda: call(image(4, 4), 2, output_size=2),
+    "fractional_max_pool2d_with_indices": lambda: call(image(4, 4), 2, output_size=2),
+    "fractional_max_pool3d_with_indices": lambda: call(image(4, 4, 4), 2, output_size=2),
     "fractional_max_pool3d": lambda: call(image(4, 4, 4), 2, output_size=2),
     "take_along_dim": lambda: call(t(2, 3), AT, 0),
     "scatter": lambda: call(t(2, 3), 1, index([0, 2]), t(1, 2)),
@@ -305,6 +307,7 @@ DIFFERENTIABLE = {
     "stft": lambda: call(t(6), 4, 2, window=fixed(4), return_complex=True),
     "istft": lambda: call(z(3, 4), 4, 2, window=fixed(4)),
     "split": lambda: call(t(3, 2), 2),
+    "split_method": lambda: call(t(3, 2), 2),
     "chunk": lambda: call(t(3, 2), 2),
     "unsafe_chunk": lambda: call(t(3, 2), 2),
     "tensor_split": lambda: call(t(3, 2), 2),
@@ -416,6 +419,8 @@ DIFFERENTIABLE = {
 # Composites whose results carry no gradient: new tensors, positions, counts, random draws, questions, refusals.
 WITHOUT_GRADIENT = frozenset(
     [
+        "fake_quantize_per_tensor_affine",  # its gradient is not that of the steps
+        "fake_quantize_per_channel_affine",
         "common_shape",
         "is_contiguous",
         "arange",

@@ -265,10 +265,19 @@ THROUGH_OTHERS = frozenset(
     )
 )
 # PyTorch has no derivative either (for the first operand); asking for one is an error.
-REFUSED = frozenset(("floor_divide", "heaviside", "igamma", "igammac", "special_zeta"))
+REFUSED = frozenset(
+    (
+        *("floor_divide", "heaviside", "igamma", "igammac", "special_zeta"),
+        *("hardsigmoid_backward", "multi_margin_loss_backward", "multilabel_margin_loss_backward"),
+    )
+)
 IN_PLACE = frozenset(("copy_from", "fill_number", "fill_tensor"))
 # Gradients are zero by definition, though the same random numbers move with the mean.
 ZERO = frozenset(("normal_each",))
+# Gradients are given by definition, of what goes in steps, or of a sample along which probabilities stay.
+GIVEN = frozenset(
+    ("fake_quantize_by_numbers", "fake_quantize_by_tensors", "fake_quantize_by_channels", "_standard_gamma")
+)
 
 SQUARE = ("linalg_", "cholesky", "lu_", "tril", "triu")
 BY_NAME = {

@@ -9,7 +9,18 @@ import rushlight as rl
 from rushlight.ops.table import COMPOSITES
 
 # Second derivatives are refused, as in PyTorch.
-ONCE = frozenset(("ctc_loss", "numbered_ctc_loss", "cdist", "pdist", "lu_unpack"))
+ONCE = frozenset(
+    (
+        "ctc_loss",
+        "numbered_ctc_loss",
+        "cdist",
+        "pdist",
+        "lu_unpack",
+        "multi_margin_loss",
+        "multilabel_margin_loss",
+        "functional_hardsigmoid",
+    )
+)
 
 
 def symmetric(a, *rest):

@@ -17,7 +17,18 @@ from rushlight.ops.table import TABLE, functions
 from rushlight.tensor.compute import schema_of
 
 # Their gradients cannot be transposed: PyTorch has no second derivatives, or no forward mode, either.
-WITHOUT_FORWARD = frozenset(("ctc_loss_parts", "ctc_loss", "numbered_ctc_loss"))
+WITHOUT_FORWARD = frozenset(
+    (
+        *("ctc_loss_parts", "ctc_loss", "numbered_ctc_loss", "multi_margin_loss_parts", "multilabel_margin_loss_parts"),
+        *(
+            "multi_margin_loss",
+            "multilabel_margin_loss",
+            "multi_margin_loss_backward",
+            "multilabel_margin_loss_backward",
+        ),
+        "hardsigmoid_backward",
+    )
+)  # as in PyTorch
 # Transforms see log_softmax and nll_loss in its place.
 IN_PARTS = frozenset(("cross_entropy_parts",))
 BOOLEAN = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))

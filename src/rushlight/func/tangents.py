@@ -198,9 +198,17 @@ def _is_view_of(part, tensor):
     return part._base is not None and (part._base is tensor or part._base is tensor._base)
 
 
+# Whose gradients have no derivative -> PyTorch's name in the refusal.
+_DIFFERENTIATED_ONCE = {
+    "multi_margin_loss_parts": "multi_margin_loss",
+    "multilabel_margin_loss_parts": "multilabel_margin_loss_forward",
+}
+
+
 def _by_gradients(op, schema, values, tangents, results, differentiable):
-    if not op.differentiable:
-        raise _unsupported(f"{op.name} that does not support it because it has not been implemented yet.")
+    if not op.differentiable or op.name in _DIFFERENTIATED_ONCE:
+        name = _DIFFERENTIATED_ONCE.get(op.name, op.name)
+        raise _unsupported(f"{name} that does not support it because it has not been implemented yet.")
     plan = _plan(op, schema, [has_tangent(tangents[position]) for position in schema.tensor_positions], values)
     for step in plan.steps:
         if step is not None and hasattr(step[0], "unknown"):
