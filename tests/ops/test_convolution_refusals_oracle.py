@@ -8,6 +8,7 @@ pytest.importorskip("torch")
 import torch
 
 import rushlight
+from oracle_processor import HALF_BY_ONEDNN
 
 OPTIONS = ({}, {"dilation": 2}, {"padding": "same", "dilation": 2}, {"output_padding": 1, "dilation": 2},
            {"output_padding": 1, "stride": 2})  # fmt: skip
@@ -57,5 +58,7 @@ def test_operands_that_do_not_fit_are_refused_in_the_same_words(count, samples, 
                 continue
             call = name, count, samples, groups, options
             for expected, found in zip(_outcomes(torch, *call), _outcomes(rushlight, *call)):
+                if "Half" in expected[2] and not HALF_BY_ONEDNN:
+                    continue
                 if expected[2] != "dimensions are invalid":  # oneDNN's words for a dilation of 0 in three dimensions
                     assert found == expected, call

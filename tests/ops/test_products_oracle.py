@@ -7,6 +7,7 @@ import rushlight as rl
 from oracle_values import compare, error_of, node_name
 
 torch = pytest.importorskip("torch")
+from oracle_processor import HALF_BY_ONEDNN  # noqa: E402
 
 draw = np.random.default_rng(5)
 ARRAYS = {
@@ -103,6 +104,8 @@ def test_errors(code):
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("size", [(2, 3), (5, 5), (16, 33), (40, 60), (100, 300)])
 def test_addmv_of_half_precision_rounds_as_pytorch_does(size, turned, dtype):
+    if dtype == "float16" and not HALF_BY_ONEDNN:
+        pytest.skip("PyTorch sums in another order on this processor")
     values = np.random.default_rng(sum(size))
     parts = [values.standard_normal(shape).astype(np.float32) for shape in (size[0], size, size[1])]
     found = []

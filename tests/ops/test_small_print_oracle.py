@@ -168,8 +168,3 @@ def test_writing_into_expanded_tensors_warns(name):
 def test_types_that_hold_nothing_say_so(name):
     with pytest.raises(NotImplementedError, match=f"torch.{name} is not available"):
         rl.zeros(2, dtype=getattr(rl, name))
-
-
-def test_sparse_layouts_are_refused():
-    with pytest.raises(NotImplementedError, match="sparse_coo"):
-        rl.zeros(2, layout=rl.sparse_coo)

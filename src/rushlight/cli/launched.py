@@ -15,6 +15,8 @@ from rushlight.distributed.streams import RankedStream
 
 from .run import run_module, run_script
 
+_LAST_WORDS = 0.3  # seconds that MPI's launcher is given to pass on what was printed: it drops that when it ends a job
+
 
 def main(arguments):
     """Run a script, or with -m a module; returns the exit status."""
@@ -80,6 +82,7 @@ def _end_all(note, told, status):
     known = json.loads(note.read_text()) if note.exists() else told
     if not known["status"]:
         _write(note, told | {"status": status, "error": "", "time": time.time()})
+    time.sleep(_LAST_WORDS)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)
 

@@ -84,15 +84,17 @@ def to_sparse_coo(self):
     return to_sparse(self)
 
 
-def smm(self, mat):
+def smm(input, mat):
     """The product of a sparse matrix and a dense one, as a sparse tensor with all its elements."""
-    return to_sparse(sparse_mm(self, mat))
+    return to_sparse(sparse_mm(input, mat))
 
 
-def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1):
-    """``beta * self + alpha * (mat1 @ mat2)``, sparse, of sparse ``self`` and ``mat1`` and a dense ``mat2``."""
+def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
+    """``beta * input + alpha * (mat1 @ mat2)``, sparse, of sparse ``input`` and ``mat1`` and a dense ``mat2``."""
+    if out is not None:
+        raise NotImplementedError(hinted("torch.sspaddmm(out=...) is not in this version", "use its result"))
     product = to_sparse(sparse_mm(mat1, mat2))
-    return self * beta + product * alpha
+    return input * beta + product * alpha
 
 
 def _coalesced_(self, coalesced):

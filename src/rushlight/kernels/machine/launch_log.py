@@ -83,16 +83,21 @@ def begin():
     """Let launches be noted from now on; what the log held is forgotten."""
     if not _log:
         _log.append(np.empty(2 + CAPACITY * FIELDS, np.int64))
-    _log[0][:2] = CAPACITY, 0
+    _log[0][:2] = _capacity(), 0
     _cell.value = _log[0].ctypes.data
 
 
 def noted():
     """The noted launches that have ended, rows of FIELDS numbers, and how many did not fit."""
     used = int(_log[0][1])
-    count = min(used, CAPACITY)
+    count = min(used, _capacity())
     rows = _log[0][2 : 2 + count * FIELDS].reshape(count, FIELDS).copy()
     return rows[rows[:, ENDED] != 0], used - count
+
+
+def _capacity():
+    """How many entries there is memory for."""
+    return (len(_log[0]) - 2) // FIELDS
 
 
 def end():
