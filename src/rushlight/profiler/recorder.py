@@ -24,7 +24,9 @@ from ..base.grafts import graft, ungraft
 from ..kernels.machine import launch_log
 from ..kernels.machine.host import host
 from ..nn.functional.attention import scaled_dot_product_attention
+from ..nn.modules import hooks as module_hooks
 from ..nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from ..optim import optimizer as optimizers
 from ..optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from ..tensor.base import Tensor
 from ..tensor.interposers import INTERPOSERS, Interposer, below
@@ -33,6 +35,15 @@ from ..utils.flop_formulas import native_calls, registry
 from .arguments import described, is_users, short, stack_now
 from .kinds import RecordScope
 from .names import composites, operation_name
+
+# Where hooks of all optimizers and modules are kept, by numbers that no two share.
+_HOOKS = (
+    optimizers._global_pre_hooks,
+    optimizers._global_post_hooks,
+    module_hooks.global_forward_pre_hooks,
+    module_hooks.global_forward_hooks,
+    module_hooks.global_forward_hooks_always_called,
+)
 
 RECORDERS: list[Recorder] = []  # those at work, of all threads
 _lock = RLock()
@@ -84,7 +95,7 @@ class Recorder(Interposer):
         super().__init__()
         self.shapes, self.watches_memory, self.stacks, self.modules = shapes, memory, stacks, modules
         self.records, self.memory, self.launches, self.lost = [], [], np.empty((0, launch_log.FIELDS), np.int64), 0
-        self.paused, self.began, self.ended, self._handles, self._before = False, now(), None, [], (None, None)
+        self.paused, self.began, self.ended, self._before = False, now(), None, (None, None)
         self._known = {}  # id of an array that is alive -> weak reference to it
         self._open_modules, self._open_steps, self._module_names = [], [], {}
         self._open_calls, self._hook = [], self._on_python  # one object, by which it is known again
@@ -120,11 +131,11 @@ class Recorder(Interposer):
                 if host() is not None:
                     launch_log.begin()
             RECORDERS.append(self)
-        self._handles.append(register_optimizer_step_pre_hook(self._before_step))
-        self._handles.append(register_optimizer_step_post_hook(self._after_step))
+        register_optimizer_step_pre_hook(self._before_step)
+        register_optimizer_step_post_hook(self._after_step)
         if self.modules or self.stacks:
-            self._handles.append(register_module_forward_pre_hook(self._before_module))
-            self._handles.append(register_module_forward_hook(self._after_module, always_call=True))
+            register_module_forward_pre_hook(self._before_module)
+            register_module_forward_hook(self._after_module, always_call=True)
         if self.stacks and sys.getprofile() is None:  # else somebody else watches Python's calls
             sys.setprofile(self._hook)
         before, run_node, run_leaf, interposers = (
@@ -145,8 +156,7 @@ class Recorder(Interposer):
             interposers = [each for each in INTERPOSERS if each is not self]
             state.run_node, state.run_leaf = self._before
             INTERPOSERS[:] = interposers
-        for handle in self._handles:
-            handle.remove()
+        self._remove_hooks()
         with _lock:
             if self in RECORDERS and host() is not None:
                 launched, self.lost = launch_log.noted()
@@ -159,6 +169,14 @@ class Recorder(Interposer):
             if not RECORDERS:
                 launch_log.end()
                 _ungraft_all()
+
+    def _remove_hooks(self):
+        """By themselves: an interrupt may have come before there was a handle to keep."""
+        own = self._before_step, self._after_step, self._before_module, self._after_module
+        for hooks in _HOOKS:
+            for key in [key for key, hook in list(hooks.items()) if hook in own]:
+                for each in _HOOKS:
+                    each.pop(key, None)
 
     # ------------------------------------------------------------ events
 
