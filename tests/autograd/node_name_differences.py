@@ -14,7 +14,8 @@ _GROUPS = {
     "a composite here": """bilinear conv_tbc
         linalg_householder_product orgqr ormqr renorm dist""",
     # The same steps in another order, shape or number.
-    "other steps": """combinations gradient fractional_max_pool2d fractional_max_pool3d trapezoid cumulative_trapezoid logdet
+    "other steps": """combinations gradient fractional_max_pool2d fractional_max_pool3d
+        fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices trapezoid cumulative_trapezoid logdet
         linalg_tensorsolve linalg_cross cross vander linalg_matrix_power matrix_power linalg_cond quantile nanquantile stft
         istft cov corrcoef local_response_norm fft_ihfft2 fft_ihfftn""",
     # PyTorch's C++ calls overloads for numbers (AddBackward1, MulBackward1, NormBackward1), or rsub as a difference.

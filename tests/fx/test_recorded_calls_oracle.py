@@ -1,5 +1,7 @@
 """Every public function, called with proxies, becomes the same node as in PyTorch, and the graph gives what the call gives."""
 
+import os
+
 import pytest
 
 from opinfo_calls import Skip, known_operations, rushlight, sampled_calls, torch
@@ -7,6 +9,9 @@ from rushlight import fx
 
 ENTRIES = {entry.name: entry for entry in reversed(list(known_operations()))}
 PARTS = 8
+ASKED = (
+    PARTS if int(os.environ.get("RUSHLIGHT_EXAMPLES", "300")) >= 300 else 2
+)  # of the sweep over all, which takes two minutes
 
 
 def recorded(call, module):
@@ -57,7 +62,7 @@ def kinds(nodes):
     ]
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, ASKED))])
 def test_functions_become_the_nodes_that_pytorch_makes(part):
     compared = 0
     for name in sorted(ENTRIES)[part::PARTS]:
