@@ -33,7 +33,7 @@ NAMESPACES = {
 }
 SCHEMA_TYPES = {
     "Tensor": "Tensor", "Operand": "Operand", "Tensor[]": "Tensors", "int": "int", "int[]": "int | ints", "float": "float", "bool": "bool",
-    "str": "str", "Scalar": "Number", "dtype": "dtype", "Generator": "Generator", "any": "Any", "positions": "Any",
+    "str": "str", "Scalar": "Number", "Endpoint": "Number | Tensor", "dtype": "dtype", "Generator": "Generator", "any": "Any", "positions": "Any",
 }  # fmt: skip
 make_all()
 COMPOSITE_OF = {

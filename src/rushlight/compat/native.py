@@ -272,7 +272,7 @@ def _softmax_backward_data(grad_output, output, dim, input_dtype):
     >>> torch._softmax_backward_data(torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5]), 0, torch.float32)
     tensor([ 0.2500, -0.2500])
     """
-    return ((grad_output - (grad_output * output).sum(dim, True)) * output).to(input_dtype)
+    return ((grad_output - (grad_output * output).sum(dim, True)) * output).to(input_dtype).contiguous()
 
 
 @seen_whole
@@ -283,4 +283,4 @@ def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
     >>> torch._log_softmax_backward_data(torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5]).log(), 0, torch.float32)
     tensor([ 0.5000, -0.5000])
     """
-    return (grad_output - output.exp() * grad_output.sum(dim, True)).to(input_dtype)
+    return (grad_output - output.exp() * grad_output.sum(dim, True)).to(input_dtype).contiguous()

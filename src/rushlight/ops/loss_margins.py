@@ -69,7 +69,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
 class multi_margin_loss_parts:
     """The hinge loss of each row's class against the others, and its slope with respect to the scores."""
 
-    keeps = ("target",)
+    keeps = ("target", "weight")
     kernel = "multi_margin_loss_cpu_kernel"
 
     beside = ("self",)

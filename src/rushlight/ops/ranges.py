@@ -147,6 +147,11 @@ class range_:
 
 def _line_kind(name, start, end, steps, dtype):
     """The NumPy dtype of `linspace` and `logspace`, after the checks that they share."""
+    dims = [(end_name, value.ndim) for end_name, value in (("start", start), ("end", end)) if getattr(value, "ndim", 0)]
+    if dims:
+        told = " and ".join(f"{end_name} with {count} dimension(s)" for end_name, count in dims)
+        message = f"{name} only supports 0-dimensional start and end tensors, but got {told}."
+        raise RuntimeError(hinted(message, "both ends are numbers, or tensors that hold one"))
     if steps < 0:
         raise RuntimeError(hinted("number of steps must be non-negative", f"it is {steps}"))
     whole = dtypes.get_default_dtype()
@@ -203,7 +208,7 @@ def _half_line(start, end, steps, dtype):
         return np.concatenate([first + rounded(step * below), last - rounded(step * above)]).astype(dtype)
 
 
-@op("linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
+@op("linspace(Endpoint start, Endpoint end, int steps, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
 class linspace:
     """``steps`` numbers from ``start`` to ``end``, both included, equally far apart."""
 
@@ -230,7 +235,7 @@ class linspace:
 
 
 @op(
-    "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, dtype? dtype=None) -> Tensor",
+    "logspace(Endpoint start, Endpoint end, int steps, float base=10.0, *, dtype? dtype=None) -> Tensor",
     kind=CREATE,
     names=("torch",),
 )

@@ -21,9 +21,15 @@ TENSOR_CLASSES: set[type] = set()
 OPTIONAL_TENSOR_CLASSES: set[type] = {type(None)}
 _NOTHING, _NUMBERS = frozenset(), frozenset((int, float, bool, complex))
 _EXACT = {"Tensor": TENSOR_CLASSES, "Operand": TENSOR_CLASSES, "int": {int}, "bool": {bool}, "float": {float}, "str": {str},
-          "Scalar": {float}, "dtype": {dtypes.DType}, "positions": {tuple}}  # fmt: skip
+          "Scalar": {float}, "Endpoint": {float}, "dtype": {dtypes.DType}, "positions": {tuple}}  # fmt: skip
 # The same for calls that look at the integers among their numbers themselves (see `check_word`).
-_QUICK = {"int[]": {tuple, Size}, "Tensor[]": None, "any": {tuple, memory_format}, "Scalar": {int, float}}
+_QUICK = {
+    "int[]": {tuple, Size},
+    "Tensor[]": None,
+    "any": {tuple, memory_format},
+    "Scalar": {int, float},
+    "Endpoint": {int, float},
+}
 # Names under which PyTorch's functions also take an argument.
 _ALIASES = {
     "axis": "dim",
@@ -312,6 +318,13 @@ def _scalar(value, argument, schema, position):
     return _mismatch(value, argument, schema, position, "Number") if found is None else found
 
 
+def _endpoint(value, argument, schema, position):
+    """A number, or a tensor that holds one, of which no graph is told; other tensors are left to the operation's refusal."""
+    if _is_tensor(value):
+        return value if value.ndim else value.item()
+    return _scalar(value, argument, schema, position)
+
+
 def number_of(value):
     """The Python number that a value stands for: its own, of NumPy's scalar or of an untracked 0-dim tensor; else None."""
     if isinstance(value, int):
@@ -348,4 +361,4 @@ def _any(value, argument, schema, position):
 
 
 _CHECKS = {"Tensor": _tensor, "Tensor[]": _tensors, "int": _int, "int[]": _ints, "float": _float, "bool": _bool,
-           "Operand": _operand, "Scalar": _scalar, "str": _str, "dtype": _dtype}  # fmt: skip
+           "Operand": _operand, "Scalar": _scalar, "Endpoint": _endpoint, "str": _str, "dtype": _dtype}  # fmt: skip

@@ -261,9 +261,11 @@ class Given:
             return [f"{value}.__class__ is not float"]
         if self.type == "any":
             return [f"({value} is not {self.default} and {value}.__class__ not in UNREAD_CLASSES)"]
-        if self.type in ("Operand", "Scalar"):
+        if self.type in ("Operand", "Scalar", "Endpoint"):
             usual = "not in PLAIN_CLASSES" if self.is_tensor else "is not float"
-            found = f"({value}.__class__ {usual} and not fits_{self.type.lower()}({value}))"
+            found = (
+                f"({value}.__class__ {usual} and not fits_{'operand' if self.type == 'Operand' else 'scalar'}({value}))"
+            )
         elif self.is_tensor:
             found = f"{value}.__class__ not in PLAIN_CLASSES"
         else:
