@@ -2,6 +2,7 @@
 
 import copy
 import io
+import os
 import pickle
 import sys
 import warnings
@@ -139,7 +140,8 @@ def test_operations_on_lazy_operands():
 
 @pytest.mark.slow
 def test_operations_on_lazy_operands_of_every_form():
-    assert sweep(2, [form for form in FORMS if form != "plain"]) == []
+    share = 1 if int(os.environ.get("RUSHLIGHT_EXAMPLES", "300")) >= 300 else 3
+    assert sweep(2, [form for form in FORMS if form != "plain"], share) == []
 
 
 # ---------------------------------------------------------------- what is not a call of an operation on plain values

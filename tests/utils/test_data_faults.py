@@ -16,6 +16,7 @@ import rushlight as rl
 from interrupts import interrupted, of_package
 from rushlight.utils.data import DataLoader, Dataset
 
+EXAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "300"))
 WHOLE = [[0, 1], [2, 3], [4, 5], [6, 7], [8]]
 
 
@@ -124,7 +125,7 @@ class Restless(Dataset):
         return rl.full((30_000,), float(index))
 
 
-@pytest.mark.parametrize("rounds", [6, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [6, pytest.param(EXAMPLES // 5, marks=pytest.mark.slow)])
 def test_workers_killed_at_any_moment(rounds):
     moments = random.Random(7)
     loader = DataLoader(Restless(), 2, num_workers=2, persistent_workers=True)
