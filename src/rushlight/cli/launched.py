@@ -15,7 +15,7 @@ from rushlight.distributed.streams import RankedStream
 
 from .run import run_module, run_script
 
-_LAST_WORDS = 0.3  # seconds that MPI's launcher is given to pass on what was printed: it drops that when it ends a job
+_LAST_WORDS = 0.3  # seconds that MPI's launcher is given to pass on what was printed
 
 
 def main(arguments):
@@ -27,10 +27,8 @@ def main(arguments):
         "RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(own), "ROLE_RANK": str(rank), "ROLE_WORLD_SIZE": str(size),
         "GROUP_RANK": str(rank // int(os.environ["LOCAL_WORLD_SIZE"])), "GROUP_WORLD_SIZE": str(machines), "ROLE_NAME": "default",
     }  # fmt: skip
-    streams = sys.stdout, sys.stderr = (
-        RankedStream(sys.stdout, f"[rank{rank}]: "),
-        RankedStream(sys.stderr, f"[rank{rank}]: "),
-    )
+    streams = [RankedStream(stream, f"[rank{rank}]: ") for stream in (sys.stdout, sys.stderr)]
+    sys.stdout, sys.stderr = streams  # for which the script may have others
     note = Path(os.environ["RUSHLIGHT_LAUNCH_FOLDER"], f"{rank}.json")
     told = {
         "rank": rank,
@@ -47,6 +45,7 @@ def main(arguments):
     def hook(kind, error, trace):
         _write(note, told | {"status": 1, "error": f"{kind.__name__}: {error}".split("\n")[0], "time": time.time()})
         before(kind, error, trace)
+        _pass_on_last_words(streams)
 
     sys.excepthook = hook
     as_module = arguments[:1] == ["-m"]
@@ -56,11 +55,9 @@ def main(arguments):
         status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
         if status == 1 and not isinstance(end.code, int):
             print(end.code, file=sys.stderr)
-    for stream in streams:
-        stream.close_line()
-        stream.flush()
     if status:
-        _end_all(note, told, status)
+        _end_all(note, told, status, streams)
+    _finish_lines(streams)
     _write(note, told | {"done": True})
     return 0
 
@@ -77,12 +74,24 @@ def _write(note, told):
         new.rename(note)
 
 
-def _end_all(note, told, status):
+def _finish_lines(streams):
+    for stream in streams:
+        stream.close_line()
+        stream.flush()
+
+
+def _pass_on_last_words(streams):
+    """MPI's launcher drops what it has not yet read of a process when it ends the job."""
+    _finish_lines(streams)
+    time.sleep(_LAST_WORDS)
+
+
+def _end_all(note, told, status, streams):
     """End this process so that MPI's launcher ends the others: a status alone does not make it."""
     known = json.loads(note.read_text()) if note.exists() else told
     if not known["status"]:
         _write(note, told | {"status": status, "error": "", "time": time.time()})
-    time.sleep(_LAST_WORDS)
+    _pass_on_last_words(streams)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)
 
