@@ -109,3 +109,12 @@ def test_names_in_errors_stay_under_autocast():
         pass
     counts, _ = measure(torch, kinds={"None": KINDS["None"]})
     assert counts[LEAK] == 0
+
+
+def test_a_number_has_no_memory_to_write_into():
+    x = rl.ones(2)
+    for _ in range(3):  # the general path first, then the short one
+        with pytest.raises(
+            TypeError, match=r"xlogy_\(\) received an invalid combination of arguments - got \(int, Tensor\)"
+        ):
+            rl.xlogy_(2, x)

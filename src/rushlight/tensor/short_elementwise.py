@@ -89,7 +89,7 @@ def text_of(op, schema, writes):
     given = [f"given{place}" for place in range(schema.positional)]
     leave = general_way(given)
     conditions = ["INTERPOSERS", "left", "rest", *(condition for part in parts for condition in _unfit(part))]
-    leading, lines = _leading(operands[masks:], leave)
+    leading, lines = _leading(operands[masks:], writes, leave)
     body = [
         "left = len(options)",
         *(line for part in parts for line in part.taken()),
@@ -122,10 +122,13 @@ def _unfit(part):
     return [f"({part.value} is not None and {found})" if part.may_be_none else found]
 
 
-def _leading(candidates, leave):
+def _leading(candidates, writes, leave):
     """The operand whose dtype is that of the computation, the first tensor, and the lines that find it."""
-    if candidates[0].type == "Tensor":
-        return candidates[0].value, []
+    first = candidates[0]
+    if first.type == "Tensor":
+        return first.value, []
+    if writes:  # a number has no memory to write into
+        return first.value, [f"if {first.value}.__class__ not in PLAIN_CLASSES:", f"    {leave}"]
     *others, last = [part.value for part in candidates if part.is_tensor]
     choices = "".join(f"{value} if {value}.__class__ in PLAIN_CLASSES else " for value in others)
     return "leading", [f"leading = {choices}{last}", "if leading.__class__ not in PLAIN_CLASSES:", f"    {leave}"]
