@@ -1,0 +1,105 @@
+"""Running a module for recordings: with the example, with other values, with other sizes; afterwards it is as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd.modes import no_grad
+from ..nn import Module
+from ..random import fork_rng
+from ..tensor import Tensor
+from ..ops.table import functions
+from ..tensor.interposers import interposed
+from ..utils import _pytree as pytree
+from .dynamic_shapes import Varying
+from .recording import Call, Recording
+
+OUTPUT = "output"  # the last call of a recording: what the module returned
+
+
+def state_of(module: Module) -> dict[str, tuple[str, Tensor, bool | None]]:
+    """Parameters and buffers by name: kind, tensor, whether a buffer is in the state dictionary. Each tensor once."""
+    found: dict[str, tuple[str, Tensor, bool | None]] = {
+        name: ("parameter", tensor, None) for name, tensor in module.named_parameters()
+    }
+    saved = module.state_dict(keep_vars=True)
+    return found | {name: ("buffer", tensor, name in saved) for name, tensor in module.named_buffers()}
+
+
+class Runner:
+    """Calls a module with examples that are like the given one, and records each call.
+
+    Args:
+        module: what is called.
+        args, kwargs: the example.
+        leaves: the leaves of the arguments by name.
+        varying: for each leaf its dimensions that vary.
+    """
+
+    def __init__(self, module: Module, args: Any, kwargs: Any, leaves: list[Any], varying: list[dict[int, Varying]]):
+        self.module, self.leaves, self.varying = module, leaves, varying
+        given, self._structure = pytree.tree_flatten((tuple(args), dict(kwargs)))
+        places = {id(leaf): place for place, leaf in enumerate(leaves)}
+        self._order = [places[id(leaf)] for leaf in given]
+        self.state = state_of(module)
+        self.output_spec: Any = None
+
+    def example(self) -> Recording:
+        """The call with the example itself."""
+        return self._record(self.leaves)
+
+    def other_values(self) -> Recording:
+        """The call with tensors of the same sizes that hold other numbers: what depends on these shows."""
+        return self._record([_other(leaf) if isinstance(leaf, Tensor) else leaf for leaf in self.leaves])
+
+    def other_sizes(self, sizes: dict[Any, int]) -> Recording:
+        """The call with tensors of other sizes: the example's numbers, over and over; ``sizes`` has those of the symbols."""
+        leaves = [_other(leaf) if isinstance(leaf, Tensor) else leaf for leaf in self.leaves]
+        for place, varying in enumerate(self.varying):
+            for dim, size in varying.items():
+                old = leaves[place].shape[dim]
+                leaves[place] = leaves[place].index_select(dim, functions.arange(size.size(sizes[size.symbol])) % old)
+        return self._record(leaves)
+
+    def _record(self, leaves: list[Any]) -> Recording:
+        inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        recording = Recording([*(tensor for _, tensor, _ in self.state.values()), *inputs])
+        args, kwargs = pytree.tree_unflatten([leaves[place] for place in self._order], self._structure)
+        kept = _Kept(self.module)
+        try:
+            with fork_rng(), no_grad(), interposed(recording):
+                found = self.module(*args, **kwargs)
+        finally:
+            kept.restore()
+        outputs, self.output_spec = pytree.tree_flatten(found)
+        recording.calls.append(Call(OUTPUT, (recording.noted(outputs),), (), False))
+        return recording
+
+
+class _Kept:
+    """What a module and those in it hold: attributes, buffers with their numbers, parameters."""
+
+    def __init__(self, module: Module):
+        self.attributes = [(each, _copied(vars(each))) for each in module.modules()]
+        tensors = [*module.parameters(), *module.buffers()]
+        self.numbers = [(tensor, tensor.detach().clone()) for tensor in tensors]
+
+    def restore(self) -> None:
+        """Give it all back."""
+        for module, attributes in self.attributes:
+            vars(module).clear()
+            vars(module).update(attributes)
+        with no_grad():
+            for tensor, numbers in self.numbers:
+                tensor.copy_(numbers)
+
+
+def _copied(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Attributes, whose dictionaries are copied, too: those of parameters, buffers and modules among them."""
+    return {name: value.copy() if isinstance(value, dict) else value for name, value in attributes.items()}
+
+
+def _other(tensor: Tensor) -> Tensor:
+    """Other numbers in the same shape: integers in the opposite order, as they may name rows of a table."""
+    turned = tensor.detach().flip([*range(tensor.ndim)])
+    return 0.25 - turned if turned.is_floating_point() or turned.is_complex() else turned
