@@ -6,9 +6,9 @@ from typing import Any
 
 from ..autograd.modes import no_grad
 from ..nn import Module
+from ..ops.table import functions
 from ..random import fork_rng
 from ..tensor import Tensor
-from ..ops.table import functions
 from ..tensor.interposers import interposed
 from ..utils import _pytree as pytree
 from .dynamic_shapes import Varying

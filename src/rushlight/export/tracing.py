@@ -10,9 +10,9 @@ import numpy as np
 from ..base.errors import hinted
 from ..compiler.errors import UserError
 from ..fx import Graph
+from ..ops.table import functions
 from ..tensor import Tensor
 from ..tensor.creation import from_numpy
-from ..ops.table import functions
 from ..utils import _pytree as pytree
 from .dynamic_shapes import Symbol, Varying
 from .graph_signature import (
