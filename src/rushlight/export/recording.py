@@ -45,7 +45,8 @@ class Recording(Interposer):
         calls: what ran.
         tensors: all values by number, kept alive.
         shapes: their shapes.
-        constants: the numbers of those that neither were given nor came from an operation.
+        constants: those that neither were given nor came from an operation, by number, as they were found; ``tensors`` has copies.
+        written: the tensors that calls wrote into.
     """
 
     def __init__(self, given: list[Tensor]):
@@ -53,8 +54,8 @@ class Recording(Interposer):
         self.calls: list[Call] = []
         self.tensors: list[Tensor] = []
         self.shapes: list[tuple[int, ...]] = []
-        self.constants: list[int] = []
-        self._kept: list[Tensor] = []  # so that their places stay theirs
+        self.constants: dict[int, Tensor] = {}
+        self.written: list[Tensor] = []
         self._numbers: dict[Any, int] = {}  # by identity, and by place in memory
         self._integers: dict[tuple[int, ...], list[int]] = {}  # values that an index may have come from, by shape
         for tensor in given:
@@ -63,6 +64,8 @@ class Recording(Interposer):
     def call(self, op: Any, schema: Any, values: Any, again: Any, around: Any, writes: bool = False) -> Any:
         name = f"{op.name}_" if writes and op.kind != table.INPLACE else op.name
         arguments = tuple(self.noted(value) for value in values)
+        if writes:
+            self.written.append(values[0])
         with below(self):
             found = again(values)
         several = isinstance(found, (tuple, list))
@@ -77,8 +80,7 @@ class Recording(Interposer):
             known = self._numbers.get(_place(tensor))
         if known is None:
             known = self._enter(tensor)
-            self.constants.append(known)
-            self._kept.append(tensor)
+            self.constants[known] = tensor
             with below(self):
                 self.tensors[known] = tensor.detach().clone()  # as it is now
         return known

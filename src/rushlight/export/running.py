@@ -26,6 +26,16 @@ def state_of(module: Module) -> dict[str, tuple[str, Tensor, bool | None]]:
     return found | {name: ("buffer", tensor, name in saved) for name, tensor in module.named_buffers()}
 
 
+def _attributes_of(module: Module) -> dict[int, str]:
+    """The names of tensors that are plain attributes of modules, by identity."""
+    found = {}
+    for prefix, each in module.named_modules():
+        for name, value in vars(each).items():
+            if isinstance(value, Tensor):
+                found.setdefault(id(value), f"{prefix}.{name}".lstrip("."))
+    return found
+
+
 class Runner:
     """Calls a module with examples that are like the given one, and records each call.
 
@@ -42,15 +52,25 @@ class Runner:
         places = {id(leaf): place for place, leaf in enumerate(leaves)}
         self._order = [places[id(leaf)] for leaf in given]
         self.state = state_of(module)
+        self.attributes = _attributes_of(module)
         self.output_spec: Any = None
 
     def example(self) -> Recording:
         """The call with the example itself."""
         return self._record(self.leaves)
 
-    def other_values(self) -> Recording:
-        """The call with tensors of the same sizes that hold other numbers: what depends on these shows."""
-        return self._record([_other(leaf) if isinstance(leaf, Tensor) else leaf for leaf in self.leaves])
+    def other_values(self) -> list[Recording]:
+        """Calls with tensors of the same sizes that hold other numbers: what depends on these shows.
+
+        First within the range of the example's numbers, then with other signs, too, unless the module refuses such numbers.
+        """
+        found = [self._record([_other(leaf) if isinstance(leaf, Tensor) else leaf for leaf in self.leaves])]
+        turned = [_negated(leaf) if isinstance(leaf, Tensor) else leaf for leaf in self.leaves]
+        try:
+            found.append(self._record(turned))
+        except (RuntimeError, ValueError):  # such as probabilities below 0: they tell nothing
+            return found
+        return found
 
     def other_sizes(self, sizes: dict[Any, int]) -> Recording:
         """The call with tensors of other sizes: the example's numbers, over and over; ``sizes`` has those of the symbols."""
@@ -100,6 +120,13 @@ def _copied(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _other(tensor: Tensor) -> Tensor:
-    """Other numbers in the same shape: integers in the opposite order, as they may name rows of a table."""
+    """Other numbers in the same shape and range, in the opposite order: integers may name rows of a table."""
     turned = tensor.detach().flip([*range(tensor.ndim)])
-    return 0.25 - turned if turned.is_floating_point() or turned.is_complex() else turned
+    if not turned.is_floating_point() or not turned.numel():
+        return turned
+    return turned.min() + turned.max() - turned
+
+
+def _negated(tensor: Tensor) -> Tensor:
+    """Numbers of the opposite sign, but for integers."""
+    return 0.25 - tensor.detach() if tensor.is_floating_point() or tensor.is_complex() else tensor

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import hinted
+from ..base.lazy import stored_in
 from ..compiler.errors import UserError
 from ..fx import Graph
 from ..ops.table import functions
@@ -29,6 +30,18 @@ from .operations import operation, sym_size
 from .recording import Call, Positions, Recording, Ref
 from .running import OUTPUT, Runner
 from .sizes import Formula, SizeOf, Sizes, symbol_values
+
+# What fills a tensor without reading it.
+_OVERWRITING = (
+    "random_target",
+    "copy_from",
+    "fill_number",
+    "fill_tensor",
+    "zero_",
+    "uniform_",
+    "normal_",
+    "bernoulli_",
+)
 
 _PREFIXES = {"parameter": ("p_", InputKind.PARAMETER), "buffer": ("b_", InputKind.BUFFER)}
 
@@ -62,9 +75,6 @@ class Tracer:
         self.recordings = self._record()
         self.found = Sizes(self.rows, [recording.shapes for recording in self.recordings])
         self.signature = ExportGraphSignature(self._inputs(), [])
-        for place, number in enumerate(self.example.constants):
-            self._check_constant(place)
-            self.nodes[number] = self._lifted(self.example.tensors[number])
         self._write_calls()
 
     @property
@@ -77,16 +87,21 @@ class Tracer:
     def _record(self) -> list[Recording]:
         """The recording of the example and those of other sizes; first what depends on values is refused."""
         example = self.runner.example()
-        other = self.runner.other_values()
+        for other in self.runner.other_values():
+            self._compare(example, other)
+        return [example, *(self._resized(row) for row in self.rows[1:])]
+
+    def _compare(self, example: Recording, other: Recording) -> None:
+        """Raise where a recording with other values is another one."""
         for first, second in zip(example.calls, other.calls):
             if first.name != second.name or not _same(first.arguments, second.arguments):
                 raise self._depends_on_values(first)
         if len(example.calls) != len(other.calls):
             raise self._depends_on_values(min(example.calls, other.calls, key=len)[-1])
-        for first, second in zip(example.constants, other.constants):
-            if not _equal(example.tensors[first], other.tensors[second]):
-                raise self._depends_on_values(_user_of(first, example))
-        return [example, *(self._resized(row) for row in self.rows[1:])]
+        for number in example.constants:
+            user = _user_of(number, example)
+            if user.name not in _OVERWRITING and not _equal(example.tensors[number], other.tensors[number]):
+                raise self._depends_on_values(user)
 
     @staticmethod
     def _depends_on_values(call: Call) -> UserError:
@@ -141,15 +156,37 @@ class Tracer:
             specs.append(InputSpec(InputKind.USER_INPUT, argument, None))
         return specs
 
-    def _check_constant(self, place: int) -> None:
-        """Raise where a tensor that came from no operation is another one for other sizes."""
-        first = self.example.tensors[self.example.constants[place]]
-        for recording in self.recordings[1:]:
-            if len(recording.constants) <= place or not _equal(first, recording.tensors[recording.constants[place]]):
-                call = _user_of(self.example.constants[place], self.example)
-                raise self._violated(
-                    f"an argument of {call.name} was made from sizes outside of the operations, as torch.tensor(x.shape) is"
-                )
+    def _value(self, number: int) -> Any:
+        """The node of a value; a constant gets one when it is first asked for."""
+        if number not in self.nodes:
+            self.nodes[number] = self._constant(number)
+        return self.nodes[number]
+
+    def _constant(self, number: int) -> Any:
+        """A tensor that came from no operation: filled with one number, made anew in each call; else an argument of the graph."""
+        tensor, user = self.example.tensors[number], _user_of(number, self.example)
+        name = self.runner.attributes.get(id(self.example.constants[number]))
+        overwritten = user.name in _OVERWRITING
+        if name is None and (overwritten or _is_uniform(tensor)):
+            number_in_it = 0 if overwritten or not tensor.numel() else tensor.flatten()[0].item()
+            size = [self._size(self.found.find([*sizes], number), user, [*sizes]) for sizes in self._shapes(number)]
+            node = self.graph.call_function(operation("full"), (tuple(size), number_in_it, tensor.dtype))
+            self._describe(node, number)
+            return node
+        if any(not _equal(tensor, recording.tensors[number]) for recording in self.recordings[1:]):
+            raise self._violated(
+                f"an argument of {user.name} was made from sizes outside of the operations, as torch.tensor(x.shape) is"
+            )
+        node = self._lifted(tensor, name)
+        array = stored_in(self.example.constants[number]._array)
+        if any(np.may_share_memory(array, stored_in(each._array)) for each in self.example.written):
+            node = self.graph.call_function(operation("clone"), (node, None))
+            self._describe(node, number)
+        return node
+
+    def _shapes(self, number: int) -> Any:
+        """For each dimension of a value its sizes in all recordings."""
+        return zip(*(recording.shapes[number] for recording in self.recordings))
 
     def _placeholder(self, number: int, name: str) -> Any:
         node = self.graph.placeholder(name)
@@ -159,9 +196,12 @@ class Tracer:
     def _enter(self, number: int, node: Any) -> None:
         """Let a node stand for a value, and say what that looks like."""
         self.nodes[number] = node
-        tensor, shapes = self.example.tensors[number], [each.shapes[number] for each in self.recordings]
-        node.meta["val"] = functions.empty(shapes[0], dtype=tensor.dtype, device="meta")
-        node.meta["sizes"] = tuple(self._text(self.found.formula([*sizes])) for sizes in zip(*shapes))
+        self._describe(node, number)
+
+    def _describe(self, node: Any, number: int) -> None:
+        tensor = self.example.tensors[number]
+        node.meta["val"] = functions.empty(self.example.shapes[number], dtype=tensor.dtype, device="meta")
+        node.meta["sizes"] = tuple(self._text(self.found.formula([*sizes])) for sizes in self._shapes(number))
 
     def _text(self, found: Any) -> int | str:
         """A size as an int or as text in the names of symbols; "?" where it is neither."""
@@ -219,7 +259,7 @@ class Tracer:
         if isinstance(first, Ref):
             if any(value != first for value in values):
                 raise self._violated(f"{call.name} was given another tensor for other sizes")
-            return self.nodes[first.number]
+            return self._value(first.number)
         if isinstance(first, Positions):
             return self._positions(values, call)
         if isinstance(first, (list, tuple)):
@@ -242,15 +282,14 @@ class Tracer:
             raise self._violated(f"the positions that {call.name} was given follow from sizes by no operation")
         return self._lifted(from_numpy(values[0].array))
 
-    def _lifted(self, tensor: Tensor) -> Any:
+    def _lifted(self, tensor: Tensor, name: str | None = None) -> Any:
         """The placeholder of a new constant, behind those that are there."""
-        target = f"lifted_tensor_{len(self.constants)}"
+        target = f"lifted_tensor_{len(self.constants)}" if name is None else name
         self.constants[target] = tensor
-        place = next((p for p, node in enumerate(self.graph.nodes) if node.op != "placeholder"), len(self.graph.nodes))
-        place = min(place, len(self.runner.state) + len(self.constants) - 1)
-        before = next((node for p, node in enumerate(self.graph.nodes) if p == place), None)
-        with self.graph.inserting_before(before) if before is not None else self.graph.inserting_after():
-            node = self.graph.placeholder(f"c_{target}")
+        place = len(self.runner.state) + len(self.constants) - 1
+        last = next((node for number, node in enumerate(self.graph.nodes) if number == place - 1), None)
+        with self.graph.inserting_before() if last is None else self.graph.inserting_after(last):
+            node = self.graph.placeholder(f"c_{target.replace('.', '_')}")
         node.meta["val"] = functions.empty(tensor.shape, dtype=tensor.dtype, device="meta")
         node.meta["sizes"] = tuple(tensor.shape)
         specs = self.signature.input_specs
@@ -319,6 +358,12 @@ def _same(first: Any, second: Any) -> bool:
         alike = type(first) is type(second) and len(first) == len(second)
         return alike and all(map(_same, first, second))
     return type(first) is type(second) and (first == second or (first != first and second != second))
+
+
+def _is_uniform(tensor: Tensor) -> bool:
+    """Whether all elements are one number."""
+    array = np.asarray(tensor._array)
+    return bool((array == array.flat[0]).all()) if array.size else True
 
 
 def _equal(first: Tensor, second: Tensor) -> bool:

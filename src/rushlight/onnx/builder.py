@@ -218,6 +218,8 @@ class Builder:
 
     def scalar(self, number: Any) -> Value:
         """An int, or a value of shape (1,), as a tensor without dimensions."""
+        if isinstance(number, Value) and number.shape == ():
+            return number
         if isinstance(number, Value):
             return self.add("Squeeze", number, self.constant([0], INT64), shape=())
         return self.constant(number, INT64)

@@ -34,14 +34,14 @@ class ONNXProgram:
         if self._session is None:
             self.initialize_inference_session()
         found = self._session.run(None, self._feed(args, kwargs))
-        return tuple(from_numpy(np.ascontiguousarray(each)) for each in found)
+        return tuple(from_numpy(np.array(each)) for each in found)
 
     def call_reference(self, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
         """Run the model in onnx's own evaluator, slowly, with the arguments of the module."""
         from onnx.reference import ReferenceEvaluator
 
         found = ReferenceEvaluator(self.model_proto).run(None, self._feed(args, kwargs))
-        return tuple(from_numpy(np.ascontiguousarray(each)) for each in found)
+        return tuple(from_numpy(np.array(each)) for each in found)
 
     def _feed(self, args: Any, kwargs: Any) -> dict[str, np.ndarray]:
         """Arguments by the names of the model's inputs."""

@@ -18,6 +18,7 @@ from .translations import TRANSLATIONS
 from .translations.elementwise import translate
 from .translations.registry import dtype_of
 
+_NUMBERS = ("Tensor", "Operand", "Scalar")
 _SIZES = {operator.mul: "Mul", operator.add: "Add", operator.floordiv: "Div"}
 
 
@@ -46,8 +47,9 @@ class Translator:
             Any, int
         ] = {}  # how often the memory below a node was written; of a view, when it was made
         self._read_inputs()
+        needed = _needed(program.graph)
         for node in program.graph.nodes:
-            if node.op == "call_function":
+            if node in needed and node.op == "call_function":
                 self._translate(node)
             elif node.op == "output":
                 self._write_outputs(node)
@@ -109,10 +111,9 @@ class Translator:
     def _calculated(self, node: Any) -> Any:
         self.builder.step = node
         name = node.target.__name__
-        rule = self.custom.get(name) or TRANSLATIONS.get(name)
-        if rule is None and node.target.writes:
-            rule = self.custom.get(node.target.op.name) or TRANSLATIONS.get(node.target.op.name)
-        rule = rule or translate(node.target.op.name)
+        names = dict.fromkeys((name, name.removesuffix("_")))  # a write is translated as what it writes
+        rules = [table[each] for table in (self.custom, TRANSLATIONS) for each in names if each in table]
+        rule = rules[0] if rules else translate(node.target.op.name)
         if rule is None:
             raise UnsupportedOperatorError(
                 f"aten::{name}",
@@ -121,6 +122,9 @@ class Translator:
                 "ONNX has no counterpart, or none is known here: custom_translation_table takes one",
             )
         arguments = [map_arg(value, self._read) for value in node.args]
+        for place, argument in enumerate(node.target.schema.arguments):
+            if argument.type in _NUMBERS and "val" not in getattr(node.args[place], "meta", {"val": None}):
+                arguments[place] = self.builder.scalar(arguments[place])  # a size as a number
         return rule(self.builder, *arguments)
 
     def _keep(self, node: Any, found: Any) -> None:
@@ -232,6 +236,16 @@ class Translator:
         name = self.builder.free_name(wanted)
         self.builder.nodes[-1].output[0] = name
         self.outputs[-1].name = name
+
+
+def _needed(graph: Any) -> set[Any]:
+    """The nodes on which the outputs depend, or by which something is written."""
+    found: set[Any] = set()
+    for node in reversed(graph.nodes):
+        writes = isinstance(node.target, Operation) and node.target.writes
+        if node.op == "output" or writes or any(user in found for user in node.users):
+            found.add(node)
+    return found
 
 
 def _order(name: str, args: list[Any], rank: int) -> list[int]:

@@ -61,7 +61,7 @@ def _linspace(b: Builder, start: Any, end: Any, steps: Any, dtype: Any = None) -
     return b.constant(np.linspace(start, end, steps), result_dtype(b))
 
 
-@translation("fill", "fill_number", "fill_tensor", "fill_number_", "fill_tensor_")
+@translation("fill", "fill_number", "fill_tensor")
 def _fill(b: Builder, value: Value, number: Any) -> Value:
     return b.add("Expand", operand(b, number, value.dtype), b.shape_of(value))
 
@@ -74,3 +74,30 @@ def _zero(b: Builder, value: Value) -> Value:
 @translation("copy_from")
 def _copy(b: Builder, value: Value, source: Value, non_blocking: bool = False) -> Value:
     return b.add("Expand", b.cast(source, value.dtype), b.shape_of(value))
+
+
+@translation("random_target")
+def _same(b: Builder, value: Value) -> Value:
+    return value
+
+
+@translation("rand", "randn")
+def _random(b: Builder, size: Any, generator: Any = None, dtype: Any = None) -> Value:
+    like = b.filled(b.ints(size), 0, result_dtype(b))
+    return b.add("RandomUniformLike" if b.step_name == "rand" else "RandomNormalLike", like)
+
+
+@translation("uniform_")
+def _uniform(b: Builder, value: Value, low: float, high: float, generator: Any = None) -> Value:
+    return b.add("RandomUniformLike", value, low=float(low), high=float(high))
+
+
+@translation("normal_")
+def _normal(b: Builder, value: Value, mean: float, std: float, generator: Any = None) -> Value:
+    return b.add("RandomNormalLike", value, mean=float(mean), scale=float(std))
+
+
+@translation("normal_of_size")
+def _normal_of_size(b: Builder, size: Any, mean: float, std: float, generator: Any = None, dtype: Any = None) -> Value:
+    like = b.filled(b.ints(size), 0, result_dtype(b))
+    return b.add("RandomNormalLike", like, mean=float(mean), scale=float(std))

@@ -12,7 +12,7 @@ from ...base.dtypes import from_numpy
 from ...ops import table
 from ...ops.table import TABLE, functions
 from ..builder import BOOL, Builder, Value
-from .registry import TRANSLATIONS, result_dtype, translation
+from .registry import TRANSLATIONS, result_dtype, translation, wrapped
 
 # ONNX's operations of one operand that are ours.
 _UNARY = {
@@ -173,8 +173,8 @@ def _register() -> None:
         TRANSLATIONS[name] = lambda b, first, second, op=op: b.add(op, as_bool(b, first), as_bool(b, second))
     for name, op in _BITWISE.items():
         TRANSLATIONS[name] = lambda b, first, second, op=op: _bitwise(b, op, first, second)
-    for name in ("silu", "logsigmoid"):
-        TRANSLATIONS[name] = globals()[f"_{name}"]
+    for name in ("log1p", "expm1", "exp2", "log2", "log10"):
+        TRANSLATIONS[name] = lambda b, value, name=name: getattr(ONNX_MATH, name)(b.cast(value, result_dtype(b)))
 
 
 def operand(b: Builder, value: Any, dtype: Any) -> Value:
@@ -282,16 +282,38 @@ def _trunc(b: Builder, value: Value) -> Value:
     return value if value.dtype.kind in "iu" else ONNX_MATH.trunc(value)
 
 
+@translation("hypot")
+def _hypot(b: Builder, first: Any, second: Any) -> Value:
+    first, second = operand(b, first, result_dtype(b)), operand(b, second, result_dtype(b))
+    return b.add("Sqrt", first * first + second * second)
+
+
+@translation("atan2")
+def _atan2(b: Builder, first: Any, second: Any) -> Value:
+    first, second = operand(b, first, result_dtype(b)), operand(b, second, result_dtype(b))
+    angle = b.add("Atan", first / second)
+    half = b.where(first < 0, -math.pi, b.like(math.pi, first))
+    upright = b.where(first == 0, first, half / 2)
+    return b.where(second > 0, angle, b.where(second < 0, angle + half, upright))
+
+
+@translation("lerp")
+def _lerp(b: Builder, value: Value, end: Value, weight: Any) -> Value:
+    return value + operand(b, weight, value.dtype) * (end - value)
+
+
 @translation("isfinite")
 def _isfinite(b: Builder, value: Value) -> Value:
     return ONNX_MATH.isfinite(value)
 
 
+@translation("silu")
 def _silu(b: Builder, value: Value) -> Value:
     return value * b.add("Sigmoid", value)
 
 
-def _logsigmoid(b: Builder, value: Value, *_: Any) -> Value:
+@translation("logsigmoid")
+def _logsigmoid(b: Builder, value: Value) -> Value:
     return -b.add("Softplus", -value)
 
 
@@ -384,6 +406,13 @@ def _where(b: Builder, condition: Value, value: Any, otherwise: Any) -> Value:
 @translation("masked_fill")
 def _masked_fill(b: Builder, value: Value, mask: Value, number: Any) -> Value:
     return b.add("Where", mask, operand(b, number, value.dtype), value, dtype=value.dtype)
+
+
+@translation("glu")
+def _glu(b: Builder, value: Value, dim: int) -> Value:
+    axis = wrapped(dim, value.rank)
+    half = b.fixed(value, [axis])[0] // 2
+    return b.slice(value, axis, 0, half) * b.add("Sigmoid", b.slice(value, axis, half, 2 * half))
 
 
 @translation("cell_state")

@@ -74,7 +74,7 @@ def _points(b: Builder, indices: list[Value]) -> Value:
     return b.add("Concat", *(b.unsqueeze(b.add("Expand", index, shape), width) for index in indices), axis=width)
 
 
-@translation("index_put_arrays", "index_put_arrays_")
+@translation("index_put_arrays")
 def _index_put(b: Builder, value: Value, indices: Any, values: Value, accumulate: bool) -> Value:
     places = [place for place, index in enumerate(indices) if index is not None]
     if places != [*range(len(places))]:

@@ -11,8 +11,12 @@ from .reductions import moments
 from .registry import translation
 
 
-def _channels(b: Builder, value: Value) -> int:
-    return b.fixed(value, [1])[0]
+def _channels(b: Builder, value: Value, number: float) -> Value:
+    """One number for each channel."""
+    count = b.dim(value, 1)
+    if isinstance(count, Value):
+        return b.filled(count, number, value.dtype)
+    return b.constant(np.full(count, number), value.dtype)
 
 
 def _scaled(b: Builder, value: Value, weight: Any, bias: Any, rank: int) -> Value:
@@ -39,10 +43,8 @@ def _batch_norm(
         found, middle = moments(b, value, dims, True)
         apart = (value - middle) / b.add("Sqrt", found + eps)
         return _scaled(b, apart, weight, bias, value.rank), None, None
-    if weight is None or bias is None:
-        count = _channels(b, value)
-        weight = b.constant(np.ones(count), value.dtype) if weight is None else weight
-        bias = b.constant(np.zeros(count), value.dtype) if bias is None else bias
+    weight = _channels(b, value, 1) if weight is None else weight
+    bias = _channels(b, value, 0) if bias is None else bias
     return b.add("BatchNormalization", value, weight, bias, mean, variance, epsilon=eps), None, None
 
 
