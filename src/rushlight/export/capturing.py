@@ -9,7 +9,7 @@ from ..base.errors import hinted
 from ..compiler.errors import UserError
 from ..nn import Module
 from ..utils import _pytree as pytree
-from .dynamic_shapes import named_arguments, varying_sizes
+from .dynamic_shapes import bound_arguments, varying_sizes
 from .exported_program import CallSpec, ExportedProgram, ValueRanges
 from .running import Runner
 from .tracing import Tracer
@@ -67,11 +67,11 @@ def export(
             )
         )
     kwargs = dict(kwargs or {})
-    named = named_arguments(mod, args, kwargs)
+    bound = bound_arguments(mod, args, kwargs)
+    named = dict(bound.arguments)
     if hasattr(dynamic_shapes, "dynamic_shapes"):
         dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
-    leaves, in_spec = pytree.tree_flatten(list(named.values()))
-    runner = Runner(mod, args, kwargs, leaves, varying_sizes(named, dynamic_shapes))
+    runner = Runner(mod, bound, varying_sizes(named, dynamic_shapes))
     tracer = Tracer(runner, _leaf_names(named))
     ranges = {symbol.name: ValueRanges(symbol.low, symbol.high) for symbol in tracer.symbols}
     hidden = {name: tensor for name, (_, tensor, saved) in runner.state.items() if saved is False}
@@ -80,7 +80,7 @@ def export(
         tracer.signature,
         dict(mod.state_dict(keep_vars=True)),
         ranges,
-        CallSpec(in_spec, runner.output_spec),
+        CallSpec(runner.in_spec, runner.output_spec),
         [*named],
         (args, kwargs),
         {**hidden, **tracer.constants},

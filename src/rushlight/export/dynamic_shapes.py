@@ -148,9 +148,14 @@ class Varying:
         return self.factor * value + self.offset
 
 
+def bound_arguments(module: Any, args: Any, kwargs: Any) -> inspect.BoundArguments:
+    """The arguments of a call of ``module.forward``, bound to its signature: those that were given, in order."""
+    return inspect.signature(module.forward).bind(*args, **(kwargs or {}))
+
+
 def named_arguments(module: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """The arguments of a call of ``module.forward`` by their names, those that were given, in order."""
-    return dict(inspect.signature(module.forward).bind(*args, **(kwargs or {})).arguments)
+    """The arguments of a call of ``module.forward`` by their names."""
+    return dict(bound_arguments(module, args, kwargs).arguments)
 
 
 def varying_sizes(named: dict[str, Any], dynamic_shapes: Any) -> list[dict[int, Varying]]:

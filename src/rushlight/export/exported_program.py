@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
 import dataclasses
 import re
@@ -56,6 +57,14 @@ class CallSpec:
     out_spec: Any
 
 
+def placeholder(graph: Graph, name: str) -> Any:
+    """A placeholder that has the name even where this is that of a builtin, as an argument may."""
+    node = graph.placeholder(name)
+    if name in vars(builtins) and all(each.name != name for each in graph.nodes):
+        node.name = name
+    return node
+
+
 class ExportedProgram:
     """What `export` gives: a program that runs without the Python it came from.
 
@@ -76,8 +85,8 @@ class ExportedProgram:
     tensor([[0., 0., 0.]])
     >>> print(program.graph)
     graph():
-        %input_1 : [num_users=1] = placeholder[target=input_1]
-        %relu : [num_users=1] = call_function[target=torch.export.operations.relu](args = (%input_1,), kwargs = {})
+        %input : [num_users=1] = placeholder[target=input]
+        %relu : [num_users=1] = call_function[target=torch.export.operations.relu](args = (%input,), kwargs = {})
         return (relu,)
     """
 
@@ -163,7 +172,7 @@ class ExportedProgram:
         )
         inputs = [node for node, spec in specs.items() if spec.kind == InputKind.USER_INPUT]
         for node in inputs:
-            copies[node] = graph.node_copy(node)
+            copies[node] = placeholder(graph, node.name)
         if check_guards:
             holders["_guards_fn"] = GuardsFn(self)
             graph.call_module("_guards_fn", tuple(copies.values()))
@@ -210,7 +219,11 @@ class ExportedProgram:
         made = object.__new__(type(self))
         memo[id(self)] = made
         vars(made).update({name: copy.copy(value) for name, value in vars(self).items()})
-        made._graph_module = copy.deepcopy(self._graph_module, memo)
+        graph = copy.deepcopy(self.graph, memo)
+        for node, copied in zip(self.graph.nodes, graph.nodes):
+            copied.name = node.name
+        made._graph_module = GraphModule(Module(), graph)
+        made._graph_module.train(self._graph_module.training)
         made.graph_signature = copy.deepcopy(self.graph_signature, memo)
         return made
 
@@ -265,7 +278,8 @@ class NestedCodeGen(CodeGen):
     def prologue(self, arguments: list[str]) -> tuple[list[str], list[str]]:
         """The parameters, and the line that takes them apart."""
         leaves = "".join(f"{each}, " for each in arguments)
-        line = f"{leaves}= torch.export.exported_program.flat_inputs([{', '.join(self.names)}], self._in_spec)\n"
+        given = ", ".join(f"{name}={name}" for name in self.names)
+        line = f"{leaves}= torch.export.exported_program.flat_inputs(dict({given}), self._in_spec)\n"
         return list(self.names), [line] if arguments else []
 
     def returned(self, value: str) -> str:
@@ -273,7 +287,7 @@ class NestedCodeGen(CodeGen):
         return f"return pytree.tree_unflatten({value}, self._out_spec)"
 
 
-def flat_inputs(given: list[Any], expected: Any) -> list[Any]:
+def flat_inputs(given: dict[str, Any], expected: Any) -> list[Any]:
     """The leaves of the arguments.
 
     Raises:

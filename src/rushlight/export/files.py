@@ -29,7 +29,7 @@ from ..serialization.files import readable, writable
 from ..utils import _pytree as pytree
 from . import graph_signature as signatures
 from .dynamic_shapes import INFINITE
-from .exported_program import CallSpec, ExportedProgram, ValueRanges
+from .exported_program import CallSpec, ExportedProgram, ValueRanges, placeholder
 from .operations import FUNCTIONS, Operation, operation
 
 VERSION = 1
@@ -181,8 +181,8 @@ def _coded(value: Any) -> Any:
 
 
 def _dtype(name: str) -> Any:
-    found = getattr(dtypes, name, None)
-    if not isinstance(found, dtypes.DType):
+    found = {dtype.name: dtype for dtype in dtypes.ALL}.get(name)
+    if found is None:
         raise _foreign(f"it names the dtype {name!r}")
     return found
 
@@ -236,7 +236,7 @@ def _read_node(graph: Graph, data: dict[str, Any], nodes: dict[str, Any]) -> Nod
     name = _identifier(data["name"])
     args = tuple(_decoded(value, nodes) for value in data["args"])
     if data["op"] == "placeholder":
-        node = graph.placeholder(name)
+        node = placeholder(graph, name)
     elif data["op"] == "output":
         node = graph.output(*args)
     elif data["op"] == "call_function":

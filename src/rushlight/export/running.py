@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from ..autograd.modes import no_grad
@@ -41,16 +42,18 @@ class Runner:
 
     Args:
         module: what is called.
-        args, kwargs: the example.
-        leaves: the leaves of the arguments by name.
+        bound: the example, bound to the signature of ``forward``.
         varying: for each leaf its dimensions that vary.
     """
 
-    def __init__(self, module: Module, args: Any, kwargs: Any, leaves: list[Any], varying: list[dict[int, Varying]]):
-        self.module, self.leaves, self.varying = module, leaves, varying
-        given, self._structure = pytree.tree_flatten((tuple(args), dict(kwargs)))
-        places = {id(leaf): place for place, leaf in enumerate(leaves)}
-        self._order = [places[id(leaf)] for leaf in given]
+    def __init__(self, module: Module, bound: inspect.BoundArguments, varying: list[dict[int, Varying]]):
+        self.module, self.varying, self._signature = module, varying, bound.signature
+        leaves, self.in_spec = pytree.tree_flatten(dict(bound.arguments))
+        # A tensor that was given twice is two inputs, which may differ in another call.
+        again = [any(leaf is other for other in leaves[:place]) for place, leaf in enumerate(leaves)]
+        self.leaves = [
+            leaf.clone() if twice and isinstance(leaf, Tensor) else leaf for leaf, twice in zip(leaves, again)
+        ]
         self.state = state_of(module)
         self.attributes = _attributes_of(module)
         self.output_spec: Any = None
@@ -84,11 +87,11 @@ class Runner:
     def _record(self, leaves: list[Any]) -> Recording:
         inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         recording = Recording([*(tensor for _, tensor, _ in self.state.values()), *inputs])
-        args, kwargs = pytree.tree_unflatten([leaves[place] for place in self._order], self._structure)
+        bound = inspect.BoundArguments(self._signature, pytree.tree_unflatten(leaves, self.in_spec))
         kept = _Kept(self.module)
         try:
             with fork_rng(), no_grad(), interposed(recording):
-                found = self.module(*args, **kwargs)
+                found = self.module(*bound.args, **bound.kwargs)
         finally:
             kept.restore()
         outputs, self.output_spec = pytree.tree_flatten(found)

@@ -12,10 +12,12 @@ from ..base.lazy import stored_in
 from ..compiler.errors import UserError
 from ..fx import Graph
 from ..ops.table import functions
+from ..random import Generator
 from ..tensor import Tensor
 from ..tensor.creation import from_numpy
 from ..utils import _pytree as pytree
 from .dynamic_shapes import Symbol, Varying
+from .exported_program import placeholder
 from .graph_signature import (
     ConstantArgument,
     ExportGraphSignature,
@@ -95,7 +97,7 @@ class Tracer:
         """Raise where a recording with other values is another one."""
         for first, second in zip(example.calls, other.calls):
             if first.name != second.name or not _same(first.arguments, second.arguments):
-                raise self._depends_on_values(first)
+                raise self._depends_on_values(second if first.name == OUTPUT else first)
         if len(example.calls) != len(other.calls):
             raise self._depends_on_values(min(example.calls, other.calls, key=len)[-1])
         for number in example.constants:
@@ -151,7 +153,7 @@ class Tracer:
                 self.input_sizes.append(node.meta["sizes"])
                 number += 1
             else:
-                argument = ConstantArgument(self.graph.placeholder(name).name, leaf)
+                argument = ConstantArgument(placeholder(self.graph, name).name, leaf)
                 self.input_sizes.append(None)
             specs.append(InputSpec(InputKind.USER_INPUT, argument, None))
         return specs
@@ -189,7 +191,7 @@ class Tracer:
         return zip(*(recording.shapes[number] for recording in self.recordings))
 
     def _placeholder(self, number: int, name: str) -> Any:
-        node = self.graph.placeholder(name)
+        node = placeholder(self.graph, name)
         self._enter(number, node)
         return node
 
@@ -267,6 +269,13 @@ class Tracer:
                 raise self._violated(f"{call.name} was given lists of other lengths for other sizes")
             merged = [self._merged([*each], call, known) for each in zip(*values)]
             return merged if isinstance(first, list) else tuple(merged)
+        if isinstance(first, Generator):
+            raise UserError(
+                hinted(
+                    f"{call.name} draws from a generator of its own: a program has the default one alone",
+                    "leave generator= out, or give the random numbers as an input",
+                )
+            )
         if all(_same(first, value) for value in values):
             return first
         if all(type(value) is int for value in values):
@@ -357,6 +366,8 @@ def _same(first: Any, second: Any) -> bool:
     if isinstance(first, (list, tuple)) and not isinstance(first, Ref):
         alike = type(first) is type(second) and len(first) == len(second)
         return alike and all(map(_same, first, second))
+    if isinstance(first, Generator):  # a new one in each call draws what it draws
+        return isinstance(second, Generator)
     return type(first) is type(second) and (first == second or (first != first and second != second))
 
 
