@@ -78,7 +78,7 @@ def export(
     return ExportedProgram(
         tracer.graph,
         tracer.signature,
-        dict(mod.state_dict(keep_vars=True)),
+        _saved(mod),
         ranges,
         CallSpec(runner.in_spec, runner.output_spec),
         [*named],
@@ -86,6 +86,13 @@ def export(
         {**hidden, **tracer.constants},
         mod.training,
     )
+
+
+def _saved(module: Module) -> dict[str, Any]:
+    """Parameters, then buffers and what else the state dictionary has; tensors with several names under each of them."""
+    state = module.state_dict(keep_vars=True)
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    return parameters | {name: value for name, value in state.items() if name not in parameters}
 
 
 def _leaf_names(named: dict[str, Any]) -> list[str]:

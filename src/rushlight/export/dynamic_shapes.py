@@ -69,7 +69,7 @@ class Dim:
         return self._derived(self.factor, self.offset + _integer(other, self, "add", "to"))
 
     def __sub__(self, other: int) -> Dim:
-        return self._derived(self.factor, self.offset - _integer(other, self, "substract", "from"))
+        return self._derived(self.factor, self.offset - _integer(other, self, "subtract", "from"))
 
     def __mul__(self, other: int) -> Dim:
         if type(other) is not int or other <= 0:
@@ -84,8 +84,9 @@ class Dim:
     def __repr__(self) -> str:
         if self.root is not self:
             return self.__name__
-        end = "" if self.max == INFINITE else f", max={self.max}"
-        return f"Dim('{self.__name__}', min={self.min}{end})"
+        low = "" if self.min == 2 else f", min={self.min}"  # PyTorch's default of old
+        high = "" if self.max == INFINITE else f", max={self.max}"
+        return f"Dim('{self.__name__}'{low}{high})"
 
 
 def _integer(value: Any, dim: Dim, verb: str, preposition: str) -> int:
