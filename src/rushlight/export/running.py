@@ -76,13 +76,22 @@ class Runner:
         return found
 
     def other_sizes(self, sizes: dict[Any, int]) -> Recording:
-        """The call with tensors of other sizes: the example's numbers, over and over; ``sizes`` has those of the symbols."""
-        leaves = [_other(leaf) if isinstance(leaf, Tensor) else leaf for leaf in self.leaves]
+        """The call with tensors of other sizes and numbers; ``sizes`` has the values of the symbols."""
+        return self._record([_other(leaf) if isinstance(leaf, Tensor) else leaf for leaf in self._resized(sizes)])
+
+    def begin_with(self, sizes: dict[Any, int]) -> None:
+        """Let the example have these sizes from now on."""
+        self.leaves = self._resized(sizes)
+
+    def _resized(self, sizes: dict[Any, int]) -> list[Any]:
+        """The leaves in other sizes: the example's numbers, over and over."""
+        leaves = [*self.leaves]
         for place, varying in enumerate(self.varying):
             for dim, size in varying.items():
-                old = leaves[place].shape[dim]
-                leaves[place] = leaves[place].index_select(dim, functions.arange(size.size(sizes[size.symbol])) % old)
-        return self._record(leaves)
+                old, new = leaves[place].shape[dim], size.size(sizes[size.symbol])
+                if new != old:
+                    leaves[place] = leaves[place].index_select(dim, functions.arange(new) % old)
+        return leaves
 
     def _record(self, leaves: list[Any]) -> Recording:
         inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]

@@ -40,8 +40,12 @@ class SizeOf(NamedTuple):
 
 
 def symbol_values(symbols: list[Symbol]) -> list[tuple[int, ...]]:
-    """For each recording that is needed the values of all symbols: the example's first, then others within the bounds."""
-    rows = [tuple(symbol.example for symbol in symbols)]
+    """For each recording that is needed the values of all symbols: the example's first, then others within the bounds.
+
+    A size of 1 in the example becomes 2: what runs for 1 may be another thing, as such a dimension is broadcast and lies in
+    memory as one likes.
+    """
+    rows = [tuple(map(_first, symbols))]
     if symbols:
         rows += [
             tuple(_stepped(symbol, _STEPS[place % len(_STEPS)][run] + RUNS * (place // len(_STEPS)), run)
@@ -51,9 +55,13 @@ def symbol_values(symbols: list[Symbol]) -> list[tuple[int, ...]]:
     return rows
 
 
+def _first(symbol: Symbol) -> int:
+    return 2 if symbol.example == 1 and symbol.high >= 2 else symbol.example
+
+
 def _stepped(symbol: Symbol, step: int, run: int) -> int:
-    """The example's size and a step, which goes down where the bounds leave no room above."""
-    for size in (symbol.example + step, symbol.example - step):
+    """The first size and a step, which goes down where the bounds leave no room above."""
+    for size in (_first(symbol) + step, _first(symbol) - step):
         if max(symbol.low, 1) <= size <= symbol.high:
             return size
     room = range(int(max(symbol.low, 1)), int(symbol.high) + 1)

@@ -88,6 +88,7 @@ class Tracer:
 
     def _record(self) -> list[Recording]:
         """The recording of the example and those of other sizes; first what depends on values is refused."""
+        self.runner.begin_with(dict(zip(self.symbols, self.rows[0])))
         example = self.runner.example()
         for other in self.runner.other_values():
             self._compare(example, other)
