@@ -52,7 +52,7 @@ ACTIVATIONS = (
     "RReLU()", "SELU()", "CELU(0.7)", "GELU()", "GELU('tanh')", "Sigmoid()", "SiLU()", "Mish()", "Softplus(2, 1)", "Softshrink()",
     "Softsign()", "Tanhshrink()", "Softmin(1)", "LogSoftmax(1)", "GLU(1)", "Threshold(0.1, 20)", "Dropout()",
 )  # fmt: skip
-LAYERS = {text: (X,) for text in ACTIVATIONS}
+LAYERS = dict.fromkeys(ACTIVATIONS, (X,))
 LAYERS |= {
     "Softmax2d()": (IMAGES,),
     "AvgPool2d(3, 2, divisor_override=5)": (IMAGES,),

@@ -148,6 +148,12 @@ class Varying:
         """The size where the symbol has a value."""
         return self.factor * value + self.offset
 
+    def __str__(self) -> str:
+        if self.factor == 1 and not self.offset:
+            return self.symbol.name
+        product = self.symbol.name if self.factor == 1 else f"{self.factor}*{self.symbol.name}"
+        return f"({product} {'+' if self.offset > 0 else '-'} {abs(self.offset)})" if self.offset else product
+
 
 def bound_arguments(module: Any, args: Any, kwargs: Any) -> inspect.BoundArguments:
     """The arguments of a call of ``module.forward``, bound to its signature: those that were given, in order."""

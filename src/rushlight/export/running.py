@@ -140,5 +140,7 @@ def _other(tensor: Tensor) -> Tensor:
 
 
 def _negated(tensor: Tensor) -> Tensor:
-    """Numbers of the opposite sign, but for integers."""
-    return 0.25 - tensor.detach() if tensor.is_floating_point() or tensor.is_complex() else tensor
+    """Numbers of the opposite sign, and others for 0, but for integers."""
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return tensor
+    return functions.where(tensor == 0, 0.25, -tensor.detach())

@@ -19,7 +19,7 @@ _LARGEST_DIVISOR = RUNS + 1  # from which on one remainder was not seen
 
 
 class Formula(NamedTuple):
-    """``(factor * product of the symbols + offset) // divisor``, with symbols by their numbers."""
+    """``(factor * product + offset) // divisor``, of symbols, or sizes of inputs that follow from them, by their numbers."""
 
     symbols: tuple[int, ...]
     factor: int
@@ -72,7 +72,7 @@ class Sizes:
     """Finds what a number is, from its values in all recordings.
 
     Args:
-        rows: the values of the symbols, recording by recording.
+        rows: the values of the symbols, and of sizes of inputs that follow from them, recording by recording.
         shapes: the shapes of all values, recording by recording.
     """
 

@@ -70,12 +70,15 @@ class Tracer:
         self.runner, self.names = runner, names
         self.symbols = symbols_of(runner.varying)
         self.rows = symbol_values(self.symbols)
+        self.bases = _bases(self.symbols, runner.varying)
         self.graph, self.constants = Graph(), {}
         self.nodes: dict[int, Any] = {}  # by number
         self._sizes: dict[Any, Any] = {}  # nodes of sizes: by what they are
         self._user_inputs: dict[str, Any] = {}  # nodes by the names of leaves
         self.recordings = self._record()
-        self.found = Sizes(self.rows, [recording.shapes for recording in self.recordings])
+        values = [dict(zip(self.symbols, row)) for row in self.rows]
+        rows = [tuple(base.size(row[base.symbol]) for base in self.bases) for row in values]
+        self.found = Sizes(rows, [recording.shapes for recording in self.recordings])
         self.signature = ExportGraphSignature(self._inputs(), [])
         self._write_calls()
 
@@ -210,7 +213,7 @@ class Tracer:
         """A size as an int or as text in the names of symbols; "?" where it is neither."""
         if found is None or isinstance(found, int):
             return "?" if found is None else found
-        text = "*".join(self.symbols[number].name for number in found.symbols)
+        text = "*".join(str(self.bases[number]) for number in found.symbols)
         text = text if found.factor == 1 else f"{found.factor}*{text}"
         text = f"{text} {'+' if found.offset > 0 else '-'} {abs(found.offset)}" if found.offset else text
         return text if found.divisor == 1 else f"({text})//{found.divisor}"
@@ -327,9 +330,9 @@ class Tracer:
 
     def _calculated(self, found: Formula) -> Any:
         call = self.graph.call_function
-        node = self._symbol(found.symbols[0])
+        node = self._base(found.symbols[0])
         for number in found.symbols[1:]:
-            node = call(operator.mul, (node, self._symbol(number)))
+            node = call(operator.mul, (node, self._base(number)))
         for function, operand, nothing in (
             (operator.mul, found.factor, 1),
             (operator.add, found.offset, 0),
@@ -338,24 +341,29 @@ class Tracer:
             node = node if operand == nothing else call(function, (node, operand))
         return node
 
-    def _symbol(self, number: int) -> Any:
-        """The node of a symbol's value: the size of an input, or what gives that."""
-        symbol = self.symbols[number]
-        if symbol not in self._sizes:
+    def _base(self, number: int) -> Any:
+        """The node of a base's value: the size of an input, or what gives that."""
+        base = self.bases[number]
+        if base not in self._sizes:
             places = [
                 (name, dim, size)
                 for name, varying in zip(self.names, self.runner.varying)
                 for dim, size in varying.items()
-                if size.symbol is symbol
+                if size == base or (size.symbol is base.symbol and base == Varying(base.symbol))
             ]
             name, dim, size = min(places, key=lambda place: (place[2].factor, abs(place[2].offset)))
             node = self.graph.call_function(sym_size, (self._user_inputs[name], dim))
-            if size.offset:
+            if size != base and size.offset:
                 node = self.graph.call_function(operator.add, (node, -size.offset))
-            if size.factor != 1:
+            if size != base and size.factor != 1:
                 node = self.graph.call_function(operator.floordiv, (node, size.factor))
-            self._sizes[symbol] = node
-        return self._sizes[symbol]
+            self._sizes[base] = node
+        return self._sizes[base]
+
+
+def _bases(symbols: list[Symbol], varying: list[dict[int, Varying]]) -> list[Varying]:
+    """What formulas are made of: the symbols, then sizes of inputs that follow from them."""
+    return list(dict.fromkeys([*map(Varying, symbols), *(size for each in varying for size in each.values())]))
 
 
 def _same(first: Any, second: Any) -> bool:

@@ -208,7 +208,7 @@ def _model(
     import onnx
 
     from .builder import make_model
-    from .translating import Translator, graph_of
+    from .translating import Translator, graph_of, rename
 
     if not _BASE <= opset <= _NEWEST:
         raise OnnxExporterError(
@@ -218,8 +218,14 @@ def _model(
     version = max(opset, _OLDEST)
     translator = Translator(program, version, table)
     graph = graph_of(translator, as_inputs, with_tensors)
-    _rename(graph, [name for name, _, _ in translator.inputs], input_names)
-    _rename(graph, [value.name for value in translator.outputs], output_names)
+    for old, wanted in (
+        ([name for name, _, _ in translator.inputs], input_names),
+        ([value.name for value in translator.outputs], output_names),
+    ):
+        names = dict(zip(old, wanted or ()))
+        rename(graph.node, names)
+        for each in (*graph.input, *graph.output):
+            each.name = names.get(each.name, each.name)
     from . import producer_name, producer_version
 
     found = make_model(graph, version, (producer_name, producer_version))
@@ -238,18 +244,6 @@ def _converted(model: Any, opset: int, onnx: Any) -> Any:
         raise OnnxExporterError(
             hinted(f"the model cannot be converted to ONNX opset version {opset}: {first}", f"use {_OLDEST} or later")
         ) from error
-
-
-def _rename(graph: Any, old: list[str], wanted: Any) -> None:
-    """Give inputs or outputs other names, wherever they are used."""
-    names = dict(zip(old, wanted or ()))
-    if not names:
-        return
-    for node in graph.node:
-        node.input[:] = [names.get(name, name) for name in node.input]
-        node.output[:] = [names.get(name, name) for name in node.output]
-    for each in (*graph.input, *graph.output):
-        each.name = names.get(each.name, each.name)
 
 
 def _verify(program: Any, args: Any, kwargs: Any) -> None:

@@ -221,21 +221,28 @@ class Translator:
     # ------------------------------------------------------------ outputs
 
     def _write_outputs(self, node: Any) -> None:
+        names: dict[str, str] = {}
         for output in node.args[0]:
-            found = self._read(output) if hasattr(output, "op") else output
+            value = found = self._read(output) if hasattr(output, "op") else output
             if not isinstance(found, Value):
                 raise OnnxExporterError(f"the model returns {found!r}, which is no tensor: ONNX has tensors alone")
-            name = output.name if hasattr(output, "op") else "output"
-            self.builder.step = None
-            made = self.builder.add("Identity", found)
-            self.outputs.append(Value(self.builder, made.name, found.dtype, found.shape, found.sizes))
-            self._rename(made.name, name)
+            name = self.builder.free_name(output.name if hasattr(output, "op") else "output")
+            made = any(found.name in step.output for step in self.builder.nodes)
+            if not made or any(found.name == other.name for other in self.outputs):  # an input, or an output twice
+                self.builder.step = None
+                found = self.builder.add("Identity", found)
+            self.outputs.append(Value(self.builder, found.name, found.dtype, value.shape, value.sizes))
+            names[found.name] = name
+        rename(self.builder.nodes, names)
+        for output in self.outputs:
+            output.name = names[output.name]
 
-    def _rename(self, old: str, wanted: str) -> None:
-        """Give the result of the last node the name of the program's node, where that is free."""
-        name = self.builder.free_name(wanted)
-        self.builder.nodes[-1].output[0] = name
-        self.outputs[-1].name = name
+
+def rename(nodes: Any, names: dict[str, str]) -> None:
+    """Give values other names, wherever nodes have them."""
+    for node in nodes:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
 
 
 def _needed(graph: Any) -> set[Any]:
