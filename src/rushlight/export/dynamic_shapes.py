@@ -322,7 +322,7 @@ class AdditionalInputs:
         """The sizes that differ from those of ``args`` in some example, as `Dim.DYNAMIC`; None for others."""
         first, structure = pytree.tree_flatten(named_arguments(module, args, kwargs))
         others = [pytree.tree_leaves(named_arguments(module, *example)) for example in self._examples]
-        found = []
+        found: list[Any] = []
         for place, leaf in enumerate(first):
             if not isinstance(leaf, Tensor):
                 found.append(None)

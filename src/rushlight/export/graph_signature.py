@@ -154,7 +154,7 @@ class ExportGraphSignature:
     @property
     def user_inputs(self) -> tuple[Any, ...]:
         """The user's inputs: names of nodes, and plain values."""
-        return tuple(map(_shown, self._inputs(InputKind.USER_INPUT)))
+        return tuple(_shown(spec) for spec in self._inputs(InputKind.USER_INPUT))
 
     @property
     def user_outputs(self) -> tuple[Any, ...]:
@@ -204,7 +204,8 @@ class ExportGraphSignature:
 
     def replace_all_uses(self, old: str, new: str) -> None:
         """Exchange the name of a node."""
-        for spec in (*self.input_specs, *self.output_specs):
+        specs: list[Any] = [*self.input_specs, *self.output_specs]
+        for spec in specs:
             if spec.arg.name == old:
                 spec.arg.name = new
 

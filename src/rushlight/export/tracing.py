@@ -240,7 +240,7 @@ class Tracer:
 
     def _write_call(self, call: Call, arguments: Any) -> None:
         node = self.graph.call_function(operation(call.name), arguments)
-        if not call.several:
+        if not call.several and call.results[0] is not None:
             self._enter(call.results[0], node)
             return
         for place, number in enumerate(call.results):

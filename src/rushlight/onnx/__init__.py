@@ -1,14 +1,12 @@
 """``torch.onnx``: models as ONNX, which other programs run. Exporting needs the package onnx; running, onnxruntime."""
 
-from importlib import import_module as _import_module
-from typing import Any as _Any
-
 from ..base.absent import AbsentNames as _AbsentNames
 from ..version import __version__ as producer_version
 from . import errors
 from .errors import OnnxExporterError
 from .exporting import export
 from .modes import OperatorExportTypes, TrainingMode, is_in_onnx_export, select_model_mode_for_export
+from .program import ONNXProgram
 
 producer_name = "rushlight"
 
@@ -26,10 +24,4 @@ _LATER = _AbsentNames(
     "operations are translated one by one: custom_translation_table of torch.onnx.export takes functions that do so",
 )
 _LATER.make_modules()
-_later = _LATER.of("")
-
-
-def __getattr__(name: str) -> _Any:
-    if name == "ONNXProgram":  # it needs the package onnx
-        return _import_module(".program", __name__).ONNXProgram
-    return _later(name)
+__getattr__ = _LATER.of("")

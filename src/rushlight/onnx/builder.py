@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from onnx import helper, numpy_helper
-
+from ..base.errors import hinted
 from .errors import UnsupportedOperatorError
 
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
 LARGEST = (1 << 63) - 1
+
+
+@functools.cache
+def onnx_package() -> Any:
+    """The package onnx.
+
+    Raises:
+        ModuleNotFoundError: It is not installed.
+    """
+    try:
+        return import_module("onnx")
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(hinted(str(error), "pip install onnx; and onnxruntime, to run models")) from None
 
 
 class Value:
@@ -157,7 +171,9 @@ class Builder:
         wired = ["" if value is None else value.name for value in inputs]
         while wired and not wired[-1]:
             wired.pop()
-        self.nodes.append(helper.make_node(op, wired, names, name=self.free_name(f"node_{names[0]}"), **attributes))
+        self.nodes.append(
+            onnx_package().helper.make_node(op, wired, names, name=self.free_name(f"node_{names[0]}"), **attributes)
+        )
         found = tuple(Value(self, name, np.dtype(kind), shape) for name, kind in zip(names, dtypes))
         return found[0] if outputs == 1 else found
 
@@ -270,7 +286,7 @@ class Builder:
 
     def filled(self, sizes: Value, number: Any, dtype: Any) -> Value:
         """A tensor of a shape, all of whose elements are one number."""
-        tensor = numpy_helper.from_array(np.asarray([number], dtype))
+        tensor = onnx_package().numpy_helper.from_array(np.asarray([number], dtype))
         return self.add("ConstantOfShape", sizes, dtype=np.dtype(dtype), value=tensor)
 
     def where(self, condition: Value, value: Any, otherwise: Any) -> Value:
@@ -281,19 +297,19 @@ class Builder:
 
 def element_type(dtype: Any) -> int:
     """ONNX's number of a dtype."""
-    return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    return onnx_package().helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
 
 def tensor_info(name: str, dtype: Any, sizes: Any) -> Any:
     """What ONNX is told of an input or output: dtype, and sizes as ints or names."""
     shape = None if sizes is None else [None if size == "?" else size for size in sizes]
-    return helper.make_tensor_value_info(name, element_type(dtype), shape)
+    return onnx_package().helper.make_tensor_value_info(name, element_type(dtype), shape)
 
 
 def make_model(graph: Any, opset: int, producer: tuple[str, str]) -> Any:
     """The model of a graph."""
-    imports = [helper.make_opsetid("", opset)]
-    version = helper.find_min_ir_version_for(imports)
-    return helper.make_model(
+    imports = [onnx_package().helper.make_opsetid("", opset)]
+    version = onnx_package().helper.find_min_ir_version_for(imports)
+    return onnx_package().helper.make_model(
         graph, opset_imports=imports, ir_version=version, producer_name=producer[0], producer_version=producer[1]
     )

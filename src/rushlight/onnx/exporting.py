@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ..base.contexts import contextmanager
 from ..base.errors import hinted
 from ..base.user_code import to_user
 from ..export import Dim, ExportedProgram
@@ -16,8 +15,12 @@ from ..export.dynamic_shapes import named_arguments
 from ..nn import Module
 from ..tensor import Tensor
 from ..utils import _pytree as pytree
+from ..version import __version__
+from .builder import make_model, onnx_package
 from .errors import OnnxExporterError
 from .modes import OperatorExportTypes, TrainingMode, exporting, select_model_mode_for_export
+from .program import ONNXProgram
+from .translating import Translator, graph_of, rename
 
 DEFAULT_OPSET = 20
 _OLDEST, _NEWEST = 18, 23  # the versions whose operations the translations know
@@ -86,8 +89,6 @@ def export(
     """
     del report, optimize, profile, dump_exported_program, artifacts_dir, operator_export_type, do_constant_folding
     del custom_opsets, export_modules_as_functions, autograd_inlining
-    from .program import ONNXProgram
-
     opset = DEFAULT_OPSET if opset_version is None else opset_version
     args = args if isinstance(args, tuple) else (args,)
     say = print if verbose is not False and dynamo else _silent
@@ -136,19 +137,10 @@ def _program(
     name = type(model).__name__
     line = f"[torch.onnx] Obtain model graph for `{name}([...]` with `torch.export.export(..., strict=False)`..."
     say(line)
-    with _mode(model, training, dynamo), exporting():
+    with select_model_mode_for_export(model, TrainingMode.PRESERVE if dynamo else training), exporting():
         found = export_program(model, args, kwargs, dynamic_shapes=_with_dims(shapes))
     say(f"{line} ✅")
     return found
-
-
-@contextmanager
-def _mode(model: Module, training: Any, dynamo: bool) -> Any:
-    if dynamo:
-        yield
-        return
-    with select_model_mode_for_export(model, training):
-        yield
 
 
 def _with_dims(shapes: Any) -> Any:
@@ -205,11 +197,6 @@ def _model(
     with_tensors: bool,
 ) -> Any:
     """The ONNX model of a program."""
-    import onnx
-
-    from .builder import make_model
-    from .translating import Translator, graph_of, rename
-
     if not _BASE <= opset <= _NEWEST:
         raise OnnxExporterError(
             hinted(f"Unsupported ONNX opset version: {opset}", f"{_BASE} to {_NEWEST} are known here")
@@ -226,19 +213,17 @@ def _model(
         rename(graph.node, names)
         for each in (*graph.input, *graph.output):
             each.name = names.get(each.name, each.name)
-    from . import producer_name, producer_version
-
-    found = make_model(graph, version, (producer_name, producer_version))
+    found = make_model(graph, version, ("rushlight", __version__))
     if opset < version:
-        found = _converted(found, opset, onnx)
-    onnx.checker.check_model(found)
+        found = _converted(found, opset)
+    onnx_package().checker.check_model(found)
     return found
 
 
-def _converted(model: Any, opset: int, onnx: Any) -> Any:
+def _converted(model: Any, opset: int) -> Any:
     """The model in an older version of ONNX's operations."""
     try:
-        return onnx.version_converter.convert_version(model, opset)
+        return onnx_package().version_converter.convert_version(model, opset)
     except Exception as error:
         first = str(error).partition("\n")[0]
         raise OnnxExporterError(

@@ -38,11 +38,12 @@ def is_in_onnx_export() -> bool:
 @contextmanager
 def exporting() -> Any:
     """A block in which `is_in_onnx_export` is True."""
-    _State.exports += 1
+    before = _State.exports
     try:
+        _State.exports = before + 1
         yield
     finally:
-        _State.exports -= 1
+        _State.exports = before
 
 
 @contextmanager

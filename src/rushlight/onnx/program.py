@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-import onnx
-from onnx import numpy_helper
-
 from ..base.errors import hinted
 from ..export.exported_program import ExportedProgram
 from ..tensor import Tensor
 from ..tensor.creation import from_numpy
 from ..utils import _pytree as pytree
+from .builder import onnx_package
 
 
 class ONNXProgram:
@@ -83,7 +81,7 @@ class ONNXProgram:
         for each in self.model_proto.graph.initializer:
             if each.name in state_dict:
                 array = np.asarray(state_dict[each.name].detach().contiguous()._array)
-                each.CopyFrom(numpy_helper.from_array(array, each.name))
+                each.CopyFrom(onnx_package().numpy_helper.from_array(array, each.name))
         self._session = None
 
     def rename_axes(self, rename_mapping: dict[str, str]) -> None:
@@ -111,6 +109,7 @@ class ONNXProgram:
             external_data: put them into a file beside it, ``destination + ".data"``; by default where they are larger than what
                 a file of ONNX takes (2 GB).
         """
+        onnx = onnx_package()
         model = onnx.ModelProto()
         model.CopyFrom(self.model_proto)
         graph = model.graph
@@ -131,7 +130,7 @@ class ONNXProgram:
         onnx.save_model(model, path, **options)
 
     def __repr__(self) -> str:
-        return f"ONNXProgram(\n    model=\n{_indented(onnx.printer.to_text(self.model_proto))}\n)"
+        return f"ONNXProgram(\n    model=\n{_indented(onnx_package().printer.to_text(self.model_proto))}\n)"
 
 
 def _indented(text: str) -> str:

@@ -12,7 +12,7 @@ from ..export.graph_signature import ConstantArgument, InputKind
 from ..export.operations import Operation, sym_size
 from ..fx.node import map_arg
 from ..ops import table
-from .builder import INT64, LARGEST, Builder, Value, helper, numpy_helper, tensor_info
+from .builder import INT64, LARGEST, Builder, Value, onnx_package, tensor_info
 from .errors import OnnxExporterError, UnsupportedOperatorError
 from .translations import TRANSLATIONS
 from .translations.elementwise import translate
@@ -283,6 +283,6 @@ def graph_of(translator: Translator, keep_initializers_as_inputs: bool, export_p
     if keep_initializers_as_inputs or not export_params:
         inputs += [tensor_info(name, array.dtype, array.shape) for name, array in arrays.items()]
     stored = (arrays if export_params else {}) | {name: a for name, a in b.initializers.items() if name in needed}
-    initializers = [numpy_helper.from_array(array, name) for name, array in stored.items()]
+    initializers = [onnx_package().numpy_helper.from_array(array, name) for name, array in stored.items()]
     outputs = [tensor_info(value.name, value.dtype, value.sizes) for value in translator.outputs]
-    return helper.make_graph(nodes[::-1], "main_graph", inputs, outputs, initializers)
+    return onnx_package().helper.make_graph(nodes[::-1], "main_graph", inputs, outputs, initializers)

@@ -54,8 +54,8 @@ def _cross_entropy(
 ) -> Any:
     if smoothing:
         raise b.unsupported("label_smoothing has no counterpart")
-    options = {"reduction": reduction, "ignore_index": ignore_index}
-    return b.add("SoftmaxCrossEntropyLoss", value, target, weight, **options), None, None
+    found = b.add("SoftmaxCrossEntropyLoss", value, target, weight, reduction=reduction, ignore_index=ignore_index)
+    return found, None, None
 
 
 @translation("binary_cross_entropy_pair")
