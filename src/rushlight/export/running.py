@@ -48,12 +48,7 @@ class Runner:
 
     def __init__(self, module: Module, bound: inspect.BoundArguments, varying: list[dict[int, Varying]]):
         self.module, self.varying, self._signature = module, varying, bound.signature
-        leaves, self.in_spec = pytree.tree_flatten(dict(bound.arguments))
-        # A tensor that was given twice is two inputs, which may differ in another call.
-        again = [any(leaf is other for other in leaves[:place]) for place, leaf in enumerate(leaves)]
-        self.leaves = [
-            leaf.clone() if twice and isinstance(leaf, Tensor) else leaf for leaf, twice in zip(leaves, again)
-        ]
+        self.leaves, self.in_spec = pytree.tree_flatten(dict(bound.arguments))
         self.state = state_of(module)
         self.attributes = _attributes_of(module)
         self.output_spec: Any = None
@@ -94,6 +89,8 @@ class Runner:
         return leaves
 
     def _record(self, leaves: list[Any]) -> Recording:
+        # Copies: the module may write into them, and a tensor that was given twice is two inputs, which may differ another time.
+        leaves = [leaf.detach().clone() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         recording = Recording([*(tensor for _, tensor, _ in self.state.values()), *inputs])
         bound = inspect.BoundArguments(self._signature, pytree.tree_unflatten(leaves, self.in_spec))

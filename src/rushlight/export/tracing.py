@@ -90,12 +90,15 @@ class Tracer:
     # ------------------------------------------------------------ recordings
 
     def _record(self) -> list[Recording]:
-        """The recording of the example and those of other sizes; first what depends on values is refused."""
+        """The recordings of the example, of other values and of other sizes; first what depends on values is refused."""
         self.runner.begin_with(dict(zip(self.symbols, self.rows[0])))
         example = self.runner.example()
-        for other in self.runner.other_values():
+        others = self.runner.other_values()
+        for other in others:
             self._compare(example, other)
-        return [example, *(self._resized(row) for row in self.rows[1:])]
+        resized = [self._resized(row) for row in self.rows[1:]]
+        self.rows[1:1] = self.rows[:1] * len(others)
+        return [example, *others, *resized]
 
     def _compare(self, example: Recording, other: Recording) -> None:
         """Raise where a recording with other values is another one."""
@@ -173,10 +176,10 @@ class Tracer:
         tensor, user = self.example.tensors[number], _user_of(number, self.example)
         name = self.runner.attributes.get(id(self.example.constants[number]))
         overwritten = user.name in _OVERWRITING
-        if name is None and (overwritten or _is_uniform(tensor)):
-            number_in_it = 0 if overwritten or not tensor.numel() else tensor.flatten()[0].item()
-            size = [self._size(self.found.find([*sizes], number), user, [*sizes]) for sizes in self._shapes(number)]
-            node = self.graph.call_function(operation("full"), (tuple(size), number_in_it, tensor.dtype))
+        if name is None and (overwritten or all(_is_uniform(each.tensors[number]) for each in self.recordings)):
+            sizes = [self._size(self.found.find([*each], number), user, [*each]) for each in self._shapes(number)]
+            filling = 0 if overwritten else self._filling(number, user)
+            node = self.graph.call_function(operation("full"), (tuple(sizes), filling, tensor.dtype))
             self._describe(node, number)
             return node
         if any(not _equal(tensor, recording.tensors[number]) for recording in self.recordings[1:]):
@@ -189,6 +192,11 @@ class Tracer:
             node = self.graph.call_function(operation("clone"), (node, None))
             self._describe(node, number)
         return node
+
+    def _filling(self, number: int, user: Call) -> Any:
+        """The number that fills a constant: the same for all sizes, or one that follows from them."""
+        tensors = [recording.tensors[number] for recording in self.recordings]
+        return self._merged([each.flatten()[0].item() if each.numel() else 0 for each in tensors], user, number)
 
     def _shapes(self, number: int) -> Any:
         """For each dimension of a value its sizes in all recordings."""
@@ -284,7 +292,8 @@ class Tracer:
             return first
         if all(type(value) is int for value in values):
             return self._size(self.found.find(values, known), call, values)
-        raise self._violated(f"{call.name} was given {first!r} for one size and {values[1]!r} for another")
+        other = next(value for value in values if not _same(first, value))
+        raise self._violated(f"{call.name} was given {first!r} for one size and {other!r} for another")
 
     def _positions(self, values: list[Positions], call: Call) -> Any:
         """The tensor that an index was, where it was one that the graph knows, else a constant."""
@@ -315,7 +324,7 @@ class Tracer:
         """The node of a number that follows from sizes, or the number itself."""
         if found is None:
             raise self._violated(
-                f"{call.name} was given {values[0]} for one size and {values[1]} for another, which follows from no size by "
+                f"{call.name} was given {values[0]} for one size and {values[-1]} for another, which follows from no size by "
                 "a multiple or a quotient"
             )
         if isinstance(found, int):

@@ -54,6 +54,8 @@ class _OnnxMath:
     names |= {"arcsin": "Asin", "arccos": "Acos", "arctan": "Atan", "sgn": "Sign"}
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         op = self.names.get(name)
         if op is None:
             raise NotImplementedError(name)
