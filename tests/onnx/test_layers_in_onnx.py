@@ -92,6 +92,8 @@ LAYERS |= {
     "TransformerDecoderLayer(6, 2, 8, batch_first=True)": (X, X),
     "CosineSimilarity()": (X, X + 1),
     "PairwiseDistance()": (X, X + 1),
+}  # fmt: skip
+LOSSES = {
     "L1Loss()": (X, X * 2),
     "MSELoss(reduction='sum')": (X, X * 2),
     "SmoothL1Loss()": (X, X * 2),
@@ -111,7 +113,7 @@ LAYERS |= {
     "SoftMarginLoss()": (X, X.sign()),
     "MultiLabelSoftMarginLoss()": (rows(6), rows(6).sigmoid()),
 }  # fmt: skip
-SWEEP = of_dims(1) | of_dims(3)
+SWEEP = of_dims(1) | of_dims(3) | LOSSES
 
 
 def check(text, inputs):
@@ -133,7 +135,7 @@ def test_layers(text):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", SWEEP)
-def test_layers_of_other_dimensions(text):
+def test_losses_and_layers_of_other_dimensions(text):
     check(text, SWEEP[text])
 
 
