@@ -281,3 +281,12 @@ def test_writes_into_inputs_leave_the_example_alone():
     assert_same(x, torch.ones(3))
     program.module()(x)
     assert_same(x, 2 * torch.ones(3))
+
+
+def test_modules_that_check_values_are_refused():
+    rows = torch.nn.utils.rnn.pack_padded_sequence
+    module = _two(lambda x, lengths: rows(x, lengths).data)
+    with pytest.raises(
+        UserError, match=r"refuses other values of the inputs\nhint: .* raises RuntimeError: `lengths` array"
+    ):
+        export(module, (torch.ones(3, 2, 4), torch.tensor([3, 2])))

@@ -65,6 +65,8 @@ LAYERS |= {
     "Linear(6, 3, bias=False)": (X,),
     "Bilinear(6, 6, 3)": (X, X),
     "Embedding(6, 3, padding_idx=0)": (TOKENS,),
+    "EmbeddingBag(6, 3)": (TOKENS,),
+    "EmbeddingBag(6, 3, mode='max')": (TOKENS,),
     "Flatten()": (IMAGES,),
     "Unflatten(1, (2, 2))": (IMAGES,),
     "PixelShuffle(2)": (IMAGES,),
@@ -111,6 +113,7 @@ LOSSES = {
     "MarginRankingLoss(0.1)": (rows(6), rows(6), rows(6).sign()),
     "TripletMarginLoss()": (rows(6), rows(6), rows(6)),
     "SoftMarginLoss()": (X, X.sign()),
+    "MultiMarginLoss(p=2, weight=torch.arange(6.0))": (rows(6), torch.tensor([1, 2])),
     "MultiLabelSoftMarginLoss()": (rows(6), rows(6).sigmoid()),
 }  # fmt: skip
 SWEEP = of_dims(1) | of_dims(3) | LOSSES
@@ -141,8 +144,6 @@ def test_losses_and_layers_of_other_dimensions(text):
 
 REFUSED = {
     "FractionalMaxPool2d(2, 3)": ((IMAGES,), "fractional_max_pool"),
-    "EmbeddingBag(6, 3)": ((TOKENS,), "pooled_rows"),
-    "MultiMarginLoss()": ((rows(6), torch.tensor([1, 2])), "multi_margin_loss_parts"),
     "MultiLabelMarginLoss()": ((rows(6), torch.tensor([[1, -1, 0, 0, 0, 0]] * 2)), "multilabel_margin_loss_parts"),
 }
 

@@ -93,7 +93,16 @@ class Tracer:
         """The recordings of the example, of other values and of other sizes; first what depends on values is refused."""
         self.runner.begin_with(dict(zip(self.symbols, self.rows[0])))
         example = self.runner.example()
-        others = self.runner.other_values()
+        try:
+            others = self.runner.other_values()
+        except Exception as error:
+            first = str(error).partition("\n")[0]
+            raise UserError(
+                hinted(
+                    "Could not guard on data-dependent expression: the module refuses other values of the inputs",
+                    f"with the example's numbers in the opposite order it raises {type(error).__name__}: {first}",
+                )
+            ) from error
         for other in others:
             self._compare(example, other)
         resized = [self._resized(row) for row in self.rows[1:]]
@@ -183,6 +192,9 @@ class Tracer:
             self._describe(node, number)
             return node
         if any(not _equal(tensor, recording.tensors[number]) for recording in self.recordings[1:]):
+            steps = {_step(recording.tensors[number]) for recording in self.recordings}
+            if len(steps) == 1 and None not in steps:
+                return self._progression(number, user, *steps)
             raise self._violated(
                 f"an argument of {user.name} was made from sizes outside of the operations, as torch.tensor(x.shape) is"
             )
@@ -191,6 +203,16 @@ class Tracer:
         if any(np.may_share_memory(array, stored_in(each._array)) for each in self.example.written):
             node = self.graph.call_function(operation("clone"), (node, None))
             self._describe(node, number)
+        return node
+
+    def _progression(self, number: int, user: Call, step: int) -> Any:
+        """The node of integers at equal distances, whose bounds follow from sizes."""
+        arrays = [recording.tensors[number]._array for recording in self.recordings]
+        start = self._merged([int(array[0]) for array in arrays], user, number)
+        end = self._merged([int(array[-1]) + step for array in arrays], user, number)
+        dtype = self.example.tensors[number].dtype
+        node = self.graph.call_function(operation("arange_values"), (start, end, step, dtype))
+        self._describe(node, number)
         return node
 
     def _filling(self, number: int, user: Call) -> Any:
@@ -393,6 +415,15 @@ def _is_uniform(tensor: Tensor) -> bool:
     """Whether all elements are one number."""
     array = np.asarray(tensor._array)
     return bool((array == array.flat[0]).all()) if array.size else True
+
+
+def _step(tensor: Tensor) -> int | None:
+    """The distance between integers that grow by the same; None where they are others."""
+    array = np.asarray(tensor._array)
+    if array.dtype.kind != "i" or array.ndim != 1 or array.size < 2:
+        return None
+    steps = np.diff(array)
+    return int(steps[0]) if steps[0] > 0 and (steps == steps[0]).all() else None
 
 
 def _equal(first: Tensor, second: Tensor) -> bool:

@@ -105,3 +105,26 @@ def _index_fill(b: Builder, value: Value, dim: int, index: Value, number: Any) -
     chosen = b.cast(b.reduce("ReduceMax", b.cast(inside, np.int32), [1], False), np.bool_)
     shaped = b.unsqueeze(chosen, *(each for each in range(value.rank) if each != axis)) if value.rank > 1 else chosen
     return b.add("Where", shaped, operand(b, number, result_dtype(b)), value, dtype=value.dtype)
+
+
+@translation("pooled_rows")
+def _pooled_rows(
+    b: Builder, weight: Value, rows: Value, starts: Value, ends: Value, factors: Any, mode: str, *options: Any
+) -> Any:
+    """Bags as rows of a matrix that says which positions are in them."""
+    count = b.scalar(b.dim(rows, 0))
+    places = b.unsqueeze(b.add("Range", b.constant(0, INT64), count, b.constant(1, INT64)), 0)
+    begins, stops = (b.unsqueeze(b.cast(each, INT64), 1) for each in (starts, ends))
+    inside = (places >= begins) & (places < stops)
+    taken = b.add("Gather", weight, rows)
+    taken = taken if factors is None else taken * b.unsqueeze(factors, 1)
+    if mode == "max":
+        lowest = b.where(b.unsqueeze(inside, 2), b.unsqueeze(taken, 0), float("-inf"))
+        largest = b.reduce("ReduceMax", lowest, [1], False)
+        return b.where(b.add("IsInf", largest, dtype=np.bool_), 0, largest), None  # bags without rows
+    chosen = b.cast(inside, weight.dtype)
+    total = b.add("MatMul", chosen, taken)
+    if mode == "sum":
+        return total, None
+    sizes = b.add("Max", b.reduce("ReduceSum", chosen, [1], True), b.constant(1, weight.dtype))
+    return total / sizes, None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..builder import Builder, Value
 from .registry import translation
 
@@ -76,3 +78,18 @@ def _bce_with_logits(b: Builder, value: Value, target: Value, weight: Any, pos_w
 @translation("soft_margin_loss_pair")
 def _soft_margin(b: Builder, value: Value, target: Value, reduction: str) -> Value:
     return _reduced(b, b.add("Softplus", -target * value), reduction)
+
+
+@translation("multi_margin_loss_parts")
+def _multi_margin(b: Builder, value: Value, target: Value, p: int, margin: float, weight: Any, reduction: str) -> Any:
+    rows, labels = (value, target) if value.rank == 2 else (b.unsqueeze(value, 0), b.reshape(target, [1]))
+    (classes,) = b.fixed(value, [value.rank - 1])
+    places = b.unsqueeze(labels, 1)
+    gap = b.add("Max", rows - b.add("GatherElements", rows, places, axis=1) + margin, b.constant(0, value.dtype))
+    others = b.constant(np.arange(classes), np.int64) != places
+    loss = b.cast(others, value.dtype) * (gap if p == 1 else gap * gap)
+    if weight is not None:
+        loss = loss * b.unsqueeze(b.add("Gather", weight, labels), 1)
+    each = b.reduce("ReduceSum", loss / classes, [1], False)
+    each = each if value.rank == 2 else b.squeeze(each, 0)
+    return _reduced(b, each, reduction), None
