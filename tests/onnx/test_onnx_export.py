@@ -115,6 +115,24 @@ def test_models_of_vision(make):
     assert_runs_like(program, model, (torch.randn(2, 3, 32, 32),))
 
 
+def test_windows_over_the_end_at_sizes_that_vary():
+    model = nn.Sequential(nn.MaxPool1d(2, ceil_mode=True), nn.AvgPool1d(3, 2, ceil_mode=True)).eval()
+    program = torch.onnx.export(model, (torch.randn(1, 2, 14),), dynamic_shapes=({2: TIME},), verbose=False)
+    for length in range(9, 16):
+        assert_runs_like(program, model, (torch.randn(1, 2, length),))
+
+    class Restoring(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up = nn.ConvTranspose1d(2, 2, 2, 2)
+
+        def forward(self, x):
+            return self.up(x[:, :, 1::2], output_size=x.shape[-1:])
+
+    with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match="leave output_size out"):
+        torch.onnx.export(Restoring().eval(), (torch.randn(1, 2, 9),), dynamic_shapes=({2: TIME},), verbose=False)
+
+
 LINEAR, X = nn.Sequential(nn.Linear(3, 2), nn.ReLU()).eval(), torch.randn(4, 3)
 
 

@@ -150,7 +150,7 @@ def _written_node(node: Node) -> dict[str, Any]:
     found["args"] = [_coded(value) for value in node.args] if node.op != "placeholder" else []
     if "val" in node.meta:
         value = node.meta["val"]
-        found["look"] = [value.dtype.name, list(value.shape), list(node.meta["sizes"])]
+        found["look"] = [value.dtype.name, node.meta["shapes"], list(node.meta["sizes"])]
     return found
 
 
@@ -247,8 +247,9 @@ def _read_node(graph: Graph, data: dict[str, Any], nodes: dict[str, Any]) -> Nod
     else:
         raise _foreign(f"it has a step of the kind {data['op']!r}")
     if "look" in data:
-        dtype, shape, sizes = data["look"]
-        node.meta["val"] = functions.empty(tuple(map(int, shape)), dtype=_dtype(dtype), device="meta")
+        dtype, shapes, sizes = data["look"]
+        node.meta["shapes"] = [tuple(map(int, shape)) for shape in shapes]
+        node.meta["val"] = functions.empty(node.meta["shapes"][0], dtype=_dtype(dtype), device="meta")
         node.meta["sizes"] = tuple(size if isinstance(size, int) else str(size) for size in sizes)
     return node
 

@@ -63,7 +63,6 @@ class Tracer:
     Attributes:
         graph, signature: what it did.
         constants: tensors by name that are neither inputs nor state.
-        input_sizes: for each leaf that is a tensor its sizes: ints, and texts in the names of symbols.
     """
 
     def __init__(self, runner: Runner, names: list[str]):
@@ -161,16 +160,13 @@ class Tracer:
             node = self._placeholder(number, prefix + name.replace(".", "_"))
             specs.append(InputSpec(input_kind, TensorArgument(node.name), name, persistent))
         number = len(specs)
-        self.input_sizes: list[Any] = []
         for name, leaf in zip(self.names, self.runner.leaves):
             if isinstance(leaf, Tensor):
                 node = self._user_inputs[name] = self._placeholder(number, name)
                 argument: Any = TensorArgument(node.name)
-                self.input_sizes.append(node.meta["sizes"])
                 number += 1
             else:
                 argument = ConstantArgument(placeholder(self.graph, name).name, leaf)
-                self.input_sizes.append(None)
             specs.append(InputSpec(InputKind.USER_INPUT, argument, None))
         return specs
 
@@ -238,6 +234,7 @@ class Tracer:
         tensor = self.example.tensors[number]
         node.meta["val"] = functions.empty(self.example.shapes[number], dtype=tensor.dtype, device="meta")
         node.meta["sizes"] = tuple(self._text(self.found.formula([*sizes])) for sizes in self._shapes(number))
+        node.meta["shapes"] = [recording.shapes[number] for recording in self.recordings]
 
     def _text(self, found: Any) -> int | str:
         """A size as an int or as text in the names of symbols; "?" where it is neither."""
@@ -336,6 +333,7 @@ class Tracer:
             node = self.graph.placeholder(f"c_{target.replace('.', '_')}")
         node.meta["val"] = functions.empty(tensor.shape, dtype=tensor.dtype, device="meta")
         node.meta["sizes"] = tuple(tensor.shape)
+        node.meta["shapes"] = [tuple(tensor.shape)] * len(self.recordings)
         specs = self.signature.input_specs
         specs.insert(place, InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), target))
         return node

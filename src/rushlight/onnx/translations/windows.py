@@ -23,32 +23,43 @@ def _convolution(
 def _transposed(
     b: Builder, value: Value, weight: Value, bias: Any, size: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Value:
-    kernel, wanted = weight.shape[2:], b.step.meta["val"].shape[2:]
-    lengths = [
-        (n - 1) * s - 2 * p + d * (k - 1) + 1
-        for n, s, p, d, k in zip(value.shape[2:], stride, padding, dilation, kernel)
-    ]
+    kernel = weight.shape[2:]
+    more = {
+        tuple(
+            w - ((n - 1) * s - 2 * p + d * (k - 1) + 1)
+            for w, n, s, p, d, k in zip(found[2:], given[2:], stride, padding, dilation, kernel)
+        )
+        for given, found in _shapes(b)
+    }
+    if len(more) > 1:
+        raise b.unsupported("what is added to the output's size depends on sizes that vary: leave output_size out")
     return b.add(
         "ConvTranspose", value, weight, bias, kernel_shape=list(kernel), strides=list(stride), pads=[*padding, *padding],
-        dilations=list(dilation), group=groups, output_padding=[w - n for w, n in zip(wanted, lengths)],
+        dilations=list(dilation), group=groups, output_padding=list(more.pop()),
     )  # fmt: skip
 
 
-def _ceil_mode(b: Builder, value: Value, kernel: Any, stride: Any, padding: Any, dilation: Any) -> int:
-    """Whether the last window reaches over the end: what the example's result tells."""
-    looked = b.step.meta.get("val")
-    wanted = (looked if looked is not None else next(iter(b.step.users)).meta["val"]).shape[-len(kernel) :]
-    lengths = value.shape[-len(kernel) :]
-    whole = [
-        (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(lengths, kernel, stride, padding, dilation)
-    ]
-    return int(tuple(wanted) != tuple(whole))
+def _shapes(b: Builder) -> list[tuple[Any, Any]]:
+    """What the first operand and the first result of the step at hand looked like in all recordings."""
+    step = b.step
+    result = step if "val" in step.meta else next(user for user in step.users if user.args[1] == 0)
+    return [*zip(step.args[0].meta["shapes"], result.meta["shapes"], strict=True)]
+
+
+def _ceil_mode(b: Builder, kernel: Any, stride: Any, padding: Any, dilation: Any) -> int:
+    """Whether the last window may reach over the end: what the results tell."""
+    count = len(kernel)
+    for given, found in _shapes(b):
+        windows = zip(given[-count:], kernel, stride, padding, dilation)
+        if found[-count:] != tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in windows):
+            return 1
+    return 0
 
 
 def _pool(
     b: Builder, op: str, value: Value, kernel: Any, stride: Any, padding: Any, dilation: Any = None, **options: Any
 ) -> Any:
-    ceil = _ceil_mode(b, value, kernel, stride, padding, dilation or [1] * len(kernel))
+    ceil = _ceil_mode(b, kernel, stride, padding, dilation or [1] * len(kernel))
     missing = len(kernel) + 2 - value.rank  # a batch of its own
     given = b.unsqueeze(value, *range(missing)) if missing else value
     found = b.add(
@@ -83,7 +94,7 @@ def _avg_pool(
 ) -> Value:
     if divisor is None:
         return _pool(b, "AveragePool", value, kernel, stride, padding, count_include_pad=int(count_include_pad))
-    if _ceil_mode(b, value, kernel, stride, padding, [1] * len(kernel)):
+    if _ceil_mode(b, kernel, stride, padding, [1] * len(kernel)):
         raise b.unsupported("ceil_mode together with divisor_override has no counterpart")
     found = _pool(b, "AveragePool", value, kernel, stride, padding, count_include_pad=1)
     return found * (math.prod(kernel) / divisor)
