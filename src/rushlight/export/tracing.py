@@ -73,7 +73,7 @@ class Tracer:
         self.graph, self.constants = Graph(), {}
         self.nodes: dict[int, Any] = {}  # by number
         self._sizes: dict[Any, Any] = {}  # nodes of sizes: by what they are
-        self._user_inputs: dict[str, Any] = {}  # nodes by the names of leaves
+        self._user_inputs: dict[int, Any] = {}  # nodes by the places of leaves
         self.recordings = self._record()
         values = [dict(zip(self.symbols, row)) for row in self.rows]
         rows = [tuple(base.size(row[base.symbol]) for base in self.bases) for row in values]
@@ -160,9 +160,9 @@ class Tracer:
             node = self._placeholder(number, prefix + name.replace(".", "_"))
             specs.append(InputSpec(input_kind, TensorArgument(node.name), name, persistent))
         number = len(specs)
-        for name, leaf in zip(self.names, self.runner.leaves):
+        for place, (name, leaf) in enumerate(zip(self.names, self.runner.leaves)):
             if isinstance(leaf, Tensor):
-                node = self._user_inputs[name] = self._placeholder(number, name)
+                node = self._user_inputs[place] = self._placeholder(number, name)
                 argument: Any = TensorArgument(node.name)
                 number += 1
             else:
@@ -375,13 +375,13 @@ class Tracer:
         base = self.bases[number]
         if base not in self._sizes:
             places = [
-                (name, dim, size)
-                for name, varying in zip(self.names, self.runner.varying)
+                (place, dim, size)
+                for place, varying in enumerate(self.runner.varying)
                 for dim, size in varying.items()
                 if size == base or (size.symbol is base.symbol and base == Varying(base.symbol))
             ]
-            name, dim, size = min(places, key=lambda place: (place[2].factor, abs(place[2].offset)))
-            node = self.graph.call_function(sym_size, (self._user_inputs[name], dim))
+            place, dim, size = min(places, key=lambda each: (each[2].factor, abs(each[2].offset)))
+            node = self.graph.call_function(sym_size, (self._user_inputs[place], dim))
             if size != base and size.offset:
                 node = self.graph.call_function(operator.add, (node, -size.offset))
             if size != base and size.factor != 1:
