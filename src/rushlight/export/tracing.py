@@ -188,9 +188,9 @@ class Tracer:
             self._describe(node, number)
             return node
         if any(not _equal(tensor, recording.tensors[number]) for recording in self.recordings[1:]):
-            steps = {_step(recording.tensors[number]) for recording in self.recordings}
-            if len(steps) == 1 and None not in steps:
-                return self._progression(number, user, *steps)
+            step = _step(tensor)
+            if step is not None and all(_step(each.tensors[number]) == step for each in self.recordings):
+                return self._progression(number, user, step)
             raise self._violated(
                 f"an argument of {user.name} was made from sizes outside of the operations, as torch.tensor(x.shape) is"
             )
