@@ -35,6 +35,8 @@ _FLOAT8 = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
 _STORED = frozenset(("complex32", *_FLOAT8))
 # The NumPy dtypes of those that this process has used: empty in most programs, which is all that the paths of others ask.
 STORED: dict[np.dtype, DType] = {}
+# Not empty once there has been one of those in this process, or memory with lazy bits (`base.lazy`).
+UNUSUAL: list[bool] = []
 
 
 class DType:
@@ -90,6 +92,7 @@ class DType:
             _from_numpy[self._numpy] = self
             if self.name in _STORED:
                 STORED[self._numpy] = self
+                UNUSUAL.append(True)
                 _BEYOND.add(self._numpy)
             else:
                 FLOATS.add(self._numpy)

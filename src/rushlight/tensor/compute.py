@@ -48,7 +48,7 @@ def compute(op, schema, values):
             return written(values, again)
         values = list(map(resolved, values))
     if STORED and any(map(is_stored, values)):
-        return on_stored(op, values, partial(_computed, op, schema))
+        return on_stored(op, schema, values, partial(_computed, op, schema))
     return _computed(op, schema, values)
 
 

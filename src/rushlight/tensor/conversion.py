@@ -363,8 +363,9 @@ def numpy(self, *, force=False):
                 hinted(message, "an array shows memory as it is, and here it holds the numbers turned over")
             )
     array = plain(array)
-    if array.dtype.kind == "V":
-        raise TypeError("Got unsupported ScalarType BFloat16")
+    kind = dtypes.from_numpy(array.dtype)
+    if kind is dtypes.bfloat16 or kind is dtypes.complex32 or kind in dtypes.FLOAT8:
+        raise TypeError(f"Got unsupported ScalarType {kind.legacy_name}")
     self._resizable = False
     return array[...]
 
