@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 import numpy as np
@@ -13,12 +14,11 @@ from ..base.lazy import LazyArray
 from ..base.scalars import fitted
 from ..base.stored import narrowed, widened, words
 from ..ops import table
+from ..ops.promotion import common_dtype
 from ..ops.stored_kernels import COMPUTED, KERNELS, MOVED, OWN, WITH_NUMBERS
 from .base import wrap
 
-_PROMOTING = frozenset(
-    ("cat", "stack", "where_select")
-)  # of what only moves elements, those that take several tensors of them
+_ELEMENTWISE = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED))
 
 
 def is_stored(value):
@@ -39,25 +39,50 @@ def on_stored(op, schema, values, again):
     name, dtype = op.name, _dtype_of(values)
     if op.kind == table.VIEW or name in OWN:
         return again(values)
-    if name in MOVED:
-        return _moved(name, schema, values, dtype, again)
-    if any(
+    wide = [_each(value, widened) for value in values]
+    asked = any(
         value.__class__ is DType and value is not dtype for value in values
-    ):  # the dtype of the result, to which the operands are converted first
-        return again([_each(value, widened) for value in values])
-    by_number = _is_by_number(name, values) and dtype is not dtypes.complex32
-    if name in COMPUTED[dtype.name] and not by_number:
-        return _computed(schema, values, dtype, again)
+    )  # operands are converted to it first
+    if asked or _common_dtype(op, schema, values, dtype) is not dtype:
+        return again(wide)
+    if name in MOVED:
+        return _moved(schema, values, dtype, again)
+    by_number = dtype is not dtypes.complex32 and _is_by_number(name, values)
+    derives = (
+        op.kind == table.FUSED and dtype is dtypes.complex32
+    )  # a derivative's formula: PyTorch's is made of what it computes
+    if (derives or name in COMPUTED[dtype.name]) and not by_number:
+        return _computed(schema, values, wide, dtype, again)
     if op.check is not None:
-        op.check(*[_each(value, widened) for value in values])
+        op.check(*wide)
+    if dtype is dtypes.complex32:
+        _refuse_complex(again, wide)
     kernel = WITH_NUMBERS[name] if by_number else KERNELS.get(name, op.kernel)
     kernel = kernel if kernel.__class__ is str else kernel(*[getattr(value, "_array", value) for value in values])
+    if dtype is dtypes.complex32:
+        kernel = kernel.removesuffix("_reduced_float")
     raise NotImplementedError(
         hinted(
             f"\"{kernel}\" not implemented for '{dtype.legacy_name}'",
             f"{dtype!r} is stored and moved, not computed with: convert it with .to({_wide(dtype)!r})",
         )
     )
+
+
+def _common_dtype(op, schema, values, dtype):
+    """The dtype in which operands meet where an operation promotes them; ``dtype`` where it does not."""
+    if op.joins:
+        return common_dtype(values[0])
+    if op.kind not in _ELEMENTWISE:
+        return dtype
+    operands = [value for argument, value in zip(schema.arguments, values) if argument.is_tensor]
+    return common_dtype(operands[op.dtype_rule == table.MASKED :])
+
+
+def _refuse_complex(again, wide):
+    """Raise what an operation says of complex numbers, if it takes none at all."""
+    with contextlib.suppress(NotImplementedError):  # for these numbers alone: the caller says so
+        again(wide)
 
 
 def refuse_stored(name, lists_of_arrays):
@@ -90,33 +115,30 @@ def _each(value, function):
     return wrap(function(value._array)) if is_stored(value) else value
 
 
-def _moved(name, schema, values, dtype, again):
+def _moved(schema, values, dtype, again):
     """What an operation that only moves elements gives: it moves words of their size, numbers among the arguments too."""
     goal = dtype.numpy
-    if name in _PROMOTING:
-        joined = (
-            values[0] if values[0].__class__ is list else [value for value in values[1:] if hasattr(value, "_edge")]
-        )
-        if any(dtypes.promote_types(dtype, tensor.dtype) is not dtype for tensor in joined):
-            return again([_each(value, widened) for value in values])
-    changed = [_each(value, words) for value in values]
-    for place, argument in enumerate(schema.arguments):
-        if argument.type in ("Scalar", "Operand") and not hasattr(values[place], "_edge"):
-            changed[place] = int(words(fitted(goal, values[place])[None])[0])
-    found = again(changed)
+    moved = [_each(value, lambda array: words(narrowed(array, goal))) for value in values]
+    for place in _number_places(schema, values):
+        moved[place] = int(words(fitted(goal, values[place])[None])[0])
+    found = again(moved)
     if found.__class__ is tuple:
         return tuple([array.view(goal) for array in found])
     return found.view(goal) if found.__class__ is np.ndarray else found
 
 
-def _computed(schema, values, dtype, again):
-    """What is computed wider: numbers among the arguments are rounded as the tensors are, the results once."""
-    changed = [_each(value, widened) for value in values]
+def _computed(schema, values, wide, dtype, again):
+    """What is computed wider: numbers beside float8 are rounded as it is, the results once."""
     if dtype is not dtypes.complex32:
-        for place, argument in enumerate(schema.arguments):
-            if argument.type in ("Scalar", "Operand") and not hasattr(values[place], "_edge"):
-                changed[place] = widened(narrowed(np.asarray(values[place]), dtype.numpy)).item()
-    return _narrow(again(changed), dtype)
+        for place in _number_places(schema, values):
+            wide[place] = widened(narrowed(np.asarray(values[place]), dtype.numpy)).item()
+    return _narrow(again(wide), dtype)
+
+
+def _number_places(schema, values):
+    """The places of Python numbers that meet the elements."""
+    arguments = enumerate(schema.arguments)
+    return [place for place, a in arguments if a.type in ("Scalar", "Operand") and not hasattr(values[place], "_edge")]
 
 
 def _narrow(found, dtype):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...base import dtypes
-from ...base.arrays import in_result_order
+from ...base.arrays import in_result_order, narrowed
 from ...base.errors import hinted
 from ...base.lazy import LazyArray
 from ...base.shapes import broadcast_shapes
@@ -300,9 +300,11 @@ class complex_of_parts:
     """Complex numbers with the given real and imaginary parts."""
 
     def forward(self, imag):
-        found = np.empty(broadcast_shapes(self.shape, imag.shape), dtypes.from_numpy(self.dtype).to_complex().numpy)
+        kind = dtypes.from_numpy(self.dtype).to_complex()
+        halved = kind is dtypes.complex32
+        found = np.empty(broadcast_shapes(self.shape, imag.shape), np.complex64 if halved else kind.numpy)
         found.real, found.imag = self, imag
-        return in_result_order(found, (self, imag))
+        return in_result_order(narrowed(found, kind.numpy) if halved else found, (self, imag))
 
     def d_self(grad, self):  # PyTorch saves each part for its own gradient
         return grad.real
@@ -313,7 +315,7 @@ class complex_of_parts:
 
 @composite(names=("torch",))
 def complex(real, imag, *, out=None):
-    """Complex numbers with the given real and imaginary parts, which have one dtype, float32 or float64.
+    """Complex numbers with the given real and imaginary parts, which have one dtype: float16, float32 or float64.
 
     >>> import rushlight as torch
     >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
@@ -345,5 +347,7 @@ class polar_of_parts:
 def polar(abs, angle, *, out=None):
     """Complex numbers with the given absolute values and angles, which have one dtype, float32 or float64."""
     _check_parts(abs, angle)
+    if is_tensor(abs) and abs.dtype is dtypes.float16:
+        raise NotImplementedError(hinted("\"polar_cpu\" not implemented for 'Half'", "convert both with .float()"))
     options = {} if out is None else {"out": out}
     return functions.polar_of_parts(abs, angle, **options)
