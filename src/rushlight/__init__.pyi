@@ -110,6 +110,7 @@ float8_e4m3fn: _dtype
 float8_e4m3fnuz: _dtype
 float8_e5m2: _dtype
 float8_e5m2fnuz: _dtype
+float8_e8m0fnu: _dtype
 float16: _dtype
 float32: _dtype
 float64: _dtype
@@ -145,7 +146,6 @@ int6: _dtype
 int7: _dtype
 qint8: _dtype
 qint32: _dtype
-float8_e8m0fnu: _dtype
 float4_e2m1fn_x2: _dtype
 bit: _dtype
 half: _dtype

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Operations that convert, or write numbers, by themselves.
 OWN = frozenset(
-    [
+    (
         "clone",
         "to_copy",
         "copy_from",
@@ -15,96 +15,28 @@ OWN = frozenset(
         "normal_",
         "view_dtype",
         "reshape_copy",
-    ]
+    )
 )
 
 # Operations that only move elements.
 MOVED = frozenset(
-    [
-        "cat",
-        "stack",
-        "repeat",
-        "roll",
-        "flip",
-        "rot90",
-        "split_heads",
-        "merge_heads",
-        "unsafe_view",
-        "index",
-        "index_put_arrays",
-        "index_put_arrays_",
-        "index_select",
-        "embedding",
-        "masked_select",
-        "as_strided_scatter",
-        "select_scatter",
-        "slice_scatter",
-        "diagonal_scatter",
-        "diag_embed",
-        "pad_in_circles",
-        "constant_pad_nd",
-        "alias_copy",
-        "as_strided_copy",
-        "diagonal_copy",
-        "expand_copy",
-        "permute_copy",
-        "select_copy",
-        "slice_copy",
-        "split_copy",
-        "split_with_sizes_copy",
-        "squeeze_copy",
-        "t_copy",
-        "transpose_copy",
-        "unbind_copy",
-        "unfold_copy",
-        "unsqueeze_copy",
-        "view_shape_copy",
-        "narrow_copy",
-        "unsafe_split",
-        "unsafe_split_with_sizes",
-        "block_diagonal",
-        "where_select",
-        "zero_",
-    ]
-)
+    ("cat", "stack", "repeat", "roll", "flip", "rot90", "split_heads", "merge_heads", "unsafe_view", "index", "index_put_arrays",
+     "index_put_arrays_", "index_select", "embedding", "masked_select", "as_strided_scatter", "select_scatter", "slice_scatter",
+     "diagonal_scatter", "diag_embed", "pad_in_circles", "constant_pad_nd", "alias_copy", "as_strided_copy", "diagonal_copy",
+     "expand_copy", "permute_copy", "select_copy", "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy",
+     "transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_shape_copy", "narrow_copy", "unsafe_split",
+     "unsafe_split_with_sizes", "block_diagonal", "where_select", "zero_")
+)  # fmt: skip
 
 # Operations that compute wider and round once, for each dtype.
 _ALL = frozenset(["eq", "ne", "isnan", "isreal", "any", "all", "count_nonzero", "mul", "outer_product"])
 _PRODUCTS = frozenset(["abs", "mm", "addmm", "linear_rows", "transposed_mm"])
 _COMPLEX = frozenset(
-    [
-        "abs",
-        "add",
-        "sub",
-        "rsub",
-        "neg",
-        "addcmul",
-        "sgn",
-        "conjugate",
-        "conj_physical_complex",
-        "isinf",
-        "isfinite",
-        "masked_fill",
-        "masked_fill_",
-        "index_add",
-        "index_add_",
-        "index_copy",
-        "index_copy_",
-        "index_fill",
-        "index_fill_",
-        "tril",
-        "triu",
-        "nonzero_rows",
-        "nonzero_static",
-        "vector_norm_parts",
-        "var_corrected",
-        "std_corrected",
-        "var_mean_corrected",
-        "std_mean_corrected",
-        "convolution",
-        "transposed_convolution",
-    ]
-)
+    ("abs", "add", "sub", "rsub", "neg", "addcmul", "sgn", "conjugate", "conj_physical_complex", "isinf", "isfinite",
+     "masked_fill", "masked_fill_", "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_", "tril",
+     "triu", "nonzero_rows", "nonzero_static", "vector_norm_parts", "var_corrected", "std_corrected", "var_mean_corrected",
+     "std_mean_corrected", "convolution", "transposed_convolution")
+)  # fmt: skip
 COMPUTED = {
     "float8_e4m3fn": _ALL | _PRODUCTS,
     "float8_e4m3fnuz": _ALL | _PRODUCTS,
