@@ -46,6 +46,7 @@ CONTEXTS = {
     torch.autocast: lambda: torch.autocast("cpu"),
     torch.cpu.amp.autocast: lambda: torch.autocast("cpu", enabled=False, cache_enabled=False),
     torch.autograd.set_multithreading_enabled: lambda: torch.autograd.set_multithreading_enabled(False),
+    torch.autograd.enforce_grad_layout_policy: lambda: torch.autograd.enforce_grad_layout_policy(False),
     torch.autograd.detect_anomaly: lambda: torch.autograd.detect_anomaly(),
     torch.autograd.set_detect_anomaly: lambda: torch.autograd.set_detect_anomaly(True),
     forward_ad.dual_level: forward_ad.dual_level,

@@ -100,7 +100,8 @@ _LAZY_NAMES = {
     "PyTorchFileReader": "compat.records", "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator", "to_dlpack": "utils.dlpack",
     **dict.fromkeys(
         ("sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor",
-         "sparse_bsc_tensor", "smm", "spmm", "dsmm", "hspmm", "sspaddmm"),
+         "sparse_bsc_tensor", "smm", "spmm", "dsmm", "hspmm", "sspaddmm", "crow_indices_copy", "col_indices_copy", "ccol_indices_copy",
+         "row_indices_copy", "values_copy", "indices_copy"),
         "sparse",
     ),
     **dict.fromkeys(("ScriptModule", "ScriptFunction", "CompilationUnit"), "jit._script"),
