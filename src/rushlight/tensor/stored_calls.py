@@ -31,7 +31,7 @@ def is_stored(value):
 
 def is_unusual(array):
     """Whether an array is none that the short paths compute with: read through lazy bits, or of numbers that are only stored."""
-    return array.__class__ is LazyArray or (array is not None and array.dtype in STORED)
+    return array.__class__ is LazyArray or (array.__class__ is np.ndarray and array.dtype in STORED)
 
 
 def on_stored(op, schema, values, again):
