@@ -96,7 +96,7 @@ class MaskedTensor(Tensor):
         return self.get_data().masked_fill(~self.get_mask(), value)
 
     @property
-    def grad(self) -> MaskedTensor | None:  # type: ignore[override]
+    def grad(self) -> MaskedTensor | None:
         """The gradient, with this tensor's mask; None where there is none."""
         found = super().grad
         return None if found is None else made(found, self._masked_mask)
@@ -104,7 +104,7 @@ class MaskedTensor(Tensor):
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         with DisableTorchFunctionSubclass():
-            Tensor.grad.__set__(self, value._masked_data if isinstance(value, MaskedTensor) else value)  # type: ignore[attr-defined]
+            vars(Tensor)["grad"].__set__(self, value._masked_data if isinstance(value, MaskedTensor) else value)
 
     def detach(self) -> MaskedTensor:
         """The same data and mask outside the graph."""
@@ -157,7 +157,7 @@ class MaskedTensor(Tensor):
         return self._masked_data.layout is sparse_csr
 
     @property
-    def layout(self) -> Any:  # type: ignore[override]
+    def layout(self) -> Any:
         """The layout of data and mask."""
         return self._masked_data.layout
 
@@ -185,13 +185,13 @@ def made(data: Tensor, mask: Tensor, requires_grad: bool = False, cls: type = Ma
     return found
 
 
-def _alike(data, mask):
+def _alike(data: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Copies of both, sparse ones with the places of the mask."""
     if data.layout is not mask.layout:
         raise TypeError(hinted("data and mask must have the same layout.", f"{data.layout} and {mask.layout}"))
     if data.layout is sparse_coo:
         data, mask = data.coalesce(), mask.coalesce()
-    if data.layout in (sparse_coo, sparse_csr) and data._nnz() != mask._nnz():
+    if data.layout in (sparse_coo, sparse_csr) and data._nnz() != mask._nnz():  # type: ignore[attr-defined]
         data = data.to_dense().sparse_mask(mask)
     return data.clone(), mask.clone()
 

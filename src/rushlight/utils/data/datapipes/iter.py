@@ -59,7 +59,7 @@ class IterableWrapper(IterDataPipe):
         yield from source
 
     def __len__(self) -> int:
-        return len(self.iterable)  # type: ignore[arg-type]
+        return len(self.iterable)
 
 
 @functional_datapipe("map")
