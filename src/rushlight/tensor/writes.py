@@ -13,6 +13,7 @@ from ..autograd.op_node import node_class_of, op_node_class, plan_of, record
 from ..autograd.views import View, check_inplace, rebase
 from ..base import dtypes
 from ..base.arrays import resized
+from ..base.dtypes import STORED
 from ..base.errors import hinted, kind_name
 from ..base.layouts import LAYOUT_PLUGS
 from ..base.lazy import LAZY, as_meta, bits_of, is_meta, meta_array, no_numbers, plain, rebuilt, stored_in
@@ -29,6 +30,7 @@ from .compute import ELEMENTWISE_KINDS, compute
 from .elementwise import elementwise_result
 from .interposers import INTERPOSERS, innermost
 from .lazy_calls import holds_meta, is_lazy, meta_calls, resolved, written
+from .stored_calls import is_stored
 
 
 def bump(tensor, name, inside=2):
@@ -102,7 +104,7 @@ def _write(op, schema, name, values):
             return
         values = list(map(resolved, values))
     target = values[0]._array
-    if op.kind in ELEMENTWISE_KINDS:
+    if op.kind in ELEMENTWISE_KINDS and not (STORED and any(map(is_stored, values))):
         refuse_overlap(target)
         _refuse_shared_operands(target, schema, values)
         found = quiet().run(elementwise_result, op, schema, values, target)
@@ -188,7 +190,7 @@ def write_out(op, schema, values, out):
     for layout in LAYOUT_PLUGS.values():
         layout.refuse_out(op, values, targets)
     casting = op.kind in ELEMENTWISE_KINDS
-    if casting:
+    if casting and not (STORED and any(map(is_stored, [*values, out]))):
         refuse_overlap(out._array)
         _refuse_shared_operands(out._array, schema, values)
         found = quiet().run(elementwise_result, op, schema, values, None if is_lazy(out) else out._array)
