@@ -13,7 +13,8 @@ from ..base.arrays import is_dense
 from ..base.device import contiguous_format, preserve_format, strided
 from ..base.errors import hinted
 from ..base.lazy import stored_in
-from ..base.sparse_array import SPARSE, SparseArray
+from ..base.other_arrays import OtherArray
+from ..base.sparse_array import SPARSE
 from ..base.user_code import user_place
 from ..ops.table import functions
 from . import anomaly
@@ -331,7 +332,7 @@ def _looks_alone(grad, array):
 
 def _recorded_copy(variable, grad):
     """A copy of ``grad`` that is part of the graph, in the memory layout of ``variable``: row by row where that has gaps."""
-    if grad._array.__class__ is SparseArray or variable._array.__class__ is SparseArray:
+    if isinstance(grad._array, OtherArray) or isinstance(variable._array, OtherArray):
         return grad.clone()
     layout = preserve_format if is_dense(stored_in(variable._array)) else contiguous_format
     return functions.empty_like(variable.detach(), dtype=grad.dtype, memory_format=layout).copy_(grad)

@@ -1,7 +1,6 @@
 """What a sparse tensor has in place of its array: the elements that are given, and the pattern of where they stand.
 
-It is no NumPy array, and NumPy is refused: whatever was not written for sparse tensors fails, and never reads one as if its
-elements were all there. `rushlight.sparse` has all that works with it.
+`rushlight.sparse` has all that works with it.
 """
 
 from __future__ import annotations
@@ -9,21 +8,19 @@ from __future__ import annotations
 from math import prod
 
 from .errors import hinted
+from .other_arrays import OtherArray
 
-# Not empty once the room `sparse` is loaded: all that the waist tests.
+# Not empty once the room `sparse` is loaded.
 SPARSE: list[bool] = []
 
 MOST = (1 << 62) - 1
 NOT_DENSE = "operations that take sparse tensors are listed in docs/sparse.md; to_dense() makes an ordinary tensor"
 
 
-class SparseArray:
+class SparseArray(OtherArray):
     """Elements ``values`` (an array, a row or a block for each place) and their ``pattern`` (`rushlight.sparse.patterns`)."""
 
     __slots__ = ("pattern", "values")
-    strides = float("nan")  # equal to no strides, its own neither: whoever compares layouts finds another one
-    base = None
-    __array_ufunc__ = None
 
     def __init__(self, pattern, values):
         self.pattern, self.values = pattern, values
@@ -37,18 +34,9 @@ class SparseArray:
     itemsize = property(lambda self: self.values.itemsize)
     layout = property(lambda self: self.pattern.layout)
 
-    def __array__(self, dtype=None, copy=None):
-        raise refused_as_dense(self)
+    def copied(self):
+        return SparseArray(self.pattern, self.values.copy())
 
-    def __array_function__(self, function, types, args, kwargs):
-        raise refused_as_dense(self)
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise refused_as_dense(self)
-
-
-def refused_as_dense(array):
-    """The error where an operation reads a sparse tensor as if all elements were in memory."""
-    return NotImplementedError(hinted(f"this operation does not take tensors of the layout {array.layout}", NOT_DENSE))
+    def refused(self):
+        """The error where an operation reads a sparse tensor as if all elements were in memory."""
+        return NotImplementedError(hinted(f"this operation does not take tensors of the layout {self.layout}", NOT_DENSE))

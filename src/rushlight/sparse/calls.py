@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..base.device import sparse_coo, strided
 from ..base.errors import hinted
 from ..base.grafts import graft
+from ..base.other_arrays import PLUGS, Plug
 from ..base.sparse_array import NOT_DENSE
 from ..ops.table import COMPOSITES, functions
 from .tensors import SparseOp, SparseTensor
@@ -74,7 +75,7 @@ def holds_sparse(values):
     return False
 
 
-def sparse_call(op, values):
+def sparse_call(op, schema, values):
     """What an operation gives for arguments with a sparse tensor among them; NotImplemented where there is none."""
     if op.__class__ is SparseOp or not holds_sparse(values):
         return NotImplemented
@@ -84,7 +85,7 @@ def sparse_call(op, values):
     return function(*values)
 
 
-def sparse_write(op, name, values):
+def sparse_write(op, schema, values, name):
     """As `sparse_call`, of an operation that writes into its first argument."""
     if not holds_sparse(values):
         return NotImplemented
@@ -148,7 +149,5 @@ def is_dense(value):
     return hasattr(value, "_edge") and value.layout is strided
 
 
-functions.sparse_call = sparse_call
-functions.sparse_write = sparse_write
-functions.refuse_sparse_out = refuse_sparse_out
+PLUGS.append(Plug(sparse_call, sparse_write, refuse_sparse_out))
 functions.sparse_unavailable = not_run

@@ -18,7 +18,7 @@ from . import elementwise
 from .calls import is_sparse, takes, writes
 from .conversion import scattered
 from .patterns import Coordinates
-from .tensors import SparseTensor, copied
+from .tensors import SparseTensor
 
 
 def _write(tensor, name, find):
@@ -103,7 +103,6 @@ def sparse_accumulated(present, grad, recording):
 
 
 functions.sparse_accumulated = sparse_accumulated
-functions.sparse_copy = copied
 _method("zero", _zero)
 
 

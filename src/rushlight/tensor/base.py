@@ -21,7 +21,7 @@ from ..base.device import CPU, META, strided
 from ..base.errors import hinted, kind_name
 from ..base.lazy import LazyArray, as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
 from ..base.size import Size
-from ..base.sparse_array import SparseArray
+from ..base.other_arrays import HOLDERS
 from ..ops.table import functions
 from .attributes import TensorBase, TensorMeta, held_by
 from .interposers import INTERPOSERS
@@ -529,11 +529,12 @@ def wrap(array):
 
 
 def _otherwise(made, array):
-    """`wrap` for what is no array in memory: ``made`` becomes a sparse tensor, where it is one."""
-    if array.__class__ is SparseArray:
-        made.__class__ = functions.sparse_class
-        return array
-    return np.asarray(array)
+    """`wrap` for what is no array in memory: ``made`` gets the class of tensors that hold such a one."""
+    kind = HOLDERS.get(array.__class__)
+    if kind is None:
+        return np.asarray(array)
+    made.__class__ = kind
+    return array
 
 
 def method(function=None, *, name=None):

@@ -17,7 +17,7 @@ from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..autograd.op_node import node_class_of, record
 from ..autograd.views import MULTI_OUTPUT, View, made_now
 from ..base import dtypes
-from ..base.sparse_array import SPARSE
+from ..base.other_arrays import PLUGS
 from ..ops import table
 from ..ops.table import functions
 from ..ops.tensor_math import tensor_math
@@ -94,8 +94,8 @@ def run(op, schema, values):
         interposer = innermost()
         if interposer is not None:
             return interposer.call(op, schema, values, partial(run, op, schema), partial(_around, op, schema))
-    if SPARSE:
-        found = functions.sparse_call(op, values)
+    for plug in PLUGS:
+        found = plug.call(op, schema, values)
         if found is not NotImplemented:
             return found
     if op.in_parts and state.recording and _any_edge(schema, values):
