@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os as _os
+from importlib import import_module as _import_module
 
 from ..nn.parallel.buckets import GradBucket
 from ..nn.parallel.reducer import Reducer
@@ -68,6 +69,7 @@ from .transport import has_mpi as _has_mpi
 from .work import Work
 
 reduce_op = ReduceOp
+_LAZY = frozenset(("_tensor", "checkpoint", "pipelining", "tensor"))  # packages that are loaded when they are asked for
 
 
 def is_available():
@@ -126,4 +128,10 @@ class QueueEmptyError(DistStoreError):
 _LATER.made.update(DeviceMesh=DeviceMesh, init_device_mesh=init_device_mesh)  # under several modules
 _LATER.make_modules()
 globals()["rpc"].is_available = lambda: False  # as in a build without it
-__getattr__ = _LATER.of("")
+_absent = _LATER.of("")
+
+
+def __getattr__(name):
+    if name in _LAZY:
+        return _import_module(f"{__name__}.{name}")
+    return _absent(name)

@@ -8,9 +8,6 @@ from .placements import BY_NAME
 _FSDP = """CPUOffloadPolicy FSDPModule FullOptimStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig MixedPrecisionPolicy
     OffloadPolicy OptimStateDictConfig OptimStateKeyType ShardedOptimStateDictConfig ShardedStateDictConfig UnshardHandle fully_shard
     register_fsdp_forward_method"""
-_TENSOR = (
-    """DTensor Partial Placement Replicate Shard distribute_module distribute_tensor empty full ones rand randn zeros"""
-)
 _RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_worker_info init_rpc remote rpc_async rpc_sync
     shutdown"""
 
@@ -22,9 +19,6 @@ _NAMES = {
     "_composable": "",
     "_composable.fsdp": _FSDP,
     "_functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single all_to_all_single_autograd permute_tensor wait_tensor",
-    "_tensor": _TENSOR,
-    "_tensor.device_mesh": "DeviceMesh init_device_mesh",
-    "_tensor.experimental": "context_parallel implicit_replication local_map register_sharding",
     "_tools": "",
     "algorithms._checkpoint": "",
     "algorithms._checkpoint.checkpoint_wrapper": """CheckpointImpl CheckpointWrapper apply_activation_checkpointing
@@ -55,13 +49,8 @@ _NAMES = {
     "optim": "DistributedOptimizer PostLocalSGDOptimizer",
     "pipelining": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B SplitPoint pipe_split pipeline",
     "rpc": _RPC,
-    "tensor": _TENSOR,
-    "tensor._utils": "compute_local_shape_and_global_offset",
-    "tensor.device_mesh": "DeviceMesh init_device_mesh",
-    "tensor.experimental": "context_parallel implicit_replication local_map register_sharding",
-    "tensor.parallel": """ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput
-        RowwiseParallel SequenceParallel loss_parallel parallelize_module""",
-    "tensor.placement_types": "Partial Placement Replicate Shard _StridedShard",
+    "tensor.experimental": "context_parallel local_map register_sharding",
+    "tensor.parallel": "loss_parallel",
     "utils": "_sync_module_states",
 }
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..base.device import sparse_coo, strided
 from ..base.errors import hinted
-from ..base.grafts import graft
 from ..base.other_arrays import PLUGS, Plug
 from ..base.sparse_array import NOT_DENSE
 from ..ops.table import COMPOSITES, functions
+from ..tensor.plugs import let_ask
 from .tensors import SparseOp, SparseTensor
 
 CALLS: dict = {}  # name of an operation -> the function that runs it, with the arguments of its record
@@ -34,19 +34,12 @@ def takes(*names):
     def register(function):
         for name in names:
             if name in COMPOSITES:
-                _graft(name, function)
+                let_ask(name, holds_sparse, function)
             else:
                 CALLS[name] = function
         return function
 
     return register
-
-
-def _graft(name, function):
-    """Let a composite ask for sparse tensors first, in all the functions that it has: they are made before."""
-    plain = getattr(functions, name)
-    for each in (plain, *getattr(plain, "copies", ())):
-        graft(each, lambda plain: _asking(plain, function))
 
 
 def writes(*names):
@@ -58,13 +51,6 @@ def writes(*names):
         return function
 
     return register
-
-
-def _asking(plain, function):
-    def call(args, kwargs):
-        return (function if holds_sparse(args) or holds_sparse(kwargs.values()) else plain)(*args, **kwargs)
-
-    return call
 
 
 def holds_sparse(values):
