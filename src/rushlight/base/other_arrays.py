@@ -47,3 +47,12 @@ class OtherArray:
         if name.startswith("__"):
             raise AttributeError(name)
         raise self.refused()
+
+
+class PartArray(OtherArray):
+    """One whose elements are divided among processes: ``local`` is the array of those that this one has."""
+
+    __slots__ = ("local",)
+
+    def __init__(self, local):
+        self.local = local

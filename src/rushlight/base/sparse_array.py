@@ -39,4 +39,6 @@ class SparseArray(OtherArray):
 
     def refused(self):
         """The error where an operation reads a sparse tensor as if all elements were in memory."""
-        return NotImplementedError(hinted(f"this operation does not take tensors of the layout {self.layout}", NOT_DENSE))
+        return NotImplementedError(
+            hinted(f"this operation does not take tensors of the layout {self.layout}", NOT_DENSE)
+        )

@@ -58,9 +58,7 @@ class DeviceMesh:
             init_process_group()
         world = default_group()
         if ranks.size > world.size():
-            message = (
-                f"Mesh should not be bigger than default world size {world.size()}, but found {ranks.size} ranks!"
-            )
+            message = f"Mesh should not be bigger than default world size {world.size()}, but found {ranks.size} ranks!"
             raise RuntimeError(hinted(message, "start more processes, or make a smaller mesh"))
         self._hold(device_type, ranks, mesh_dim_names, [_line_group(ranks, dim) for dim in range(ranks.ndim)])
 
@@ -100,18 +98,20 @@ class DeviceMesh:
 
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
         if self.mesh_dim_names is None:
-            raise RuntimeError(hinted("Cannot slice a DeviceMesh without mesh_dim_names!", "init_device_mesh gives names"))
+            raise RuntimeError(
+                hinted("Cannot slice a DeviceMesh without mesh_dim_names!", "init_device_mesh gives names")
+            )
         wanted = (names,) if isinstance(names, str) else tuple(names)
         if len(wanted) == 1 and wanted[0] in self._flattened:
             return self._flattened[wanted[0]]
         if any(each not in self.mesh_dim_names for each in wanted):
-            message = f"Invalid mesh_dim_names {wanted} specified. Valid mesh_dim_names are {list(self.mesh_dim_names)}."
+            message = (
+                f"Invalid mesh_dim_names {wanted} specified. Valid mesh_dim_names are {list(self.mesh_dim_names)}."
+            )
             raise KeyError(message)
         dims = [self.mesh_dim_names.index(each) for each in wanted]
         if dims != sorted(set(dims)):
-            raise KeyError(
-                f"Invalid mesh_dim_names {wanted} specified. Mesh dim indices should be in ascending order."
-            )
+            raise KeyError(f"Invalid mesh_dim_names {wanted} specified. Mesh dim indices should be in ascending order.")
         if wanted == self.mesh_dim_names:
             return self
         others = tuple(0 if self._coordinate is None else each for each in self._coordinate or (0,) * self.ndim)
@@ -127,9 +127,15 @@ class DeviceMesh:
         root = self._get_root_mesh()
         if name not in root._flattened:
             if self.ndim == 1:
-                made = DeviceMesh._of(self.device_type, np.array(self.mesh.tolist()), (name,), self._groups, root, self._steps)
+                made = DeviceMesh._of(
+                    self.device_type, np.array(self.mesh.tolist()), (name,), self._groups, root, self._steps
+                )
             else:
-                own = [(root.mesh_dim_names or ()).index(each) for each in names] if self is not root else range(self.ndim)
+                own = (
+                    [(root.mesh_dim_names or ()).index(each) for each in names]
+                    if self is not root
+                    else range(self.ndim)
+                )
                 ranks = np.array(root.mesh.tolist())
                 last = np.moveaxis(ranks, list(own), range(ranks.ndim - len(own), ranks.ndim))
                 lines = last.reshape(-1, self.size())

@@ -89,6 +89,8 @@ class _NormPartial(Partial):
     __str__ = __repr__
 
 
-BY_NAME: dict[str, type] = {each.__name__: each for each in (Placement, Shard, _StridedShard, Replicate, Partial, _NormPartial)}
+BY_NAME: dict[str, type] = {
+    each.__name__: each for each in (Placement, Shard, _StridedShard, Replicate, Partial, _NormPartial)
+}
 for _each in BY_NAME.values():
     _each.__module__ = MODULE

@@ -150,7 +150,11 @@ class _Bound:
         columns = []
         for mesh_dim in range(self.mesh.ndim):
             call.processes, call.placements = self.mesh.size(), [each.placements[mesh_dim] for each in self.arrays]
-            candidates = [call.all_whole(), *(each for each in rule(call) if call.fits(each))] if rule is not None else [call.all_whole()]
+            candidates = (
+                [call.all_whole(), *(each for each in rule(call) if call.fits(each))]
+                if rule is not None
+                else [call.all_whole()]
+            )
             if fixed is not None:
                 candidates = [each for each in candidates if each.results[0] == fixed[mesh_dim]]
             if not candidates:
@@ -218,7 +222,7 @@ def _run_local(bound: _Bound, wanted: list[Placements], placements: list[Placeme
     size = SIZES.get(bound.op.name)
     if size is not None and shapes is not None:
         values[bound.schema.index[size]] = tuple(local_part(shapes[0], bound.mesh, placements[0])[0])
-    if bound.op.name == "view_shape" and shapes is not None:
+    if bound.op.name == "view_shape":
         return functions.reshape(values[0], values[1])  # a part may have no such view where the whole has
     return run(bound.op, bound.schema, values)
 

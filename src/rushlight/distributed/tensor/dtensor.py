@@ -287,7 +287,8 @@ def to_part(tensor: Any, back: Placements | None = None) -> Any:
 
 
 @_record(
-    "dtensor_from_local(Tensor local, any mesh, any placements, any shape, any steps, any back) -> Tensor", "_FromTorchTensorBackward"
+    "dtensor_from_local(Tensor local, any mesh, any placements, any shape, any steps, any back) -> Tensor",
+    "_FromTorchTensorBackward",
 )
 class _from_part:
     def forward(local, mesh, placements, shape, steps, back):
@@ -319,10 +320,20 @@ def redistributed(tensor: Any, goal: Placements) -> Any:
     return _redistributed(tensor, tensor.placements, goal)
 
 
+def lying_as(tensor: Any, other: Any) -> Any:
+    """A tensor as it lies on processes where ``other``, a DTensor, does; a plain one counts as whole everywhere."""
+    array = other._array
+    if not isinstance(tensor, DTensor):
+        return from_part(part_of(tensor, array.mesh, array.placements), array.mesh, array.placements, array.shape)
+    return tensor if tensor.placements == array.placements else redistributed(tensor, array.placements)
+
+
+functions.lying_as = lying_as
+
+
 def part_of(tensor: Any, mesh: Any, placements: Placements) -> Any:
     """This process's part of a whole tensor, which all have, in memory of its own."""
     sizes, offsets = local_part(tensor.shape, mesh, placements)
     for dim, (size, start) in enumerate(zip(sizes, offsets)):
         tensor = tensor.narrow(dim, start, size)
     return tensor.clone()
-

@@ -155,5 +155,3 @@ def same_everywhere(local: Any, mesh: Any, placements: Placements) -> Any:
             group = mesh.get_group(mesh_dim)
             collectives.broadcast(made, group=group, group_src=0)
     return made
-
-

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ...base.errors import hinted
-from ...base.other_arrays import OtherArray
+from ...base.other_arrays import PartArray
 from ..placements import Placement, Shard
 
 Placements = tuple[Placement, ...]
@@ -59,14 +59,15 @@ class _Flags(NamedTuple):
     f_contiguous: bool
 
 
-class ShardedArray(OtherArray):
+class ShardedArray(PartArray):
     """The part ``local`` (an array) of a tensor of ``shape`` that lies on the processes of ``mesh`` as ``placements`` say."""
 
     flags = _Flags(False, False)
-    __slots__ = ("local", "mesh", "placements", "shape", "steps")
+    __slots__ = ("mesh", "placements", "shape", "steps")
 
     def __init__(self, local: Any, mesh: Any, placements: Placements, shape: Any, steps: Any = None) -> None:
-        self.local, self.mesh, self.placements, self.shape = local, mesh, placements, tuple(shape)
+        super().__init__(local)
+        self.mesh, self.placements, self.shape = mesh, placements, tuple(shape)
         self.steps = whole_strides(local, self.shape, mesh, placements) if steps is None else tuple(steps)
 
     dtype = property(lambda self: self.local.dtype)

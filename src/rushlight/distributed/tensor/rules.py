@@ -64,7 +64,7 @@ RULES: dict[str, Callable[[Call], Iterator[Candidate]]] = {}
 # Arguments that are sizes of the result: those of its part, where it is cut.
 SIZES = {
     "view_shape": "size", "unsafe_view": "size", "reshape_copy": "size", "expand": "size", "select_gradient": "shape",
-    "slice_gradient": "shape", "convolution_input_gradient": "input_size",
+    "slice_gradient": "shape", "placed": "shape", "convolution_input_gradient": "input_size",
 }  # fmt: skip
 
 
@@ -99,13 +99,11 @@ def pointwise(call: Call) -> Iterator[Candidate]:
     """Each dimension of the result can be cut, in all operands that have it."""
     whole = call.results[0]
     for dim in range(len(whole)):
-        if whole[dim] > 1:
-            operands = tuple([aligned(shape, whole, dim) for shape in call.shapes])
-            yield Candidate(operands, (Shard(dim),) * len(call.results))
+        operands = tuple([aligned(shape, whole, dim) for shape in call.shapes])
+        yield Candidate(operands, (Shard(dim),) * len(call.results))
 
 
-RULES |= dict.fromkeys(("masked_fill", "dropout_pair", "clone", "copy_from"), pointwise)
-RULES |= dict.fromkeys(("fill",), pointwise)
+RULES |= dict.fromkeys(("masked_fill", "dropout_pair", "clone", "copy_from", "fill"), pointwise)
 
 
 @rule("add", "sub")
@@ -417,6 +415,17 @@ RULES |= {
     "select_gradient": mapped(_select_gradient),
     "slice_gradient": mapped(lambda call: [d if d != call.argument("dim") % len(call.shapes[0]) else None for d in range(len(call.shapes[0]))]),
 }  # fmt: skip
+
+
+@rule("placed")
+def placed(call: Call) -> Iterator[Candidate]:
+    """Every dimension but the one along which elements are put, which operands may lack."""
+    whole = call.results[0]
+    dim = call.argument("dim") % len(whole)
+    for each in range(len(whole)):
+        if each != dim:
+            own = each - (each > dim and len(call.shapes[0]) < len(whole))
+            yield Candidate((Shard(own), Shard(own)), (Shard(each),))
 
 
 @rule("stack")

@@ -61,5 +61,7 @@ def _matching(module: Module, names: list[str]) -> list[Any]:
     for name in names:
         found = [child for each in found for own, child in each.named_children() if fnmatch(own, name)]
     if not found:
-        warnings.warn(f"Parallelize plan key '{'.'.join(names)}' could not be resolved: no submodule matching token", stacklevel=3)
+        warnings.warn(
+            f"Parallelize plan key '{'.'.join(names)}' could not be resolved: no submodule matching token", stacklevel=3
+        )
     return found

@@ -41,9 +41,7 @@ class _LayerStyle(ParallelStyle):
 
     def _partition(self, name: str, module: Module, mesh: Any) -> None:
         for own, held in list(module.named_parameters(recurse=False)):
-            made = distribute_tensor(
-                held.data, mesh, [self._placement(module, own)], src_data_rank=self.src_data_rank
-            )
+            made = distribute_tensor(held.data, mesh, [self._placement(module, own)], src_data_rank=self.src_data_rank)
             module.register_parameter(own, Parameter(made, held.requires_grad))
 
     def _wanted(self, module: Module) -> Placement:
@@ -189,7 +187,9 @@ class PrepareModuleInput(ParallelStyle):
 
     def _take(self, module: Module, args: Any, kwargs: Any, mesh: Any) -> Any:
         if self.input_layouts is not None:
-            args = _several(args, self.input_layouts, self.desired_input_layouts or (), mesh, self.use_local_output, "inputs")
+            args = _several(
+                args, self.input_layouts, self.desired_input_layouts or (), mesh, self.use_local_output, "inputs"
+            )
         made = dict(kwargs)
         for name, layout in self.input_kwarg_layouts.items():
             if name in kwargs:
