@@ -5,6 +5,8 @@ from jobs import alike, stories
 
 pytest.importorskip("torch")
 
+UNEVEN = "Cannot unflatten unevenly sharded tensor"  # here such a tensor is gathered
+
 
 @pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_as_gloo(tmp_path, count):
@@ -13,6 +15,6 @@ def test_as_gloo(tmp_path, count):
         (rank, name, str(mine[name])[:500], str(wanted)[:500])
         for rank, (mine, its) in enumerate(zip(ours, theirs))
         for name, wanted in its.items()
-        if not alike(mine[name], wanted, 2e-5)
+        if not alike(mine[name], wanted, 2e-5) and UNEVEN not in str(wanted)
     ]
     assert len(ours[0]) > 150 and not different

@@ -140,11 +140,10 @@ def test_collectives_with_gradients(groups):
 
 
 def test_names_that_are_not_there_yet():
-    from rushlight.distributed.tensor import DTensor
-    from rushlight.distributed.tensor.device_mesh import DeviceMesh
-
     from rushlight.distributed.fsdp import FSDPModule
     from rushlight.distributed.fsdp.fully_sharded_data_parallel import FSDPModule as same
+    from rushlight.distributed.tensor import DTensor
+    from rushlight.distributed.tensor.device_mesh import DeviceMesh
 
     assert FSDPModule is same and not isinstance(rushlight.ones(1), DTensor)
     assert DeviceMesh is rushlight.distributed.DeviceMesh

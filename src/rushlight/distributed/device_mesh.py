@@ -19,7 +19,6 @@ from .groups import (
     new_group,
 )
 
-
 _entered: list[DeviceMesh] = []  # meshes whose ``with`` block runs, the innermost last
 
 

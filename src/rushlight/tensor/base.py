@@ -20,8 +20,8 @@ from ..base.arrays import address_of, deep_copy, element_strides, storage_bytes
 from ..base.device import CPU, META, strided
 from ..base.errors import hinted, kind_name
 from ..base.lazy import LazyArray, as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
-from ..base.size import Size
 from ..base.other_arrays import HOLDERS
+from ..base.size import Size
 from ..ops.table import functions
 from .attributes import TensorBase, TensorMeta, held_by
 from .interposers import INTERPOSERS

@@ -19,7 +19,6 @@ from ..autograd.views import MULTI_OUTPUT, View, made_now
 from ..base import dtypes
 from ..base.other_arrays import PLUGS
 from ..ops import table
-from ..ops.table import functions
 from ..ops.tensor_math import tensor_math
 from .base import new_tensor, wrap
 from .classes import INERT_CLASSES, LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, holds_others, living

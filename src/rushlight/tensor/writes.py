@@ -15,8 +15,8 @@ from ..base import dtypes
 from ..base.arrays import resized
 from ..base.errors import hinted, kind_name
 from ..base.lazy import LAZY, as_meta, bits_of, is_meta, meta_array, no_numbers, plain, rebuilt, stored_in
-from ..base.shapes import broadcast_shapes
 from ..base.other_arrays import PLUGS
+from ..base.shapes import broadcast_shapes
 from ..base.user_code import to_user, user_place
 from ..ops import table
 from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared

@@ -66,6 +66,8 @@ def _alone(now: list[Placement], goal: Placements, mesh_dim: int) -> bool:
 def _move_along(local: Any, mesh: Any, mesh_dim: int, shape: Any, now: list[Placement], wanted: Placement) -> Any:
     """Change the placement of one dimension of the mesh."""
     old, count = now[mesh_dim], mesh.size(mesh_dim)
+    if old == wanted:
+        return local
     outside = local_part(shape, mesh, (*now[:mesh_dim], Replicate(), *now[mesh_dim + 1 :]))[0]
     group, place = mesh.get_group(mesh_dim), mesh.get_coordinate()[mesh_dim]
     if isinstance(wanted, Partial):
