@@ -74,4 +74,5 @@ class AbsentNames:
                 module.__getattr__ = self.of(below)  # type: ignore[method-assign]
                 sys.modules[name] = module
                 parent, _, own = name.rpartition(".")
-                setattr(sys.modules[parent], own, module)
+                if parent in sys.modules:  # else it has a file of its own, and is imported when it is asked for
+                    setattr(sys.modules[parent], own, module)
