@@ -80,6 +80,12 @@ def stories(folder, count, program, library):
 
 def alike(mine, wanted, tolerance):
     """Whether two stories tell the same, numbers to a tolerance."""
+    if isinstance(wanted, dict):
+        return (
+            isinstance(mine, dict)
+            and list(mine) == list(wanted)
+            and alike([*mine.values()], [*wanted.values()], tolerance)
+        )
     if isinstance(wanted, list):
         return (
             isinstance(mine, list)

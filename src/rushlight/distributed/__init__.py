@@ -69,7 +69,9 @@ from .transport import has_mpi as _has_mpi
 from .work import Work
 
 reduce_op = ReduceOp
-_LAZY = frozenset(("_tensor", "checkpoint", "pipelining", "tensor"))  # packages that are loaded when they are asked for
+_LAZY = frozenset(
+    ("_composable", "_tensor", "checkpoint", "pipelining", "tensor")
+)  # packages that are loaded when they are asked for
 
 
 def is_available():

@@ -5,9 +5,8 @@ from __future__ import annotations
 from ..base.absent import AbsentNames
 from .placements import BY_NAME
 
-_FSDP = """CPUOffloadPolicy FSDPModule FullOptimStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig MixedPrecisionPolicy
-    OffloadPolicy OptimStateDictConfig OptimStateKeyType ShardedOptimStateDictConfig ShardedStateDictConfig UnshardHandle fully_shard
-    register_fsdp_forward_method"""
+_FSDP = """FullOptimStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig OptimStateDictConfig OptimStateKeyType
+    ShardedOptimStateDictConfig ShardedStateDictConfig"""
 _RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_worker_info init_rpc remote rpc_async rpc_sync
     shutdown"""
 
@@ -16,8 +15,6 @@ _NAMES = {
     "": """BackendConfig FileStore TCPStore ProcessGroupGloo
         AllreduceOptions BroadcastOptions ReduceOptions register_rendezvous_handler rendezvous
         record_comm shrink_group split_group""",
-    "_composable": "",
-    "_composable.fsdp": _FSDP,
     "_functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single all_to_all_single_autograd permute_tensor wait_tensor",
     "_tools": "",
     "algorithms._checkpoint": "",

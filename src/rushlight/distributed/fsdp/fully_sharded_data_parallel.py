@@ -24,6 +24,7 @@ from .api import (
     StateDictType,
 )
 from .units import Unit
+from .whole import cast
 from .wrap import wrap_children
 
 _WRAPPED, _FLAT = "_fsdp_wrapped_module", "_flat_param"
@@ -136,7 +137,7 @@ class FullyShardedDataParallel(Module):
             return self.module(*args, **kwargs)
         dtype = self._unit.precision.param_dtype
         if dtype is not None:
-            args, kwargs = _cast(args, dtype), _cast(kwargs, dtype)
+            args, kwargs = cast(args, dtype), cast(kwargs, dtype)
         whole, context = self._unit.gathered()
         self._unit.show(whole)
         try:
@@ -275,15 +276,6 @@ def _load(root: Module, state_dict: Any, strict: bool) -> Any:
     return Module.load_state_dict(
         root, {**flat, **{named.get(name, name): value for name, value in state_dict.items()}}, strict
     )
-
-
-def _cast(values: Any, dtype: Any) -> Any:
-    """Floating-point tensors among arguments in another dtype."""
-    if isinstance(values, dict):
-        return {name: _cast(value, dtype) for name, value in values.items()}
-    if isinstance(values, (tuple, list)):
-        return type(values)(_cast(value, dtype) for value in values)
-    return values.to(dtype) if hasattr(values, "is_floating_point") and values.is_floating_point() else values
 
 
 __getattr__ = _LATER.of("fsdp")

@@ -16,6 +16,7 @@ from ...base.errors import hinted
 from ...nn import Module, Parameter
 from ...ops.table import functions
 from .. import collectives
+from .whole import Packing, Saved
 
 
 class _Place(NamedTuple):
@@ -38,14 +39,6 @@ class _Gathered(Function):
     @staticmethod
     def backward(ctx, grad):
         return None, ctx.unit.reduce(grad)
-
-
-class _Saved(NamedTuple):
-    """What is kept of a tensor that is a view of the whole."""
-
-    offset: int
-    shape: Any
-    strides: Any
 
 
 class Unit:
@@ -124,10 +117,10 @@ class Unit:
         """The whole, and the context in which it is used."""
         self._again = None
         whole = _Gathered.apply(self, self.part)
-        return whole, nullcontext() if self.keeps_whole else saved_tensors_hooks(_Packing(self, whole), self._unpacked)
+        return whole, nullcontext() if self.keeps_whole else saved_tensors_hooks(Packing(whole), self._unpacked)
 
     def _unpacked(self, kept: Any) -> Any:
-        if not isinstance(kept, _Saved):
+        if not isinstance(kept, Saved):
             return kept
         if self._again is None:
             self._again = self.gather(self.part)
@@ -154,16 +147,3 @@ class Unit:
         if keep:
             with no_grad():
                 self.part.copy_(self._own(whole))
-
-
-class _Packing:
-    """Keeps of a view of the whole where it lies, and other tensors as they are; does not keep the whole."""
-
-    def __init__(self, unit: Unit, whole: Any) -> None:
-        self._begin, self._width = whole.data_ptr(), whole.element_size()
-        self._end, self._dtype = self._begin + unit.count * self._width, whole.dtype
-
-    def __call__(self, tensor: Any) -> Any:
-        if tensor.dtype is self._dtype and self._begin <= tensor.data_ptr() < self._end:
-            return _Saved((tensor.data_ptr() - self._begin) // self._width, tensor.shape, tensor.stride())
-        return tensor
