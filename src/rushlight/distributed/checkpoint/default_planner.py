@@ -158,9 +158,9 @@ class DefaultSavePlanner(SavePlanner):
 
 
 def _tensor_item(name: str, tensor: Any) -> WriteItem | None:
-    """The part of a tensor that this process has; None where it has nothing of it."""
+    """The part of a tensor that this process has; None where it is not in the mesh."""
     _, offsets, sizes = own_chunk(tensor)
-    if isinstance(tensor, DTensor) and (tensor.device_mesh.get_coordinate() is None or (tensor.numel() and 0 in sizes)):
+    if isinstance(tensor, DTensor) and tensor.device_mesh.get_coordinate() is None:
         return None
     data = TensorWriteData(
         ChunkStorageMetadata(offsets, sizes), TensorProperties(dtype=tensor.dtype), Size(tensor.shape)
