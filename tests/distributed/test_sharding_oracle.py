@@ -6,7 +6,8 @@ from jobs import alike, stories
 pytest.importorskip("torch")
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
 def test_as_gloo(tmp_path, count):
     ours, theirs = (stories(tmp_path, count, "sharding.py", library) for library in ("rushlight", "torch"))
     different = [

@@ -8,7 +8,8 @@ pytest.importorskip("torch")
 UNEVEN = "Cannot unflatten unevenly sharded tensor"  # here such a tensor is gathered
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
 def test_as_gloo(tmp_path, count):
     ours, theirs = (stories(tmp_path, count, "tensors.py", library) for library in ("rushlight", "torch"))
     different = [

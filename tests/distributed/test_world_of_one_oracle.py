@@ -140,8 +140,9 @@ def test_collectives_with_gradients(groups):
 
 
 def test_names_that_are_not_there_yet():
-    from rushlight.distributed.fsdp import FSDPModule
     from rushlight.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+
+    from rushlight.distributed.fsdp import FSDPModule
     from rushlight.distributed.tensor import DTensor
     from rushlight.distributed.tensor.device_mesh import DeviceMesh
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ..base.absent import AbsentNames
 from .placements import BY_NAME
 
-_FSDP = """FullOptimStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig OptimStateDictConfig OptimStateKeyType
-    ShardedOptimStateDictConfig ShardedStateDictConfig"""
+_FSDP = "LocalOptimStateDictConfig LocalStateDictConfig OptimStateKeyType"
 _RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_worker_info init_rpc remote rpc_async rpc_sync
     shutdown"""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,11 +18,14 @@ from .storage import WriteResult
 class Together:
     """The processes of a group; this one alone with ``no_dist``, or where there is no group."""
 
-    def __init__(self, group: Any, no_dist: bool, coordinator: int = 0) -> None:
+    def __init__(self, group: Any, no_dist: bool, what: str) -> None:
         alone = no_dist or not is_initialized()
+        if alone and not no_dist:
+            message = f"torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to {what} in a single process."
+            warnings.warn(message, stacklevel=3)
         self.group = None if alone else default_group() if group is None else group
         self.rank = 0 if self.group is None else self.group.rank()
-        self.is_coordinator = self.rank == coordinator
+        self.is_coordinator = self.rank == 0
 
     def gathered(self, act: Callable[[], Any]) -> list[Any]:
         """What ``act`` gives in each process, plain data; CheckpointException in all where it raises in one."""

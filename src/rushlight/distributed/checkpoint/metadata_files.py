@@ -105,7 +105,7 @@ def _new(kind: Any) -> Callable[[Any], Any]:
         if arguments:
             raise malformed(f"arguments of {kind.__name__}")
         found = object.__new__(kind)
-        for name, each in kind.__dataclass_fields__.items():
+        for name in kind.__dataclass_fields__:
             object.__setattr__(found, name, [] if name == "modules" else None)
         return found
 

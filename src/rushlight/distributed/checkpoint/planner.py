@@ -139,5 +139,5 @@ class LoadPlanner(ABC):
         """A file in memory that a value is read into."""
         raise NotImplementedError("LoadPlanner.resolve_bytes is not implemented")
 
-    def commit_tensor(self, read_item: ReadItem, tensor: Any) -> None:
+    def commit_tensor(self, read_item: ReadItem, tensor: Any) -> None:  # noqa: B027  # most have nothing to do
         """The part of a tensor has been read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -95,7 +96,7 @@ def get_model_state_dict(
     """
     info = _checked(options, submodules)
     frozen = {plain_name(model, name) for name, each in model.named_parameters() if not each.requires_grad}
-    found = {}
+    found: dict[str, Any] = OrderedDict()
     for name, value in model.state_dict().items():
         plain = plain_name(model, name)
         if not (info.ignore_frozen_params and plain in frozen):

@@ -44,7 +44,7 @@ def load(
 
     Follows ``torch.distributed.checkpoint.load``; for an example see `save`.
     """
-    reader, together = _reader(storage_reader, checkpoint_id), Together(process_group, no_dist)
+    reader, together = _reader(storage_reader, checkpoint_id), Together(process_group, no_dist, "load")
     planner = DefaultLoadPlanner() if planner is None else planner
     states = {name: each.state_dict() if isinstance(each, Stateful) else each for name, each in state_dict.items()}
 

@@ -75,13 +75,13 @@ def save(
     >>> import rushlight as torch
     >>> import rushlight.distributed.checkpoint as checkpoint
     >>> folder = tempfile.mkdtemp()
-    >>> _ = checkpoint.save({"weight": torch.ones(2), "step": 3}, checkpoint_id=folder)
+    >>> _ = checkpoint.save({"weight": torch.ones(2), "step": 3}, checkpoint_id=folder, no_dist=True)
     >>> found = {"weight": torch.zeros(2), "step": 0}
-    >>> checkpoint.load(found, checkpoint_id=folder)
+    >>> checkpoint.load(found, checkpoint_id=folder, no_dist=True)
     >>> found
     {'weight': tensor([1., 1.]), 'step': 3}
     """
-    writer, together = _writer(storage_writer, checkpoint_id), Together(process_group, no_dist)
+    writer, together = _writer(storage_writer, checkpoint_id), Together(process_group, no_dist, "save")
     planner = DefaultSavePlanner() if planner is None else planner
     plan, metadata = _planned(state_dict, writer, planner, together)
     results = together.gathered(lambda: results_as_data(writer.write_data(plan, planner).wait()))
@@ -100,7 +100,7 @@ def async_save(
     """
     if async_stager is not None:
         raise NotImplementedError(hinted("async_save: async_stager is not in this version", "leave it out"))
-    writer, together = _writer(storage_writer, checkpoint_id), Together(process_group, no_dist)
+    writer, together = _writer(storage_writer, checkpoint_id), Together(process_group, no_dist, "save")
     if not isinstance(writer, FileSystemWriter):
         message = "async_save: storage_writer has to be a FileSystemWriter"
         raise NotImplementedError(hinted(message, "others have no way to write what was copied before"))

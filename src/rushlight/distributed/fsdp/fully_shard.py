@@ -13,6 +13,8 @@ from .parameters import Parameters
 from .policies import MixedPrecisionPolicy, OffloadPolicy
 from .whole import cast as cast_tensors
 
+_SAME, _HERE = MixedPrecisionPolicy(), OffloadPolicy()
+
 
 class UnshardHandle:
     """A gather that was begun by ``unshard(async_op=True)``."""
@@ -153,8 +155,8 @@ def _sharded_class(kind: type) -> type:
 
 def fully_shard(
     module: Any, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
-    shard_placement_fn: Callable[[Any], Any] | None = None, mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
-    offload_policy: OffloadPolicy = OffloadPolicy(), ignored_params: set[Any] | None = None, dp_mesh_dims: Any = None,
+    shard_placement_fn: Callable[[Any], Any] | None = None, mp_policy: MixedPrecisionPolicy = _SAME,
+    offload_policy: OffloadPolicy = _HERE, ignored_params: set[Any] | None = None, dp_mesh_dims: Any = None,
 ) -> Any:  # fmt: skip
     """Divide a module's parameters among processes, in place: each becomes a DTensor of which a process keeps a part.
 
