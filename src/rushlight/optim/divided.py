@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.other_arrays import PLUGS, PartArray
+from ..base.layouts import LAYOUT_PLUGS
 from ..ops.table import functions
 from ..tensor import Tensor
 
 
 def is_divided(tensor: Any) -> bool:
     """Whether a tensor is there, and this process has a part of it."""
-    return isinstance(getattr(tensor, "_array", None), PartArray)
+    return getattr(getattr(tensor, "_array", None), "divided", False)
 
 
 def holds_divided(group: dict[str, Any]) -> bool:
     """Whether a parameter of a group is divided."""
-    return bool(PLUGS) and any(is_divided(param) for param in group["params"])
+    return bool(LAYOUT_PLUGS) and any(is_divided(param) for param in group["params"])
 
 
 def part(tensor: Any) -> Any:
     """This process's part of a tensor, in the same memory; what is not divided as it is."""
-    return functions.wrap(tensor._array.local) if is_divided(tensor) else tensor
+    return functions.wrap(tensor._array.values) if is_divided(tensor) else tensor
 
 
 def gradient_part(param: Tensor) -> Any:

@@ -6,8 +6,8 @@ How sparse tensors fit in, and why so:
   short paths ask for exact classes, so they decline it as they stand, and dense calls pay nothing: no test was added to any of
   them. What reads ``_array`` without knowing better fails, since NumPy is refused there: nothing takes a sparse tensor for a
   dense one.
-- The waist has plugs for such arrays (`base.other_arrays`): once this room is loaded, the general path (`tensor.dispatch.run`,
-  and `tensor.writes.run_inplace` for writes) asks `calls.sparse_call`, which finds the operation's function in one table or raises
+- The waist has one plug, as for transforms: once this room is loaded, the general path (`tensor.dispatch.run`, and
+  `tensor.writes.run_inplace` for writes) asks `calls.sparse_call`, which finds the operation's function in one table or raises
   PyTorch's error for an operation that the layout does not have.
 - Operations on sparse tensors are written with operations on their values, which are dense: `values_of` takes those out,
   `with_values` puts values onto a pattern. Both are recorded, so derivatives of any order follow from the ones that dense
@@ -29,7 +29,6 @@ import numpy as np
 from ..autograd.node import LEAF
 from ..base.device import sparse_coo, sparse_csr
 from ..base.errors import hinted
-from ..base.other_arrays import HOLDERS
 from ..base.size import Size
 from ..base.sparse_array import NOT_DENSE, SPARSE, SparseArray
 from ..ops.schema import Schema
@@ -275,7 +274,7 @@ def parts_of(tensor):
 
 def copied(tensor):
     """A sparse tensor with values in memory of its own, outside the graph."""
-    return wrap(tensor._array.copied())
+    return sparse(tensor._array.pattern, tensor._array.values.copy())
 
 
 def sparse(pattern, values):
@@ -283,7 +282,6 @@ def sparse(pattern, values):
     return wrap(SparseArray(pattern, values))
 
 
-HOLDERS[SparseArray] = SparseTensor
 functions.sparse_parts = parts_of
 INERT_CLASSES.add(SparseTensor)
 SPARSE.append(True)

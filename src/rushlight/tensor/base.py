@@ -19,8 +19,8 @@ from ..base import dtypes
 from ..base.arrays import address_of, deep_copy, element_strides, storage_bytes
 from ..base.device import CPU, META, strided
 from ..base.errors import hinted, kind_name
+from ..base.layouts import LAYOUT_PLUGS
 from ..base.lazy import LazyArray, as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
-from ..base.other_arrays import HOLDERS
 from ..base.size import Size
 from ..ops.table import functions
 from .attributes import TensorBase, TensorMeta, held_by
@@ -529,11 +529,11 @@ def wrap(array):
 
 
 def _otherwise(made, array):
-    """`wrap` for what is no array in memory: ``made`` gets the class of tensors that hold such a one."""
-    kind = HOLDERS.get(array.__class__)
-    if kind is None:
+    """`wrap` for what is no array in memory: ``made`` becomes a tensor of another layout, where it is one."""
+    layout = LAYOUT_PLUGS.get(array.__class__)
+    if layout is None:
         return np.asarray(array)
-    made.__class__ = kind
+    made.__class__ = layout.tensor_class
     return array
 
 

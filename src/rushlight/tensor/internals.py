@@ -11,8 +11,8 @@ from ..autograd.node import UNTOUCHED, VersionCounter
 from ..base import dtypes, shapes
 from ..base.arrays import is_dense
 from ..base.device import DEFAULTS
+from ..base.layouts import LAYOUT_PLUGS
 from ..base.lazy import as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
-from ..base.other_arrays import OtherArray
 from ..ops.create import negative_size
 from ..ops.moving import filled, write
 from ..ops.table import functions
@@ -134,7 +134,7 @@ def differentiate_gradient(formula, inputs, grad, outer):
 @internal
 def unit_gradient(output):
     """A one in the shape and dtype of ``output``, which has one element."""
-    if isinstance(output._array, OtherArray):
+    if getattr(output._array, "divided", False):
         return functions.ones_like(output)
     array = stored_in(output._array)
     made = new_tensor()
@@ -150,11 +150,12 @@ def unit_gradient(output):
 def copied_gradient(variable, grad):
     """A copy of ``grad``, outside the graph and in the memory layout of ``variable``: row by row where that has gaps, or as it is
     where the shape is another one by now."""
-    if isinstance(grad._array, OtherArray):
-        return wrap(grad._array.copied())
+    layout = LAYOUT_PLUGS.get(grad._array.__class__)
+    if layout is not None:
+        return layout.copied(grad)
     stored = stored_in(grad._array)
     like = stored_in(variable._array)
-    if like.shape != stored.shape or isinstance(like, OtherArray):
+    if like.shape != stored.shape or like.__class__ in LAYOUT_PLUGS:
         like = stored
     made = new_tensor()
     if is_meta(grad._array):

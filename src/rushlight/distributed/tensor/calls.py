@@ -16,10 +16,11 @@ from ...autograd.modes import state
 from ...base.contexts import contextmanager
 from ...base.device import META
 from ...base.errors import hinted
-from ...base.other_arrays import PLUGS, Plug
+from ...base.layouts import LAYOUT_PLUGS, Layout
 from ...ops import table
 from ...ops.table import functions
 from ...tensor.base import wrap
+from ...tensor.compute import schema_of
 from ...tensor.dispatch import connect, run
 from ...tensor.writes import around_write, run_inplace
 from ..placements import Partial, Placement, Replicate
@@ -135,7 +136,7 @@ class _Bound:
         """The shapes of the results, found without numbers; None where numbers decide."""
         if self.op.kind == table.INPLACE:
             return [self.arrays[0].shape]
-        empty = [functions.empty(each.shape, dtype=wrap(each.local).dtype, device=META) for each in self.arrays]
+        empty = [functions.empty(each.shape, dtype=wrap(each.values).dtype, device=META) for each in self.arrays]
         with no_grad():
             found = run(self.op, self.schema, _replaced(self.values, self.places, empty))
         return [each._array.shape for each in (found if isinstance(found, tuple) else (found,))]
@@ -173,7 +174,7 @@ class _Bound:
     def locals(self, placements: list[Placements]) -> list[Any]:
         """The operands' parts under other placements, as plain tensors."""
         return [
-            moved(wrap(each.local), self.mesh, each.shape, each.placements, wanted)
+            moved(wrap(each.values), self.mesh, each.shape, each.placements, wanted)
             for each, wanted in zip(self.arrays, placements)
         ]
 
@@ -195,10 +196,11 @@ def _cost(old: Placement, new: Placement, size: int, count: int) -> float:
     return _BEGIN + size / (1 if isinstance(new, Replicate) else count)
 
 
-def _call(op: Any, schema: Any, values: list[Any]) -> Any:
+def _call(op: Any, values: list[Any]) -> Any:
     """What an operation gives for arguments with a DTensor among them; NotImplemented where there is none."""
     if not holds_sharded(values) or op.__class__ is ShardedOp:
         return NotImplemented
+    schema = schema_of(op)
     if op.in_parts and schema.tensor_positions and _tracked(values):
         return NotImplemented  # it runs in its parts, which come here
     bound = _Bound(op, schema, values)
@@ -248,10 +250,11 @@ def _results(bound: _Bound, found: Any, placements: list[Placements], shapes: An
             yield sharded(local, bound.mesh, placements[number], shapes[number])
 
 
-def _write(op: Any, schema: Any, values: list[Any], name: str) -> Any:
+def _write(op: Any, name: str, values: list[Any]) -> Any:
     """As `_call`, of an operation that writes into its first argument."""
     if not holds_sharded(values):
         return NotImplemented
+    schema = schema_of(op)
     if not is_sharded(values[0]):
         _Bound(op, schema, values)  # refuses what is mixed
     return around_write(op, schema, name, values, lambda values: _write_local(op, schema, values, name))
@@ -279,4 +282,13 @@ class ShardedOp(table.Op):
     """A record whose forward takes the parts of DTensors itself: the plug lets it pass."""
 
 
-PLUGS.append(Plug(_call, _write, _refuse_out))
+def _accumulated(present: Any, grad: Any, recording: bool) -> Any:
+    """The gradient of a leaf, and one that comes to it."""
+    return present + grad if recording or present.placements != grad.placements else present.add_(grad)
+
+
+def register(tensor_class: type) -> None:
+    """Let the waist know of the tensors that hold parts."""
+    LAYOUT_PLUGS[ShardedArray] = Layout(
+        tensor_class, _call, _write, _refuse_out, lambda grad: wrap(grad._array.copied()), _accumulated
+    )

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ...ops.table import functions
-from ...tensor.plugs import let_ask
+from ...tensor.layout_calls import LayoutCalls
 from ..placements import Partial, Replicate
-from .calls import holds_sharded, sharded
-from .dtensor import from_part
+from .calls import sharded
+from .dtensor import DTensor, from_part
 from .parts import Placements
 
+_CALLS = LayoutCalls(DTensor)
 _LIKE = ("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")
 _NEW = ("new_empty", "new_zeros", "new_ones", "new_full", "new_tensor")
 
@@ -39,13 +40,13 @@ def _new(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+@_CALLS.takes("reshape")
 def _reshape(input: Any, *shape: Any) -> Any:
     lengths = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
     return functions.view_shape(input, tuple(lengths))
 
 
 for _name in _LIKE:
-    let_ask(_name, holds_sharded, _like(getattr(functions, _name)))
+    _CALLS.takes(_name)(_like(getattr(functions, _name)))
 for _name in _NEW:
-    let_ask(_name, holds_sharded, _new(getattr(functions, _name)))
-let_ask("reshape", holds_sharded, _reshape)
+    _CALLS.takes(_name)(_new(getattr(functions, _name)))

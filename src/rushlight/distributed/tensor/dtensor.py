@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from ...autograd.node import LEAF
 from ...base.errors import hinted
-from ...base.other_arrays import HOLDERS
 from ...ops.schema import Schema
 from ...ops.table import FUNCTION, functions
 from ...tensor.base import Tensor, wrap
@@ -17,7 +16,7 @@ from ...tensor.dispatch import run
 from ...tensor.overrides import disabled_torch_function
 from ..device_mesh import default_mesh
 from ..placements import Partial, Placement, Replicate, Shard
-from .calls import ShardedOp
+from .calls import ShardedOp, register
 from .moves import moved, same_everywhere
 from .parts import Placements, ShardedArray, local_part, whole_shape
 
@@ -76,7 +75,7 @@ class DTensor(Tensor):
 
     @property
     def _local_tensor(self) -> Any:
-        return wrap(self._array.local)
+        return wrap(self._array.values)
 
     @staticmethod
     def from_local(
@@ -217,7 +216,7 @@ class DTensor(Tensor):
         raise RuntimeError(hinted(message, "save full_tensor(), or with torch.distributed.checkpoint"))
 
 
-HOLDERS[ShardedArray] = DTensor
+register(DTensor)
 INERT_CLASSES.add(DTensor)
 
 
@@ -273,7 +272,7 @@ def _returning(placements: Placements) -> Placements:
 @_record("dtensor_to_local(Tensor self, any spec, any back) -> Tensor", "_ToTorchTensorBackward")
 class _to_part:
     def forward(self, spec, back):
-        return self.local[...]
+        return self.values[...]
 
     def d_self(grad, spec, back):
         mesh, placements, shape = spec
@@ -308,7 +307,7 @@ def from_part(
 @_record("dtensor_redistribute(Tensor self, any source, any goal) -> Tensor", "RedistributeBackward")
 class _redistributed:
     def forward(self, source, goal):
-        local = moved(wrap(self.local), self.mesh, self.shape, source, goal)
+        local = moved(wrap(self.values), self.mesh, self.shape, source, goal)
         return ShardedArray(local._array, self.mesh, goal, self.shape)
 
     def d_self(grad, source, goal):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import Any, NamedTuple
 
+from ...base.device import strided
 from ...base.errors import hinted
-from ...base.other_arrays import PartArray
+from ...base.layouts import PartedArray
 from ..placements import Placement, Shard
 
 Placements = tuple[Placement, ...]
@@ -59,32 +60,28 @@ class _Flags(NamedTuple):
     f_contiguous: bool
 
 
-class ShardedArray(PartArray):
-    """The part ``local`` (an array) of a tensor of ``shape`` that lies on the processes of ``mesh`` as ``placements`` say."""
+class ShardedArray(PartedArray):
+    """The part ``values`` of a tensor of ``shape`` that lies on the processes of ``mesh`` as ``placements`` say."""
 
     flags = _Flags(False, False)
+    layout = strided
+    divided = True
     __slots__ = ("mesh", "placements", "shape", "steps")
 
-    def __init__(self, local: Any, mesh: Any, placements: Placements, shape: Any, steps: Any = None) -> None:
-        super().__init__(local)
-        self.mesh, self.placements, self.shape = mesh, placements, tuple(shape)
-        self.steps = whole_strides(local, self.shape, mesh, placements) if steps is None else tuple(steps)
+    def __init__(self, values: Any, mesh: Any, placements: Placements, shape: Any, steps: Any = None) -> None:
+        self.values, self.mesh, self.placements, self.shape = values, mesh, placements, tuple(shape)
+        self.steps = whole_strides(values, self.shape, mesh, placements) if steps is None else tuple(steps)
 
-    dtype = property(lambda self: self.local.dtype)
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: prod(self.shape))
-    itemsize = property(lambda self: self.local.itemsize)
     nbytes = property(lambda self: self.size * self.itemsize)
 
     def __len__(self) -> int:
         return self.shape[0]
 
-    def with_local(self, local: Any) -> ShardedArray:
-        """Other numbers in the same place."""
-        return ShardedArray(local, self.mesh, self.placements, self.shape)
-
     def copied(self) -> ShardedArray:
-        return self.with_local(self.local.copy())
+        """The same in memory of its own."""
+        return ShardedArray(self.values.copy(), self.mesh, self.placements, self.shape)
 
     def refused(self) -> Exception:
         """The error where an operation reads a part as if it were the whole."""
