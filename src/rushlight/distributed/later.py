@@ -34,7 +34,7 @@ _NAMES = {
     "launcher": "",
     "launcher.api": "LaunchConfig elastic_launch launch_agent",
     "optim": "DistributedOptimizer PostLocalSGDOptimizer",
-    "pipelining": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B SplitPoint pipe_split pipeline",
+    "pipelining": "ScheduleDualPipeV ScheduleInterleaved1F1B ScheduleInterleavedZeroBubble ScheduleLoopedBFS ScheduleZBVZeroBubble",
     "rpc": _RPC,
     "tensor.experimental": "context_parallel local_map register_sharding",
     "tensor.parallel": "loss_parallel",

@@ -198,6 +198,34 @@ def from_the_first():
     return [numbers(model), told]
 
 
+def piped(kind, parallel=False):
+    pipelining = importlib.import_module(f"{NAME}.distributed.pipelining")
+    m.manual_seed(0)
+    widths = [4] + [8] * (2 * size - 1) + [2]
+    layers = [each for a, b in zip(widths, widths[1:]) for each in (nn.Linear(a, b), nn.Tanh())]
+    x, y = (m.randn(4 * size, width, generator=m.Generator().manual_seed(width)) for width in (4, 2))
+    spec = {str(4 * stage): pipelining.SplitPoint.BEGINNING for stage in range(1, size)}
+    pipe = pipelining.pipeline(nn.Sequential(*layers), (x[:2],), split_spec=spec)
+    stage = pipe.build_stage(rank, m.device("cpu"))
+    schedule = getattr(pipelining, kind)(stage, 2 * size, loss_fn=nn.MSELoss())
+    optimizer = m.optim.SGD(stage.submod.parameters(), lr=0.1, momentum=0.9)
+    seen = [pipe.num_stages]
+    for _ in range(3):
+        optimizer.zero_grad()
+        losses = []
+        given = (x,) if rank == 0 else ()
+        target = {"target": y, "losses": losses} if rank == size - 1 else {}
+        made = schedule.step(*given, **target)
+        seen += [None if made is None else made.tolist(), [each.item() for each in losses]]
+        seen.append([(n, q.grad.tolist()) for n, q in stage.submod.named_parameters()])
+        optimizer.step()
+    return seen
+
+
+CASES["gpipe"] = lambda: piped("ScheduleGPipe")
+CASES["one forward one backward"] = lambda: piped("Schedule1F1B")
+
+
 if __name__ == "__main__":
     stories = {}
     for name, act in CASES.items():
