@@ -8,6 +8,7 @@ from importlib import import_module as _import_module
 from ..nn.parallel.buckets import GradBucket
 from ..nn.parallel.reducer import Reducer
 from . import algorithms, distributed_c10d, elastic, fsdp, nn, optim
+from .errors import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError
 from .device_mesh import DeviceMesh, init_device_mesh
 from .elastic import multiprocessing as _elastic_multiprocessing
 from .algorithms import ddp_comm_hooks as _ddp_comm_hooks
@@ -64,6 +65,7 @@ from .objects import (
     send_object_list,
 )
 from .reductions import ReduceOp, supports_complex
+from .file_stores import FileStore, TCPStore
 from .stores import HashStore, PrefixStore, Store, default_pg_timeout
 from .transport import has_mpi as _has_mpi
 from .work import Work
@@ -105,26 +107,6 @@ def is_backend_available(backend):
 def is_torchelastic_launched():
     """Whether an elastic launcher started this process."""
     return _os.environ.get("TORCHELASTIC_RUN_ID") is not None
-
-
-class DistError(RuntimeError):
-    """An error of processes that work together."""
-
-
-class DistBackendError(DistError):
-    """An error of what carries their messages."""
-
-
-class DistNetworkError(DistError):
-    """An error of the network between them."""
-
-
-class DistStoreError(DistError):
-    """An error of what they share."""
-
-
-class QueueEmptyError(DistStoreError):
-    """Nothing is left in what they share."""
 
 
 _LATER.made.update(DeviceMesh=DeviceMesh, init_device_mesh=init_device_mesh)  # under several modules

@@ -11,7 +11,7 @@ _RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_wor
 
 # Module below torch.distributed -> its names.
 _NAMES = {
-    "": """BackendConfig FileStore TCPStore ProcessGroupGloo
+    "": """BackendConfig ProcessGroupGloo
         AllreduceOptions BroadcastOptions ReduceOptions register_rendezvous_handler rendezvous
         record_comm shrink_group split_group""",
     "_functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single all_to_all_single_autograd permute_tensor wait_tensor",
