@@ -117,7 +117,8 @@ def set_model_state_dict(
     for name, value in given.items():
         full, held = own.get(name, (name, None))
         loaded[full] = _as_held(value, held)
-    return model.load_state_dict(loaded, strict=info.strict)
+    without_numbers = any(each.is_meta for each in model.parameters())
+    return model.load_state_dict(loaded, strict=info.strict, assign=without_numbers)
 
 
 def _as_held(value: Any, held: Any) -> Any:
@@ -153,7 +154,7 @@ def _parameters(optimizer: Optimizer) -> Iterator[Any]:
         yield from group["params"]
 
 
-def _fill(optimizer: Optimizer) -> None:
+def _init_optim_state(optimizer: Optimizer) -> None:
     """Let an optimizer that has no state yet have that of before its first step: a step of nothing, at rate 0."""
     if optimizer.state or any(each.grad is not None for each in _parameters(optimizer)):
         return
@@ -175,7 +176,7 @@ def _state_of(model: Module, optimizer: Optimizer, options: StateDictOptions) ->
     """The state of one optimizer by names of parameters."""
     if _has_flat(model):
         return FullyShardedDataParallel.optim_state_dict(model, optimizer)
-    _fill(optimizer)
+    _init_optim_state(optimizer)
     names = _names(model)
     frozen = (
         {id(each) for each in _parameters(optimizer) if not each.requires_grad}
@@ -254,7 +255,7 @@ def set_optimizer_state_dict(
         if _has_flat(model):
             optimizer.load_state_dict(FullyShardedDataParallel.optim_state_dict_to_load(model, optimizer, given))
             continue
-        _fill(optimizer)
+        _init_optim_state(optimizer)
         state, groups, number = {}, [], 0
         by_name = {name: group for group in given["param_groups"] for name in group["params"]}
         for group in optimizer.param_groups:

@@ -82,10 +82,21 @@ class Parameters:
         """How many entries of the dimension that is cut a part has, padded."""
         return -(-place.sharded.shape[place.dim] // self.group.size())
 
+    def _look_again(self) -> None:
+        """Take the parameters that the modules have now: `load_state_dict` may have put others in their place."""
+        for number, place in enumerate(self.places):
+            module, name = place.holders[0]
+            held = module._parameters[name]
+            if held is not place.sharded and isinstance(held, DTensor):
+                self.places[number] = place._replace(sharded=held)
+                for other, own in place.holders[1:]:
+                    other._parameters[own] = held
+
     def begin_gather(self) -> None:
         """Begin to get the parts of all processes."""
         if self.whole is not None or self._pending is not None or not self.places:
             return
+        self._look_again()
         with no_grad():
             packed = []
             for place in self.places:
@@ -135,6 +146,8 @@ class Parameters:
         """Let the modules have whole parameters that autograd sees, in the context that comes back; ``keeps``: memory and all."""
         if not self.places:
             return nullcontext()
+        if not self.shown:
+            self._look_again()
         whole, self._again = self.gather(), None
         parts = [to_part(place.sharded) for place in self.places]
         self._show(_Gathered.apply(self, whole, *parts))

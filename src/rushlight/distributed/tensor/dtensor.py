@@ -12,7 +12,8 @@ from ...ops.schema import Schema
 from ...ops.table import FUNCTION, functions
 from ...tensor.base import Tensor, wrap
 from ...tensor.classes import INERT_CLASSES
-from ...tensor.dispatch import run
+from ...tensor.dispatch import finish, run
+from ...tensor.interposers import INTERPOSERS
 from ...tensor.overrides import disabled_torch_function
 from ..device_mesh import default_mesh
 from ..placements import Partial, Placement, Replicate, Shard
@@ -131,6 +132,16 @@ class DTensor(Tensor):
         """The whole tensor, a plain one; all processes of the mesh call this."""
         whole = redistributed(self, (Replicate(),) * self.device_mesh.ndim)
         return to_part(whole, _or_none(grad_placements))
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether the parts have no numbers."""
+        return self._local_tensor.is_meta
+
+    @property
+    def device(self) -> Any:
+        """Where the parts are."""
+        return self._local_tensor.device
 
     # Memory: that of the part.
 
@@ -259,9 +270,17 @@ def _record(schema: str, node: str) -> Any:
         entry = ShardedOp(schema, body, FUNCTION, None, False, (), node, ())
         parsed = entry.parsed = Schema(schema)
         entry.name = parsed.name
-        return lambda *values: run(entry, parsed, list(values))
+        return lambda *values: _run(entry, parsed, list(values))
 
     return register
+
+
+def _run(op: Any, schema: Any, values: list[Any]) -> Any:
+    """Run an operation of this room, which only moves parts: those without numbers, on the meta device, too."""
+    if INTERPOSERS:
+        return run(op, schema, values)
+    arrays = [value._array if hasattr(value, "_edge") else value for value in values]
+    return finish(op, schema, values, op.forward(*arrays))
 
 
 def _returning(placements: Placements) -> Placements:
