@@ -11,7 +11,7 @@ import rushlight as torch
 import rushlight.distributed as dist
 
 networks.training = lambda torch, model, x, y, optimizer=None, loss_function=None: (model, x, y, loss_function)
-import models  # after that, so that its steps are made of what they train
+import models  # noqa: E402  # after that, so that its steps are made of what they train
 
 nn = torch.nn
 dist.init_process_group("mpi")
