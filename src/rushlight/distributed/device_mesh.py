@@ -160,11 +160,13 @@ class DeviceMesh:
         return self.device_type, tuple(self.mesh.flatten().tolist()), self.shape, self.mesh_dim_names
 
     def __enter__(self) -> DeviceMesh:
-        _entered.append(self)
+        global _entered
+        _entered = [*_entered, self]  # no call: after one Ctrl-C may come, and nobody would leave what was entered
         return self
 
     def __exit__(self, *error: Any) -> None:
-        _entered.pop()
+        global _entered
+        _entered = _entered[:-1]
 
     def _dim(self, dim: int | str | None) -> int:
         if dim is None:

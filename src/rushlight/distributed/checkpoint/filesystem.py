@@ -32,8 +32,8 @@ _METADATA, _CHECKSUMS, _UNFINISHED = ".metadata", ".checksums", ".unfinished"
 _SUFFIX = ".distcp"
 
 
-def _finished(result: Any) -> Future[Any]:
-    made: Future[Any] = Future()
+def _finished(result: Any) -> Any:
+    made = Future()
     made.set_result(result)
     return made
 
@@ -115,7 +115,7 @@ class FileSystemWriter(StorageWriter):
             _flush(file, self.sync_files)
         return results
 
-    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Any:
         return _finished(self.write_staged(plan, self.stage(plan, planner)))
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
@@ -182,7 +182,7 @@ class FileSystemReader(StorageReader):
     def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
         return plans
 
-    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Any:
         by_file = defaultdict(list)
         for item in plan.items:
             by_file[self.storage_data[item.storage_index].relative_path].append(item)

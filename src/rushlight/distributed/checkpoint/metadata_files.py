@@ -49,7 +49,10 @@ class _Named:
         raise TypeError(f"{self.name} is a name")
 
 
-class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
+_PurePickler: Any = pickle._Pickler  # type: ignore[attr-defined]  # the one in Python, whose parts can be replaced
+
+
+class _Pickler(_PurePickler):
     """Writes names of PyTorch's for our values."""
 
     def save_global(self, obj: Any, name: Any = None) -> None:

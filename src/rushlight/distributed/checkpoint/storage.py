@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from ...futures import Future
 from .metadata import Metadata, MetadataIndex, StorageMeta
 from .planner import LoadPlan, LoadPlanner, SavePlan, SavePlanner
 
@@ -41,8 +40,8 @@ class StorageWriter(ABC):
         """Look at the plans of all."""
 
     @abstractmethod
-    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        """Write what this process has to."""
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Any:
+        """Write what this process has to. Gives a ``Future`` of the list of `WriteResult`."""
 
     @abstractmethod
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
@@ -82,8 +81,8 @@ class StorageReader(ABC):
         """Look at the plans of all."""
 
     @abstractmethod
-    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        """Read what this process has to, and give it to the planner."""
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Any:
+        """Read what this process has to, and give it to the planner. Gives a ``Future``."""
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: Any) -> bool:

@@ -37,7 +37,8 @@ class PipelineStage:
         if stage_index >= num_stages:
             message = f"Stage index {stage_index} is out of range of {num_stages}"
             raise ValueError(hinted(message, "stages are counted from 0"))
-        self.submod, self.stage_index, self.num_stages, self.device = submodule, stage_index, num_stages, device
+        self.submod: Any = submodule
+        self.stage_index, self.num_stages, self.device = stage_index, num_stages, device
         self.group = default_group() if group is None else group
         self.group_rank, self.group_size = self.group.rank(), self.group.size()
         if self.group_size > num_stages:

@@ -148,7 +148,7 @@ class _Bound:
             return [(R,) * self.mesh.ndim] * len(self.arrays), [], None
         shapes = self.result_shapes()
         call = Call(self.op, self.schema, self.values, [each.shape for each in self.arrays], shapes or [])
-        columns = []
+        columns: list[Candidate] = []
         for mesh_dim in range(self.mesh.ndim):
             call.processes, call.placements = self.mesh.size(), [each.placements[mesh_dim] for each in self.arrays]
             candidates = (
@@ -185,7 +185,7 @@ def _rows(columns: list[tuple[Placement, ...]]) -> list[Placements]:
 
 def _cost(old: Placement, new: Placement, size: int, count: int) -> float:
     """What a move takes, in bytes that travel; nothing where no other process is asked."""
-    if old == new or isinstance(old, Replicate) or count == 1:
+    if old == new or isinstance(old, Replicate):
         return 0.0
     if isinstance(old, Partial):
         if isinstance(new, Partial):

@@ -18,7 +18,7 @@ from .parts import local_part
 
 def distribute_tensor(
     tensor: Any, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *, src_data_rank: int | None = 0
-) -> DTensor:  # fmt: skip
+) -> Any:  # fmt: skip
     """Give each process of a mesh its part of a whole tensor; all processes call this with a tensor of one shape.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ...autograd.node import LEAF
 from ...base.errors import hinted
@@ -134,7 +134,7 @@ class DTensor(Tensor):
         return to_part(whole, _or_none(grad_placements))
 
     @property
-    def is_meta(self) -> bool:
+    def is_meta(self) -> bool:  # type: ignore[override]
         """Whether the parts have no numbers."""
         return self._local_tensor.is_meta
 
@@ -219,7 +219,7 @@ class DTensor(Tensor):
         if self._grad is not None:
             made._grad = copy.deepcopy(self._grad, memo)
         if getattr(self, "_is_param", False):
-            made._is_param = True
+            made._is_param = True  # type: ignore[attr-defined]
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -267,7 +267,7 @@ def _record(schema: str, node: str) -> Any:
     """Make a class an operation of this room, which is not in the table; gives its function, of arguments by place."""
 
     def register(body: Any) -> Any:
-        entry = ShardedOp(schema, body, FUNCTION, None, False, (), node, ())
+        entry: Any = ShardedOp(schema, body, FUNCTION, None, False, (), node, ())
         parsed = entry.parsed = Schema(schema)
         entry.name = parsed.name
         return lambda *values: _run(entry, parsed, list(values))
@@ -301,7 +301,7 @@ class _to_part:
 def to_part(tensor: Any, back: Placements | None = None) -> Any:
     """This process's part, whose gradient comes back with the placements ``back``."""
     array = tensor._array
-    return _to_part(tensor, (array.mesh, array.placements, array.shape), back)
+    return cast(Any, _to_part)(tensor, (array.mesh, array.placements, array.shape), back)
 
 
 @_record(
@@ -320,7 +320,7 @@ def from_part(
     local: Any, mesh: Any, placements: Placements, shape: Any, steps: Any = None, back: Placements | None = None
 ) -> Any:
     """The DTensor of a part, whose gradient comes back with the placements ``back``."""
-    return _from_part(local, mesh, placements, shape, steps, back)
+    return cast(Any, _from_part)(local, mesh, placements, shape, steps, back)
 
 
 @_record("dtensor_redistribute(Tensor self, any source, any goal) -> Tensor", "RedistributeBackward")
@@ -335,7 +335,7 @@ class _redistributed:
 
 def redistributed(tensor: Any, goal: Placements) -> Any:
     """A DTensor under other placements."""
-    return _redistributed(tensor, tensor.placements, goal)
+    return cast(Any, _redistributed)(tensor, tensor.placements, goal)
 
 
 def lying_as(tensor: Any, other: Any) -> Any:

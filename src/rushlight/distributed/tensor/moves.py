@@ -76,7 +76,7 @@ def _move_along(local: Any, mesh: Any, mesh_dim: int, shape: Any, now: list[Plac
         if isinstance(wanted, Shard) and old.reduce_op in ("sum", "avg") and not isinstance(old, _NormPartial):
             return _reduced_to_part(local, group, wanted.dim, old.reduce_op, place, count)
         local = _reduced(local, group, old)
-        return local if isinstance(wanted, Replicate) else _own_part(local, wanted.dim, place, count)
+        return _own_part(local, wanted.dim, place, count) if isinstance(wanted, Shard) else local
     if isinstance(old, Shard):
         if isinstance(wanted, Shard):
             return _exchanged(local, group, old.dim, wanted.dim, outside, place, count)
