@@ -49,7 +49,7 @@ class _Named:
         raise TypeError(f"{self.name} is a name")
 
 
-_PurePickler: Any = pickle._Pickler  # type: ignore[attr-defined]  # the one in Python, whose parts can be replaced
+_PurePickler: Any = pickle._Pickler  # the one in Python, whose parts can be replaced
 
 
 class _Pickler(_PurePickler):

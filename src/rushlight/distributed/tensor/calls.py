@@ -150,7 +150,8 @@ class _Bound:
         call = Call(self.op, self.schema, self.values, [each.shape for each in self.arrays], shapes or [])
         columns: list[Candidate] = []
         for mesh_dim in range(self.mesh.ndim):
-            call.processes, call.placements = self.mesh.size(), [each.placements[mesh_dim] for each in self.arrays]
+            call.processes = self.mesh.size()
+            call.placements = [each.placements[mesh_dim] for each in self.arrays]
             candidates = (
                 [call.all_whole(), *(each for each in rule(call) if call.fits(each))]
                 if rule is not None

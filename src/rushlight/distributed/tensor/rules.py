@@ -28,7 +28,8 @@ class Call:
 
     def __init__(self, op: Any, schema: Any, values: list[Any], shapes: list[Any], results: list[Any]) -> None:
         self.op, self.schema, self.values, self.shapes, self.results = op, schema, values, shapes, results
-        self.processes, self.placements = 1, [R for _ in shapes]  # along the dimension of the mesh that is looked at
+        self.processes = 1
+        self.placements: list[Placement] = [R for _ in shapes]  # along the dimension of the mesh that is looked at
 
     def argument(self, name: str) -> Any:
         """The value of an argument."""
