@@ -45,7 +45,7 @@ def bump(tensor, name, inside=2):
     counter.writer = (name, user_place(inside)) if times <= NOTED_WRITES else name
 
 
-# bump, _around_write, run_inplace, and the function that was called.
+# bump, around_write, run_inplace, and the function that was called.
 _FRAMES_OF_A_WRITE = 4
 
 
@@ -57,16 +57,16 @@ def run_inplace(op, schema, values, name):
         interposer = innermost()
         if interposer is not None:
             again = partial(run_inplace, op, schema, name=name)
-            return interposer.call(op, schema, values, again, partial(_around_write, op, schema, name), writes=True)
+            return interposer.call(op, schema, values, again, partial(around_write, op, schema, name), writes=True)
     if LAYOUT_PLUGS:
         for layout in LAYOUT_PLUGS.values():
             found = layout.write(op, name, values)
             if found is not NotImplemented:
                 return found
-    return _around_write(op, schema, name, values, partial(_write, op, schema, name))
+    return around_write(op, schema, name, values, partial(_write, op, schema, name))
 
 
-def _around_write(op, schema, name, values, write):
+def around_write(op, schema, name, values, write):
     """Refuse what autograd cannot follow, ``write(values)``, and note it."""
     self = values[0]
     follows = state.recording and _any_requires_grad(schema, values)
