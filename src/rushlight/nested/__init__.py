@@ -1,0 +1,23 @@
+"""Batches whose elements differ in length, without padding: ``torch.nested``.
+
+>>> import rushlight as torch
+>>> x = torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)], layout=torch.jagged)
+>>> torch.nn.Linear(4, 8)(x).size(2)
+8
+"""
+
+from __future__ import annotations
+
+from . import attention, calls, creation, layers, products, reductions, shapes
+from .creation import (
+    as_nested_tensor,
+    masked_select,
+    narrow,
+    nested_tensor,
+    nested_tensor_from_jagged,
+    to_padded_tensor,
+)
+
+__all__ = [
+    "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor",
+]  # fmt: skip
