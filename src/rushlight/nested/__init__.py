@@ -8,7 +8,19 @@
 
 from __future__ import annotations
 
-from . import attention, calls, creation, layers, products, reductions, shapes
+from . import (
+    attention,
+    calls,
+    creation,
+    layers,
+    products,
+    reductions,
+    shapes,
+    strided_calls,
+    strided_creation,
+    strided_layers,
+    strided_shapes,
+)
 from .creation import (
     as_nested_tensor,
     masked_select,

@@ -23,7 +23,8 @@ _ON_VALUES = frozenset(("to_copy", "fill", "masked_fill"))
 
 # What PyTorch does not take for such, under its names there.
 _REFUSED = {
-    "floor_divide": "floor_divide.default", "logsigmoid": "log_sigmoid_forward.default", "hardswish": "hardswish.default",
+    "_standard_gamma_grad": "_standard_gamma_grad.default", "floor_divide": "floor_divide.default",
+    "logsigmoid": "log_sigmoid_forward.default", "hardswish": "hardswish.default",
 }  # fmt: skip
 
 # PyTorch's overloads, where they are not those of the kind.
@@ -61,7 +62,7 @@ def jagged_call(op, values):
     function = _TABLE.calls.get(op.name)
     if function is not None:
         return function(*values)
-    if op.name not in _REFUSED and op.kind in _POINTWISE or op.name in _ON_VALUES:
+    if (op.name not in _REFUSED and op.kind in _POINTWISE) or op.name in _ON_VALUES:
         return pointwise(op, values)
     raise not_run(overload(op, values))
 

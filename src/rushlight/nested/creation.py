@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd.grad_mode import no_grad
-from ..base.device import jagged as jagged_layout, strided
+from ..base.device import jagged as jagged_layout
+from ..base.device import strided
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor.base import Tensor, wrap
@@ -17,7 +18,8 @@ from .jagged import is_jagged, jagged
 from .structures import Jagged, structure_of
 
 if TYPE_CHECKING:
-    from ..base.device import DeviceLike, layout as Layout
+    from ..base.device import DeviceLike
+    from ..base.device import layout as Layout
     from ..base.dtypes import DType
 
 _VIEW = "NestedViewFromJaggedBackward0"

@@ -19,7 +19,8 @@ import numpy as np
 from ..autograd.modes import state
 from ..autograd.node import LEAF
 from ..base.arrays import element_strides
-from ..base.device import contiguous_format, jagged as jagged_layout, preserve_format
+from ..base.device import contiguous_format, preserve_format
+from ..base.device import jagged as jagged_layout
 from ..base.errors import hinted
 from ..base.layouts import PartedArray
 from ..ops.table import functions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ops.table import FUNCTION, Op, functions
 from ..ops.schema import Schema
+from ..ops.table import FUNCTION, Op, functions
 from ..tensor.dispatch import run
 
 

@@ -11,8 +11,8 @@ from ..base.shapes import wrap_dim
 from ..ops.table import functions
 from ..tensor.base import wrap
 from .calls import not_run, raggedness_matches, takes
-from .creation import jagged_from_list
 from .checks import dim_inside, expect_plain
+from .creation import jagged_from_list
 from .jagged import is_jagged, jagged, packed
 from .padding import record
 from .structures import Jagged
