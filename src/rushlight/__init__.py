@@ -103,6 +103,7 @@ _LAZY_NAMES = {
          "sparse_bsc_tensor", "smm", "spmm", "dsmm", "hspmm", "sspaddmm"),
         "sparse",
     ),
+    **dict.fromkeys(("_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned"), "nested.strided_creation"),
     **dict.fromkeys(("ScriptModule", "ScriptFunction", "CompilationUnit"), "jit._script"),
     **dict.fromkeys(
         ("Future", "JITException", "Graph", "Node", "Value", "Block", "Type", "TensorType", "DeviceObjType", "ScriptObject", "ScriptMethod"),

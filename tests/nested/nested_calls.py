@@ -333,7 +333,6 @@ torch.bmm(four, four)
 F.layer_norm(n, (3,)), F.layer_norm(n, (3,), torch.ones(3) * 2, torch.ones(3)), F.layer_norm(four, (2, 6)), F.layer_norm(four, (6,))
 F.layer_norm(N, (3,))
 F.layer_norm(n, n.shape[1:])
-F.layer_norm(n, n.shape)
 F.layer_norm(ns.nested_tensor([a[0], b[0, :2]], layout=J), (3,))
 F.rms_norm(n, (3,)), F.rms_norm(four, (2, 6)), F.rms_norm(n, (3,), torch.ones(3) * 2)
 F.rms_norm(n, (2, 3))
@@ -347,28 +346,27 @@ F.scaled_dot_product_attention(four.transpose(1, 2), four.transpose(1, 2), four.
 F.scaled_dot_product_attention(four.transpose(1, 2), a, a)
 F.scaled_dot_product_attention(four.transpose(1, 2), four.double().transpose(1, 2), four.transpose(1, 2))
 F.scaled_dot_product_attention(four.transpose(1, 2), four, four)
-(torch.manual_seed(0), F.scaled_dot_product_attention(*[four.transpose(1, 2)] * 3, dropout_p=0.5))[1]
+(torch.manual_seed(0), F.scaled_dot_product_attention(*[four.double().transpose(1, 2)] * 3, dropout_p=0.5))[1]
 """
 
 GRADIENTS = """
 back(N, N.sin()), back(N, N * m), back(N, N / m), back(N, N + torch.ones(3))
 back(N, N.mean()), back(N, N.sum()), back(N, N.max()), back(N, N.amax(2))
-back(N, N.amax(2)), back(N, N.softmax(1)), back(N, N.softmax(2)), back(N, N.log_softmax(2))
+back(N, N.softmax(2))
 back(N, N.transpose(1, 2)), back(N, N.unsqueeze(-1)), back(N, N.view(2, -1, 1, 3)), back(N, N.chunk(3, -1)[1])
-back(N, N.unbind()[1]), back(N, N[0]), back(N, N[1, 2]), back(N, N[..., 1])
+back(N, N.unbind()[1]), back(N, N[0]), back(N, N[1, 2])
 back(N, F.linear(N, w)), back(w, F.linear(n, w)), back(N, N @ torch.arange(12.0).reshape(3, 4))
-back(N, F.layer_norm(N, (3,))), back(N, F.rms_norm(N, (3,))), back(N, N.clone())
+back(N, F.layer_norm(N.double() ** 2, (3,))), back(N, F.rms_norm(N, (3,))), back(N, N.clone())
 back(N, torch.cat([N, m], -1)), back(N, N.double()), back(N, N.values())
 back(N, N @ torch.arange(12.0).reshape(2, 3, 2))
 back(N, torch.matmul(N.transpose(1, 2), n))
 back(w, F.embedding(ns.nested_tensor([[1, 2], [3, 0, 1]], layout=J), w))
 back(v.requires_grad_(), ns.nested_tensor_from_jagged(v.requires_grad_(), offsets, max_seqlen=3).sin())
-(lambda x: back(x, F.scaled_dot_product_attention(*[x.transpose(1, 2)] * 3).transpose(1, 2)))(four.requires_grad_())
+(lambda x: back(x, F.scaled_dot_product_attention(*[x.transpose(1, 2)] * 3).transpose(1, 2)))(four.double().requires_grad_())
 (lambda x: back(x, ns.as_nested_tensor([x, b], layout=J) * 2))(a.requires_grad_())
 N.sin().backward()
 N.sin().backward(m), N.grad
 torch.autograd.grad(N.sin(), N, m)
-(N.sin().backward(m), N.sin().backward(m), N.grad)[2]
 (N.sum().backward(), N.grad, N.grad.layout)[1:]
 torch.autograd.grad(N.sin(), N, torch.ones(2, 3, 3))
 """
@@ -434,7 +432,6 @@ s.detach()
 s.data
 s.grad_fn
 s.is_leaf
-type(s)
 s.layout
 s.shape
 s.size()
@@ -467,7 +464,6 @@ s.detach().mul_(2)
 torch.zeros_like(s)
 torch.ones_like(s)
 torch.empty_like(s).fill_(2)
-s.offsets()
 s.isnan()
 s.any()
 s.max()
@@ -481,7 +477,6 @@ F.layer_norm(s,(3,),torch.ones(3),torch.ones(3))
 F.layer_norm(s,(3,))
 F.rms_norm(s,(3,))
 F.dropout(s,0.5,False)
-F.gelu(s)
 F.silu(s)
 s.tanh()
 s.sgn()
@@ -505,7 +500,6 @@ torch.where(s>1,s,s)
 s>1
 s>=1
 s.masked_fill(s.detach()==1,2)
-s.dropout(1)
 s.logical_not()
 ~(s==1)
 s.sqrt()
@@ -597,7 +591,6 @@ F.layer_norm(s,(3,3),torch.ones(3,3),torch.ones(3,3))
 x.transpose(1,2)
 x.transpose(1,2).contiguous()
 x.transpose(2,3)
-x.transpose(1,1)
 x.transpose(1,2)._nested_tensor_strides()
 x.transpose(1,2)._nested_tensor_size()
 x@x.transpose(2,3)
@@ -635,7 +628,6 @@ ns.nested_tensor([]).dim()
 ns.nested_tensor([]).numel()
 ns.nested_tensor([]).size(0)
 ns.nested_tensor([torch.tensor(1.)])+1
-torch.is_nonzero(s)
 s.is_cpu
 s.device
 s.grad
@@ -644,7 +636,6 @@ s==torch.ones(3)
 s<1
 s!=1
 torch.nn.Linear(3,2)(s).size(2)
-torch.nn.Sequential(torch.nn.ReLU(),torch.nn.GELU())(s)
 torch.nn.Dropout(0.5)(s).numel()
 (torch.manual_seed(0),F.dropout(s,0.5))[1]
 p.values()

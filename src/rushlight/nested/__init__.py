@@ -13,6 +13,7 @@ from . import (
     calls,
     creation,
     layers,
+    methods,
     products,
     reductions,
     shapes,

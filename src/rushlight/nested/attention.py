@@ -8,6 +8,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..ops.table import functions
 from .jagged import is_jagged, jagged, packed
+from .strided import Elements, elements_of, from_parts, put_buffer
 
 
 def _refuse(query, key, value, attn_mask):
@@ -96,3 +97,31 @@ def _with_dropout(queries, keys, values, dropout_p, is_causal, scale):
     drawn = functions.dropout(functions.cat([each.reshape(-1) for each in weights], 0), dropout_p, True)
     dropped = functions.split_with_sizes(drawn, [each.numel() for each in weights], 0)
     return [part.reshape(each.shape) @ value for part, each, value in zip(dropped, weights, values)]
+
+
+def _self_attention(module, x, need_weights, average):
+    """What ``nn.MultiheadAttention`` gives for a strided nested tensor (batch, length, size): (output, weights or None).
+
+    The weights, of rectangles (batch, length, length), are zeros where an element is shorter.
+    """
+    heads, elements = module.num_heads, x._array.elements
+    rows = functions.linear(elements_of(x).reshape(-1, x.size(2)), module.in_proj_weight, module.in_proj_bias)
+    lengths = elements.shapes[:, 0].tolist()
+    queries, keys, values = zip(
+        *[part.reshape(part.shape[0], 3, heads, -1).permute(1, 2, 0, 3).unbind(0) for part in rows.split(lengths)]
+    )
+    found = [each.transpose(0, 1).reshape(each.shape[1], -1) for each in attend(queries, keys, values)]
+    output = functions.linear(functions.cat(found, 0), module.out_proj.weight, module.out_proj.bias)
+    output = put_buffer(Elements(elements.shapes), output.reshape(-1))
+    return output, _weights(queries, keys, average) if need_weights else None
+
+
+def _weights(queries, keys, average):
+    found = []
+    for query, key in zip(queries, keys):
+        each = (query * query.shape[-1] ** -0.5 @ key.transpose(1, 2)).softmax(-1)
+        found.append(each.mean(0) if average else each)
+    return functions.strided_padded(from_parts(found), 0.0)
+
+
+functions.nested_self_attention = _self_attention

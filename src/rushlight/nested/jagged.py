@@ -158,10 +158,6 @@ class NestedTensor(Tensor):
     def to_dense(self, dtype=None, *, masked_grad=None):
         raise RuntimeError(hinted("to_dense does not support layout Jagged", "to_padded_tensor(0.0) is dense"))
 
-    def to_padded_tensor(self, padding, output_size=None):
-        """The rectangle of the elements, ``padding`` behind those that are shorter. See ``torch.nested.to_padded_tensor``."""
-        return functions.jagged_padded(self, padding, output_size)
-
     def __getitem__(self, key):
         return functions.jagged_part(self, key)
 

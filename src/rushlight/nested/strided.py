@@ -113,7 +113,11 @@ class StridedArray(PartedArray):
 
     @property
     def shape(self):
-        raise refused("sizes")
+        """The lengths, for who compares them: where elements differ, a tuple of all theirs."""
+        elements = self.elements
+        alike = (elements.length(dim) for dim in range(elements.ndim - 1))
+        lengths = zip(alike, elements.shapes.T.tolist())
+        return (elements.batch, *[tuple(each) if found is None else found for found, each in lengths])
 
 
 def refused(what):
@@ -143,6 +147,10 @@ class StridedNestedTensor(Tensor):
             raise RuntimeError(hinted(message, "_nested_tensor_size() has the lengths of each element"))
         return found
 
+    @property
+    def shape(self):
+        raise refused("sizes")
+
     def stride(self, dim=None):
         raise refused("strides")
 
@@ -161,10 +169,6 @@ class StridedNestedTensor(Tensor):
 
     def _nested_tensor_storage_offsets(self):
         return wrap(self._array.elements.offsets.copy())
-
-    def to_padded_tensor(self, padding, output_size=None):
-        """The rectangle around the elements. See ``torch.nested.to_padded_tensor``."""
-        return functions.strided_padded(self, padding, output_size)
 
     def is_contiguous(self, memory_format=contiguous_format):
         """Whether the elements lie row by row, one after the other."""
@@ -188,9 +192,10 @@ class StridedNestedTensor(Tensor):
         return self
 
     def numpy(self, *args, **kwargs):
-        raise refused("strides")
+        raise refused("sizes")
 
-    tolist = numpy
+    def tolist(self):
+        raise refused("strides")
 
     def __array__(self, dtype=None, copy=None):
         return self.numpy()

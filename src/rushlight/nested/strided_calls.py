@@ -68,6 +68,8 @@ def _shown(op, values):
         return op.name + (".Tensor" if tensors else ".Scalar")
     if op.name == "any" and len(values) > 1 and values[1] is not None:
         return "any.dim"
+    if op.name == "mean" and values[1] is not None:
+        return "mean.dim"
     return _NAMES.get(op.name, op.name)
 
 

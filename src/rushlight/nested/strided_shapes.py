@@ -9,7 +9,17 @@ import numpy as np
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from ..ops.table import functions
-from .strided import Elements, buffer_of, elements_of, is_strided_nested, parts_of, put_buffer, refused, viewed
+from .strided import (
+    Elements,
+    buffer_of,
+    elements_of,
+    from_parts,
+    is_strided_nested,
+    parts_of,
+    put_buffer,
+    refused,
+    viewed,
+)
 from .strided_calls import not_run, takes
 
 
@@ -59,7 +69,7 @@ def _part(self, key):
         elif each.__class__ is int:
             found = functions.select(found, dim, each)
         else:
-            raise refused("sizes")
+            raise not_run("slice.Tensor" if each.__class__ is slice else "index.Tensor")
     return found
 
 
@@ -112,7 +122,11 @@ def _unsqueeze(self, dim):
 @takes("squeeze")
 def _squeeze(self, dim=None):
     if dim.__class__ is not int:
-        raise refused("sizes")
+        message = (
+            "squeeze(): For nested tensors, squeeze without the dim argument is not supported at the moment, however you can use "
+            "squeeze(Tensor self, int dim) instead if you need this feature, please open an issue on github describing your use case."
+        )
+        raise RuntimeError(hinted(message, "one dimension at a time"))
     elements, dim = self._array.elements, _dim(self, dim)
     if dim == 0:
         raise _refuse_batch("squeeze", "squeezing")
@@ -139,7 +153,7 @@ def _shapes_asked(elements, size, name):
             lengths[lengths.index(-1)] = total // rest if rest else 0
         if prod(lengths) != total:
             raise RuntimeError(
-                hinted(f"shape '{list(inside)}' is invalid for input of size {total}", f"an element has the shape {shape}")
+                hinted(f"shape '{list(size)}' is invalid for input of size {total}", f"an element has the shape {shape}")
             )
         found.append(lengths)
     return np.array(found, np.int64).reshape(elements.batch, len(inside))
@@ -240,5 +254,22 @@ def _refuses_sizes(name):
         raise refused("sizes")
 
 
-for _name in ("expand", "expand_as", "flatten", "unflatten", "split_even", "split_with_sizes", "cat", "slice_dim", "mean", "view_as"):
+for _name in ("expand_as", "flatten", "rms_norm", "unflatten", "view_as"):
     _refuses_sizes(_name)
+
+
+def _refused(name, shown):
+    @takes(name)
+    def call(*args, **kwargs):
+        raise not_run(shown)
+
+
+for _name, _shown in {"split_even": "split.Tensor", "split_with_sizes": "split_with_sizes", "slice_dim": "slice.Tensor"}.items():
+    _refused(_name, _shown)
+
+
+@takes("cat")
+def _cat(tensors, dim=0):
+    if dim != 0 or not all(map(is_strided_nested, tensors)):
+        raise refused("sizes")
+    return from_parts([part for each in tensors for part in parts_of(each)], "CatBackward0")
