@@ -12,6 +12,7 @@ from . import (
     attention,
     calls,
     creation,
+    files,
     layers,
     methods,
     products,

@@ -192,7 +192,7 @@ class NestedTensor(Tensor):
         return made
 
     def __reduce_ex__(self, protocol):
-        return rebuilt, (*parts_of(self), self.requires_grad)
+        return jagged_of, (*parts_of(self), self.requires_grad)
 
 
 INERT_CLASSES.add(NestedTensor)
@@ -204,7 +204,7 @@ def parts_of(tensor):
     return wrap(tensor._array.values), structure.offsets, structure.lengths, structure.ragged, dict(structure.extremes)
 
 
-def rebuilt(values, offsets, lengths, ragged, extremes, requires_grad):
+def jagged_of(values, offsets, lengths, ragged, extremes, requires_grad):
     """The jagged tensor of such parts."""
     made = wrap(JaggedArray(Jagged(offsets, lengths, ragged, extremes), values._array))
     return made.requires_grad_() if requires_grad else made

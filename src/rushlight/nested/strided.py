@@ -248,13 +248,13 @@ class StridedNestedTensor(Tensor):
     def __reduce_ex__(self, protocol):
         elements = self._array.elements
         parts = elements.shapes, elements.strides, elements.offsets
-        return rebuilt, (wrap(self._array.values), *map(wrap, parts), self.requires_grad)
+        return strided_of, (wrap(self._array.values), *map(wrap, parts), self.requires_grad)
 
 
 INERT_CLASSES.add(StridedNestedTensor)
 
 
-def rebuilt(buffer, shapes, strides, offsets, requires_grad=False):
+def strided_of(buffer, shapes, strides, offsets, requires_grad=False):
     """The strided nested tensor of such tensors."""
     made = wrap(StridedArray(Elements(shapes._array, strides._array, offsets._array), buffer._array))
     return made.requires_grad_() if requires_grad else made

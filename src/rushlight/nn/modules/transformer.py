@@ -307,9 +307,7 @@ class TransformerEncoder(Module):
         """Whether the layers get a nested tensor of the positions that are not padding, as they do in PyTorch."""
         if not self.use_nested_tensor or self.training or mask is not None or padding_mask is None or src.dim() != 3:
             return False
-        if src.is_nested:
-            return False
-        if not get_fastpath_enabled() or is_autocast_enabled("cpu"):
+        if src.is_nested or not get_fastpath_enabled() or is_autocast_enabled("cpu"):
             return False
         if is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())):
             return False
