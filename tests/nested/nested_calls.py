@@ -4,8 +4,8 @@ import re
 import warnings
 
 
-def names(module):
-    """The tensors that the calls are about, made anew."""
+def names(module, code):
+    """The tensors that a call is about, made anew."""
     ns = module.nested
     a, b = module.arange(6.0).reshape(2, 3), module.arange(9.0).reshape(3, 3) - 4
     offsets = module.tensor([0, 2, 5])
@@ -20,26 +20,26 @@ def names(module):
         grad = module.autograd.grad((result * weights).sum(), leaf)[0]
         return grad.values().contiguous() if grad.is_nested else grad
 
-    def rows(*shapes, **options):
-        """A nested tensor of elements with numbers in order."""
-        parts = [module.arange(float(module.Size(shape).numel())).reshape(shape) / 4 - 1 for shape in shapes]
-        return ns.nested_tensor(parts, **options)
-
-    found = {"torch": module, "F": module.nn.functional, "ns": ns, "back": back, "rows": rows, "jagged": jagged}
-    found |= {"a": a, "b": b, "offsets": offsets, "J": module.jagged, "v": module.arange(15.0).reshape(5, 3) - 4}
-    found["n"] = jagged(module.cat([a, b]))
-    found["N"] = jagged(module.cat([a, b])).requires_grad_()
-    found["m"] = jagged(module.cat([a, b]) % 4 + 1)
-    found["w"] = module.arange(12.0).reshape(4, 3).requires_grad_()
-    found["four"] = jagged(module.arange(60.0).reshape(5, 2, 6) / 10 - 2)
-    found["holes"] = ns.nested_tensor_from_jagged(
-        module.arange(12.0).reshape(6, 2), module.tensor([0, 2, 6]), module.tensor([1, 3])
-    )
-    found["s"] = ns.nested_tensor([a, b])
-    found["S"] = ns.nested_tensor([a, b], requires_grad=True)
-    found["p"] = ns.nested_tensor([module.ones(2, 3), module.arange(6.0).reshape(3, 2)])
-    found["x"] = ns.nested_tensor([module.arange(24.0).reshape(2, 3, 4) / 9, module.arange(16.0).reshape(2, 2, 4) / 9])
-    return found
+    made = {
+        "a": lambda: a, "b": lambda: b, "offsets": lambda: offsets, "J": lambda: module.jagged,
+        "v": lambda: module.arange(15.0).reshape(5, 3) - 4,
+        "n": lambda: jagged(module.cat([a, b])),
+        "N": lambda: jagged(module.cat([a, b])).requires_grad_(),
+        "m": lambda: jagged(module.cat([a, b]) % 4 + 1),
+        "w": lambda: module.arange(12.0).reshape(4, 3).requires_grad_(),
+        "four": lambda: jagged(module.arange(60.0).reshape(5, 2, 6) / 10 - 2),
+        "holes": lambda: ns.nested_tensor_from_jagged(
+            module.arange(12.0).reshape(6, 2), module.tensor([0, 2, 6]), module.tensor([1, 3])
+        ),
+        "s": lambda: ns.nested_tensor([a, b]),
+        "S": lambda: ns.nested_tensor([a, b], requires_grad=True),
+        "p": lambda: ns.nested_tensor([module.ones(2, 3), module.arange(6.0).reshape(3, 2)]),
+        "x": lambda: ns.nested_tensor(
+            [module.arange(24.0).reshape(2, 3, 4) / 9, module.arange(16.0).reshape(2, 2, 4) / 9]
+        ),
+    }  # fmt: skip
+    found = {"torch": module, "F": module.nn.functional, "ns": ns, "back": back}
+    return found | {name: make() for name, make in made.items() if re.search(rf"\b{name}\b", code)}
 
 
 def outcome(module, code):
@@ -47,7 +47,7 @@ def outcome(module, code):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's, once: that the API is a prototype
         try:
-            return numbered(text(eval(code, names(module))))
+            return numbered(text(eval(code, names(module, code))))
         except Exception as error:
             return numbered(f"{type(error).__name__}: {first_line(error)}")
 
@@ -352,7 +352,6 @@ F.scaled_dot_product_attention(four.transpose(1, 2), four, four)
 GRADIENTS = """
 back(N, N.sin()), back(N, N * m), back(N, N / m), back(N, N + torch.ones(3))
 back(N, N.mean()), back(N, N.sum()), back(N, N.max()), back(N, N.amax(2))
-back(N, N.softmax(2))
 back(N, N.transpose(1, 2)), back(N, N.unsqueeze(-1)), back(N, N.view(2, -1, 1, 3)), back(N, N.chunk(3, -1)[1])
 back(N, N.unbind()[1]), back(N, N[0]), back(N, N[1, 2])
 back(N, F.linear(N, w)), back(w, F.linear(n, w)), back(N, N @ torch.arange(12.0).reshape(3, 4))

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from ..base.absent import AbsentNames as _AbsentNames
 from . import (
     attention,
     calls,
@@ -31,6 +32,19 @@ from .creation import (
     nested_tensor_from_jagged,
     to_padded_tensor,
 )
+from .jagged import NestedTensor
+
+_ABSENT = _AbsentNames(
+    __name__,
+    {
+        "_internal": "",
+        "_internal.nested_tensor": "NestedTensor _tensor_symint_registry",
+        "_internal.ops": "extract_kwargs",
+    },
+    "torch.nested's own functions, and values(), offsets() and lengths() of a tensor, tell the same",
+    {"NestedTensor": NestedTensor},
+)
+_ABSENT.make_modules()
 
 __all__ = [
     "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor",

@@ -52,7 +52,9 @@ def _jagged_attention(query, key, value, attn_mask, dropout_p, is_causal, scale,
         found = functions.scaled_dot_product_attention(packed(query), packed(key), packed(value), **options)
         return jagged(structure, found)
     if structure.ragged != 2 or not query.ndim == key.ndim == value.ndim == 4:
-        message = "attention on jagged tensors takes (batch, heads, length, size), the length being the ragged dimension"
+        message = (
+            "attention on jagged tensors takes (batch, heads, length, size), the length being the ragged dimension"
+        )
         raise NotImplementedError(hinted(message, "transpose(1, 2) puts the length behind the heads"))
     parts = [_by_elements(each) for each in (query, key, value)]
     found = attend(*parts, dropout_p, is_causal, scale, enable_gqa)

@@ -211,9 +211,7 @@ def viewed(values, offsets, lengths=None, ragged=1, least=None, most=None):
     return jagged(Jagged(offsets, lengths, ragged, extremes), values, _VIEW)
 
 
-def narrow(
-    tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Layout = strided
-) -> Tensor:
+def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Layout = strided) -> Tensor:
     """Of each element of the batch ``tensor`` the ``length`` positions from ``start`` on.
 
     Args:

@@ -15,7 +15,7 @@ def _nested_parts(tensor):
     if not is_jagged(tensor):
         elements = tensor._array.elements
         places = (elements.shapes, elements.strides, elements.offsets)
-        return tuple([wrap(tensor._array.values), *[wrap(np.ascontiguousarray(each)) for each in places]])
+        return (wrap(tensor._array.values), *[wrap(np.ascontiguousarray(each)) for each in places])
     structure = tensor._array.structure
     # A length is held as that of a tensor without numbers.
     known = {f"{name}_seqlen": wrap(np.zeros((length, 0), np.float32)) for name, length in structure.extremes.items()}
@@ -59,7 +59,9 @@ def _strided_from_parts(buffer, shapes, strides, offsets):
     _expect(min(each.min(initial=0) for each in (sizes, steps, starts)) >= 0, "a length or a place is negative")
     last = starts + ((sizes - 1) * steps).sum(1)
     full = (sizes > 0).all(1)
-    _expect((last[full] < buffer._array.shape[0]).all(), f"an element lies outside of the {buffer._array.shape[0]} numbers")
+    _expect(
+        (last[full] < buffer._array.shape[0]).all(), f"an element lies outside of the {buffer._array.shape[0]} numbers"
+    )
     return strided_of(buffer, wrap(sizes), wrap(steps), offsets, buffer.requires_grad)
 
 

@@ -285,4 +285,3 @@ def jagged(structure, values, name=None):
 def is_jagged(value):
     """Whether a value is a nested tensor of the jagged layout."""
     return value.__class__ is NestedTensor
-

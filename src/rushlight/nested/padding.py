@@ -26,7 +26,9 @@ def record(schema, node=None):
     return register
 
 
-@record("jagged_to_padded(Tensor values, any structure, any padding, int length) -> Tensor", node="ToPaddedTensorBackward0")
+@record(
+    "jagged_to_padded(Tensor values, any structure, any padding, int length) -> Tensor", node="ToPaddedTensorBackward0"
+)
 class padded_from:
     """The rectangle (batch, ..., length, ...) of packed values, ``padding`` where an element ends before ``length``.
 

@@ -81,9 +81,7 @@ def _bmm(self, mat2):
 
 
 @takes("functional_embedding")
-def _embedding(
-    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
-):
+def _embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     signature = "embedding_default(weight: t, indices: jt, padding_idx: any?, scale_grad_by_freq: any?, sparse: any?)"
     expect_dense(weight, signature, "weight")
     expect_plain(input, signature, "indices")

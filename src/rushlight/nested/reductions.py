@@ -68,7 +68,9 @@ def _reduced(name, identity, input, dim, keepdim, reduce):
         return reduce(_jagged_padded(input, identity), [ragged] if several else ragged, keepdim)
     if dims.batch:
         message = f"{name}(): reducing along the batch dimension but not the ragged dimension is not supported for nested tensors"
-        raise RuntimeError(hinted(message, "elements of the batch have different lengths: reduce over the ragged one, too"))
+        raise RuntimeError(
+            hinted(message, "elements of the batch have different lengths: reduce over the ragged one, too")
+        )
     found = reduce(packed(input), over, keepdim)
     lost = 0 if keepdim else sum(each < structure.ragged - 1 for each in dims.inside)
     return _mapped(lambda each: jagged(structure.at(structure.ragged - lost), each), found)
@@ -182,7 +184,9 @@ def _softmax(self, dim, dtype=None):
     if inside is not None:
         return jagged(structure, functions.softmax(packed(self), inside, dtype=dtype))
     if structure.ragged > 1:
-        message = "softmax(): not supported when reducing along the ragged dimension for ragged_idx > 1 for NestedTensor"
+        message = (
+            "softmax(): not supported when reducing along the ragged dimension for ragged_idx > 1 for NestedTensor"
+        )
         raise RuntimeError(hinted(message, "transpose the ragged dimension to 1 first"))
     if structure.lengths is not None:
         message = "softmax(): not supported where lengths is not None if reducing across the ragged dimension for NestedTensor"

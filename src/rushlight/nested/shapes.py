@@ -195,9 +195,7 @@ def _view(input, *size, dtype=None):
         raise not_run("view.dtype")
     own = tuple(input.shape)
     if structure.ragged != 1 and own != size:
-        message = (
-            f"view(): does not support ragged_idx != 1 except when inp._size == size. inp._size is ({own}) and size is ({list(size)})."
-        )
+        message = f"view(): does not support ragged_idx != 1 except when inp._size == size. inp._size is ({own}) and size is ({list(size)})."
         raise RuntimeError(hinted(message, "transpose the ragged dimension to 1 first"))
     if len(size) < 3 or not raggedness_matches(input, size):
         message = f"view(): cannot view shape {own} as {list(size)}"
@@ -251,9 +249,7 @@ def _expand_as(input, other):
 @takes("broadcast_to")
 def _broadcast_to(input, size):
     if len(size) > input.ndim:
-        message = (
-            "broadcast_to(): broadcasting to a higher-dim shape is currently not supported for nested tensors with the jagged layout"
-        )
+        message = "broadcast_to(): broadcasting to a higher-dim shape is currently not supported for nested tensors with the jagged layout"
         raise ValueError(hinted(message, "unsqueeze() adds dimensions behind the batch"))
     return _expand(input, (*(1,) * (input.ndim - len(size)), *size))
 

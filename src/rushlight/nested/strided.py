@@ -68,9 +68,7 @@ class Elements:
     def _find_contiguous(self):
         dense = Elements(self.shapes)
         several = self.shapes != 1
-        return bool(
-            (self.offsets == dense.offsets).all() and ((self.strides == dense.strides) | ~several).all()
-        )
+        return bool((self.offsets == dense.offsets).all() and ((self.strides == dense.strides) | ~several).all())
 
     def length(self, dim):
         """The length of a dimension of the elements that all share; None where they differ."""
@@ -351,7 +349,10 @@ def put_buffer(elements, buffer, name=None):
     return made
 
 
-@record("nested_restrided(Tensor self, any own, any new, int total, any name) -> Tensor", node=lambda self, own, new, total, name: name)
+@record(
+    "nested_restrided(Tensor self, any own, any new, int total, any name) -> Tensor",
+    node=lambda self, own, new, total, name: name,
+)
 class _restrided:
     """The same buffer, of ``total`` numbers, under other elements. ``name`` is that of the node."""
 

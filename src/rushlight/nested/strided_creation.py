@@ -104,7 +104,9 @@ def _corner(place, shape):
     return (place, *map(slice, shape))
 
 
-@record("strided_to_padded(Tensor numbers, any elements, any padding, any size) -> Tensor", node="ToPaddedTensorBackward0")
+@record(
+    "strided_to_padded(Tensor numbers, any elements, any padding, any size) -> Tensor", node="ToPaddedTensorBackward0"
+)
 class _padded_from:
     """The rectangle of the elements whose ``numbers`` lie one after the other, ``padding`` around them."""
 

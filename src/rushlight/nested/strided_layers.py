@@ -59,7 +59,9 @@ def _matmul(input, other, *, out=None):
     _refuse_dense(input, other)
     one, two = input._array.elements, other._array.elements
     if one.batch != two.batch:
-        message = f"matmul: Expected size for the 1st dimension of 2nd input tensor to be: {one.batch} but got: {two.batch}."
+        message = (
+            f"matmul: Expected size for the 1st dimension of 2nd input tensor to be: {one.batch} but got: {two.batch}."
+        )
         raise RuntimeError(hinted(message, "both have as many elements"))
     for left, right in zip(one.shapes.tolist(), two.shapes.tolist()):
         if left[-1] != right[-2]:
@@ -74,9 +76,7 @@ def _bmm(self, mat2):
     for name, value in (("batch1", self), ("batch2", mat2)):
         if value.ndim != 3:
             raise RuntimeError(hinted(f"{name} must be a 3D tensor", f"it has {value.ndim} dimensions"))
-    lefts, rights = (
-        parts_of(each) if is_strided_nested(each) else functions.unbind(each, 0) for each in (self, mat2)
-    )
+    lefts, rights = (parts_of(each) if is_strided_nested(each) else functions.unbind(each, 0) for each in (self, mat2))
     for place, (left, right) in enumerate(zip(lefts, rights)):
         if left.shape[1] != right.shape[0]:
             shapes = f"{left.shape[0]}x{left.shape[1]} and {right.shape[0]}x{right.shape[1]}"
@@ -126,13 +126,9 @@ def _dropout(self, p, train):
 
 
 @takes("functional_embedding")
-def _embedding(
-    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
-):
+def _embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     indices = elements_of(input)
-    rows = functions.functional_embedding(
-        indices, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
-    )
+    rows = functions.functional_embedding(indices, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     shapes = np.insert(input._array.elements.shapes, input.ndim - 1, weight.shape[1], 1)
     return put_buffer(Elements(shapes), rows.reshape(-1), "EmbeddingBackward0")
 
@@ -145,7 +141,9 @@ def _sum(self, dim=None, keepdim=False, dtype=None):
     dims = [functions.wrap_own_dim(each, elements.ndim) for each in dim]
     for each in dims:
         if each != elements.ndim - 1:
-            message = f"NestedTensor can only be reduced across the last dimension for now got dimension {each} instead."
+            message = (
+                f"NestedTensor can only be reduced across the last dimension for now got dimension {each} instead."
+            )
             raise RuntimeError(hinted(message, "sum(-1, keepdim=True)"))
     if not keepdim:
         raise RuntimeError(hinted("NestedTensor always requires keepdim=True for now.", "sum(-1, keepdim=True)"))

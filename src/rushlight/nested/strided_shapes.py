@@ -153,7 +153,9 @@ def _shapes_asked(elements, size, name):
             lengths[lengths.index(-1)] = total // rest if rest else 0
         if prod(lengths) != total:
             raise RuntimeError(
-                hinted(f"shape '{list(size)}' is invalid for input of size {total}", f"an element has the shape {shape}")
+                hinted(
+                    f"shape '{list(size)}' is invalid for input of size {total}", f"an element has the shape {shape}"
+                )
             )
         found.append(lengths)
     return np.array(found, np.int64).reshape(elements.batch, len(inside))
@@ -217,7 +219,11 @@ def _chunk(input, chunks, dim=0):
     shapes[:, -1] = width
     return tuple(
         [
-            viewed(input, Elements(shapes, elements.strides, elements.offsets + width * part), "ChunkBackwardAutogradNestedTensor0")
+            viewed(
+                input,
+                Elements(shapes, elements.strides, elements.offsets + width * part),
+                "ChunkBackwardAutogradNestedTensor0",
+            )
             for part in range(chunks)
         ]
     )
@@ -264,7 +270,11 @@ def _refused(name, shown):
         raise not_run(shown)
 
 
-for _name, _shown in {"split_even": "split.Tensor", "split_with_sizes": "split_with_sizes", "slice_dim": "slice.Tensor"}.items():
+for _name, _shown in {
+    "split_even": "split.Tensor",
+    "split_with_sizes": "split_with_sizes",
+    "slice_dim": "slice.Tensor",
+}.items():
     _refused(_name, _shown)
 
 

@@ -202,7 +202,9 @@ def _jagged_tensor(arguments):
     if not all(isinstance(each, Tensor) for each in (*named[:2], *extremes.values())):
         raise malformed("a nested tensor without values or offsets")
     known = {name.removesuffix("_seqlen"): each.shape[0] for name, each in extremes.items() if each.ndim}
-    return _nested(functions.jagged_from_parts, *named, parts.get("_ragged_idx", 1), known, parts.get("requires_grad") is True)
+    return _nested(
+        functions.jagged_from_parts, *named, parts.get("_ragged_idx", 1), known, parts.get("requires_grad") is True
+    )
 
 
 def _bits(dtype, metadata):

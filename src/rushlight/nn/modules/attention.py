@@ -190,7 +190,9 @@ class MultiheadAttention(Module):
         for reason, holds in reasons.items():
             if holds:
                 message = f"MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not hit because {reason}"
-                raise AssertionError(hinted(message, "F.scaled_dot_product_attention takes jagged tensors, with gradients"))
+                raise AssertionError(
+                    hinted(message, "F.scaled_dot_product_attention takes jagged tensors, with gradients")
+                )
 
 
 def _transpose_together(query, key, value):
