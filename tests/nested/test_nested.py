@@ -160,6 +160,31 @@ def test_writes_that_autograd_follows():
     assert (grad == 4).all()
 
 
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+def test_writes_that_autograd_cannot_follow_are_refused(layout):
+    leaf = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(3, 3)], layout=layout, requires_grad=True)
+    writes = {
+        "the leaf": lambda x: leaf.add_(1),
+        "an element": lambda x: x.unbind()[0].mul_(2),
+        "an element by number": lambda x: x[1].mul_(2),
+        "the values": lambda x: (x.values().mul_(2), x.grad_fn, x.sum(-1, keepdim=True)),
+        "a transposed view": lambda x: x.transpose(1, 2).mul_(2),
+        "a chunk": lambda x: x.chunk(3, -1)[0].mul_(2),
+    }
+    for name, write in writes.items():
+        with pytest.raises((RuntimeError, NotImplementedError)):
+            pytest.fail(f"{name}: {write(leaf * 2)}")
+
+
+def test_a_view_of_a_leaf_is_not_written():
+    values = numbers(5, 2)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        jagged(values).mul_(2)
+    with torch.no_grad():
+        jagged(values).zero_()
+    assert (values == 0).all()
+
+
 def test_gradients_accumulate_in_nested_leaves():
     for layout in (torch.jagged, torch.strided):
         x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=layout, requires_grad=True)

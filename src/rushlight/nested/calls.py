@@ -154,9 +154,10 @@ def jagged_write(op, name, values):
 def _follow(op, name, values):
     """A write that autograd follows: the operation on a copy, whose history and elements the tensor takes over."""
     target = values[0]
-    if op.kind == table.INPLACE:
-        message = f"{name} on a nested tensor that requires grad is not in this version"
-        raise NotImplementedError(hinted(message, "write under torch.no_grad(), or into x.detach()"))
+    if op.kind == table.INPLACE or target._base is not None:
+        what = "a view of a nested tensor" if target._base is not None else "a nested tensor"
+        message = f"{name} on {what} that requires grad is not in this version"
+        raise NotImplementedError(hinted(message, "write under torch.no_grad(), or into a clone()"))
     found = jagged_call(op, [target.clone(), *values[1:]])
     memory_of(target).copy_(wrap(found._array.values))
     target._edge = found._edge

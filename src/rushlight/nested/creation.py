@@ -13,6 +13,7 @@ from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor.base import Tensor, wrap
 from ..tensor.creation import as_tensor
+from ..tensor.dispatch import link_view
 from .checks import expect_dense
 from .jagged import is_jagged, jagged
 from .structures import Jagged, structure_of
@@ -208,7 +209,9 @@ def viewed(values, offsets, lengths=None, ragged=1, least=None, most=None):
             raise AssertionError(hinted(message, "offsets have one number more than the batch has elements"))
     known = {"min": least, "max": most}
     extremes = {which: value for which, value in known.items() if value is not None}
-    return jagged(Jagged(offsets, lengths, ragged, extremes), values, _VIEW)
+    made = jagged(Jagged(offsets, lengths, ragged, extremes), values, _VIEW)
+    link_view(values, made, made._edge)
+    return made
 
 
 def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Layout = strided) -> Tensor:

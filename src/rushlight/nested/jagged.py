@@ -26,6 +26,7 @@ from ..base.layouts import PartedArray
 from ..ops.table import functions
 from ..tensor.base import Tensor, wrap
 from ..tensor.classes import INERT_CLASSES
+from ..tensor.dispatch import link_view
 from ..tensor.interposers import INTERPOSERS
 from ..tensor.overrides import disabled_torch_function
 from .padding import record
@@ -75,7 +76,9 @@ class NestedTensor(Tensor):
 
     def values(self):
         """The packed values: the elements one after the other, in one dense tensor of a dimension less."""
-        return values_of(self)
+        found = values_of(self)
+        link_view(self, found, found._edge)
+        return found
 
     def offsets(self):
         """Where each element of the batch begins in the values, and where the last one ends: (batch + 1)."""
@@ -279,6 +282,7 @@ def jagged(structure, values, name=None):
             name = "NestedViewFromJaggedBackward0" if node is None else type(node).__name__
         made = put_into(structure, values, name)
     functions.share_version(values, made)
+    made._base = values._base  # of a view, into which autograd follows no write
     return made
 
 

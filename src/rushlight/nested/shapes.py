@@ -6,10 +6,12 @@ from math import prod
 
 import numpy as np
 
+from ..autograd.views import MULTI_OUTPUT
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from ..ops.table import functions
 from ..tensor.base import wrap
+from ..tensor.dispatch import link_view
 from .calls import not_run, raggedness_matches, takes
 from .checks import dim_inside, expect_plain
 from .creation import jagged_from_list
@@ -60,8 +62,16 @@ def _check_within(self):
 def _unbind(self, dim=0):
     if dim != 0:
         raise RuntimeError(hinted("unbind(): only supported for NestedTensor on dim=0", "the batch is dimension 0"))
+    return _linked(self, "UnbindBackwardAutogradNestedTensor0")
+
+
+def _linked(self, name):
+    """The elements of the batch as views; ``name`` is that of their node."""
     _check_within(self)
-    return _elements(self, self._array.structure, "UnbindBackwardAutogradNestedTensor0")
+    found = _elements(self, self._array.structure, name)
+    for each in found:
+        link_view(self, each, each._edge, MULTI_OUTPUT)
+    return found
 
 
 @takes("select")
@@ -71,8 +81,7 @@ def _select(self, dim, index):
         count = structure.batch
         if not -count <= index < count:
             raise IndexError(hinted("tuple index out of range", f"the batch has {count} elements"))
-        _check_within(self)
-        return _elements(self, structure, "SelectBackwardAutogradNestedTensor0")[index]
+        return _linked(self, "SelectBackwardAutogradNestedTensor0")[index]
     inside = dim_inside(self, dim, "select")
     if structure.lengths is not None:
         message = "select(): not yet supported on dim != 0 for non-contiguous nested tensor with holes"

@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..autograd.modes import state
 from ..autograd.node import LEAF
+from ..autograd.views import MULTI_OUTPUT
 from ..base.device import contiguous_format, strided
 from ..base.errors import hinted
 from ..base.layouts import PartedArray
@@ -23,6 +24,7 @@ from ..base.user_code import to_user
 from ..ops.table import functions
 from ..tensor.base import Tensor, wrap
 from ..tensor.classes import INERT_CLASSES
+from ..tensor.dispatch import link_view
 from ..tensor.overrides import disabled_torch_function
 from .jagged import DENSE
 from .padding import record
@@ -157,7 +159,9 @@ class StridedNestedTensor(Tensor):
 
     def values(self):
         """The buffer: all elements one after the other, in one dimension."""
-        return buffer_of(self, "ValuesBackwardAutogradNestedTensor0")
+        found = buffer_of(self)
+        link_view(self, found, found._edge)
+        return found
 
     def _nested_tensor_size(self):
         return wrap(self._array.elements.shapes.copy())
@@ -388,7 +392,10 @@ class _parts:
 
 def parts_of(tensor, name="UnbindBackwardAutogradNestedTensor0"):
     """The elements of the batch as dense tensors that look into the buffer."""
-    return _parts(tensor, tensor._array.elements, name)
+    found = _parts(tensor, tensor._array.elements, name)
+    for each in found:
+        link_view(tensor, each, each._edge, MULTI_OUTPUT)
+    return found
 
 
 def from_parts(parts, name=None):
