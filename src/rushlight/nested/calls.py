@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..autograd.modes import state
 from ..autograd.views import check_inplace
 from ..base.errors import hinted
@@ -38,6 +40,8 @@ _OVERLOADS = {
     "bernoulli_each": "bernoulli.default", "median_all": "median.default", "median_dim": "median.dim", "cummax_pair": "cummax.default",
     "cummin_pair": "cummin.default", "lerp": "lerp.Tensor", "std_mean_corrected": "std_mean.correction", "var_mean_corrected": "var_mean.correction",
 }  # fmt: skip
+# What names of the table end in where the operation is a part of PyTorch's.
+_PART = re.compile("_(pair|parts|rows|arrays)$")
 
 
 def overload(op, values):
@@ -47,7 +51,7 @@ def overload(op, values):
         return found
     if op.kind == table.BINARY and op.name not in _DEFAULT_OVERLOAD:
         return op.name + (".Tensor" if all(hasattr(value, "_edge") for value in values[:2]) else ".Scalar")
-    return op.name + ".default"
+    return _PART.sub("", op.name) + ".default"
 
 
 def not_run(name):
