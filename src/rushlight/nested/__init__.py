@@ -37,6 +37,7 @@ from .jagged import NestedTensor
 _ABSENT = _AbsentNames(
     __name__,
     {
+        "": "",
         "_internal": "",
         "_internal.nested_tensor": "NestedTensor _tensor_symint_registry",
         "_internal.ops": "extract_kwargs",
