@@ -35,6 +35,7 @@ from rushlight import cuda as cuda
 from rushlight import distributed as distributed
 from rushlight import distributions as distributions
 from rushlight import draw as draw
+from rushlight import export as export
 from rushlight import fft as fft
 from rushlight import func as func
 from rushlight import futures as futures
@@ -50,6 +51,7 @@ from rushlight import mtia as mtia
 from rushlight import multiprocessing as multiprocessing
 from rushlight import nested as nested
 from rushlight import nn as nn
+from rushlight import onnx as onnx
 from rushlight import optim as optim
 from rushlight import overrides as overrides
 from rushlight import profiler as profiler

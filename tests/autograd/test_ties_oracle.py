@@ -7,7 +7,33 @@ import rushlight as rl
 
 torch = pytest.importorskip("torch")
 
-CALLS = ["", "F.conv1d(x.view(1, 4, 4), torch.ones(2, 4, 2))", "F.conv2d(x.view(1, 1, 4, 4), torch.ones(1, 1, 2, 2))", "F.conv_transpose2d(x.view(1, 1, 4, 4), torch.ones(1, 1, 2, 2))", "F.grid_sample(x.view(1, 1, 4, 4), torch.zeros(1, 2, 2, 2), align_corners=False)", "F.nll_loss(x, torch.tensor([0, 1, 2, 0]))", "F.nll_loss(x.view(1, 4, 2, 2), torch.zeros(1, 2, 2, dtype=torch.int64))", "F.multi_margin_loss(x, torch.tensor([0, 1, 2, 0]))", "F.multilabel_margin_loss(x, torch.tensor([[0, 1, 2, -1]] * 4))", "F.pad(x, (1, 1), mode='reflect')", "F.pad(x.view(1, 1, 4, 4), (1, 1, 1, 1), mode='replicate')", "F.adaptive_avg_pool2d(x.view(1, 1, 4, 4), 2)", "F.adaptive_max_pool2d(x.view(1, 1, 4, 4), 2)", "F.max_pool1d(x, 2)", "F.max_pool2d(x.view(1, 1, 4, 4), 2)", "F.max_pool3d(x.view(1, 1, 1, 4, 4), (1, 2, 2))", "F.max_pool2d(x.view(1, 1, 4, 4), 2, return_indices=True)[0]", "F.avg_pool2d(x.view(1, 1, 4, 4), 2)", "F.hardtanh(x)", "F.relu6(x)", "F.hardsigmoid(x)", "F.hardshrink(x)", "F.softshrink(x)", "F.leaky_relu(x)", "F.prelu(x, torch.tensor([0.2]))", "F.rrelu(x)", ""][1:-1]
+CALLS = """
+F.conv1d(x.view(1, 4, 4), torch.ones(2, 4, 2))
+F.conv2d(x.view(1, 1, 4, 4), torch.ones(1, 1, 2, 2))
+F.conv_transpose2d(x.view(1, 1, 4, 4), torch.ones(1, 1, 2, 2))
+F.grid_sample(x.view(1, 1, 4, 4), torch.zeros(1, 2, 2, 2), align_corners=False)
+F.nll_loss(x, torch.tensor([0, 1, 2, 0]))
+F.nll_loss(x.view(1, 4, 2, 2), torch.zeros(1, 2, 2, dtype=torch.int64))
+F.multi_margin_loss(x, torch.tensor([0, 1, 2, 0]))
+F.multilabel_margin_loss(x, torch.tensor([[0, 1, 2, -1]] * 4))
+F.pad(x, (1, 1), mode='reflect')
+F.pad(x.view(1, 1, 4, 4), (1, 1, 1, 1), mode='replicate')
+F.adaptive_avg_pool2d(x.view(1, 1, 4, 4), 2)
+F.adaptive_max_pool2d(x.view(1, 1, 4, 4), 2)
+F.max_pool1d(x, 2)
+F.max_pool2d(x.view(1, 1, 4, 4), 2)
+F.max_pool3d(x.view(1, 1, 1, 4, 4), (1, 2, 2))
+F.max_pool2d(x.view(1, 1, 4, 4), 2, return_indices=True)[0]
+F.avg_pool2d(x.view(1, 1, 4, 4), 2)
+F.hardtanh(x)
+F.relu6(x)
+F.hardsigmoid(x)
+F.hardshrink(x)
+F.softshrink(x)
+F.leaky_relu(x)
+F.prelu(x, torch.tensor([0.2]))
+F.rrelu(x)
+""".strip().splitlines()
 
 
 def outcome(module, call):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
+from ..ops.native_calls import SYMBOLS
+
 # PyTorch has given away number 0 before a program makes its first nested tensor.
 _NUMBERS = count(1)
 
@@ -53,6 +55,9 @@ class NestedInt:
 
     def __le__(self, other: object) -> bool:
         return _at_least(other, self)
+
+
+SYMBOLS.add(NestedInt)
 
 
 def _at_least(value: object, symbol: NestedInt) -> bool:
