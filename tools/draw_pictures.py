@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("autograd.md", "amp.md", "compat.md", "distributions.md", "sparse.md", "vision.md")
+PAGES = ("autograd.md", "amp.md", "compat.md", "distributions.md", "nested.md", "sparse.md", "vision.md")
 
 
 def examples(page):

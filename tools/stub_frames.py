@@ -208,7 +208,7 @@ def method(function: None = None, *, name: _str | None = None) -> _Callable[[_Fu
 """
 
 _ROOMS = """\
-accelerator amp autograd backends cli compat compiler cpu cuda distributed distributions draw export fft func futures fx hub jit kernels library linalg masked mps mtia multiprocessing nn onnx
+accelerator amp autograd backends cli compat compiler cpu cuda distributed distributions draw export fft func futures fx hub jit kernels library linalg masked mps mtia multiprocessing nested nn onnx
 optim overrides profiler quasirandom random return_types serialization signal sparse special storage testing torch_version types utils version vision xpu
 """
 _DTYPES = (

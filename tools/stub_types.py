@@ -72,7 +72,7 @@ _DIMS = "int | ints"
 # Arguments of one function, under the name of its entry in the table or of the function itself.
 PARTICULAR = {
     **{f"sparse_{kind}_tensor.values": "Any" for kind in ("coo", "compressed", "csr", "csc", "bsr", "bsc")}, "sparse_coo_tensor.indices": "Any",
-    "to_sparse.sparse_dim": "int | layout", "sparse_resize_.sparse_dim": "int", "sparse_resize_and_clear_.sparse_dim": "int", "sparse_mm.reduce": "str",
+    "to_sparse.sparse_dim": "int | layout", "to_padded_tensor.padding": "float", "to_padded_tensor.output_size": "ints | None", "sparse_resize_.sparse_dim": "int", "sparse_resize_and_clear_.sparse_dim": "int", "sparse_mm.reduce": "str",
     **{f"fake_quantize_per_{kind}_affine.{given}": "int" for kind in ("tensor", "channel") for given in ("quant_min", "quant_max")},
     "fake_quantize_per_tensor_affine.scale": "float | Tensor", "fake_quantize_per_tensor_affine.zero_point": "int | Tensor",
     "fake_quantize_per_channel_affine.scale": "Tensor", "fake_quantize_per_channel_affine.zero_point": "Tensor",

@@ -92,7 +92,7 @@ globals().update(_PACKED, bit=_PACKED["uint1"])
 
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(
-    ("__config__", "accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "distributions", "draw", "export", "func", "futures", "fx", "hub", "jit", "multiprocessing", "fft", "kernels", "library", "linalg", "masked", "mps", "mtia", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization",
+    ("__config__", "accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "distributions", "draw", "export", "func", "futures", "fx", "hub", "jit", "multiprocessing", "fft", "kernels", "library", "linalg", "masked", "mps", "mtia", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization",
      "signal", "sparse", "special", "storage", "testing", "torch_version", "types", "utils", "version", "vision", "xpu")
 )  # fmt: skip
 _LAZY_NAMES = {
@@ -105,6 +105,7 @@ _LAZY_NAMES = {
          "row_indices_copy", "values_copy", "indices_copy"),
         "sparse",
     ),
+    **dict.fromkeys(("_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned"), "nested.strided_creation"),
     **dict.fromkeys(("ScriptModule", "ScriptFunction", "CompilationUnit"), "jit._script"),
     **dict.fromkeys(
         ("Future", "JITException", "Graph", "Node", "Value", "Block", "Type", "TensorType", "DeviceObjType", "ScriptObject", "ScriptMethod"),

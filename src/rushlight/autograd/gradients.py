@@ -106,7 +106,7 @@ def _root_gradient(output, gradient, position):
 def implicit_gradient(output: Tensor) -> Any:
     """The gradient, one, that backward starts from at an output of one element."""
     if output._array.size != 1:
-        shape = list(output.shape)
+        shape = list(output._array.shape)
         _refuse_implicit(
             f"the output has shape {shape}: reduce it, for example with .sum() or .mean(); or pass gradient=, a tensor of "
             "that shape; or call backward on one element"

@@ -39,7 +39,13 @@ def is_tensor(value):
 # ---------------------------------------------------------------- whether a value fits
 
 
+# Classes of symbols that stand for lengths, as ints do: a room below adds its own.
+SYMBOLS: set[type] = set()
+
+
 def _is_int(value):
+    if value.__class__ in SYMBOLS:
+        return True
     if isinstance(value, (int, np.integer)):
         return not isinstance(value, bool)
     if is_tensor(value):
@@ -48,6 +54,8 @@ def _is_int(value):
 
 
 def _is_index(value):
+    if value.__class__ in SYMBOLS:
+        return True
     if isinstance(value, (bool, np.bool_, type)) or not hasattr(value, "__index__"):
         return False
     try:

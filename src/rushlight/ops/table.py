@@ -115,6 +115,9 @@ PROVIDED = dict.fromkeys(
     "rushlight.func.forward_levels",
 )
 PROVIDED |= dict.fromkeys(("sparse_rows", "sparse_created", "sparse_from_parts", "sparse_parts"), "rushlight.sparse")
+PROVIDED |= dict.fromkeys(
+    ("nested_from_mask", "nested_parts", "jagged_from_parts", "strided_from_parts"), "rushlight.nested"
+)
 PROVIDED["vmap"] = "rushlight.func.vmap"
 PROVIDED["scaled_dot_product_attention"] = "rushlight.nn.functional.attention"
 PROVIDED["apply_through_levels"] = "rushlight.func.custom"

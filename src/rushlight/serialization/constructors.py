@@ -178,6 +178,35 @@ def _sparse_tensor(arguments):
         raise malformed(f"a sparse tensor whose parts do not fit: {str(error).splitlines()[0]}") from None
 
 
+_JAGGED = "torch.nested._internal.nested_tensor._rebuild_njt"
+
+
+def _nested(make, *arguments):
+    try:
+        return make(*arguments)
+    except ValueError as error:
+        raise malformed(f"a nested tensor whose parts do not fit: {error}") from None
+
+
+def _strided_nested_tensor(arguments):
+    """A nested tensor of the strided layout: (buffer, shapes, strides, places in the buffer)."""
+    parts = take(arguments, (Tensor, Tensor, Tensor, Tensor), "a nested tensor")
+    return _nested(functions.strided_from_parts, *parts)
+
+
+def _jagged_tensor(arguments):
+    """A nested tensor of the jagged layout, from a dict of its parts."""
+    (parts,) = take(arguments, (dict,), "a nested tensor")
+    extremes = parts.get("_metadata_cache") or {}
+    named = (parts.get("values"), parts.get("offsets"), parts.get("lengths"))
+    if not all(isinstance(each, Tensor) for each in (*named[:2], *extremes.values())):
+        raise malformed("a nested tensor without values or offsets")
+    known = {name.removesuffix("_seqlen"): each.shape[0] for name, each in extremes.items() if each.ndim}
+    return _nested(
+        functions.jagged_from_parts, *named, parts.get("_ragged_idx", 1), known, parts.get("requires_grad") is True
+    )
+
+
 def _bits(dtype, metadata):
     """(conj, neg): whether the memory is read conjugated, and negated."""
     if type(metadata) is not dict or not all(type(flag) is bool for flag in metadata.values()):
@@ -208,6 +237,8 @@ def _parameter_with_state(arguments):
 def _from_type(arguments):
     """A tensor with attributes of its own: (rebuild, class, arguments, state)."""
     token, kind, parts, state = take(arguments, (Token, Token, tuple, None), "a tensor")
+    if token.name == _JAGGED:  # what PyTorch's files say beside it is about compiling
+        return token.build(parts)
     if token.name not in _TENSOR_BUILDERS or kind.value is not Tensor:
         raise refused(f"a tensor of the class {kind.name}", "save its plain data: tensor.as_subclass(torch.Tensor)")
     return _with_attributes(token.build(parts), state)
@@ -224,8 +255,14 @@ def _with_attributes(tensor, state):
     return tensor
 
 
+# What PyTorch's compiler notes at the lengths of a jagged tensor, in files too: its name stands for it, nothing reads it.
+_COMPILERS_MARK = "torch._dynamo.decorators._DimRange"
+
+
 def set_state(target, state):
     """BUILD for the table's types: attributes of an OrderedDict, which is where a state_dict keeps ``_metadata``."""
+    if target is _COMPILERS_MARK:
+        return
     if type(target) is not OrderedDict:
         raise refused(
             "WeightsUnpickler error: Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
@@ -269,8 +306,11 @@ def _table():
         Token("torch._utils._rebuild_parameter_with_state", _parameter_with_state),
         Token("torch._tensor._rebuild_from_type_v2", _from_type),
         Token("torch._utils._rebuild_sparse_tensor", _sparse_tensor),
+        Token("torch._utils._rebuild_nested_tensor", _strided_nested_tensor),
+        Token(_JAGGED, _jagged_tensor),
+        Token("torch.nested._internal.nested_tensor.NestedTensor"),
+        Token(_COMPILERS_MARK, new=lambda arguments: _COMPILERS_MARK),
         _unsupported("torch._utils._rebuild_qtensor", "quantized tensors"),
-        _unsupported("torch._utils._rebuild_nested_tensor", "nested tensors"),
         _unsupported("torch._utils._rebuild_wrapper_subclass", "tensor subclasses"),
         _unsupported("torch._utils._rebuild_device_tensor_from_numpy", "tensors of other devices"),
         _unsupported("torch._utils._rebuild_device_tensor_from_cpu_tensor", "tensors of other devices"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
+from ..base.device import strided
 from ..base.errors import hinted
 from ..base.lazy import bits_of, is_meta, stored_in
 from ..nn.parameter import Parameter
@@ -189,6 +190,24 @@ class Pickler:
         if len(parts) == 2:
             self.save(coalesced)
         self.parts.append(b"tt")
+
+    def save_nested(self, tensor):
+        """Push a nested tensor: a buffer with shapes, strides and places, or a dict of packed values, offsets and the rest."""
+        if tensor.layout is strided:
+            self.name("torch._utils", "_rebuild_nested_tensor")
+            self.parts.append(b"(")
+            for place, part in enumerate(functions.nested_parts(tensor)):
+                self.save_plain_tensor(part, tensor.requires_grad and not place)
+            self.parts.append(b"tR")
+        else:
+            self.name("torch._tensor", "_rebuild_from_type_v2")
+            self.parts.append(b"(")
+            self.name("torch.nested._internal.nested_tensor", "_rebuild_njt")
+            self.name("torch.nested._internal.nested_tensor", "NestedTensor")
+            self.save_items((functions.nested_parts(tensor),))
+            self.save({})
+            self.parts.append(b"tR")
+        self.remember(tensor)
 
     def save_plain_tensor(self, tensor, requires_grad):
         """Push a Tensor without attributes of its own."""

@@ -251,7 +251,9 @@ def save_other(pickler, value):
     """Write NumPy numbers, paths, tensor subclasses, Enum members, named tuples, objects of attributes."""
     kind = type(value)
     module = kind.__module__
-    if isinstance(value, Tensor) and value.layout is not strided:
+    if isinstance(value, Tensor) and value.is_nested:
+        pickler.save_nested(value)
+    elif isinstance(value, Tensor) and value.layout is not strided:
         pickler.save_sparse(value)
     elif isinstance(value, Tensor):
         _check_tensor_class(value)

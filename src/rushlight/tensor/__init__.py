@@ -14,11 +14,11 @@ from . import (
     inference,
     inplace_views,
     internals,
+    layout_names,
     legacy,
     memory,
     queries,
     refusals,
-    sparse_names,
     storage,
 )
 from .base import Tensor, wrap

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ...base.device import DeviceLike
+from ...amp.state import is_autocast_enabled
+from ...autograd.modes import is_grad_enabled
+from ...backends.mha import get_fastpath_enabled
+from ...base.device import DeviceLike, jagged
 from ...base.dtypes import DType
+from ...base.errors import hinted
 from ...ops.table import functions
 from ...tensor import Tensor
 from .. import functional as F
@@ -124,6 +128,9 @@ class MultiheadAttention(Module):
         ``is_causal`` promises that ``attn_mask`` is causal. The weights are None unless ``need_weights``, averaged over
         heads unless told otherwise.
         """
+        if query.is_nested or key.is_nested or value.is_nested:
+            self._expect_nested(query, key, value, key_padding_mask is not None or attn_mask is not None)
+            return functions.nested_self_attention(self, query, need_weights, average_attn_weights)
         transposed = self.batch_first and query.dim() == 3
         if transposed:
             query, key, value = _transpose_together(query, key, value)
@@ -154,6 +161,38 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
         )
         return (output.transpose(1, 0) if transposed else output), weights
+
+    def _expect_nested(self, query, key, value, masked):
+        """Refuse nested operands where PyTorch does: they are for self-attention in evaluation, without gradients."""
+        weights = (query, self.in_proj_weight, self.in_proj_bias, self.out_proj.weight, self.out_proj.bias)
+        own = {"in_proj_bias": self.in_proj_bias, "in_proj_weight": self.in_proj_weight}
+        other = {name: each.dtype for name, each in own.items() if each is not None and each.dtype is not query.dtype}
+        wrong_dtype = f"dtypes of query ({query.dtype}) and self.{next(iter(other), '')} ({next(iter(other.values()), '')}) don't match"
+        tracked = is_grad_enabled() and any(each is not None and each.requires_grad for each in weights)
+        reasons = {
+            "torch.backends.mha.get_fastpath_enabled() was not True": not get_fastpath_enabled(),
+            f"input not batched; expected query.dim() of 3 but got {query.dim()}": query.dim() != 3,
+            "non-self attention was used (query, key, and value are not the same Tensor)": not query is key is value,
+            "in_proj_weight was None": self.in_proj_weight is None,
+            wrong_dtype: bool(other),
+            "training is enabled": self.training,
+            "self.num_heads is not even": self.num_heads % 2 != 0,
+            "batch_first was not True": not self.batch_first,
+            "self.bias_k was not None": self.bias_k is not None,
+            "add_zero_attn was enabled": self.add_zero_attn,
+            "supplying both src_key_padding_mask and src_mask at the same time "
+            + " " * 33
+            + "is not supported with NestedTensor input": masked,
+            "autocast is enabled": is_autocast_enabled("cpu"),
+            "some Tensor argument has_torch_function": query.layout is jagged,
+            "grad is enabled and at least one of query or the input/output projection weights or biases requires_grad": tracked,
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                message = f"MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not hit because {reason}"
+                raise AssertionError(
+                    hinted(message, "F.scaled_dot_product_attention takes jagged tensors, with gradients")
+                )
 
 
 def _transpose_together(query, key, value):

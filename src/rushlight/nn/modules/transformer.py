@@ -9,6 +9,7 @@ from typing import Any
 
 from ...amp.state import get_autocast_dtype, is_autocast_enabled
 from ...autograd.modes import is_grad_enabled
+from ...backends.mha import get_fastpath_enabled
 from ...base.device import DeviceLike
 from ...base.dtypes import DType
 from ...ops.table import functions
@@ -244,8 +245,8 @@ class TransformerDecoderLayer(Module):
 class TransformerEncoder(Module):
     """``num_layers`` copies of an encoder layer, one after the other, and an optional ``norm`` at the end.
 
-    ``enable_nested_tensor`` and ``mask_check`` are PyTorch's: in evaluation, where PyTorch would skip padded positions,
-    they come out as zeros here too. Follows ``torch.nn.TransformerEncoder``.
+    With ``enable_nested_tensor``, in evaluation and without gradients, padded positions are left out of the computation,
+    and come out as zeros; ``mask_check`` looks whether padding comes after each sequence. Follows ``torch.nn.TransformerEncoder``.
 
     >>> import rushlight as torch
     >>> layer = torch.nn.TransformerEncoderLayer(d_model=16, nhead=4, batch_first=True)
@@ -286,28 +287,33 @@ class TransformerEncoder(Module):
         """The stack's output for ``src``. ``is_causal`` None looks whether ``mask`` is causal."""
         padding_mask = canonical_mask(src_key_padding_mask, "src_key_padding_mask", mask, "mask", src.dtype)
         mask = canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
-        skipped = self._skipped_positions(src, mask, padding_mask)
-        is_causal = _is_causal_mask(mask, is_causal, _sequence_length(src, self._batch_first()))
-        output = src
+        length = None if src.is_nested else _sequence_length(src, self._batch_first())
+        is_causal = _is_causal_mask(mask, is_causal, length)
+        output, packs = src, self._packs(src, mask, padding_mask)
+        if packs:
+            output = functions.nested_from_mask(src, padding_mask != -_INFINITY, False)
         for layer in self.layers:
-            output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=padding_mask)
-        if skipped is not None:
-            output = output.masked_fill(skipped.unsqueeze(-1), 0.0)
+            left_out = None if packs else padding_mask
+            output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=left_out)
+        if packs:
+            output = output.to_padded_tensor(0.0, src.size())
         return output if self.norm is None else self.norm(output)
 
     def _batch_first(self):
         attention = getattr(self.layers[0], "self_attn", None) if len(self.layers) else None
         return bool(getattr(attention, "batch_first", False))
 
-    def _skipped_positions(self, src, mask, padding_mask):
-        """Where PyTorch, having packed the unpadded positions into a nested tensor, returns zeros; None if nowhere."""
+    def _packs(self, src, mask, padding_mask):
+        """Whether the layers get a nested tensor of the positions that are not padding, as they do in PyTorch."""
         if not self.use_nested_tensor or self.training or mask is not None or padding_mask is None or src.dim() != 3:
-            return None
+            return False
+        if src.is_nested or not get_fastpath_enabled() or is_autocast_enabled("cpu"):
+            return False
         if is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())):
-            return None
+            return False
         padded = padding_mask == -_INFINITY
         ends_in_padding = not (padded[:, :-1] & padded[:, 1:].logical_not()).any()
-        return padded if ends_in_padding or not self.mask_check else None
+        return ends_in_padding or not self.mask_check
 
 
 def _why_not_nested(layer):

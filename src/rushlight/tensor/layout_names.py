@@ -1,4 +1,4 @@
-"""Methods that tensors have for the sake of sparse ones: their room is imported when somebody first asks for one."""
+"""Methods that tensors have for the sake of sparse and nested ones: their rooms are imported when somebody first asks for one."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from importlib import import_module
 
 from .names import Pending, expect, give
 
-METHODS = {  # by their modules in the room
-    "conversion": (
+METHODS = {  # by their modules
+    "sparse.conversion": (
         "coalesce", "sparse_mask", "to_dense", "to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "to_sparse_csr",
     ),
-    "methods": (
+    "sparse.methods": (
         "_coalesced_", "_indices", "_nnz", "_values", "ccol_indices", "col_indices", "crow_indices", "indices", "is_coalesced",
         "row_indices", "smm", "sspaddmm", "to_sparse_coo", "values",
     ),
-    "writes": ("sparse_resize_", "sparse_resize_and_clear_"),
+    "sparse.writes": ("sparse_resize_", "sparse_resize_and_clear_"),
+    "nested.methods": ("to_padded_tensor",),
 }  # fmt: skip
 
 
 def _bind(pending):
     module, name = pending.entry
-    function = getattr(getattr(import_module("rushlight.sparse"), module), name)
+    room, _, part = module.partition(".")
+    function = getattr(getattr(import_module(f"rushlight.{room}"), part), name)
     function.__module__, function.__qualname__ = "rushlight", f"Tensor.{name}"  # where users and pickle find it
     give("Tensor", name, pending, function)
 
