@@ -197,7 +197,7 @@ def main():
     first, last = map(int, options.seeds.split(":"))
     shard, shards = map(int, options.shard.split("/"))
     wanted = options.ops.split(",")
-    chosen = [i for i in operations() if any(w == i.name if w.startswith("=") else w in i.name for w in wanted)]
+    chosen = [i for i in operations() if any(w[1:] == i.name if w.startswith("=") else w in i.name for w in wanted)]
     shown, tried, start = Counter(), 0, time.time()
     for seed in range(first, last):
         for info in chosen[shard::shards]:
