@@ -128,9 +128,9 @@ def zeta64(s, q):
         sign = np.where(np.floor(safe / 2) * 2 == safe, 1.0, -1.0)
         found = np.where(left, found + sign * mirrored, found)
         found = np.where(left & (safe != np.floor(safe)), np.nan, found)
-    found = np.where((q <= 0) & (offset == 0), np.inf, found)
-    found = np.where(s == 1, np.inf, np.where(s < 1, np.nan, found))
-    return np.where(np.isnan(s) | np.isnan(q), np.nan, found)
+    found = np.where(np.isnan(s) | np.isnan(q) | (q == np.inf), np.nan, found)
+    found = np.where((q <= 0) & (offset == 0), np.inf, found)  # a pole of every order, NaN too
+    return np.where(s == 1, np.inf, np.where(s < 1, np.nan, found))
 
 
 def zeta(s, q):
@@ -144,7 +144,7 @@ def trigamma(x):
     """The derivative of digamma; below 0.5 by reflection."""
     flipped = x < 0.5
     z = np.where(flipped, 1 - x, x)
-    found = zeta64(np.full_like(z, 2.0), z)
+    found = np.where(z == np.inf, 0, zeta64(np.full_like(z, 2.0), z))
     sine = np.where(flipped, sine_of_pi(x), 1.0)
     return np.where(flipped, (math.pi / sine) ** 2 - found, found)
 
