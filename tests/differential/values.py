@@ -163,8 +163,9 @@ def _short(found):
     return ": ".join(found[1:]) if found[0] == "error" else "no error"
 
 
-def trial(torch, module, info, dtype, seed, most):
-    """One call of an operation in a dtype, tried: (call, outcome of `check`), or None where there is none to try."""
+def trial(torch, module, info, dtype, seed, most, known=False):
+    """One call of an operation in a dtype, tried: (call, outcome of `check`), or None where there is none to try; ``known``: differences
+    that are known, too."""
     choose = random.Random(f"{label(info)}|{dtype}|{seed}")
     call = sample(torch, info, dtype, choose, most)
     if call is None:
@@ -178,7 +179,7 @@ def trial(torch, module, info, dtype, seed, most):
         found = check(torch, module, call, second=choose.random() < 0.3)
     except AttributeError as error:
         found = ("missing", str(error))
-    return call, None if found and excused(call, *found) else found
+    return call, None if found and not known and excused(call, *found) else found
 
 
 def main():
@@ -188,6 +189,7 @@ def main():
     parser.add_argument("--seeds", default="0:3", help="first and last but one")
     parser.add_argument("--most", type=int, default=40, help="sample calls to choose from")
     parser.add_argument("--shard", default="0/1")
+    parser.add_argument("--known", action="store_true", help="show differences that are known, too")
     options = parser.parse_args()
     import torch
 
@@ -197,14 +199,14 @@ def main():
     first, last = map(int, options.seeds.split(":"))
     shard, shards = map(int, options.shard.split("/"))
     wanted = options.ops.split(",")
-    chosen = [i for i in operations() if any(w == i.name if w.startswith("=") else w in i.name for w in wanted)]
+    chosen = [i for i in operations() if any(w[1:] == i.name if w.startswith("=") else w in i.name for w in wanted)]
     shown, tried, start = Counter(), 0, time.time()
     for seed in range(first, last):
         for info in chosen[shard::shards]:
             for dtype in options.dtypes.split(","):
                 if getattr(torch, dtype) not in info.dtypes:
                     continue
-                found = trial(torch, rushlight, info, dtype, seed, options.most)
+                found = trial(torch, rushlight, info, dtype, seed, options.most, options.known)
                 tried += found is not None
                 if found is None or found[1] is None:
                     continue

@@ -260,7 +260,9 @@ def _taps(m, x, length, mode, padding_mode, align_corners):
         return [(m.round(place), None, None)]
     below = m.floor(place)
     beyond = place - below
-    return [(below, 1 - beyond, -slope), (below + 1, beyond, slope)]
+    # Elements are counted in single precision: half precision lacks some of the numbers.
+    number = widened(below) if m is np else below.float() if below.dtype.itemsize == 2 else below
+    return [(number, 1 - beyond, -slope), (number + 1, beyond, slope)]
 
 
 def _cubic_tap(m, below, beyond, offset, length, padding_mode, align_corners, scale, a=-0.75):
@@ -278,7 +280,7 @@ def _cubic_tap(m, below, beyond, offset, length, padding_mode, align_corners, sc
 
 def _positions(places, lengths):
     """The numbers of the elements at whole coordinates, 0 outside, and whether they lie inside."""
-    flat, inside = 0, True
+    places, flat, inside = [widened(place) for place in places], 0, True
     for place, length in zip(places, lengths):
         inside = inside & (place >= 0) & (place < length)
     for place, length in zip(places, lengths):

@@ -232,6 +232,8 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     """Hinge losses of each true label against each other class; a row's labels end at its first -1."""
     reduction = reduction_of(reduction, size_average, reduce)
     _check_scores(input)
+    if input.ndim < 2 and input.numel() == target.numel() == 1 and target.ndim < 2:
+        target = target.reshape(input.shape)
     if tuple(target.shape) != tuple(input.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     if target.numel() and target.is_complex():

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.arrays import laid_out_as
+from ..base.device import channels_last, channels_last_3d, contiguous_format
 from ..base.errors import hinted
 from .elementwise.checks import COMPLEX, NOT_FLOATING
 from .recording import is_recorded
@@ -465,6 +466,13 @@ def functional_group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     return group_norm(input, num_groups, weight, bias, eps)
 
 
+def _check_expected(holds, condition, hint):
+    """PyTorch's refusal where a condition without a message of its own does not hold."""
+    if not holds:
+        advice = "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+        raise RuntimeError(hinted(f"Expected {condition} to be true, but got false.  {advice}", hint))
+
+
 @composite(names=("torch",))
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """`group_norm` of (N, C, ...) with the mean and reciprocal deviation of each group."""
@@ -474,12 +482,11 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     if N < 0:
         message = f"Trying to create tensor with negative dimension {N}: {[N, group]}"
         raise RuntimeError(hinted(message, "N is the number of samples"))
-    if input.numel() != N * C * HxW:
-        message = (
-            "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be improved?  If so, "
-            "please report an enhancement request to PyTorch.)"
-        )
-        raise RuntimeError(hinted(message, f"the input has {input.numel()} elements, N * C * HxW is {N * C * HxW}"))
+    kind = {4: channels_last, 5: channels_last_3d}.get(input.ndim, contiguous_format)
+    is_whole = input.is_contiguous() or input.is_contiguous(memory_format=kind)
+    _check_expected(is_whole, "X.is_contiguous(memory_format)", "call .contiguous() on the input")
+    elements = f"the input has {input.numel()} elements, N * C * HxW is {N * C * HxW}"
+    _check_expected(input.numel() == N * C * HxW, "X.numel() == N * C * HxW", elements)
     image = input if input.shape[:2] == (N, C) else input.reshape(N, C, max(HxW, 0))
     found = functions.group_norm_parts(image, weight, bias, group, eps)[0]
     rows = image.reshape(N, group, C // group * max(HxW, 0))

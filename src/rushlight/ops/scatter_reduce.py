@@ -6,7 +6,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from .gather import padded, scatter_place
 from .index import checked_rows, refuse_positions, rows_of
-from .table import composite, conj, functions
+from .table import composite, conj, functions, widened
 from .writing import writes
 
 _UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
@@ -37,20 +37,23 @@ def _refuse_dtype(kernel, dtype):
 
 
 def _combine(target, key, values, reduce, include_self):
-    """Reduce ``values`` into ``target[key]``, whose old values count too if ``include_self``."""
+    """Reduce ``values`` into ``target[key]``, whose old values count too if ``include_self``; means as sums."""
     if not include_self:
         target[key] = _identity(reduce, target.dtype)
     _UFUNCS[reduce].at(target, key, values)
-    if reduce == "mean":
-        counts = np.ones(target.shape, np.int64)
-        if not include_self:
-            counts[key] = 0
-        np.add.at(counts, key, 1)
-        np.maximum(counts, 1, out=counts)
-        if target.dtype.kind in "iu":
-            np.floor_divide(target, counts, out=target, casting="unsafe")
-        else:
-            np.divide(target, counts.astype(target.dtype), out=target)
+
+
+def _divide(target, key, include_self):
+    """Make means of the sums at ``key``."""
+    counts = np.ones(target.shape, np.int64)
+    if not include_self:
+        counts[key] = 0
+    np.add.at(counts, key, 1)
+    np.maximum(counts, 1, out=counts)
+    if target.dtype.kind in "iu":
+        np.floor_divide(target, counts, out=target, casting="unsafe")
+    else:
+        np.divide(target, counts.astype(target.dtype), out=target)
 
 
 @writes(
@@ -84,7 +87,12 @@ class scatter_reduce:
             _refuse_dtype(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
         if place is not None:
             target, key, values = place
-            _combine(target, key, values, reduce, include_self)
+            wide = widened(target)  # half precision is rounded once, slices' in `index_reduce` at every step
+            _combine(wide, key, values, reduce, include_self)
+            if wide is not target:
+                target[...] = wide
+            if reduce == "mean":
+                _divide(target, key, include_self)
 
     def gradients(grad, self, dim, index, src, reduce, include_self, result):
         own, of_source = functions.scatter_reduce_gradients(grad, self, dim, index, src, reduce, include_self, result)
@@ -120,7 +128,10 @@ class index_reduce:
             elif self.dtype.kind == "c":  # slices are compared as tensors
                 _refuse_dtype("maximum_cpu" if reduce == "amax" else "minimum_cpu", self.dtype)
         axis = checked_rows(self, dim, index, source, "index_reduce_", refuse_positions)
-        _combine(rows_of(self, axis), index.reshape(-1), rows_of(source, axis), reduce, include_self)
+        rows, key = rows_of(self, axis), index.reshape(-1)
+        _combine(rows, key, rows_of(source, axis), reduce, include_self)
+        if reduce == "mean":
+            _divide(rows, key, include_self)
 
     def gradients(grad, self, dim, index, source, reduce, include_self, result):
         # The same as scattering with an index that repeats each position over a whole slice.
@@ -155,28 +166,26 @@ def _mean_gradients(grad, self, dim, index, src, include_self, result):
 
 
 def _prod_gradients(grad, self, dim, index, src, include_self, result):
-    where, ones_like = functions.where, functions.ones_like
     used = src[tuple(slice(0, n) for n in index.shape)]
-    masked = where(self == 0, ones_like(self), self)
+    masked = self.masked_fill(self == 0, 1)
     product = masked.scatter_reduce(dim, index, src, "prod", include_self=include_self)
-    own = grad * conj(where(self == 0, product, result / masked))
-    # A single zero among the factors leaves the product of the others; two leave nothing.
-    zeros = (used == 0).to(src.real.dtype)
-    count = functions.zeros_like(self.real).scatter_add(dim, index, zeros).gather(dim, index)
-    without_zero = where(used == 0, ones_like(used), used)
-    start = self if include_self else ones_like(self)
-    rest = start.scatter_reduce(dim, index, without_zero, "prod", include_self=include_self).gather(dim, index)
-    single = (used == 0) & (count == 1)
-    found = grad.gather(dim, index) * conj(where(single, rest, result.gather(dim, index) / without_zero))
-    return own, padded(where((used == 0) & (count > 1), functions.zeros_like(found), found), src.shape)
+    own = grad * conj(product) / conj(masked)
+    # A single zero among the factors leaves the product of the others; of two, each leaves the zero that the result is.
+    is_zero = used == 0
+    count = functions.zeros_like(self.real).scatter_add(dim, index, is_zero.to(src.real.dtype)).gather(dim, index)
+    is_single = is_zero & (count == 1)
+    rest = self.scatter_reduce(dim, index, used.masked_fill(is_single, 1), "prod", include_self=include_self)
+    others = (grad * conj(result)).gather(dim, index) / conj(used.masked_fill(is_zero, 1))
+    found = functions.where(is_single, (grad * conj(rest)).gather(dim, index), others)
+    return own, padded(found, src.shape)
 
 
 def _extreme_gradients(grad, self, dim, index, src, include_self, result):
+    """Shared by all elements that equal the result, an old one that takes no part among them; where none does, NaN."""
     used = src[tuple(slice(0, n) for n in index.shape)]
     hit = (used == result.gather(dim, index)).to(src.dtype)
     own_hit = (self == result).to(self.dtype)
-    counts = own_hit if include_self else functions.scatter_value(own_hit, dim, index, 0)
-    shared = grad / counts.scatter_add(dim, index, hit).clamp(min=1)
+    shared = grad / own_hit.scatter_add(dim, index, hit)
     return own_hit * shared, padded(hit * shared.gather(dim, index), src.shape)
 
 

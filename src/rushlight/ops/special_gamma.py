@@ -1,10 +1,11 @@
 """The gamma function's family on NumPy arrays: log-gamma, digamma, Hurwitz zeta, incomplete gamma functions."""
 
+import functools
 import math
 
 import numpy as np
 
-from .special_math import in_float64, piecewise, polynomial
+from .special_math import erfc, in_float64, piecewise, polynomial
 
 # lgamma(2 + z) / z, for |z| <= 0.5, as a polynomial in 2 z.
 _LGAMMA = (
@@ -127,9 +128,9 @@ def zeta64(s, q):
         sign = np.where(np.floor(safe / 2) * 2 == safe, 1.0, -1.0)
         found = np.where(left, found + sign * mirrored, found)
         found = np.where(left & (safe != np.floor(safe)), np.nan, found)
-    found = np.where((q <= 0) & (offset == 0), np.inf, found)
-    found = np.where(s == 1, np.inf, np.where(s < 1, np.nan, found))
-    return np.where(np.isnan(s) | np.isnan(q), np.nan, found)
+    found = np.where(np.isnan(s) | np.isnan(q) | (q == np.inf), np.nan, found)
+    found = np.where((q <= 0) & (offset == 0), np.inf, found)  # a pole of every order, NaN too
+    return np.where(s == 1, np.inf, np.where(s < 1, np.nan, found))
 
 
 def zeta(s, q):
@@ -143,7 +144,7 @@ def trigamma(x):
     """The derivative of digamma; below 0.5 by reflection."""
     flipped = x < 0.5
     z = np.where(flipped, 1 - x, x)
-    found = zeta64(np.full_like(z, 2.0), z)
+    found = np.where(z == np.inf, 0, zeta64(np.full_like(z, 2.0), z))
     sine = np.where(flipped, sine_of_pi(x), 1.0)
     return np.where(flipped, (math.pi / sine) ** 2 - found, found)
 
@@ -195,21 +196,72 @@ def _upper_fraction(a, x):
     return found * _gamma_front(a, x)
 
 
+def _upper_series(a, x):
+    """Q(a, x) for small x, exact also where P is almost 1: from ``sum((-x)**n / (n! (a + n)))``."""
+    total, power = np.zeros_like(x), np.ones_like(x)
+    for n in range(1, 24):
+        power = power * (-x / n)
+        total = total + power / (a + n)
+    # lgamma(1 + a) = lgamma(2 + a) - log1p(a)
+    small = a * polynomial(_LGAMMA, 2 * np.minimum(a, 0.5)) - np.log1p(a)
+    exponent = a * np.log(x) - np.where(a < 0.5, small, _lgamma64(1 + a))
+    return -np.expm1(exponent) - a * np.exp(exponent) * total
+
+
+@functools.cache
+def _temme():
+    """The coefficients of Temme's expansion: for each power of 1 / a a polynomial in eta (DLMF 8.12.10 to 8.12.13)."""
+    orders, degrees = 12, 24
+    count = degrees + 2 * orders + 2
+    alpha = [0.0, 1.0]
+    for k in range(2, count + 2):
+        known = sum(j * alpha[j] * alpha[k - j + 1] for j in range(2, k))
+        alpha.append((alpha[k - 1] - known) / (k + 1))
+    first = [-1 / 3, *((k + 2) * alpha[k + 2] for k in range(1, count))]
+    # The gamma function's coefficients in Stirling's series, from those of its logarithm.
+    logs = [_STIRLING[n // 2] if n % 2 else 0.0 for n in range(orders + 1)]
+    stirling = [1.0]
+    for n in range(1, orders + 1):
+        stirling.append(sum(k * logs[k] * stirling[n - k] for k in range(1, n + 1)) / n)
+    rows = [first]
+    for n in range(1, orders + 1):
+        last, factor = rows[-1], (-1) ** n * stirling[n]
+        rows.append([factor * first[k] + (k + 2) * last[k + 2] for k in range(len(last) - 2)])
+    return [tuple(row[:degrees]) for row in rows]
+
+
+def _uniform(a, x, upper):
+    """Both functions for large a and x near it: half an error function, and what is left of it by powers of 1 / a."""
+    apart = (x - a) / a
+    eta = np.copysign(np.sqrt(2 * np.maximum(apart - np.log1p(apart), 0)), apart)
+    rest = polynomial([polynomial(row, eta) for row in _temme()], 1 / a)
+    rest = rest * np.exp(-0.5 * a * eta * eta) / np.sqrt(2 * math.pi * a)
+    sign = 1 if upper else -1
+    return 0.5 * erfc(sign * eta * np.sqrt(a / 2)) + sign * rest
+
+
 def incomplete_gamma(a, x, upper):
     """The regularised incomplete gamma functions: the lower one P(a, x), or the upper one Q(a, x) = 1 - P(a, x)."""
     dtype = np.asarray(a).dtype
     a, x = np.broadcast_arrays(np.asarray(a).astype(np.float64), np.asarray(x).astype(np.float64))
     inside = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
-    lower = inside & (x < a + 1)
-    outer = inside & ~lower
+    near = inside & (a > 20) & (np.abs(x - a) < 0.3 * a)
+    # Where P is nearer to 1 than to 0, about.
+    small = inside & (x <= 1.1) & (a < np.where(x < 0.5, -0.4 / np.log(np.minimum(x, 0.5)), 1.1 * x)) & upper
+    lower = inside & ~near & ~small & (x < a + 1)
+    outer = inside & ~near & ~small & ~lower
     found = np.full(a.shape, np.nan)
+    found[near] = _uniform(a[near], x[near], upper)
+    found[small] = _upper_series(a[small], x[small])
     if lower.any():
         part = _lower_series(a[lower], x[lower])
         found[lower] = 1 - part if upper else part
     if outer.any():
         part = _upper_fraction(a[outer], x[outer])
         found[outer] = part if upper else 1 - part
-    at_one = ((a == 0) & (x > 0)) | ((a > 0) & np.isfinite(a) & (x == np.inf))  # where P is 1
-    at_zero = ((a > 0) & (x == 0)) | ((a == np.inf) & np.isfinite(x) & (x >= 0))
+    # At the ends, where one of the numbers may be NaN.
+    positive = ~(a <= 0)
+    at_one = ((a == 0) & (x > 0)) | (positive & (a != np.inf) & (x == np.inf))  # where P is 1
+    at_zero = (positive & (x == 0)) | ((a == np.inf) & ~(x < 0) & (x != np.inf))
     found = np.where(at_one, 0.0 if upper else 1.0, np.where(at_zero, 1.0 if upper else 0.0, found))
     return found.astype(dtype)

@@ -84,7 +84,7 @@ def test_volumes(options, shape, out, dtype):
 
 def check_programs(x, grid, grad, lanes, options):
     """Interpreted, the three programs of 2 samples, 3 channels and 21 points each agree with NumPy."""
-    form, lengths, points = programs.Form("f32", lanes, x.ndim - 2, *options), x.shape[2:], 21
+    form, lengths, points = programs.Form("f32", None, lanes, x.ndim - 2, *options), x.shape[2:], 21
     found = [np.empty_like(grad), np.empty_like(x)]
     interpret(programs.forward_program(form), x, grid, found[0], 2, 3, *lengths, points, 2 * lanes)
     area = form.elements * lanes * 4
@@ -104,8 +104,22 @@ def test_programs_of_volumes(options, lanes):
     check_programs(x, grid, grad, lanes, options)
 
 
-def test_half_precision_which_rounds_every_step_is_declined():
-    assert all(found is NotImplemented for found in by_kernels(*made((2, 3, 7, 9), (5, 13), "f2"), *OPTIONS[0]))
+HALVES = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
+def rounded(arrays, dtype):
+    return [np.asarray(a, getattr(rl, dtype).numpy) for a in arrays]
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_half_precision_rounds_every_step_of_a_place(options, dtype):
+    for shape, out in (((2, 3, 7, 9), (5, 13)), ((1, 2, 2, 301), (7, 40))):  # bfloat16 lacks some of the 301 columns
+        arrays = rounded(made(shape, out), dtype)
+        assert_near(by_kernels(*arrays, *options), by_numpy(*arrays, *options), HALVES[dtype])
+    if options[0] != "bicubic":
+        arrays = rounded(points_of_volumes((2, 3, 5, 6, 7), (4, 5, 6), "f4"), dtype)
+        assert_near(by_kernels(*arrays, *options), by_numpy(*arrays, *options), HALVES[dtype])
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -170,6 +184,22 @@ def test_pytorchs_results_and_gradients(options, shape, out, dtype):
         grads = m.autograd.grad(y, (x, grid), grad)
         results.append([t.detach().numpy() for t in (y, *grads)])
     assert_near(*results, 2e-4 if dtype == "f4" else 1e-11)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_pytorchs_results_in_half_precision(options, dtype):
+    torch = pytest.importorskip("torch")
+    # Wide enough for the kernel; the second image has more columns than bfloat16 tells apart.
+    for shape, out in (((2, 3, 17, 19), (15, 33)), ((1, 2, 2, 301), (30, 40))):
+        results, arrays = [], made(shape, out)
+        for m in (rl, torch):
+            x, grid, grad = (m.tensor(a).to(getattr(m, dtype)).requires_grad_(True) for a in arrays)
+            y = m.nn.functional.grid_sample(x, grid, *options)
+            grads = m.autograd.grad(y, (x, grid), grad)
+            results.append([t.detach().float().numpy() for t in (y, *grads)])
+        assert_near(results[0][:1], results[1][:1], 4 * HALVES[dtype])
+        assert_near(results[0][1:], results[1][1:], 16 * HALVES[dtype])  # PyTorch adds in half precision
 
 
 @pytest.mark.parametrize("options", OPTIONS)

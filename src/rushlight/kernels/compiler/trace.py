@@ -158,6 +158,10 @@ class SymbolicMath:
         """Of integers."""
         return self.apply("floored_quotient", a, b)
 
+    def gcd(self, a, b):
+        """Of integers."""
+        return self.apply("gcd", a, b)
+
     def lcm(self, a, b):
         """Of integers."""
         return self.apply("lcm", a, b)
@@ -373,7 +377,6 @@ _FORMULAS = {  # by the ufunc that computes an operation on arrays
     np.invert: lambda m, x: ~x,
     np.left_shift: lambda m, a, b: m.apply("shl", a, b),
     np.right_shift: lambda m, a, b: m.apply("shr", a, b),
-    np.gcd: lambda m, a, b: m.apply("gcd", a, b),
     np.abs: lambda m, x: m.abs(x),
     np.reciprocal: lambda m, x: 1 / x,
     np.arctan2: lambda m, a, b: m.arctan2(a, b),

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
-from ..planning.layout import Layout, copies, lanes_for
+from ..language.value_types import NUMPY, computed_in
+from ..planning.layout import FLOATS, Layout, copies, lanes_for
 from ..planning.plan import Launch, Plan
 from ..planning.runner import plan_for
 from . import grid_sampling_programs as programs
 
-_INT32 = np.dtype(np.int32)
+_INT32, _SINGLE = np.dtype(np.int32), np.dtype(np.float32)
 _NANOSECONDS = 2.4  # for an element of the result
 _SHARES = 1 << 11, 1 << 15  # of a chunk: at least, and at most where there are some chunks for each thread
 _CHUNKS = 16
@@ -23,11 +24,20 @@ def _form(layouts, lengths, options):
     """The form of the programs; None where there is none for such arrays."""
     scalar, dims = layouts[0].scalar, len(lengths)
     # Elements are counted in 32 bits, those around the borders too.
-    if scalar not in ("f32", "f64") or dims not in (2, 3) or math.prod(n + 2 for n in lengths) >= 1 << 31:
+    if scalar not in FLOATS or dims not in (2, 3) or math.prod(n + 2 for n in lengths) >= 1 << 31:
         return None
     if any(each.dtype != layouts[0].dtype or not each.size for each in layouts):
         return None
-    return (scalar, lanes_for(scalar), dims, *options)
+    computed = computed_in(scalar)
+    return programs.Form(computed, scalar if scalar != computed else None, lanes_for(computed), dims, *options)
+
+
+def _plan(launch, found, own=(), **operands):
+    """The Plan of a launch that makes ``found``; of half precision it reads and writes float32."""
+    if launch.form.half is None:
+        return Plan([launch], {"found": found}, thread_scratch=own, copied=copies(**operands))
+    copied, wide = dict.fromkeys(operands, _SINGLE), Layout(found.shape, _SINGLE)
+    return Plan([launch], {"found": wide}, thread_scratch=own, copied=copied, rounded={"found": found.dtype})
 
 
 def _share(elements, channels, width):
@@ -43,9 +53,9 @@ def grid_samples(input: Layout, grid: Layout, mode, padding_mode, align_corners)
     if form is None:
         return None
     found, points = Layout((samples, channels, *out), input.dtype), math.prod(out)
-    sizes = (samples, channels, *lengths, points, _share(found.size, channels, form[1]))
+    sizes = (samples, channels, *lengths, points, _share(found.size, channels, form.lanes))
     launch = Launch(forward, form, ("input", "grid", "found", *sizes), found.size * _NANOSECONDS)
-    return Plan([launch], {"found": found}, copied=copies(input=input, grid=grid))
+    return _plan(launch, found, input=input, grid=grid)
 
 
 @plan_for("grid_samples_input_gradient")
@@ -55,12 +65,12 @@ def grid_samples_input_gradient(grad: Layout, grid: Layout, lengths, mode, paddi
     if form is None or grid.shape != (samples, *grad.shape[2:], len(lengths)):
         return None
     found = Layout((samples, channels, *lengths), grad.dtype)
-    area = programs.TAPS[mode] ** len(lengths) * form[1]
-    own = [("parts", area, grad.dtype), ("targets", area, _INT32)]
+    area = form.elements * form.lanes
+    own = [("parts", area, NUMPY[form.scalar]), ("targets", area, _INT32)]
     group = max(1, min(channels, _GROUP, samples * channels // _GROUPS))
     arguments = "grad", "grid", "found", "parts", "targets", samples, channels, *lengths, points, group
     launch = Launch(input_gradient, form, arguments, max(found.size, grad.size) * _NANOSECONDS)
-    return Plan([launch], {"found": found}, thread_scratch=own, copied=copies(grad=grad, grid=grid))
+    return _plan(launch, found, own, grad=grad, grid=grid)
 
 
 @plan_for("grid_samples_grid_gradient")
@@ -70,9 +80,9 @@ def grid_samples_grid_gradient(grad: Layout, input: Layout, grid: Layout, mode, 
     form = _form((grad, input, grid), lengths, (mode, padding_mode, align_corners))
     if mode == programs.NEAREST or not fits or form is None or grad.shape != (samples, channels, *grid.shape[1:-1]):
         return None
-    sizes = (samples, channels, *lengths, points, _share(grad.size, channels, form[1]))
+    sizes = (samples, channels, *lengths, points, _share(grad.size, channels, form.lanes))
     launch = Launch(grid_gradient, form, ("grad", "input", "grid", "found", *sizes), grad.size * _NANOSECONDS)
-    return Plan([launch], {"found": grid.plain()}, copied=copies(grad=grad, input=input, grid=grid))
+    return _plan(launch, grid.plain(), grad=grad, input=input, grid=grid)
 
 
 def forward(*form):

@@ -7,6 +7,7 @@ with columns first, results (samples, channels, points); all contiguous. A vecto
 from __future__ import annotations
 
 import itertools
+from contextlib import contextmanager
 from functools import reduce
 from operator import mul
 from typing import NamedTuple
@@ -17,12 +18,15 @@ from ..language.program import Program
 NEAREST, CUBIC = "nearest", "bicubic"
 TAPS = {NEAREST: 1, "bilinear": 2, CUBIC: 4}  # elements along a dimension that a place is sampled from
 _SHARPNESS = -0.75  # of Keys' cubic kernel
+_ROUNDING = frozenset(("add", "sub", "mul", "div"))
 
 
 class Form(NamedTuple):
-    """What a program is specialised in."""
+    """What a program is specialised in. ``half``: the half precision, if any, to which places and weights are rounded at every
+    step."""
 
     scalar: str
+    half: str | None
     lanes: int
     dimensions: int
     mode: str
@@ -33,6 +37,27 @@ class Form(NamedTuple):
     def elements(self):
         """How many elements a place is sampled from."""
         return TAPS[self.mode] ** self.dimensions
+
+
+class _Builder(Builder):
+    """A builder that can round the sums, products and quotients of float32 numbers to half precision."""
+
+    half = None
+
+    def binary(self, opcode, a, b):
+        found = super().binary(opcode, a, b)
+        return self.rounded(found) if opcode in _ROUNDING and found.type.scalar == "f32" else found
+
+    def rounded(self, value):
+        """A value, within `rounding` rounded."""
+        return value if self.half is None else self.convert(self.convert(value, self.half), "f32")
+
+    @contextmanager
+    def rounding(self, half):
+        """Round to ``half`` what is computed inside; not at all where that is None."""
+        self.half = half
+        yield
+        self.half = None
 
 
 class _Tap(NamedTuple):
@@ -98,7 +123,7 @@ class _Points:
         """Coordinates in pixels brought inside, and how fast they grow then."""
         builder, align, last, slope = self.builder, self.form.align_corners, length - 1.0, scale
         if self.form.padding_mode == "reflection":
-            low, span = (0.0, last) if align else (-0.5, length)
+            low, span = (0.0, last) if align else (-0.5, builder.rounded(length))
             x = x - low
             slope, x = builder.math("copysign", scale, x), abs(x)
             turns = builder.unary("floor", x / span)
@@ -112,25 +137,30 @@ class _Points:
 
     def taps(self, x, length):
         """The `_Tap`s of the grid's numbers along a dimension."""
+        with self.builder.rounding(self.form.half):
+            found = self._weighted(x, length)
+        return [self._tap(length, *each) for each in found]
+
+    def _weighted(self, x, length):
+        """(coordinate, how far behind that, weight, how fast this grows) of each element along a dimension."""
         builder, mode = self.builder, self.form.mode
         place, slope = self.place(x, length)
         if mode == NEAREST:
-            return [self._tap(builder.unary("round", place), length, 0)]
+            return [(builder.unary("round", place), 0, None, None)]
         below = builder.unary("floor", place)
         beyond = place - below
         if mode == CUBIC:
-            return [self._cubic_tap(below, beyond, offset, length, slope) for offset in range(-1, 3)]
-        first = self._tap(below, length, 0, 1.0 - beyond, -slope)
-        return [first, self._tap(below, length, 1, beyond, slope)]
+            return [self._cubic(below, beyond, offset, length, slope) for offset in range(-1, 3)]
+        return [(below, 0, 1.0 - beyond, -slope), (below, 1, beyond, slope)]
 
-    def _tap(self, base, length, behind, weight=None, rise=None):
+    def _tap(self, length, base, behind, weight, rise):
         builder = self.builder
         inside = (base >= float(-behind)) & (base < length - float(behind))
         # Within what integers hold, also where no element lies inside.
         whole = builder.convert(builder.minimum(builder.maximum(base, -1.0), length), "i32")
         return _Tap(whole, behind, inside, weight, rise)
 
-    def _cubic_tap(self, below, beyond, offset, length, slope):
+    def _cubic(self, below, beyond, offset, length, slope):
         place = below + float(offset)
         if self.form.padding_mode != "zeros":
             place, _ = self.held(place, length, slope)
@@ -140,7 +170,7 @@ class _Points:
             weight, rise = ((a + 2) * x - (a + 3)) * x * x + 1.0, (3 * (a + 2) * x - 2 * (a + 3)) * x
         else:
             weight, rise = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a, (3 * a * x - 10 * a) * x + 8 * a
-        return self._tap(place, length, 0, weight, (rise if offset < 1 else -rise) * slope)
+        return place, 0, weight, (rise if offset < 1 else -rise) * slope
 
     def elements(self, coordinates, mask=None):
         """Of the grid's numbers along each dimension, the elements that places are sampled from: (number in the plane (i32),
@@ -160,6 +190,23 @@ class _Points:
         builder = self.builder
         return [builder.gather(builder.offset(plane, behind), first, inside) for first, behind, inside, _ in elements]
 
+    def weights(self, elements):
+        """The weight of each element; None of the nearest."""
+        with self.builder.rounding(self.form.half):
+            return [None if taps[0].weight is None else _product(tap.weight for tap in taps) for *_, taps in elements]
+
+    def rises(self, elements, axis):
+        """How fast the weight of each element grows with the grid's numbers along a dimension."""
+        with self.builder.rounding(self.form.half):
+            return [
+                taps[axis].rise * _product(tap.weight for i, tap in enumerate(taps) if i != axis)
+                for *_, taps in elements
+            ]
+
+
+def _product(factors):
+    return reduce(mul, factors)
+
 
 def _sizes(form, *names):
     return [(name, "i64") for name in ("samples", "channels", *_LENGTHS[-form.dimensions :], "points", *names)]
@@ -168,22 +215,17 @@ def _sizes(form, *names):
 _LENGTHS = "depth", "height", "width"
 
 
-def _weight(taps):
-    """The weight of an element; None for the nearest."""
-    return None if taps[0].weight is None else reduce(mul, [tap.weight for tap in taps])
-
-
 def forward_program(form):
     """``(input, grid, found, samples, channels, *lengths, points, share)``: a chunk for ``share`` points."""
     kind = f"{form.scalar}*"
-    builder = Builder("grid_samples", [("input", kind), ("grid", kind), ("found", kind), *_sizes(form, "share")])
+    builder = _Builder("grid_samples", [("input", kind), ("grid", kind), ("found", kind), *_sizes(form, "share")])
     input, grid, found, samples, channels, *lengths, points, share = builder.parameters
     sampled = _Points(builder, form, lengths)
-    volume = reduce(mul, lengths)
+    volume = _product(lengths)
 
     def vector(sample, numbers, index, mask, rest):
         elements = sampled.elements(sampled.loaded(numbers, index, rest), mask)
-        weights = [_weight(taps) for *_, taps in elements]
+        weights = sampled.weights(elements)
         with builder.loop(0, channels) as channel:
             plane = sample * channels + channel.index
             values = sampled.gathered(builder.offset(input, plane * volume), elements)
@@ -221,17 +263,14 @@ def grid_gradient_program(form):
     `forward_program`."""
     kind = f"{form.scalar}*"
     arrays = [(name, kind) for name in ("grad", "input", "grid", "found")]
-    builder = Builder("grid_samples_grid_gradient", [*arrays, *_sizes(form, "share")])
+    builder = _Builder("grid_samples_grid_gradient", [*arrays, *_sizes(form, "share")])
     grad, input, grid, found, samples, channels, *lengths, points, share = builder.parameters
     sampled = _Points(builder, form, lengths)
-    zero, volume = builder.constant(0, f"{form.scalar}x{form.lanes}"), reduce(mul, lengths)
+    zero, volume = builder.constant(0, f"{form.scalar}x{form.lanes}"), _product(lengths)
 
     def vector(sample, numbers, index, mask, rest):
         elements = sampled.elements(sampled.loaded(numbers, index, rest), mask)
-        slopes = []  # of the weights along each dimension
-        for axis in range(form.dimensions):
-            factors = [[t.rise if i == axis else t.weight for i, t in enumerate(taps)] for *_, taps in elements]
-            slopes.append([reduce(mul, each) for each in factors])
+        slopes = [sampled.rises(elements, axis) for axis in range(form.dimensions)]
         with builder.loop(0, channels, 1, [zero] * form.dimensions) as channel:
             plane = sample * channels + channel.index
             values = sampled.gathered(builder.offset(input, plane * volume), elements)
@@ -254,10 +293,10 @@ def input_gradient_program(form):
     """
     kind, lanes = f"{form.scalar}*", form.lanes
     arrays = [(name, kind) for name in ("grad", "grid", "found", "parts")]
-    builder = Builder("grid_samples_input_gradient", [*arrays, ("targets", "i32*"), *_sizes(form, "group")])
+    builder = _Builder("grid_samples_input_gradient", [*arrays, ("targets", "i32*"), *_sizes(form, "group")])
     grad, grid, found, parts, targets, samples, channels, *lengths, points, group = builder.parameters
     sampled = _Points(builder, form, lengths)
-    area, volume = form.elements * lanes, reduce(mul, lengths)
+    area, volume = form.elements * lanes, _product(lengths)
     groups = (channels + (group - 1)) // group
     with builder.parallel(samples * groups) as chunk:
         sample, low = chunk // groups, chunk % groups * group
@@ -270,7 +309,7 @@ def input_gradient_program(form):
         def vector(index, mask, _):
             coordinates = sampled.loaded(numbers, index, None if mask is None else points - index)
             elements = sampled.elements(coordinates, mask)
-            weights = [_weight(taps) for *_, taps in elements]
+            weights = sampled.weights(elements)
             for i, (first, behind, inside, _) in enumerate(elements):
                 target = first + builder.splat(builder.convert(behind, "i32"), lanes)
                 builder.store(builder.select(inside, target, 0), my_targets, i * lanes)

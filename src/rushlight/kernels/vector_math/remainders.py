@@ -51,7 +51,21 @@ _EXACT_BITS = 22  # of integers whose quotients in float32, rounded down, are ri
 
 
 def greatest_divisor(builder, a, b):
-    """Of integers, by Euclid's algorithm: float32's division for lanes of small ones, that of integers for others."""
+    """Of integers; negative where C's remainders make it so, beside the lowest number, which has no positive counterpart."""
+    found, is_odd = _divisor(builder, a, b)
+    if not a.type.is_signed:
+        return found
+    lowest = -1 << 8 * a.type.size - 1
+    # Remainders have the sign of what is divided: of the lowest number every second one is negative.
+    is_negative = (a.equals(lowest) | b.equals(lowest)) & is_odd.equals(0)
+    return builder.select(is_negative, -found, found)
+
+
+def _divisor(builder, a, b):
+    """The divisor's absolute value, and 1 where it was found in an odd number of steps, else 0.
+
+    By Euclid's algorithm: float32's division for lanes of small ones, that of integers for others.
+    """
     scalar = a.type.scalar
     unsigned = a.type.with_scalar("u" + scalar[1:]).scalar
     if a.type.is_signed:
@@ -59,33 +73,37 @@ def greatest_divisor(builder, a, b):
     x, y = builder.maximum(a, b), builder.minimum(a, b)
 
     def by_floats():
-        return [builder.convert(_divided(builder, *(builder.convert(v, "f32") for v in (x, y)), _float_rest), unsigned)]
+        found = _divided(builder, *(builder.convert(v, "f32") for v in (x, y)), _float_rest)
+        return [builder.convert(v, unsigned) for v in found]
 
     def by_integers():
-        return [_divided(builder, x, y, _integer_rest)]
+        return _divided(builder, x, y, _integer_rest)
 
     if a.type.size < 4:
-        (found,) = by_floats()
+        found = by_floats()
     else:
         is_large = (x >> _EXACT_BITS).differs(0)
-        (found,) = builder.choose(builder.reduce(is_large, "or"), by_integers, by_floats)
-    return builder.convert(found, scalar)
+        found = builder.choose(builder.reduce(is_large, "or"), by_integers, by_floats)
+    return [builder.convert(v, scalar) for v in found]
 
 
 def _divided(builder, x, y, rest_of):
-    """What is left of ``x >= y`` when one has divided the other, in turn, until nothing is left of any lane.
+    """What is left of ``x >= y`` when one has divided the other, in turn, until nothing is left of any lane; and whether that
+    took an odd number of steps.
 
     Numbers of n bits take fewer steps than the Fibonacci numbers up to them are.
     """
     most = builder.convert(builder.reduce(y, "max"), "f32")
     form = format_of(most)
     steps = builder.convert(bits(builder, most) >> form.mantissa, "i64") - (form.bias - 1)
-    with builder.loop(0, ((steps * 93) >> 6) + 2, 1, [x, y]) as loop:
-        x, y = loop.carry
+    with builder.loop(0, ((steps * 93) >> 6) + 2, 1, [x, y, builder.constant(0, x.type)]) as loop:
+        x, y, is_odd = loop.carry
         done = y.equals(0)
         rest = rest_of(builder, x, y, done)
-        loop.carry = [builder.select(done, x, y), builder.select(done, y, rest)]
-    return loop.results[0]
+        changed = (x, y, is_odd), (y, rest, 1 - is_odd)
+        loop.carry = [builder.select(done, old, new) for old, new in zip(*changed)]
+    found, _, is_odd = loop.results
+    return [found, is_odd]
 
 
 def _float_rest(builder, x, y, done):
@@ -98,7 +116,7 @@ def _integer_rest(builder, x, y, done):
 
 def least_multiple(builder, a, b):
     """Of integers; 0 where one is. Products too large wrap around: narrow ones without, wide ones with their sign."""
-    divisor = greatest_divisor(builder, a, b)
+    divisor, _ = _divisor(builder, a, b)
     narrow = a.type.is_signed and a.type.size < 4
     first, second = (abs(a), abs(b)) if narrow else (a, b)
     quotient = floored_quotient(builder, first, builder.select(divisor.equals(0), builder.constant(1, a.type), divisor))

@@ -178,7 +178,7 @@ class logaddexp2:
 
 def product_with_log(m, self, other, log):
     """``self * log(other)``, 0 where self is 0, nan where other is."""
-    return m.where(m.isnan(other), other, m.where(self == 0, 0 * self, self * log(other)))
+    return m.where(m.isnan(other), other, m.where(self == 0, 0, self * log(other)))
 
 
 def product_with_rounded_log(self, other, log):
@@ -186,7 +186,7 @@ def product_with_rounded_log(self, other, log):
     if not is_half(self.dtype):
         return product_with_log(numpy_math, self, other, log)
     wide, logs = widened(self), log(widened(other)).astype(self.dtype)
-    found = np.where(wide == 0, 0 * wide, wide * widened(logs))
+    found = np.where(wide == 0, np.float32(0), wide * widened(logs))
     return np.where(np.isnan(logs) & np.isnan(widened(other)), np.float32(np.nan), found).astype(self.dtype)
 
 

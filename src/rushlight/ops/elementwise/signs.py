@@ -125,11 +125,36 @@ class nextafter:
         return functions.zeros_like(grad)
 
 
+def _divisor(self, other):
+    found = np.gcd(self, other)
+    if self.dtype.kind == "i":
+        lowest = np.iinfo(self.dtype).min
+        has_lowest = (self == lowest) | (other == lowest)
+        if has_lowest.any():
+            first, second = (np.broadcast_to(np.abs(each), has_lowest.shape)[has_lowest] for each in (self, other))
+            found = np.asarray(found)
+            found[has_lowest] = _last_remainder(first, second)
+    return found
+
+
+def _last_remainder(first, second):
+    """Euclid's algorithm with the remainders of C, which keep the sign of what is divided: the lowest number has no positive
+    counterpart."""
+    with np.errstate(divide="ignore"):
+        while first.any():
+            is_open = first != 0
+            first, second = np.where(is_open, np.fmod(second, first), 0), np.where(is_open, first, second)
+    return second
+
+
 @op("gcd(Tensor self, Tensor other) -> Tensor", kind=BINARY, inplace=True, refuse=(*BOOL, *NOT_INTEGRAL))
 class gcd:
-    """The greatest common divisor of integers."""
+    """The greatest common divisor of integers. Beside the lowest number of a dtype it may be negative."""
 
-    numpy = np.gcd
+    numpy = _divisor
+
+    def element(m, self, other):
+        return m.gcd(self, other)
 
 
 def _multiple(self, other):

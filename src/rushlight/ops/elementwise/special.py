@@ -214,7 +214,7 @@ class mvlgamma:
         return found.astype(self.dtype)
 
     def d_self(grad, self, p):
-        slope = self.digamma()
+        slope = (self + 0.0).digamma()  # at -0 as at 0
         for i in range(1, p):
             slope = slope + (self - i / 2).digamma()
         return grad * slope

@@ -180,7 +180,7 @@ class atanh:
     numpy = np.arctanh
 
     def d_self(grad, self):
-        return grad / conj(1 - self * self)
+        return grad / conj(1 - self.pow(2))
 
 
 @op("atan2(Tensor self, Tensor other) -> Tensor", kind=BINARY, dtype=FLOAT, inplace=True, refuse=COMPLEX,
@@ -191,12 +191,16 @@ class atan2:
     numpy = np.arctan2
 
     def d_self(grad, self, other):
-        squares = self * self + other * other
-        return grad * (other / squares).masked_fill(squares == 0, 0)
+        return grad * other * _inverse_square(self, other)
 
     def d_other(grad, self, other):
-        squares = self * self + other * other
-        return grad * (-self / squares).masked_fill(squares == 0, 0)
+        return grad * -self * _inverse_square(self, other)
+
+
+def _inverse_square(x, y):
+    """``1 / (x² + y²)``, 0 where the squares are."""
+    squares = x * x + y * y
+    return squares.reciprocal().masked_fill(squares == 0, 0)
 
 
 @op("sinc(Tensor self) -> Tensor", kind=UNARY, dtype=FLOAT, inplace=True, names=("torch", "Tensor", "special"))
