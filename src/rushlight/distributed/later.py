@@ -11,8 +11,8 @@ _FSDP = """CPUOffloadPolicy FSDPModule FullOptimStateDictConfig LocalOptimStateD
 _TENSOR = (
     """DTensor Partial Placement Replicate Shard distribute_module distribute_tensor empty full ones rand randn zeros"""
 )
-_RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_worker_info init_rpc remote rpc_async rpc_sync
-    shutdown"""
+_RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_worker_info init_rpc is_available remote rpc_async
+    rpc_sync shutdown"""
 
 # Module below torch.distributed -> its names.
 _NAMES = {
@@ -32,6 +32,7 @@ _NAMES = {
     "algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
     "algorithms.model_averaging": "",
     "algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
+    "autograd": "DistAutogradContext backward context get_gradients is_available",
     "checkpoint": "FileSystemReader FileSystemWriter async_save load load_state_dict save save_state_dict",
     "checkpoint.default_planner": "DefaultLoadPlanner DefaultSavePlanner",
     "checkpoint.format_utils": """BroadcastingTorchSaveReader DynamicMetaLoadPlanner _EmptyStateDictLoadPlanner
@@ -55,6 +56,7 @@ _NAMES = {
     "optim": "DistributedOptimizer PostLocalSGDOptimizer",
     "pipelining": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B SplitPoint pipe_split pipeline",
     "rpc": _RPC,
+    "rpc.api": f"{_RPC} _all_gather _require_initialized",
     "tensor": _TENSOR,
     "tensor._utils": "compute_local_shape_and_global_offset",
     "tensor.device_mesh": "DeviceMesh init_device_mesh",
@@ -65,9 +67,16 @@ _NAMES = {
     "utils": "_sync_module_states",
 }
 
+
+
+def is_available() -> bool:
+    """Whether calls of other processes, and gradients through them, are there: False."""
+    return False
+
+
 LATER = AbsentNames(
     __package__,
     _NAMES,
     "process groups, collectives and DistributedDataParallel are there, over MPI",
-    BY_NAME,
+    {**BY_NAME, is_available.__name__: is_available},
 )

@@ -27,6 +27,6 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name == "swa_utils":  # it needs all of nn; optimizers do not
-        return _importlib.import_module(".swa_utils", __name__)
+    if name in ("_functional", "swa_utils"):  # this needs all of nn; optimizers do not
+        return _importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -197,7 +197,11 @@ for _name, _dtype in {
     _conversion(_name, _dtype)
 
 
-class UntypedStorage(_Storage):
+class StorageBase(_Storage):
+    """What memory without a dtype is; programs ask whether something is one."""
+
+
+class UntypedStorage(StorageBase):
     """The bytes that one or more tensors look into: what ``tensor.untyped_storage()`` gives.
 
     Two of them are equal where they are the same memory. ``UntypedStorage(n)`` makes ``n`` bytes,
