@@ -36,7 +36,7 @@ def get_unwrapped(tensor):
 def maybe_current_level():
     """The innermost level of this thread; None outside of transforms."""
     level = _innermost()
-    return level if type(level).__module__.startswith("rushlight.func") else None
+    return level if isinstance(level, _Level) else None
 
 
 def _running(level):
