@@ -1,6 +1,7 @@
 """Detectors against torchvision's: first values, losses with their gradients, and what they find."""
 
 import inspect
+import os
 import sys
 
 import numpy as np
@@ -61,21 +62,19 @@ def two_stage(kind):
         if kind == "MaskRCNN":
             pools["mask"] = 4
             options["mask_head"] = room.MaskRCNNHeads(WIDTH, (16, 8), 1)
-            options["mask_predictor"] = None
+            options["mask_predictor"] = room.MaskRCNNPredictor(8, 6, classes)
         if kind == "KeypointRCNN":
             pools["keypoint"] = 4
-            options["keypoint_head"] = room.KeypointRCNNHeads(WIDTH, (16, 512))
-            options["num_keypoints"] = 3
+            options["keypoint_head"] = room.KeypointRCNNHeads(WIDTH, (16, 8))
+            options["keypoint_predictor"] = room.KeypointRCNNPredictor(8, 3)
         ops = torchvision.ops if lib is torch else rushlight.vision.ops
         for name, size in pools.items():
             options[f"{name}_roi_pool"] = ops.MultiScaleRoIAlign([str(place) for place in range(maps)], size, 2)
-        if kind == "MaskRCNN":
-            options["mask_predictor"] = room.MaskRCNNPredictor(8, 6, classes)
-            options["box_predictor"] = rooms.detection.faster_rcnn.FastRCNNPredictor(1024, classes)
-            classes = None
+        options["box_head"] = rooms.detection.faster_rcnn.TwoMLPHead(WIDTH * 9, 16)
+        options["box_predictor"] = rooms.detection.faster_rcnn.FastRCNNPredictor(16, classes)
         anchors = rooms.detection.rpn.AnchorGenerator(((8,), (20,))[:maps], ((0.5, 1.0, 2.0),) * maps)
         return getattr(room, kind)(
-            backbone(lib, maps), classes, min_size=options.pop("min_size", 48), max_size=70, rpn_anchor_generator=anchors,
+            backbone(lib, maps), None, min_size=options.pop("min_size", 48), max_size=70, rpn_anchor_generator=anchors,
             box_score_thresh=0.05, rpn_pre_nms_top_n_test=30, rpn_post_nms_top_n_test=12, box_detections_per_img=9,
             rpn_pre_nms_top_n_train=60, rpn_post_nms_top_n_train=20, box_batch_size_per_image=16, rpn_batch_size_per_image=20,
             **options,
@@ -152,11 +151,15 @@ def check_same_values(model, expected):
         assert np.allclose(state[key].numpy(), value.numpy(), atol=1e-6), key
 
 
-@pytest.mark.parametrize("empty", [False, True])
-@pytest.mark.parametrize("name", MODELS)
+SLOW = {("faster", False), ("faster", True), ("mask", True), ("retinanet", True)}  # others show most of what these do
+CASES = [
+    (name, empty) for name in MODELS for empty in (False, True) if (name, empty) != ("keypoint", True)
+]  # no points: refused
+CASES = [pytest.param(*case, marks=pytest.mark.slow) if case in SLOW else case for case in CASES]
+
+
+@pytest.mark.parametrize("name, empty", CASES)
 def test_losses_and_their_gradients(name, empty):
-    if empty and name == "keypoint":
-        pytest.skip("torchvision takes no image without key points, either")
     expected, model = pair(MODELS[name])
     check_same_values(model, expected)
     losses = {}
@@ -174,7 +177,9 @@ def test_losses_and_their_gradients(name, empty):
         assert np.linalg.norm(parameter.grad.numpy() - gradients[key]) < 5e-3 * scale, key
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ("faster", "keypoint") else name for name in MODELS]
+)
 def test_detections(name):
     expected, model = pair(MODELS[name])
     random = np.random.default_rng(2)
@@ -220,11 +225,19 @@ def test_names_of_the_room():
         their, our = getattr(theirs, place), getattr(ours, place)
         names = [name for name, value in vars(their).items() if getattr(value, "__module__", "") == their.__name__]
         missing = {name for name in names if not hasattr(our, name) and "onnx" not in name.lower()}
-        assert missing <= {"_sum", "_v1_to_v2_weights", "expand_masks_tracing_scale", "_fasterrcnn_mobilenet_v3_large_fpn"}
+        assert missing <= {
+            "_sum",
+            "_v1_to_v2_weights",
+            "expand_masks_tracing_scale",
+            "_fasterrcnn_mobilenet_v3_large_fpn",
+        }
+
+
+FEW = ["fcos_resnet50_fpn", "ssdlite320_mobilenet_v3_large"]  # all of them take over a minute
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES if int(os.environ.get("RUSHLIGHT_EXAMPLES", "300")) >= 300 else FEW)
 def test_models_by_name(name):
     torch.manual_seed(3)
     expected = torchvision.models.get_model(name, weights=None, weights_backbone=None).eval()
@@ -233,7 +246,9 @@ def test_models_by_name(name):
     assert repr(model) == repr(expected)
     check_same_values(model, expected)
     with rushlight.no_grad(), torch.no_grad():
-        image = np.random.default_rng(0).random((3, 64, 64), dtype=np.float32)
+        image = np.random.default_rng(0).random(
+            (3, *([300, 300] if name.startswith("ssd300") else [64, 64])), dtype=np.float32
+        )
         found, wanted = (
             made.backbone(lib.from_numpy(image[None])) for lib, made in ((rushlight, model), (torch, expected))
         )

@@ -1,8 +1,18 @@
 """``vmap`` under its old module name, and the parts of it that libraries build on."""
 
-from ..base.trees import broadcast_prefix as _broadcast_to_and_flatten, flatten as tree_flatten, unflatten as tree_unflatten
+from ..base.trees import (
+    broadcast_prefix as _broadcast_to_and_flatten,
+)
+from ..base.trees import (
+    flatten as tree_flatten,
+)
+from ..base.trees import (
+    unflatten as tree_unflatten,
+)
 from ..compat.inside._C._functorch import _add_batch_dim, _remove_batch_dim, _running
-from ..func.vmap import finished as _finished, name_of as _get_name, restore_vmap, vmap
+from ..func.vmap import finished as _finished
+from ..func.vmap import name_of as _get_name
+from ..func.vmap import restore_vmap, vmap
 from ..tensor import Tensor
 
 

@@ -33,9 +33,9 @@ def rename_classes(module):
             _renamed.append((value, value.__module__))
             value.__module__ = public_module(value.__module__)
     name = public_module(module.__name__)
-    head, _, rest = name.partition(".")
+    parts, own = name.split("."), module.__name__.split(".")
     # Where classes are asked for their module's file or names, they are looked for here.
-    if rest and rest.partition(".")[0] not in names_inside() and name.count(".") == module.__name__.count("."):
+    if len(parts) == len(own) > 1 and parts[1:] == own[1:] and parts[1] not in names_inside():
         sys.modules.setdefault(name, module)
 
 

@@ -68,7 +68,6 @@ _NAMES = {
 }
 
 
-
 def is_available() -> bool:
     """Whether calls of other processes, and gradients through them, are there: False."""
     return False

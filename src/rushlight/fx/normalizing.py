@@ -9,7 +9,19 @@ from .node import module_of
 
 # Functions of ``torch`` that PyTorch has written in Python, and that take other than a list of tensors.
 _IN_PYTHON = frozenset(
-    "cdist lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive".split()
+    [
+        "cdist",
+        "lu",
+        "meshgrid",
+        "norm",
+        "pca_lowrank",
+        "split",
+        "stft",
+        "svd_lowrank",
+        "tensordot",
+        "unique",
+        "unique_consecutive",
+    ]
 )
 
 
@@ -24,7 +36,12 @@ def _in_python(function):
 
 def by_name(function, args, kwargs):
     """``(args, kwargs)``, with what has a default in ``kwargs``, where PyTorch's function does so."""
-    if function.__name__ == "einsum" and module_of(function) == "torch" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+    if (
+        function.__name__ == "einsum"
+        and module_of(function) == "torch"
+        and len(args) == 2
+        and isinstance(args[1], (list, tuple))
+    ):
         return (args[0], *args[1]), kwargs
     if not _in_python(function):
         return args, kwargs

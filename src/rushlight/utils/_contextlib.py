@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..base.decorating import Decorating as _DecoratorContextManager, around
+from ..base.decorating import Decorating as _DecoratorContextManager
+from ..base.decorating import around
 from ..base.errors import hinted
 
 
@@ -16,10 +17,9 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
 def context_decorator(ctx, func):
     """``func``, whose calls run in a context: ``ctx``, which can be entered again and again, or what ``ctx()`` gives.
 
-    >>> import contextlib
-    >>> from rushlight.utils._contextlib import context_decorator
-    >>> context_decorator(contextlib.nullcontext, abs)(-2)
-    2
+    >>> import rushlight as torch
+    >>> context_decorator(lambda: torch.no_grad(), torch.is_grad_enabled)()
+    False
     """
     if callable(ctx) and hasattr(ctx, "__enter__"):
         message = (

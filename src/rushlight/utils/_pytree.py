@@ -255,9 +255,10 @@ _is_leaf = tree_is_leaf
 
 
 def is_namedtuple_class(cls):
-    """Whether a class is one of named tuples."""
-    fields = getattr(cls, "_fields", None)
-    return isinstance(cls, type) and issubclass(cls, tuple) and isinstance(fields, tuple)
+    """Whether a class is one of named tuples, other than those of ``torch.return_types``."""
+    if not (isinstance(cls, type) and issubclass(cls, tuple)) or cls.__module__ == "torch.return_types":
+        return False
+    return isinstance(getattr(cls, "_fields", None), tuple)
 
 
 def is_namedtuple_instance(obj):

@@ -26,7 +26,7 @@ def swap_tensor(module, name, tensor, allow_missing=False):
     if tensor is not _MISSING:
         _check(tensor, "")
     if not name or "." in name:
-        wrong = "can't contain \".\"" if name else "can't be empty string \"\""
+        wrong = 'can\'t contain "."' if name else 'can\'t be empty string ""'
         raise KeyError(f"tensor name {wrong}")
     for held in (module._parameters, module._buffers):
         if name in held:
@@ -50,6 +50,4 @@ def swap_tensor(module, name, tensor, allow_missing=False):
 
 def _check(value, whose):
     if value is not None and not isinstance(value, Tensor):
-        raise TypeError(
-            hinted(f"{whose}{value} is not an instance of torch.Tensor", f"it is a {type(value).__name__}")
-        )
+        raise TypeError(hinted(f"{whose}{value} is not an instance of torch.Tensor", f"it is a {type(value).__name__}"))

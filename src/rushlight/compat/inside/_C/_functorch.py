@@ -3,9 +3,12 @@
 from threading import get_ident as _get_ident
 
 from ....base.errors import hinted as _hinted
-from ....func.levels import Level as _Level, LevelTensor as _LevelTensor
-from ....func.vmap import entering as _entering, leaving as _leaving
-from ....tensor.interposers import INTERPOSERS as _INTERPOSERS, innermost as _innermost
+from ....func.levels import Level as _Level
+from ....func.levels import LevelTensor as _LevelTensor
+from ....func.vmap import entering as _entering
+from ....func.vmap import leaving as _leaving
+from ....tensor.interposers import INTERPOSERS as _INTERPOSERS
+from ....tensor.interposers import innermost as _innermost
 
 
 def is_functorch_wrapped_tensor(tensor):
@@ -44,7 +47,9 @@ def _running(level):
     for each in _INTERPOSERS:
         if isinstance(each, _Level) and each.depth == level and each.thread == _get_ident():
             return each
-    raise RuntimeError(_hinted(f"no transform of level {level} is at work", "levels are counted from 1, outermost first"))
+    raise RuntimeError(
+        _hinted(f"no transform of level {level} is at work", "levels are counted from 1, outermost first")
+    )
 
 
 def _add_batch_dim(tensor, batch_dim, level):

@@ -6,6 +6,7 @@ import functools
 
 from .... import nn
 from ...ops import FrozenBatchNorm2d
+from ...ops.feature_pyramid_network import LastLevelP6P7
 from ..registry import BUILDERS, define
 from ..weights import enum_of_model
 from ._utils import overwrite_eps
@@ -24,7 +25,11 @@ def detector(name, construct, paper, module, backbone_weights=BACKBONE_WEIGHTS, 
     """
 
     def build(
-        num_classes=None, weights_backbone=backbone_weights, trainable_backbone_layers=None, _whole_is_trained=False, **kwargs
+        num_classes=None,
+        weights_backbone=backbone_weights,
+        trainable_backbone_layers=None,
+        _whole_is_trained=False,
+        **kwargs,
     ):
         count = classes if num_classes is None else num_classes
         trained = _whole_is_trained or weights_backbone is not None
@@ -52,11 +57,13 @@ def frozen_if(trained):
     return FrozenBatchNorm2d if trained else nn.BatchNorm2d
 
 
-def resnet50_pyramid(weights, trained, layers, norm_layer=None, frozen=True, **options):
-    """A ResNet-50 with a feature pyramid."""
+def resnet50_pyramid(weights, trained, layers, norm_layer=None, frozen=True, further=None):
+    """A ResNet-50 with a feature pyramid; with two `further` levels, made from so many channels, in place of the largest map."""
     layers = _validate_trainable_layers(trained, layers, 5, 3)
     norms = {"norm_layer": frozen_if(trained)} if frozen else {}
-    return _resnet_fpn_extractor(BUILDERS["resnet50"](weights=weights, **norms), layers, norm_layer=norm_layer, **options)
+    resnet = BUILDERS["resnet50"](weights=weights, **norms)  # before the further levels: the draws follow
+    options = {} if further is None else {"returned_layers": [2, 3, 4], "extra_blocks": LastLevelP6P7(further, 256)}
+    return _resnet_fpn_extractor(resnet, layers, norm_layer=norm_layer, **options)
 
 
 group_norm = functools.partial(nn.GroupNorm, 32)

@@ -52,6 +52,9 @@ def encode_boxes(reference_boxes, proposals, weights):
     return functions.cat((across, down, wider, higher), dim=1)
 
 
+_LARGEST = math.log(1000.0 / 16)  # of the logarithms of sizes, so that exp stays finite
+
+
 class BoxCoder:
     """Boxes as offsets and logarithms of sizes relative to others (Girshick, 2015), and back.
 
@@ -64,7 +67,7 @@ class BoxCoder:
     tensor([[0., 0., 4., 2.]])
     """
 
-    def __init__(self, weights, bbox_xform_clip=math.log(1000.0 / 16)):
+    def __init__(self, weights, bbox_xform_clip=_LARGEST):
         self.weights = weights
         self.bbox_xform_clip = bbox_xform_clip
 
@@ -202,9 +205,7 @@ def _topk_min(input, orig_kval, axis):
 _OVERLAPS = {"ciou": complete_box_iou_loss, "diou": distance_box_iou_loss, "giou": generalized_box_iou_loss}
 
 
-def _box_loss(
-    type, box_coder, anchors_per_image, matched_gt_boxes_per_image, bbox_regression_per_image, cnf=None
-):
+def _box_loss(type, box_coder, anchors_per_image, matched_gt_boxes_per_image, bbox_regression_per_image, cnf=None):
     """The loss of one image's boxes, summed: of their codes ("l1", "smooth_l1") or of the boxes ("ciou", "diou", "giou")."""
     _assert(type in ("l1", "smooth_l1", *_OVERLAPS), f"Unsupported loss: {type}")
     options = cnf or {}

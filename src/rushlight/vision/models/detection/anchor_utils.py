@@ -72,7 +72,9 @@ class AnchorGenerator(nn.Module):
         height, width = image_list.tensors.shape[-2:]
         grids = [tuple(each.shape[-2:]) for each in feature_maps]
         self.set_cell_anchors(feature_maps[0].dtype, feature_maps[0].device)
-        anchors = functions.cat(self.grid_anchors(grids, [(height // rows, width // columns) for rows, columns in grids]))
+        anchors = functions.cat(
+            self.grid_anchors(grids, [(height // rows, width // columns) for rows, columns in grids])
+        )
         return [anchors.clone() for _ in image_list.image_sizes]
 
 
@@ -138,4 +140,6 @@ class DefaultBoxGenerator(nn.Module):
         boxes = self._grid_default_boxes(grids, (height, width), dtype=feature_maps[0].dtype)
         size = functions.tensor([width, height])
         middles, halves = boxes[:, :2], 0.5 * boxes[:, 2:]
-        return [functions.cat([(middles - halves) * size, (middles + halves) * size], -1) for _ in image_list.image_sizes]
+        return [
+            functions.cat([(middles - halves) * size, (middles + halves) * size], -1) for _ in image_list.image_sizes
+        ]

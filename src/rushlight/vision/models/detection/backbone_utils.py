@@ -41,7 +41,9 @@ def resnet_fpn_backbone(
 def _resnet_fpn_extractor(backbone, trainable_layers, returned_layers=None, extra_blocks=None, norm_layer=None):
     if not 0 <= trainable_layers <= 5:
         raise ValueError(f"Trainable layers should be in the range [0,5], got {trainable_layers}")
-    trained = ("layer4", "layer3", "layer2", "layer1", "conv1", "bn1")[: 6 if trainable_layers == 5 else trainable_layers]
+    trained = ("layer4", "layer3", "layer2", "layer1", "conv1", "bn1")[
+        : 6 if trainable_layers == 5 else trainable_layers
+    ]
     for name, parameter in backbone.named_parameters():
         if not name.startswith(trained):
             parameter.requires_grad_(False)
@@ -83,7 +85,14 @@ def freeze_stages(layers, stages, trainable_layers):
 
 
 def mobilenet_backbone(
-    *, backbone_name, weights, fpn, norm_layer=FrozenBatchNorm2d, trainable_layers=2, returned_layers=None, extra_blocks=None
+    *,
+    backbone_name,
+    weights,
+    fpn,
+    norm_layer=FrozenBatchNorm2d,
+    trainable_layers=2,
+    returned_layers=None,
+    extra_blocks=None,
 ):
     """A MobileNet, with a feature pyramid if `fpn` is true; its last `trainable_layers` stages are trained."""
     backbone = BUILDERS[backbone_name](weights=weights, norm_layer=norm_layer)

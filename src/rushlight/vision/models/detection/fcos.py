@@ -9,7 +9,6 @@ from rushlight.ops.table import functions
 
 from .... import nn
 from ...ops import generalized_box_iou_loss, sigmoid_focal_loss
-from ...ops.feature_pyramid_network import LastLevelP6P7
 from ..weights import attribute_of
 from ._building import detector, group_norm, resnet50_pyramid
 from ._dense import AnchorHead, DenseDetector, unmatched
@@ -86,9 +85,7 @@ class _Convolutions(AnchorHead):
 class FCOSClassificationHead(_Convolutions):
     """The scores of the classes of each place; at first all have the chance `prior_probability`."""
 
-    def __init__(
-        self, in_channels, num_anchors, num_classes, num_convs=4, prior_probability=0.01, norm_layer=None
-    ):
+    def __init__(self, in_channels, num_anchors, num_classes, num_convs=4, prior_probability=0.01, norm_layer=None):
         super().__init__(in_channels, num_convs, norm_layer)
         self.num_classes = num_classes
         self.num_anchors = num_anchors
@@ -158,7 +155,9 @@ class FCOS(DenseDetector):
     def compute_loss(self, targets, head_outputs, anchors, num_anchors_per_level):
         """The head's losses, once places and objects belong together."""
         matched = [
-            self._matched(every, target["boxes"], num_anchors_per_level) if target["boxes"].numel() else unmatched(every)
+            self._matched(every, target["boxes"], num_anchors_per_level)
+            if target["boxes"].numel()
+            else unmatched(every)
             for every, target in zip(anchors, targets)
         ]
         return self.head.compute_loss(targets, head_outputs, anchors, matched)
@@ -191,8 +190,7 @@ class FCOS(DenseDetector):
 
 
 def _resnet50(classes, weights, trained, layers, kwargs):
-    pyramid = {"returned_layers": [2, 3, 4], "extra_blocks": LastLevelP6P7(256, 256)}
-    return FCOS(resnet50_pyramid(weights, trained, layers, **pyramid), classes, **kwargs)
+    return FCOS(resnet50_pyramid(weights, trained, layers, further=256), classes, **kwargs)
 
 
 fcos_resnet50_fpn = detector("fcos_resnet50_fpn", _resnet50, "Tian and others, 2019", __name__)

@@ -32,9 +32,7 @@ def check_boxes(targets):
         flat = (boxes[:, 2:] <= boxes[:, :2]).any(dim=1)
         if flat.any():
             first = boxes[functions.where(flat)[0][0]].tolist()
-            message = (
-                f"All bounding boxes should have positive height and width. Found invalid box {first} for target at index {place}."
-            )
+            message = f"All bounding boxes should have positive height and width. Found invalid box {first} for target at index {place}."
             _assert(False, message)
 
 

@@ -8,7 +8,6 @@ from rushlight.ops.table import functions
 
 from .... import nn
 from ...ops import Conv2dNormActivation, box_iou, sigmoid_focal_loss
-from ...ops.feature_pyramid_network import LastLevelP6P7
 from ..weights import attribute_of
 from ._building import detector, group_norm, resnet50_pyramid
 from ._dense import AnchorHead, DenseDetector, unmatched
@@ -168,13 +167,11 @@ class RetinaNet(DenseDetector):
 
 
 def _resnet50(classes, weights, trained, layers, kwargs):
-    pyramid = {"returned_layers": [2, 3, 4], "extra_blocks": LastLevelP6P7(256, 256)}
-    return RetinaNet(resnet50_pyramid(weights, trained, layers, **pyramid), classes, **kwargs)
+    return RetinaNet(resnet50_pyramid(weights, trained, layers, further=256), classes, **kwargs)
 
 
 def _resnet50_v2(classes, weights, trained, layers, kwargs):
-    pyramid = {"returned_layers": [2, 3, 4], "extra_blocks": LastLevelP6P7(2048, 256)}
-    backbone = resnet50_pyramid(weights, trained, layers, frozen=False, **pyramid)
+    backbone = resnet50_pyramid(weights, trained, layers, frozen=False, further=2048)
     anchors = _default_anchorgen()
     head = RetinaNetHead(backbone.out_channels, anchors.num_anchors_per_location()[0], classes, norm_layer=group_norm)
     head.regression_head._loss_type = "giou"

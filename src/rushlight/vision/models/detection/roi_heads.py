@@ -169,7 +169,9 @@ class RoIHeads(nn.Module):
         else:
             boxes = [each["boxes"] for each in result]
         if self.has_mask():
-            self._add_masks(result, losses, self._logits("mask", features, boxes, image_shapes), boxes, matched, targets)
+            self._add_masks(
+                result, losses, self._logits("mask", features, boxes, image_shapes), boxes, matched, targets
+            )
         if self.has_keypoint():
             logits = self._logits("keypoint", features, boxes, image_shapes)
             self._add_keypoints(result, losses, logits, boxes, matched, targets)

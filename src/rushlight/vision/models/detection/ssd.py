@@ -59,7 +59,9 @@ class SSDScoringHead(nn.Module):
 
 def _convolutions(in_channels, num_anchors, columns):
     pairs = zip(in_channels, num_anchors)
-    layers = nn.ModuleList([nn.Conv2d(channels, columns * count, kernel_size=3, padding=1) for channels, count in pairs])
+    layers = nn.ModuleList(
+        [nn.Conv2d(channels, columns * count, kernel_size=3, padding=1) for channels, count in pairs]
+    )
     _xavier_init(layers)
     return layers
 
@@ -251,7 +253,9 @@ def _vgg16(classes, weights, trained, layers, kwargs):
     layers = _validate_trainable_layers(trained, layers, 5, 4)
     backbone = _vgg_extractor(BUILDERS["vgg16"](weights=weights), False, layers)
     scales = [0.07, 0.15, 0.33, 0.51, 0.69, 0.87, 1.05]
-    anchors = DefaultBoxGenerator([[2], [2, 3], [2, 3], [2, 3], [2], [2]], scales=scales, steps=[8, 16, 32, 64, 100, 300])
+    anchors = DefaultBoxGenerator(
+        [[2], [2, 3], [2, 3], [2, 3], [2], [2]], scales=scales, steps=[8, 16, 32, 64, 100, 300]
+    )
     defaults = {"image_mean": [0.48235, 0.45882, 0.40784], "image_std": [1.0 / 255.0] * 3}
     return SSD(backbone, anchors, (300, 300), classes, **{**defaults, **kwargs})
 
