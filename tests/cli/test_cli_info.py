@@ -9,7 +9,9 @@ import numpy
 from command import rushlight, source_path
 
 import rushlight as rl
+from rushlight.base import processors
 from rushlight.cli import info
+from rushlight.kernels.machine.host import host
 
 
 def test_info():
@@ -23,6 +25,23 @@ def test_info():
     assert found["generated kernels"].startswith(("for ", "none; "))
     assert found["cores"] == f"{info.usable_cores()} usable of {os.cpu_count()}"
     assert found["processor"]
+    assert ("GFLOP/s in float32" in found.get("multiply-adds", "")) == (host() is not None)
+
+
+def test_caches_are_told_as_the_system_tells_them(monkeypatch):
+    files = {processors._CACHE.format(0, "size"): "48K", processors._CACHE.format(2, "size"): "1280K"}
+    files |= {
+        processors._CACHE.format(3, "size"): "36864K",
+        processors._CACHE.format(3, "shared_cpu_list"): "0-3,8,10-11",
+    }
+    monkeypatch.setattr(processors, "_read", files.get)
+    assert info.caches() == "48 KB, 1.25 MB, 36 MB; the last for 7 cores"
+    assert processors.near_bytes() == 1 << 20
+    files[processors._CACHE.format(2, "size")] = "512K"
+    assert processors.near_bytes() == 512 << 10
+    monkeypatch.setattr(processors, "_read", lambda path: None)
+    assert info.caches() == "not told by the system"
+    assert (processors.shared_cache_bytes(), processors.near_bytes()) == (32 << 20, 1 << 20)
 
 
 def test_info_names_the_command_for_what_is_missing(monkeypatch):

@@ -1,5 +1,5 @@
 """How many processors this process may use (affinity, sibling threads of one core, a container's quota, the environment),
-and the cache that they share."""
+and its caches."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import math
 import os
 
 _QUOTA = "/sys/fs/cgroup/cpu.max"
-_CACHE = "/sys/devices/system/cpu/cpu0/cache/index3/size"
+_CACHE = (
+    "/sys/devices/system/cpu/cpu0/cache/index{}/{}"  # 0: data, first level; 1: instructions; 2 and 3: the levels beyond
+)
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+_MEASURED_CACHE = 1 << 20
 VARIABLES = ("RUSHLIGHT_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -34,8 +37,28 @@ def usable_cores():
 
 def shared_cache_bytes():
     """The size of the third-level cache; 32 MB where the system does not tell."""
-    text = _read(_CACHE) or ""
-    return int(text[:-1]) << 10 if text[:-1].isdigit() and text.endswith("K") else 32 << 20
+    return cache_bytes(3) or 32 << 20
+
+
+def near_bytes():
+    """What blocks of numbers may take to stay in the second-level cache: its size, and 1 MB, which blocks were measured with, at most."""
+    return min(cache_bytes(2) or _MEASURED_CACHE, _MEASURED_CACHE)
+
+
+def cache_bytes(level):
+    """The size of the first core's cache of a level (of data, for the first); 0 where the system does not tell."""
+    text = _read(_CACHE.format(0 if level == 1 else level, "size")) or ""
+    return int(text[:-1]) << 10 if text[:-1].isdigit() and text.endswith("K") else 0
+
+
+def cache_sharers(level):
+    """How many CPUs share that cache; 0 where the system does not tell."""
+    total = 0
+    for part in (_read(_CACHE.format(0 if level == 1 else level, "shared_cpu_list")) or "").split(","):
+        first, _, last = part.partition("-")
+        if first.isdigit():
+            total += int(last or first) - int(first) + 1
+    return total
 
 
 def _read(path):

@@ -9,7 +9,7 @@ import sys
 
 import rushlight as torch
 
-from ..base.processors import VARIABLES, usable_cores
+from ..base.processors import VARIABLES, cache_bytes, cache_sharers, usable_cores
 from ..kernels.machine.cache import directory
 from ..kernels.machine.host import host
 
@@ -41,9 +41,12 @@ def lines():
         yield package, version_of(package) or f"not installed: pip install '{install}' ({purpose})"
     yield "processor", processor_name()
     yield "cores", f"{usable_cores()} usable of {os.cpu_count()}"
+    yield "caches", caches()
     yield "threads", threads()
     yield "BLAS", blas_name()
     yield "generated kernels", kernels()
+    if host() is not None:
+        yield "multiply-adds", multiply_adds()
 
 
 def kernels():
@@ -54,6 +57,25 @@ def kernels():
         return f"none; NumPy computes everything ({why})"
     tiles = ", tile unit" if machine.has_tiles else ""
     return f"for {machine.cpu}, vectors of {machine.vector_bytes} bytes{tiles}; kept in {directory()}"
+
+
+def multiply_adds():
+    """What the vector units can do at most, measured now: products are as good as they come near to it."""
+    from ..kernels.products.multiply_add_rate import multiply_add_rate
+
+    count = torch.get_num_threads()
+    rates = {kind: [multiply_add_rate(kind, n) / 1e9 for n in (1, count)] for kind in ("f32", "f64")}
+    (one, most), (_, doubles) = rates.values()
+    by_one = f" ({one:.0f} by one)" if count > 1 else ""
+    return f"{most:.0f} GFLOP/s in float32 by {count} thread{'s' * (count > 1)}{by_one}, {doubles:.0f} in float64"
+
+
+def caches():
+    """The sizes of the first core's caches, and how many share the last."""
+    sizes = [(level, cache_bytes(level) >> 10) for level in (1, 2, 3)]
+    told = [f"{size} KB" if size < 1024 else f"{size / 1024:g} MB" for _, size in sizes if size]
+    sharers = max(cache_sharers(level) for level, _ in sizes)
+    return ", ".join(told) + f"; the last for {sharers} cores" * (sharers > 1) if told else "not told by the system"
 
 
 def version_of(package):

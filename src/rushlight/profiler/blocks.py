@@ -285,7 +285,8 @@ class profile:
         return self._ensure_events().total_average()
 
     def kernel_table(self, row_limit=100):
-        """The kernels that ran, most time first: launches, threads, microseconds, and GFLOP/s of products and convolutions."""
+        """The kernels that ran, most time first: launches, threads, microseconds; of products and convolutions also GFLOP/s, and how
+        much that is of what the multiply-add units can do."""
         return kernel_table(self._ensure_events(), row_limit)
 
     @property

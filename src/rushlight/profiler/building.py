@@ -8,6 +8,7 @@ from itertools import accumulate
 
 from ..base.settings import get_num_threads
 from ..kernels.compiler.kernel import known
+from ..kernels.products.multiply_add_rate import multiply_add_rate
 from .event_list import EventList
 from .events import FunctionEvent
 from .recorder import Recorder, next_number
@@ -94,15 +95,17 @@ def _with_memory(made, recorder, use_device):
 
 def _kernels(recorder, use_device):
     """An event for each launch of a kernel."""
-    names = {kernel.description: kernel.name for kernel in known()}
+    kernels = {kernel.description: kernel for kernel in known()}
     made = []
     for description, threaded, _, began, ended in recorder.launches.tolist():
-        name = f"{KERNEL}::{names.get(description, 'unknown')}"
+        kernel = kernels.get(description)
+        name = f"{KERNEL}::{'unknown' if kernel is None else kernel.name}"
         threads = get_num_threads() if threaded else 1
         times = (began - recorder.began) / 1000, (ended - recorder.began) / 1000
         shown = {"overload_name": "", "trace_name": name, "input_shapes": [], "stack": [], "fwd_thread": 0, "flops": 0}
         event = FunctionEvent(next_number(), name, 1, *times, use_device=use_device, activity_type=KERNEL, **shown)
         event.threads, event.gigaflops = threads, None
+        event.scalar = "f64" if kernel is not None and "f64" in kernel.key else "f32"
         made.append(event)
     return made
 
@@ -135,23 +138,21 @@ def _give_convolutions(events):
 
 
 def kernel_table(events, row_limit=100):
-    """Kernels as a table, most time first: launches, threads, microseconds and, where they are known, operations a second."""
+    """Kernels as a table, most time first: launches, threads, microseconds and, where they are known, operations a second,
+    and the share of what the multiply-add units can do, which is measured for it."""
     groups: dict = {}
     for event in events:
         if event.activity_type == KERNEL:
-            groups.setdefault((event.name.partition("::")[2], event.threads), []).append(event)
+            key = event.name.partition("::")[2], event.threads, event.scalar
+            groups.setdefault(key, []).append(event)
     rows = []
-    for (name, threads), launches in groups.items():
+    for (name, threads, scalar), launches in groups.items():
         taken = sum(event.time_range.elapsed_us() for event in launches)
-        rates = [(event.gigaflops, event.time_range.elapsed_us()) for event in launches if event.gigaflops is not None]
-        share = sum(time for _, time in rates)
-        rate = f"{sum(rate * time for rate, time in rates) / share:.1f}" if share else "--"
-        rows.append(
-            (taken, [name, str(len(launches)), str(threads), f"{taken:.1f}", f"{taken / len(launches):.1f}", rate])
-        )
+        cells = [name, str(len(launches)), str(threads), f"{taken:.1f}", f"{taken / len(launches):.1f}"]
+        rows.append((taken, cells + _reached(launches, scalar, threads)))
     rows.sort(key=lambda row: -row[0])
     lines = [
-        ["Kernel", "# of Launches", "Threads", "Total us", "us avg", "GFLOP/s"],
+        ["Kernel", "# of Launches", "Threads", "Total us", "us avg", "GFLOP/s", "of peak"],
         *(row for _, row in rows[:row_limit]),
     ]
     widths = [max(map(len, column)) for column in zip(*lines)]
@@ -161,3 +162,13 @@ def kernel_table(events, row_limit=100):
     ]
     rule = "  ".join("-" * width for width in widths)
     return "\n".join([rule, written[0], rule, *written[1:], rule]) + "\n"
+
+
+def _reached(launches, scalar, threads):
+    """The cells of the rate and of its share of the peak."""
+    rates = [(event.gigaflops, event.time_range.elapsed_us()) for event in launches if event.gigaflops is not None]
+    time = sum(time for _, time in rates)
+    if not time:
+        return ["--", "--"]
+    rate = sum(rate * time for rate, time in rates) / time
+    return [f"{rate:.1f}", f"{1e9 * rate / multiply_add_rate(scalar, threads):.0%}"]

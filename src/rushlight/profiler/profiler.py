@@ -187,19 +187,20 @@ class _KinetoProfile:
         return self._profiler("accessing events").function_events
 
     def kernel_table(self, row_limit=100):
-        """The kernels that ran, most time first: launches, threads, microseconds, and GFLOP/s of products and convolutions.
+        """The kernels that ran, most time first: launches, threads, microseconds; of products and convolutions also GFLOP/s, and how
+        much that is of what the multiply-add units can do.
 
         >>> import rushlight as torch
         >>> x = torch.ones(512, 512)
         >>> with torch.profiler.profile() as profiler:
         ...     y = (x @ x).exp()
         >>> print(profiler.kernel_table())  # doctest: +SKIP
-        ------  -------------  -------  --------  ------  -------
-        Kernel  # of Launches  Threads  Total us  us avg  GFLOP/s
-        ------  -------------  -------  --------  ------  -------
-        matmul              1        2     871.9   871.9    307.9
-        exp                 1        2      46.6    46.6       --
-        ------  -------------  -------  --------  ------  -------
+        ------  -------------  -------  --------  ------  -------  -------
+        Kernel  # of Launches  Threads  Total us  us avg  GFLOP/s  of peak
+        ------  -------------  -------  --------  ------  -------  -------
+        matmul              1        2     871.9   871.9    307.9      91%
+        exp                 1        2      46.6    46.6       --       --
+        ------  -------------  -------  --------  ------  -------  -------
         """
         return self._profiler("showing kernels").kernel_table(row_limit)
 
