@@ -75,13 +75,15 @@ from rushlight.autograd.modes import (
 )
 from rushlight.base.device import (
     channels_last as channels_last, channels_last_3d as channels_last_3d, contiguous_format as contiguous_format, device as device,
-    layout as layout, memory_format as memory_format, preserve_format as preserve_format, sparse_coo as sparse_coo,
+    layout as layout, memory_format as memory_format, preserve_format as preserve_format, jagged as jagged,
+    sparse_coo as sparse_coo,
     sparse_csr as sparse_csr, sparse_csc as sparse_csc, sparse_bsr as sparse_bsr, sparse_bsc as sparse_bsc, strided as strided,
 )
 from rushlight.base.dtypes import finfo as finfo, iinfo as iinfo
 from rushlight.base.errors import AcceleratorError as AcceleratorError, OutOfMemoryError as OutOfMemoryError
 from rushlight.base.size import Size as Size
 from rushlight.base.streams import Event as Event, Stream as Stream
+from rushlight.tensor.storage import StorageBase as StorageBase
 from rushlight.compat.checks import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt
 from rushlight.compat.records import PyTorchFileReader as PyTorchFileReader
 from rushlight.jit._script import CompilationUnit as CompilationUnit, ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
