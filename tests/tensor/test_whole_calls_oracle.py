@@ -1,5 +1,6 @@
 """Classes of programs with a ``__torch_function__`` are asked for whole calls: what is made of several operations, indices, backward."""
 
+import functools
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ torch = pytest.importorskip("torch")
 SEEN: list = []
 
 
+@functools.cache
 def classes(library):
     class Sub(library.Tensor):
         @classmethod
@@ -28,13 +30,12 @@ def classes(library):
     return Sub, Duck()
 
 
-KINDS = {library: classes(library) for library in (torch, rushlight)}
 CALLS = """p[i]|p[i, 0]|p[:, i]|p.__setitem__(i, 1.0)|p.__setitem__((i, 0), 1.0)|p.__setitem__(0, v)|p[d]|p[d, 0]|y.backward()|x.detach()
     |torch.where(p > 0, p, d)|x.norm()|x.unflatten(0, (1, 3))|torch.nn.functional.softmax(x, 0)|x.new_tensor([1.0])"""
 
 
 def seen(library, text):
-    sub, duck = KINDS[library]
+    sub, duck = classes(library)
     x = library.arange(3.0, requires_grad=True).as_subclass(sub)
     values = {
         "torch": library, "x": x, "y": (x * 2).sum(), "d": duck, "p": library.arange(6.0).reshape(3, 2),
@@ -61,4 +62,4 @@ def test_programs_without_such_classes_pay_nothing():
 
 def test_tensors_without_memory_are_refused_by_name():
     with pytest.raises(NotImplementedError, match=r"^Tensor\._make_wrapper_subclass"):
-        rushlight.Tensor._make_wrapper_subclass(KINDS[rushlight][0], (2,))
+        rushlight.Tensor._make_wrapper_subclass(classes(rushlight)[0], (2,))
