@@ -35,7 +35,7 @@ from ..kernels.routing import NEVER
 from ..ops.table import CREATE, INPLACE, VIEW
 
 _CLASSES = {"int": "int", "bool": "bool", "float": "float", "str": "str", "dtype": "dtypes.DType", "positions": "tuple"}
-_FAILS = "except MemoryError as error:", "    raise refusal_of(error) from None"
+_FAILS = "except (MemoryError, ValueError) as error:", "    raise refusal_of(error) from None"
 _NAMED = "forward, op, slow"  # behind what is run: Python asks for as many variables of a closure as it was made with
 
 
