@@ -85,6 +85,7 @@ from rushlight.base.dtypes import finfo as finfo, iinfo as iinfo
 from rushlight.base.errors import AcceleratorError as AcceleratorError, OutOfMemoryError as OutOfMemoryError
 from rushlight.base.size import Size as Size
 from rushlight.base.streams import Event as Event, Stream as Stream
+from rushlight.tensor.storage import StorageBase as StorageBase
 from rushlight.compat.checks import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt
 from rushlight.compat.records import PyTorchFileReader as PyTorchFileReader
 from rushlight.jit._script import CompilationUnit as CompilationUnit, ScriptFunction as ScriptFunction, ScriptModule as ScriptModule

@@ -66,7 +66,7 @@ def _asks(value):
     if found in (None, _disabled) or kind is _Tensor:
         return False
     return getattr(found, "__func__", found) is not getattr(_Tensor.__torch_function__, "__func__", None) or not (
-        kind.__module__.startswith("rushlight.nn")
+        kind.__module__.startswith(("rushlight.nn", "torch.nn"))  # the latter under the shim
     )
 
 

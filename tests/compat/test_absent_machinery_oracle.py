@@ -45,6 +45,17 @@ SAID = {
     "|m.guard_size_oblivious(True)|list(m.free_symbols(3))|m.has_free_symbols(3)|m.is_symbolic(3)|m.sym_eq((1, 2), (1, 2))|m.GuardOnDataDependentSymNode.__mro__[1]",
     "fx.experimental.proxy_tensor": "m.get_proxy_mode()",
     "_tensor_str": "m.PRINT_OPTS.edgeitems|m.PRINT_OPTS|m._str(torch.ones(2))|m.PRINT_OPTS.frob",
+    "_subclasses.fake_tensor": "list(m.unset_fake_temporarily().__enter__() or [])|m.maybe_get_fake_mode(torch.ones(1))",
+    "_guards": "m.active_fake_mode()|m.detect_fake_mode([torch.ones(1)])|m.TracingContext.try_get()|m.TracingContext.get()",
+    "utils._contextlib": "m.context_decorator(__import__('contextlib').nullcontext, abs)(-2)"
+    "|m.context_decorator(len, int)|isinstance(torch.no_grad(), m._DecoratorContextManager)|m._DecoratorContextManager().__enter__()"
+    "|m._NoParamDecoratorContextManager().clone().__class__.__name__|m._NoParamDecoratorContextManager(abs)(1)",
+    "utils._pytree": "m._list_flatten_with_keys([1, 2])|m.is_namedtuple(torch.ones(2).max(0))|m.is_namedtuple_class(tuple)|m._is_leaf([])|m._is_leaf(3)",
+    "nn.utils._named_member_accessor": "[m.swap_tensor(torch.nn.ReLU(), 'a', None, allow_missing=True) is m._MISSING]|m.swap_tensor(3, 'a', None)"
+    "|m.swap_tensor(torch.nn.Linear(1, 1), 'a.b', None)|m.swap_tensor(torch.nn.Linear(1, 1), '', None)|m.swap_tensor(torch.nn.ReLU(), 'a', None)"
+    "|m.swap_tensor(torch.nn.ReLU(), 'a', 3)|m.swap_tensor(torch.nn.Linear(1, 1), 'in_features', None)"
+    "|m.swap_tensor(torch.nn.Linear(1, 1), 'bias', torch.zeros(1)).shape|list(m.swap_tensor(torch.nn.BatchNorm1d(2), 'running_var', m._MISSING))",
+    "cuda": "m._initialized",
     "utils._triton": "m.has_triton()",
     "utils.cpp_extension": "m.CUDA_HOME|m.is_ninja_available()",
     "utils.checkpoint": "m.get_device_states(torch.ones(1))|m.set_device_states([], [])",

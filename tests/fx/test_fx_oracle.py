@@ -299,3 +299,20 @@ def test_wrapped_functions_are_one_node():
     assert [node.name for node in traced.graph.nodes] == ["x", "own_length", "mul", "output"]
     assert traced(rushlight.ones(3)).tolist() == [3, 3, 3]
     assert own_length([1]) == 1
+
+
+PYTHON_FUNCTIONS = """torch.split(a, 2)|torch.stft(a, 8, return_complex=True)|torch.norm(a)|torch.norm(a, 2, 1)|torch.tensordot(a, a)|torch.cdist(a, a)
+    |torch.unique(a)|torch.unique_consecutive(a)|torch.meshgrid(a, a)|torch.pca_lowrank(a)|torch.svd_lowrank(a)|torch.einsum("ij,jk", a, a)
+    |torch.einsum("ij,jk", [a, a])|torch.einsum(a, [0, 1], a, [1, 2])|torch._assert(a.shape[0] == 2, "words")"""
+
+
+@pytest.mark.parametrize("text", [*map(str.strip, PYTHON_FUNCTIONS.split("|"))])
+def test_functions_that_pytorch_has_in_python_are_recorded_with_their_defaults(text):
+    graphs = []
+    for t in LIBRARIES:
+        scope = {"torch": t}
+        exec(f"def f(a): return {text}", scope)
+        library = torch.fx if t is torch else fx
+        nodes = library.symbolic_trace(scope["f"]).graph.nodes
+        graphs.append([(n.op, getattr(n.target, "__name__", n.target), str(n.args), str(n.kwargs)) for n in nodes])
+    assert graphs[0] == graphs[1]

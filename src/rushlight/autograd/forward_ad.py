@@ -132,5 +132,6 @@ class _set_fwd_grad_enabled(_Mode):
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         state.forward_grad = self._before
 
-    def _fresh(self):
+    def clone(self) -> _set_fwd_grad_enabled:
+        """Another context of the same kind, which acts at once."""
         return _set_fwd_grad_enabled(self._forward)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import threading
-import warnings
-from collections.abc import Callable
 from typing import Any, Self, TypeVar, overload
 
+from ..base.decorating import Decorating, F
 from ..base.errors import hinted, kind_name
 from ..ops import table
 
@@ -65,16 +62,11 @@ def is_inference_mode_enabled() -> bool:
     return state.inference
 
 
-F = TypeVar("F", bound=Callable[..., Any])
 ModeT = TypeVar("ModeT")
 
 
-class _Mode:
-    """A context that is also a decorator of functions and generators; of a class it wraps the making alone.
-
-    A coroutine function is decorated like any other function: the mode holds while its coroutine is made, not while that
-    runs, for a mode that a suspended coroutine held would leak into whatever runs meanwhile. Write ``with`` inside it.
-    """
+class _Mode(Decorating):
+    """What the modes share: what they change, at once."""
 
     # Python looks for Ctrl-C where a function begins, where a loop jumps back, and after calls of built-in functions. So
     # what a context writes stands in one row without calls or loops: all of it happens, or nothing.
@@ -99,61 +91,6 @@ class _Mode:
     def _change(self):
         """What (grad, inference, recording) are to be outside, and grad and inference inside."""
         return (state.grad, state.inference, state.recording), self._grad, state.inference
-
-    def _fresh(self):
-        return type(self)()
-
-    def clone(self) -> Any:
-        """Another context of the same kind."""
-        return self._fresh()
-
-    def __call__(self, function: F) -> F:
-        if isinstance(function, type):
-            warnings.warn(
-                hinted(
-                    "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
-                    "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and "
-                    "nothing else.",
-                    f"only the making of {function.__name__} is decorated, none of its methods: decorate those",
-                ),
-                FutureWarning,
-                stacklevel=3,
-            )
-        code = getattr(function, "__code__", None)
-        if code is not None and code.co_flags & inspect.CO_GENERATOR:
-            return self._around_generator(function)
-
-        @functools.wraps(function)
-        def wrapped(*args, **kwargs):
-            with self._fresh():
-                return function(*args, **kwargs)
-
-        return wrapped  # type: ignore[return-value]  # it takes what the function takes
-
-    def _around_generator(self, function):
-        @functools.wraps(function)
-        def generator(*args, **kwargs):
-            # The mode holds only while the generator's own code runs, never in the code that consumes it.
-            with self._fresh():
-                inner = function(*args, **kwargs)
-            resume, value = inner.send, None
-            while True:
-                try:
-                    with self._fresh():
-                        result = resume(value)
-                except StopIteration as stop:
-                    return stop.value
-                try:
-                    value = yield result
-                    resume = inner.send
-                except GeneratorExit:
-                    with self._fresh():
-                        inner.close()
-                    raise
-                except BaseException as error:
-                    resume, value = inner.throw, error
-
-        return generator
 
 
 class _BareDecorator(type):
@@ -219,12 +156,9 @@ class set_grad_enabled(_Mode):
         state.update()
         return super().__call__(function)
 
-    def _fresh(self):
-        return set_grad_enabled(self._grad)
-
-    def clone(self) -> Any:
+    def clone(self) -> set_grad_enabled:
         """Another context of the same kind, which acts at once."""
-        return self._fresh()
+        return set_grad_enabled(self._grad)
 
     def __repr__(self) -> str:
         return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
@@ -246,7 +180,8 @@ class inference_mode(_Mode):
     def _change(self):
         return (state.grad, state.inference, state.recording), not self.mode, self.mode
 
-    def _fresh(self):
+    def clone(self) -> inference_mode:
+        """Another context of the same kind."""
         return inference_mode(self.mode)
 
 
@@ -263,7 +198,8 @@ class set_multithreading_enabled(_Mode):
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         state.multithreading = self._former
 
-    def _fresh(self):
+    def clone(self) -> set_multithreading_enabled:
+        """Another context of the same kind, which acts at once."""
         return set_multithreading_enabled(self._multithreading)
 
 

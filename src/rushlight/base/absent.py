@@ -40,7 +40,7 @@ class AbsentNames:
     A name is the same class wherever it is asked for; ``there`` are those that are something after all.
     """
 
-    def __init__(self, package: str, names: dict[str, str], hint: str, there: dict[str, type] | None = None):
+    def __init__(self, package: str, names: dict[str, str], hint: str, there: dict[str, Any] | None = None):
         self.package, self.names, self.hint = package, names, hint
         self.made: dict[str, Any] = dict(there or {})
         self.public = "torch." + package.rpartition("inside.")[2].removeprefix("rushlight.")

@@ -41,7 +41,7 @@ def kind_name(value):
     """What messages of PyTorch call the class of a value: ``numpy.ndarray``, ``torch.device``, ``Linear``."""
     kind = value.__class__
     name = kind.__name__
-    if name in _NATIVE and kind.__module__.startswith(__package__.partition(".")[0]):
+    if name in _NATIVE and kind.__module__.partition(".")[0] in ("rushlight", "torch"):  # the latter under the shim
         return _NATIVE[name]
     return name if kind.__flags__ & _HEAP_TYPE or kind.__module__ == "builtins" else f"{kind.__module__}.{name}"
 

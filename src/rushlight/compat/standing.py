@@ -10,6 +10,7 @@ import types
 
 from ..base.errors import hinted
 from .packages import PLACES, TORCH_VERSION, VERSIONS, MemoryDistribution, on_disk
+from .renaming import PACKAGE, give_back_names, rename_loaded, renaming_spec
 
 
 class _Stand(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -17,6 +18,8 @@ class _Stand(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, name, path=None, target=None):
         head, _, rest = name.partition(".")
+        if head == PACKAGE:
+            return renaming_spec(name, path, target)
         if head not in PLACES:
             return None
         if not rest:
@@ -120,12 +123,14 @@ def install_as_torch():
             )
     sys.meta_path.insert(0, _stand)
     importlib.import_module("torch")
+    rename_loaded()
 
 
 def replace_stub(name):
     """What the files of ``rushlight shim install`` do: the module ``name``, which is being imported, becomes ours."""
     if _stand not in sys.meta_path:
         sys.meta_path.insert(0, _stand)
+        rename_loaded()
     spec = _stand.find_spec(name)
     module = importlib.util.module_from_spec(spec)
     stub = sys.modules[name]
@@ -138,5 +143,6 @@ def uninstall():
     if _stand not in sys.meta_path:
         return
     sys.meta_path.remove(_stand)
+    give_back_names()
     for name in [name for name in sys.modules if name.partition(".")[0] in PLACES]:
         del sys.modules[name]

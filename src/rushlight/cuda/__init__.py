@@ -11,7 +11,7 @@ from ..compat import absent as _absent
 from . import amp
 
 _M = "torch.cuda"
-has_half, has_magma, default_generators = True, False, ()
+has_half, has_magma, _initialized, default_generators = True, False, False, ()
 
 
 def _uncompiled():

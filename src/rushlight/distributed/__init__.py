@@ -111,7 +111,6 @@ def is_torchelastic_launched():
 
 _LATER.made.update(DeviceMesh=DeviceMesh, init_device_mesh=init_device_mesh)  # under several modules
 _LATER.make_modules()
-globals()["rpc"].is_available = lambda: False  # as in a build without it
 _absent = _LATER.of("")
 
 

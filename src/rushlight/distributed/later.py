@@ -6,8 +6,8 @@ from ..base.absent import AbsentNames
 from .placements import BY_NAME
 
 _FSDP = "LocalOptimStateDictConfig LocalStateDictConfig OptimStateKeyType"
-_RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_worker_info init_rpc remote rpc_async rpc_sync
-    shutdown"""
+_RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_worker_info init_rpc is_available remote rpc_async
+    rpc_sync shutdown"""
 
 # Module below torch.distributed -> its names.
 _NAMES = {
@@ -22,6 +22,7 @@ _NAMES = {
     "algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
     "algorithms.model_averaging": "",
     "algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
+    "autograd": "DistAutogradContext backward context get_gradients is_available",
     "checkpoint.format_utils": "BroadcastingTorchSaveReader DynamicMetaLoadPlanner _EmptyStateDictLoadPlanner _load_state_dict",
     "checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files consolidate_safetensors_files_on_every_rank",
     "checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
@@ -36,14 +37,21 @@ _NAMES = {
     "optim": "DistributedOptimizer PostLocalSGDOptimizer",
     "pipelining": "ScheduleDualPipeV ScheduleInterleaved1F1B ScheduleInterleavedZeroBubble ScheduleLoopedBFS ScheduleZBVZeroBubble",
     "rpc": _RPC,
+    "rpc.api": f"{_RPC} _all_gather _require_initialized",
     "tensor.experimental": "context_parallel local_map register_sharding",
     "tensor.parallel": "loss_parallel",
     "utils": "_sync_module_states",
 }
 
+
+def is_available() -> bool:
+    """Whether calls of other processes, and gradients through them, are there: False."""
+    return False
+
+
 LATER = AbsentNames(
     __package__,
     _NAMES,
     "process groups, collectives and DistributedDataParallel are there, over MPI",
-    BY_NAME,
+    {**BY_NAME, is_available.__name__: is_available},
 )

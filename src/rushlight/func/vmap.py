@@ -111,7 +111,7 @@ def _check_out_dims(func, out_dims):
         if not (dim is None or isinstance(dim, int)):
             raise ValueError(
                 hinted(
-                    f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
+                    f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
                     "representing where in the outputs the vmapped dimension should appear.",
                     "0 puts the batch first, -1 last",
                 )
@@ -122,7 +122,7 @@ class _Batch:
     """The arguments of one call: their leaves, the batch dimension of each (None: shared), and the size of the batch."""
 
     def __init__(self, func: Callable[..., Any], in_dims: Any, args: Any) -> None:
-        called = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
+        called = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
         if not isinstance(in_dims, (int, tuple)):
             raise ValueError(
                 hinted(
@@ -134,7 +134,7 @@ class _Batch:
         if not args:
             raise ValueError(
                 hinted(
-                    f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+                    f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
                     "function with no inputs. The latter is unsupported.",
                     "positional arguments are mapped; keyword arguments are shared",
                 )
@@ -199,10 +199,10 @@ def _common_size(sizes):
     return sizes[0]
 
 
-def _name(func):
+def name_of(func):
     if hasattr(func, "__name__"):
         return func.__name__
-    return f"functools.partial({_name(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)
+    return f"functools.partial({name_of(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)
 
 
 def _run(func, batch, leaves, size, out_dims, randomness, kwargs):
@@ -212,7 +212,7 @@ def _run(func, batch, leaves, size, out_dims, randomness, kwargs):
         output = func(*trees.unflatten(inside, batch.structure), **kwargs)
         results, structure = trees.flatten(output)
         dims = _dims_of_results(func, out_dims, structure)
-        results = [_finished(level, func, result, dim) for result, dim in zip(results, dims)]
+        results = [finished(level, name_of(func), result, dim) for result, dim in zip(results, dims)]
     return trees.unflatten(results, structure)
 
 
@@ -224,7 +224,7 @@ def _dims_of_results(func, out_dims, structure):
     if dims is None:
         raise ValueError(
             hinted(
-                f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
+                f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
                 f"`outputs`. out_dims has structure {trees.flatten(out_dims)[1]} but outputs has structure {structure}.",
                 "one int serves all results",
             )
@@ -248,12 +248,13 @@ def leaving(level: Any, result: Any, dim: int) -> Any:
         return value if dim == 0 else value.movedim(0, dim)
 
 
-def _finished(level, func, result, dim):
+def finished(level, name, result, dim):
+    """A result of the function of that name as it is outside of ``level``, with the batch at ``dim``; None: it has none."""
     if dim is None:
         if level.owns(result):
             raise ValueError(
                 hinted(
-                    f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None",
+                    f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None",
                     "a result that differs between the entries needs a batch dimension",
                 )
             )
@@ -261,7 +262,7 @@ def _finished(level, func, result, dim):
     if not isinstance(result, Tensor):
         raise ValueError(
             hinted(
-                f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(result)}. "
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(result)}. "
                 "Did you mean to set out_dims= to None for output?",
                 "compute other values outside of the mapped function",
             )

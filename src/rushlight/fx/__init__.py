@@ -1,5 +1,7 @@
 """``torch.fx``: modules as graphs that programs can read, change and run."""
 
+import importlib as _importlib
+
 from ._symbolic_trace import PH, Tracer, symbolic_trace, wrap
 from .code import CodeGen
 from .graph import Graph
@@ -25,3 +27,9 @@ __all__ = [
     "symbolic_trace",
     "wrap",
 ]
+
+
+def __getattr__(name):
+    if name in ("_compatibility", "experimental", "passes"):
+        return _importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -14,6 +14,7 @@ from .. import nn
 from ..base.errors import hinted
 from ..base.trees import flatten, unflatten
 from ..tensor import Tensor
+from ..tensor.interception import seen_whole
 from . import code
 from .graph import Graph
 from .graph_module import GraphModule
@@ -348,6 +349,7 @@ class Tracer(TracerBase):
 
 
 @has_side_effect
+@seen_whole
 def _assert(condition, message):
     """Raise AssertionError with a message unless a condition holds; ``torch._assert`` in generated code."""
     if not condition:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import builtins
 import operator
 import sys
+from collections.abc import Callable
 from types import FunctionType
+from typing import Any
 
 from ..base.errors import hinted
 from .immutable_collections import immutable_dict, immutable_list, map_aggregate
 
 OPS = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
 
+Target = Callable[..., Any] | str  # of a node, in annotations of programs
+Argument = Any
 _PACKAGE = __package__.partition(".")[0]
 _side_effects: set = set()
 

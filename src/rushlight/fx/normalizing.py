@@ -7,17 +7,42 @@ import inspect
 from ..ops.native_calls import lines
 from .node import module_of
 
+# Functions of ``torch`` that PyTorch has written in Python, and that take other than a list of tensors.
+_IN_PYTHON = frozenset(
+    [
+        "cdist",
+        "lu",
+        "meshgrid",
+        "norm",
+        "pca_lowrank",
+        "split",
+        "stft",
+        "svd_lowrank",
+        "tensordot",
+        "unique",
+        "unique_consecutive",
+    ]
+)
+
 
 def _in_python(function):
     """Whether PyTorch's function of that name is written in Python: those see their arguments only after defaults are filled in."""
-    if module_of(function) != "torch.nn.functional":
-        return False
+    module = module_of(function)
+    if module != "torch.nn.functional":
+        return module == "torch" and function.__name__ in _IN_PYTHON
     forms = lines().get(("functional", function.__name__), ["= python("])
     return "(" in forms[0]
 
 
 def by_name(function, args, kwargs):
     """``(args, kwargs)``, with what has a default in ``kwargs``, where PyTorch's function does so."""
+    if (
+        function.__name__ == "einsum"
+        and module_of(function) == "torch"
+        and len(args) == 2
+        and isinstance(args[1], (list, tuple))
+    ):
+        return (args[0], *args[1]), kwargs
     if not _in_python(function):
         return args, kwargs
     bound = _bound(inspect.signature(function), args, kwargs)

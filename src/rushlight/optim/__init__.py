@@ -28,8 +28,8 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name == "swa_utils":  # it needs all of nn; optimizers do not
-        return _importlib.import_module(".swa_utils", __name__)
+    if name in ("_functional", "swa_utils"):  # this needs all of nn; optimizers do not
+        return _importlib.import_module(f".{name}", __name__)
     if name == "swap_in_optimizer_params_and_state":
         return _importlib.import_module(".swapping", __name__).swap_in_optimizer_params_and_state
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

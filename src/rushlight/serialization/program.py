@@ -5,36 +5,21 @@ from __future__ import annotations
 import sys
 from types import FunctionType, ModuleType
 
+from ..base.public_names import public_module
 from ..tensor import Tensor
 from ..tensor.names import NAMESPACES, function_at
 
-# Where PyTorch keeps a layer in another file of torch.nn.modules than we do.
-_FILES = {
-    "attention": "activation",
-    "embedding": "sparse",
-    "margin_loss": "loss",
-    "parameter_container": "container",
-    "rnn_cell": "rnn",
-    "softmax": "activation",
-}
 _LAYERS = "rushlight.nn.modules."
 # Functions of ours that compute and do nothing else; others (save, load, hub, ...) no checkpoint may hand to a program.
 _COMPUTING = frozenset(f"rushlight{part}" for part in ("", ".nn.functional", ".nn.init", ".fft", ".linalg", ".special"))
 _OPERATIONS = ("torch._C._VariableFunctionsClass", "torch._C._VariableFunctions")
+_OURS = ("torch", "torchvision", "rushlight")  # how names of ours begin, under the shim and without it
 _UNUSABLE = frozenset(sys.stdlib_module_names)
 
 
 def file_name(value):
     """(module, name) of a class or function as PyTorch's files have it."""
-    module, name = value.__module__, value.__qualname__
-    if module.startswith(_LAYERS):
-        file = module.removeprefix(_LAYERS)
-        module = f"torch.nn.modules.{_FILES.get(file, file)}"
-    elif module == "rushlight.vision" or module.startswith("rushlight.vision."):
-        module = "torchvision" + module.removeprefix("rushlight.vision")
-    elif module == "rushlight" or module.startswith("rushlight."):
-        module = "torch" + module.removeprefix("rushlight")
-    return module, name
+    return public_module(value.__module__), value.__qualname__
 
 
 def _our_modules(module):
@@ -47,6 +32,8 @@ def _our_modules(module):
         names.append(_LAYERS[:-1])
     elif names[0] == "rushlight._C._nn":
         names.append("rushlight.nn.functional")
+    elif names[0] == "rushlight._C":
+        names.append("rushlight")
     return [sys.modules[name] for name in names if name in sys.modules]
 
 
@@ -70,13 +57,13 @@ def lookup(module, name):
     not found, nor are functions of ours that do more than compute.
     """
     top = module.partition(".")[0]
-    if top in ("torch", "torchvision", "rushlight"):
+    if top in _OURS:
         for ours in _our_modules(module):
             place = "torch" if ours.__name__ == "rushlight" else ours.__name__.removeprefix("rushlight.")
             found = function_at(place, name) if place in NAMESPACES else None
             if found is None:
                 found = _member(ours, name)
-            if isinstance(found, type) and found.__module__.partition(".")[0] == "rushlight":
+            if isinstance(found, type) and found.__module__.partition(".")[0] in _OURS:
                 return found
             if isinstance(found, FunctionType) and found.__module__ in _COMPUTING:
                 return found

@@ -336,6 +336,8 @@ def _refuse_code(value):
     if kind.__module__ == "builtins":
         name = getattr(value, "__qualname__", None) or repr(value)[:60]
         raise cannot_pickle(value, f"{name} is code, not data")
+    if is_found(kind):
+        return
     if kind.__module__.partition(".")[0] == "torch":
         raise cannot_pickle(
             value, "it belongs to PyTorch itself", "convert its tensors first: rushlight.from_numpy(tensor.numpy())"

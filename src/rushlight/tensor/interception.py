@@ -15,7 +15,8 @@ from .classes import PLAIN_CLASSES
 from .names import NAMESPACES, inplace_names, make_all, places
 from .overrides import torch_function
 
-OTHERS: list = []  # public functions that are in no table
+# Public functions that are in no table.
+OTHERS: list = [vars(Tensor)[name] for name in ("backward", "detach", "__getitem__", "__setitem__")]
 ASKING: list = []  # what all functions ask by now: ``asking(function)`` is the ``around`` of a graft
 
 

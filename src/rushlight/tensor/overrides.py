@@ -5,6 +5,7 @@ Like PyTorch's default, results of operations on a subclass are of that subclass
 
 from __future__ import annotations
 
+import importlib
 import threading
 
 from ..autograd.modes import SPECIAL, state
@@ -123,6 +124,19 @@ def _converted(value, cls):
 Tensor.__torch_function__ = classmethod(default_torch_function)  # type: ignore[method-assign, assignment]
 
 
+def _see_whole_calls(cls, **options):
+    """Let a program's own class with a ``__torch_function__`` see calls of what is made of several operations, too."""
+    super(Tensor, cls).__init_subclass__(**options)
+    own = getattr(vars(cls).get("__torch_function__"), "__func__", None)
+    if own not in (None, disabled_torch_function) and not cls.__module__.startswith(
+        __package__.partition(".")[0] + "."
+    ):
+        importlib.import_module(".interception", __package__).intercept_for(cls)
+
+
+Tensor.__init_subclass__ = classmethod(_see_whole_calls)  # type: ignore[assignment]
+
+
 def in_class_of(source, made):
     """``made``, fresh, in the class of ``source`` if that is a subclass with the default ``__torch_function__``."""
     kind = source.__class__
@@ -173,10 +187,25 @@ def _make_subclass(
     cls, data, require_grad=False, dispatch_strides=False, dispatch_device=False, device_for_backend_keys=None
 ):
     """The memory of ``data``, outside the graph, as an instance of a subclass of Tensor: how such classes' ``__new__`` makes them."""
-    made = in_class(data.detach()._alias(), cls)
+    with DisableTorchFunctionSubclass():
+        made = in_class(data.detach()._alias(), cls)
     if require_grad:
         made.requires_grad_(True)
     return made
 
 
 Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]
+
+
+def _make_wrapper_subclass(cls, size, **options):
+    """An instance of a subclass without memory of its own: refused."""
+    raise NotImplementedError(
+        hinted(
+            f"Tensor._make_wrapper_subclass: {cls.__name__} would have no memory",
+            "its operations would go to __torch_dispatch__, below autograd, which Rushlight does not have; Tensor._make_subclass(cls, data) "
+            "makes one that has the memory of data, and __torch_function__ sees its operations",
+        )
+    )
+
+
+Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)  # type: ignore[attr-defined]

@@ -4,7 +4,10 @@ import importlib
 
 from ..base.errors import hinted
 
-_MODULES = ("benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks", "tensorboard", "weak")
+_MODULES = (
+    "_contextlib", "_python_dispatch", "_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "hooks",
+    "tensorboard", "weak",
+)  # fmt: skip
 
 
 def set_module(obj, mod):

@@ -114,6 +114,10 @@ def _list_unflatten(values, context):
     return list(values)
 
 
+def _list_flatten_with_keys(d):
+    return [(SequenceKey(index), value) for index, value in enumerate(d)], None
+
+
 def _with_keys(tree, node):
     """The children of a container, each with its key."""
     if node.flatten_with_keys_fn is not None:
@@ -245,6 +249,29 @@ def tree_structure(tree, is_leaf=None):
 def tree_is_leaf(tree, is_leaf=None):
     """Whether something is a leaf itself."""
     return (is_leaf is not None and is_leaf(tree)) or _get_node_type(tree) not in NODES
+
+
+_is_leaf = tree_is_leaf
+
+
+def is_namedtuple_class(cls):
+    """Whether a class is one of named tuples, other than those of ``torch.return_types``."""
+    if not (isinstance(cls, type) and issubclass(cls, tuple)) or cls.__module__ == "torch.return_types":
+        return False
+    return isinstance(getattr(cls, "_fields", None), tuple)
+
+
+def is_namedtuple_instance(obj):
+    """Whether something is a named tuple."""
+    return is_namedtuple_class(type(obj))
+
+
+_is_namedtuple_instance = is_namedtuple_instance
+
+
+def is_namedtuple(obj):
+    """Whether something is a named tuple, or a class of them."""
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
 def tree_iter(tree, is_leaf=None):

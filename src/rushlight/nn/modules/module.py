@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from ...base.errors import hinted
+from ...base.public_names import public_module
 from ...tensor import Tensor
 from ..parameter import Buffer, Parameter
 from .conversion import ModuleConversion
@@ -401,8 +402,7 @@ def typename(value: Any) -> str:
     kind = type(value)
     if kind.__module__ in ("builtins", "__builtin__", None):
         return kind.__name__
-    module = kind.__module__
-    return f"{'torch' + module[len('rushlight') :] if module.startswith('rushlight.') else module}.{kind.__qualname__}"
+    return f"{public_module(kind.__module__)}.{kind.__qualname__}"
 
 
 def _forget(name, *holders):

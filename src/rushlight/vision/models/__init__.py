@@ -20,7 +20,7 @@ from . import (
     vgg as _vgg,
     vision_transformer as _vision_transformer,
 )
-from . import segmentation
+from . import detection, segmentation
 from .alexnet import *
 from .convnext import *
 from .densenet import *
@@ -41,6 +41,7 @@ from .vision_transformer import *
 from .weights import Weights, WeightsEnum, attribute_of, catalogue, get_model_weights, get_weight
 
 __all__ = [
+    "detection",
     "Weights",
     "WeightsEnum",
     "get_model",

@@ -9,7 +9,7 @@ from ..images import is_tensor
 from . import functional
 from .interpolation import InterpolationMode
 
-__all__ = ["ImageClassification", "SemanticSegmentation"]
+__all__ = ["ImageClassification", "ObjectDetection", "SemanticSegmentation"]
 
 
 class ImageClassification(Module):
@@ -53,6 +53,19 @@ class ImageClassification(Module):
             f"Takes PIL images and tensors CxHxW or BxCxHxW: resizes to {self.resize_size} ({self.interpolation}), cuts out "
             f"the central {self.crop_size}, scales to [0.0, 1.0] and normalizes with mean {self.mean} and std {self.std}."
         )
+
+
+class ObjectDetection(Module):
+    """An image as detectors take it: numbers from 0 to 1, in its own size."""
+
+    def forward(self, img):
+        """A PIL image, or a tensor, as a float32 tensor."""
+        if not is_tensor(img):
+            img = functional.pil_to_tensor(img)
+        return functional.convert_image_dtype(img, dtypes.float32)
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
 
 
 class SemanticSegmentation(Module):

@@ -1,6 +1,13 @@
 """``torch._C._functorch``: what kind of tensor a transform of ``torch.func`` has handed on."""
 
+from threading import get_ident as _get_ident
+
+from ....base.errors import hinted as _hinted
+from ....func.levels import Level as _Level
 from ....func.levels import LevelTensor as _LevelTensor
+from ....func.vmap import entering as _entering
+from ....func.vmap import leaving as _leaving
+from ....tensor.interposers import INTERPOSERS as _INTERPOSERS
 from ....tensor.interposers import innermost as _innermost
 
 
@@ -32,4 +39,24 @@ def get_unwrapped(tensor):
 def maybe_current_level():
     """The innermost level of this thread; None outside of transforms."""
     level = _innermost()
-    return level if type(level).__module__.startswith("rushlight.func") else None
+    return level if isinstance(level, _Level) else None
+
+
+def _running(level):
+    """The level of this thread's ``vmap`` that has a number."""
+    for each in _INTERPOSERS:
+        if isinstance(each, _Level) and each.depth == level and each.thread == _get_ident():
+            return each
+    raise RuntimeError(
+        _hinted(f"no transform of level {level} is at work", "levels are counted from 1, outermost first")
+    )
+
+
+def _add_batch_dim(tensor, batch_dim, level):
+    """A tensor as the function inside of the ``vmap`` of a level sees it: without its dimension ``batch_dim``."""
+    return _entering(_running(level), tensor, batch_dim)
+
+
+def _remove_batch_dim(tensor, level, batch_size, out_dim):
+    """The tensor of a ``vmap``'s level as it is outside of it, with the batch at ``out_dim``."""
+    return _leaving(_running(level), tensor, out_dim)

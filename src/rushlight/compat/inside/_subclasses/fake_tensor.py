@@ -1,5 +1,7 @@
 """``torch._subclasses.fake_tensor``: tensors without memory: none here."""
 
+from contextlib import nullcontext as _nullcontext
+
 from ....base.errors import hinted as _hinted
 from ....tensor import Tensor as _Tensor
 
@@ -23,3 +25,13 @@ class FakeTensorMode:
 def is_fake(x):
     """Whether it is a tensor without memory: False."""
     return isinstance(x, FakeTensor)
+
+
+def unset_fake_temporarily():
+    """A block without the mode around it in which tensors have no memory: there is none."""
+    return _nullcontext()
+
+
+def maybe_get_fake_mode(t):
+    """The mode in which a tensor without memory was made: None."""
+    return None

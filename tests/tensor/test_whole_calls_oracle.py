@@ -1,0 +1,65 @@
+"""Classes of programs with a ``__torch_function__`` are asked for whole calls: what is made of several operations, indices, backward."""
+
+import functools
+import subprocess
+import sys
+
+import pytest
+
+import rushlight
+
+torch = pytest.importorskip("torch")
+
+SEEN: list = []
+
+
+@functools.cache
+def classes(library):
+    class Sub(library.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            SEEN.append((func.__name__, [type(value).__name__ for value in args]))
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    class Duck:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            SEEN.append((func.__name__, [type(value).__name__ for value in args]))
+            return "duck"
+
+    return Sub, Duck()
+
+
+CALLS = """p[i]|p[i, 0]|p[:, i]|p.__setitem__(i, 1.0)|p.__setitem__((i, 0), 1.0)|p.__setitem__(0, v)|p[d]|p[d, 0]|y.backward()|x.detach()
+    |torch.where(p > 0, p, d)|x.norm()|x.unflatten(0, (1, 3))|torch.nn.functional.softmax(x, 0)|x.new_tensor([1.0])"""
+
+
+def seen(library, text):
+    sub, duck = classes(library)
+    x = library.arange(3.0, requires_grad=True).as_subclass(sub)
+    values = {
+        "torch": library, "x": x, "y": (x * 2).sum(), "d": duck, "p": library.arange(6.0).reshape(3, 2),
+        "i": library.tensor([0, 1]).as_subclass(sub), "v": library.tensor(1.0).as_subclass(sub),
+    }  # fmt: skip
+    SEEN.clear()
+    found = eval(text, values)
+    return list(SEEN), type(found).__name__
+
+
+@pytest.mark.parametrize("text", [*map(str.strip, CALLS.split("|"))])
+def test_whole_calls_are_seen(text):
+    expected, found = seen(torch, text), seen(rushlight, text)
+    if "softmax" in text:  # written in Python there: its options are filled in
+        assert found[0][0][0] == expected[0][0][0] == "softmax"
+    else:
+        assert found == expected
+
+
+def test_programs_without_such_classes_pay_nothing():
+    program = "import rushlight, sys\nclass A(rushlight.Tensor): pass\nassert 'rushlight.tensor.interception' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_tensors_without_memory_are_refused_by_name():
+    with pytest.raises(NotImplementedError, match=r"^Tensor\._make_wrapper_subclass"):
+        rushlight.Tensor._make_wrapper_subclass(classes(rushlight)[0], (2,))
