@@ -40,6 +40,7 @@ _NAMES = {
     "rpc.api": f"{_RPC} _all_gather _require_initialized",
     "tensor.experimental": "context_parallel local_map register_sharding",
     "tensor.parallel": "loss_parallel",
+    "tensor.placement_types": "_StridedShard",
     "utils": "_sync_module_states",
 }
 
