@@ -134,7 +134,9 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--processes", type=int, default=2)
     arguments.add_argument("--seconds", type=float, default=0.3, help="for each number")
-    arguments.add_argument("--first", action="store_true", help="before all other jobs of a busy machine (as root): keep it short")
+    arguments.add_argument(
+        "--first", action="store_true", help="before all other jobs of a busy machine (as root): keep it short"
+    )
     arguments.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.inside:

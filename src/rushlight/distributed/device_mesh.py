@@ -105,7 +105,8 @@ class DeviceMesh:
             return self._flattened[wanted[0]]
         if any(each not in self.mesh_dim_names for each in wanted):
             message = (
-                f"Invalid mesh_dim_names {wanted} specified. Valid mesh_dim_names are {list(self.mesh_dim_names)}."
+                f"Invalid mesh_dim_names {wanted} specified. Valid mesh_dim_names are "
+                f"{[*self.mesh_dim_names, *self._flattened]}."
             )
             raise KeyError(message)
         dims = [self.mesh_dim_names.index(each) for each in wanted]
