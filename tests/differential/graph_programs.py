@@ -289,5 +289,5 @@ def compared(seed, steps=14):
         told = difference(ours, theirs) or difference(seen, expected)
         told = told or difference(*[program.heard for program in programs])
         if told:
-            return unexplained(f"{name}({shown}): {told}", "graph program")
+            return unexplained(f"{name}({shown}): {told}", "graph program", programs[1].tensors)
     return None

@@ -158,7 +158,20 @@ def test_kernels():
     assert named(profiler.events(), "kernel::exp").gigaflops is None
     assert named(profiler.events(), "aten::mm").kernels[0].name == "kernel::matmul"
     table = profiler.kernel_table().splitlines()
-    assert table[1].split() == ["Kernel", "#", "of", "Launches", "Threads", "Total", "us", "us", "avg", "GFLOP/s", "of", "peak"]
+    assert table[1].split() == [
+        "Kernel",
+        "#",
+        "of",
+        "Launches",
+        "Threads",
+        "Total",
+        "us",
+        "us",
+        "avg",
+        "GFLOP/s",
+        "of",
+        "peak",
+    ]
     reached = {line.split()[0]: line.split()[-1] for line in table[3:-1]}
     assert reached.keys() == {"matmul", "exp"} and reached["exp"] == "--" and reached["matmul"].endswith("%")
 
