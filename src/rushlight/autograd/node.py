@@ -80,6 +80,12 @@ class Node:
     def apply(self, *grads):
         raise NotImplementedError(f"{self.name()} has no apply")
 
+    def look_at_saved(self):
+        """Raise if what the node keeps was freed, or written since."""
+        for entry in self.saved or ():
+            if hasattr(entry, "unpack"):
+                entry.unpack(self)
+
     def result_edge(self, number):
         """Where the gradient of output ``number`` flows: here, or, written through a view, to the write into its base."""
         through = self.__dict__.get("written_through")
