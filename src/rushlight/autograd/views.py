@@ -77,7 +77,7 @@ def known_edge(tensor):
 class Look:
     """How a view looks into its base: where its elements lie, of what kind they are, and which lazy bits tell the two apart."""
 
-    __slots__ = ("bits", "is_complex", "offset", "of_pairs", "shape", "strides", "whole_bits")
+    __slots__ = ("bits", "is_complex", "of_pairs", "offset", "shape", "strides", "whole_bits")
 
     def __init__(self, tensor, base):
         array, whole = stored_in(tensor._array), stored_in(base._array)
@@ -295,9 +295,6 @@ class _CopySlices(Node):
     @saved.setter
     def saved(self, value):
         self.inner.saved = value
-
-    def look_at_saved(self):
-        """Without a gradient PyTorch does not come to the operation."""
 
     def apply(self, grad):
         full = functions.in_layout(grad, self.base_strides)
