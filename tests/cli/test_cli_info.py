@@ -36,9 +36,12 @@ def test_caches_are_told_as_the_system_tells_them(monkeypatch):
     }
     monkeypatch.setattr(processors, "_read", files.get)
     assert info.caches() == "48 KB, 1.25 MB, 36 MB; the last for 7 cores"
+    assert processors.near_bytes() == 1 << 20
+    files[processors._CACHE.format(2, "size")] = "512K"
+    assert processors.near_bytes() == 512 << 10
     monkeypatch.setattr(processors, "_read", lambda path: None)
     assert info.caches() == "not told by the system"
-    assert (processors.shared_cache_bytes(), processors.own_cache_bytes()) == (32 << 20, 1 << 20)
+    assert (processors.shared_cache_bytes(), processors.near_bytes()) == (32 << 20, 1 << 20)
 
 
 def test_info_names_the_command_for_what_is_missing(monkeypatch):

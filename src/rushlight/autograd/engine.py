@@ -10,10 +10,10 @@ from operator import attrgetter
 import numpy as np
 
 from ..base.arrays import is_dense
-from ..base.device import contiguous_format, preserve_format, strided
+from ..base.device import contiguous_format, preserve_format
 from ..base.errors import hinted
+from ..base.layouts import LAYOUT_PLUGS
 from ..base.lazy import stored_in
-from ..base.sparse_array import SPARSE, SparseArray
 from ..base.user_code import user_place
 from ..ops.table import functions
 from . import anomaly
@@ -307,8 +307,8 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
                     variable._grad = grad
                 else:
                     variable._grad = (_recorded_copy if recording else functions.copied_gradient)(variable, grad)
-            elif SPARSE and present.layout is not strided:
-                variable._grad = functions.sparse_accumulated(present, grad, recording)
+            elif present._array.__class__ in LAYOUT_PLUGS:
+                variable._grad = LAYOUT_PLUGS[present._array.__class__].accumulated(present, grad, recording)
             elif recording:
                 variable._grad = present + grad
             else:
@@ -337,7 +337,7 @@ def _looks_alone(grad, array):
 
 def _recorded_copy(variable, grad):
     """A copy of ``grad`` that is part of the graph, in the memory layout of ``variable``: row by row where that has gaps."""
-    if grad._array.__class__ is SparseArray or variable._array.__class__ is SparseArray:
+    if grad._array.__class__ in LAYOUT_PLUGS or variable._array.__class__ in LAYOUT_PLUGS:
         return grad.clone()
     layout = preserve_format if is_dense(stored_in(variable._array)) else contiguous_format
     return functions.empty_like(variable.detach(), dtype=grad.dtype, memory_format=layout).copy_(grad)

@@ -9,7 +9,7 @@ from ..base.errors import hinted
 from ..ops.schema import TENSOR_CLASSES
 from ..ops.table import functions
 from . import anomaly, modes
-from .beside import beside
+from .beside import UnfinishedNode, beside
 from .node import (
     UNTOUCHED,
     Node,
@@ -432,20 +432,6 @@ def _base_of(op):
     return op.node_base or (BesideNode if op.beside else OpNode)
 
 
-class Unfinished(Node):
-    """The node of a recorded call that has no derivative: ``error`` is what backward raises when it comes here."""
-
-    __slots__ = ("error",)
-    saved = None
-
-    def apply(self, *grads):
-        kind, sentence = self.error
-        raise kind(hinted(sentence, "detach() the inputs if no gradient is wanted here"))
-
-
-UnfinishedNode = node_class("NotImplemented", Unfinished)
-
-
 def _without_derivatives(op, edges, values, results):
     """The node of an operation without derivatives; None where its results cannot carry any."""
     if op.untracked or not any(dtypes.is_differentiable(r._array.dtype) for r in results):
@@ -472,7 +458,7 @@ class BesideNode(OpNode):
         taken = [
             (edge, meta) for at, edge, meta in inputs if edge is not None and op.parsed.arguments[at].name in op.beside
         ]
-        return beside(found, *zip(*taken)) if taken else found
+        return beside(found, self, op, *zip(*taken)) if taken else found
 
 
 _classes = {}

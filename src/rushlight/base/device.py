@@ -182,7 +182,8 @@ class memory_format(_Name):
 
 strided, sparse_coo, sparse_csr = layout("torch.strided"), layout("torch.sparse_coo"), layout("torch.sparse_csr")
 sparse_csc, sparse_bsr, sparse_bsc = map(layout, ("torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc"))
-LAYOUTS = (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
+jagged = layout("torch.jagged")
+LAYOUTS = (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged)
 contiguous_format = memory_format("torch.contiguous_format")
 preserve_format = memory_format("torch.preserve_format")
 channels_last = memory_format("torch.channels_last")

@@ -11,6 +11,7 @@ _CACHE = (
     "/sys/devices/system/cpu/cpu0/cache/index{}/{}"  # 0: data, first level; 1: instructions; 2 and 3: the levels beyond
 )
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+_MEASURED_CACHE = 1 << 20
 VARIABLES = ("RUSHLIGHT_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -39,9 +40,9 @@ def shared_cache_bytes():
     return cache_bytes(3) or 32 << 20
 
 
-def own_cache_bytes():
-    """The size of the second-level cache; 1 MB where the system does not tell."""
-    return cache_bytes(2) or 1 << 20
+def near_bytes():
+    """What blocks of numbers may take to stay in the second-level cache: its size, and 1 MB, which blocks were measured with, at most."""
+    return min(cache_bytes(2) or _MEASURED_CACHE, _MEASURED_CACHE)
 
 
 def cache_bytes(level):

@@ -109,7 +109,7 @@ def _wide(*arrays):
 class convolution:
     """A convolution of (samples, channels, ...) with (out channels, channels per group, kernel ...)."""
 
-    beside = ("input", "weight")
+    beside, beside_as = ("input", "weight"), None
 
     def forward(input, weight, bias, stride, padding, dilation, groups):
         kind = input.dtype
@@ -158,7 +158,7 @@ def _depthwise(source, weight, geometry, found):
 class convolution_input_gradient:
     """What flows from a convolution's output back to its input; also the transposed convolution."""
 
-    beside = ("grad", "weight")
+    beside, beside_as = ("grad", "weight"), None
 
     def forward(grad, weight, input_size, stride, padding, dilation, groups):
         kind = grad.dtype
@@ -198,7 +198,7 @@ class convolution_input_gradient:
 class transposed_convolution:
     """`convolution_input_gradient` as an operation of its own, with a bias; ``size`` is that of the result."""
 
-    beside = ("input", "weight")
+    beside, beside_as = ("input", "weight"), None
 
     def forward(input, weight, bias, size, stride, padding, dilation, groups):
         found = convolution_input_gradient.forward(input, weight, size, stride, padding, dilation, groups)

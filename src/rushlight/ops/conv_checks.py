@@ -38,6 +38,33 @@ def check_operands(
 ):
     """PyTorch's refusals of tensors of such forms; ``named`` says that the padding is a word."""
     (shape, dtype), (kernel, of_weight) = input, weight
+    _check_dimensions(name, shape, kernel, count, stride, named)
+    given = f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(kernel)}"
+    _check_channels(given, shape, kernel, groups, count, transposed)
+    given = given if transposed else f"Given weight of size {list(kernel)}"
+    out = kernel[1] * groups if transposed else kernel[0]
+    if bias is not None and not transposed and not named and bias[1] is not dtype:
+        raise RuntimeError(
+            hinted(
+                f"Input type ({c_name(dtype)}) and bias type ({c_name(bias[1])}) should be the same",
+                f"convert the input with .to({dtypes.from_numpy(bias[1])!r}), or the layer",
+            )
+        )
+    if bias is not None and bias[0] != (out,):
+        raise RuntimeError(
+            f"{given}, expected bias to be 1-dimensional with {out} elements, but got bias of size {list(bias[0])} instead"
+        )
+    if dtype.kind in "bui":
+        _check_whole(shape, dtype, kernel, count, transposed, dilation)
+    large = not any(o >= s for o, s in zip(output_padding, stride)) and is_large(shape, dtype, kernel, groups)
+    if of_weight is not dtype:
+        raise RuntimeError(_of_other_kind("weight", dtype, of_weight, large))
+    if bias is not None and bias[1] is not dtype:
+        _check_bias_dtype(dtype, bias[1], large, transposed, count)
+
+
+def _check_dimensions(name, shape, kernel, count, stride, named):
+    """PyTorch's refusals of an input or weight of another number of dimensions."""
     if len(shape) not in (count + 1, count + 2):
         raise RuntimeError(
             hinted(
@@ -64,7 +91,10 @@ def check_operands(
             if len(kernel) > 2
             else "weight should have at least three dimensions"
         )
-    given = f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(kernel)}"
+
+
+def _check_channels(given, shape, kernel, groups, count, transposed):
+    """PyTorch's refusals of channels that do not fit the groups or the weight."""
     if kernel[0] % groups or not kernel[0]:
         few = kernel[0] < groups
         what, size = ("at least", list(kernel)) if few else ("divisible by", f"[{list(kernel)}]")
@@ -82,26 +112,6 @@ def check_operands(
                 f"dimension {len(shape) - count - 1} of the input holds its channels; the layer was made for {wanted}",
             )
         )
-    given = given if transposed else f"Given weight of size {list(kernel)}"
-    out = kernel[1] * groups if transposed else kernel[0]
-    if bias is not None and not transposed and not named and bias[1] is not dtype:
-        raise RuntimeError(
-            hinted(
-                f"Input type ({c_name(dtype)}) and bias type ({c_name(bias[1])}) should be the same",
-                f"convert the input with .to({dtypes.from_numpy(bias[1])!r}), or the layer",
-            )
-        )
-    if bias is not None and bias[0] != (out,):
-        raise RuntimeError(
-            f"{given}, expected bias to be 1-dimensional with {out} elements, but got bias of size {list(bias[0])} instead"
-        )
-    if dtype.kind in "bui":
-        _check_whole(shape, dtype, kernel, count, transposed, dilation)
-    large = not any(o >= s for o, s in zip(output_padding, stride)) and is_large(shape, dtype, kernel, groups)
-    if of_weight is not dtype:
-        raise RuntimeError(_of_other_kind("weight", dtype, of_weight, large))
-    if bias is not None and bias[1] is not dtype:
-        _check_bias_dtype(dtype, bias[1], large, transposed, count)
 
 
 def _check_whole(shape, dtype, kernel, count, transposed, dilation):

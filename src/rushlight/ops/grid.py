@@ -146,7 +146,7 @@ _OPTIONS = "str mode, str padding_mode, bool align_corners"
 class grid_samples:
     """`grid_sample` by the nearest elements, or by lines or cubics between neighbours."""
 
-    beside = ("input", "grid")
+    beside, beside_as = ("input", "grid"), None
 
     def forward(input, grid, mode, padding_mode, align_corners):
         found = 0

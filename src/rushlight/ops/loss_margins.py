@@ -72,7 +72,7 @@ class multi_margin_loss_parts:
     keeps = ("target", "weight")
     kernel = "multi_margin_loss_cpu_kernel"
 
-    beside = ("self",)
+    beside, beside_as = ("self",), (RuntimeError, "derivative for aten::multi_margin_loss_backward is not implemented")
     constants = {"weight": "multi_margin_loss"}
 
     def forward(self, target, p, margin, weight, reduction):
@@ -102,7 +102,7 @@ class multi_margin_loss_parts:
         return functions.multi_margin_loss_backward(_along_rows(grad, self, reduction), result1.detach())
 
 
-@op("multi_margin_loss_backward(Tensor gradient, Tensor slope) -> Tensor", kind=FUSED, names=())
+@op("multi_margin_loss_backward(Tensor gradient, Tensor slope) -> Tensor", kind=FUSED, names=(), node="NotImplemented")
 class multi_margin_loss_backward:
     """The gradient of `multi_margin_loss`, which cannot be differentiated again."""
 
@@ -114,7 +114,12 @@ class multi_margin_loss_backward:
     d_gradient = d_slope = no_derivative("multi_margin_loss_backward")
 
 
-@op("multilabel_margin_loss_backward(Tensor gradient, Tensor slope) -> Tensor", kind=FUSED, names=())
+@op(
+    "multilabel_margin_loss_backward(Tensor gradient, Tensor slope) -> Tensor",
+    kind=FUSED,
+    names=(),
+    node="NotImplemented",
+)
 class multilabel_margin_loss_backward:
     """The gradient of `multilabel_margin_loss`, which cannot be differentiated again."""
 
@@ -186,7 +191,10 @@ class multilabel_margin_loss_parts:
     keeps = ("target",)
     kernel = "multilabel_margin_loss_forward_out_frame"
 
-    beside = ("self",)
+    beside, beside_as = (
+        ("self",),
+        (RuntimeError, "derivative for aten::multilabel_margin_loss_backward is not implemented"),
+    )
 
     def forward(self, target, reduction):
         x = widened(self)

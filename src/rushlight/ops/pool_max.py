@@ -54,7 +54,7 @@ class max_pool_values:
 
 
 @op(f"max_pool_gradient(Tensor grad, Tensor self, {_ARGUMENTS}) -> Tensor",
-    names=(), node="MaxPoolBackwardBackward0")  # fmt: skip
+    names=(), node=dimension_name("MaxPool", "WithIndicesBackwardBackward0", 2))  # fmt: skip
 class max_pool_values_gradient:
     """Gradients put where the first largest element of each window is; several windows may share one."""
 
@@ -71,6 +71,9 @@ class max_pool_values_gradient:
     def d_grad(grads, self, kernel, stride, padding, dilation, out):
         places = functions.max_pool_places(self.detach(), kernel, stride, padding, dilation, out)[1]
         return _fetched(grads[0], places, len(kernel))
+
+    def d_self(self):
+        return functions.zeros_like(self)
 
 
 def _first_places(source, kernel, stride, dilation, out, some_nan):
@@ -156,7 +159,7 @@ def _without_padding(places, padded_lengths, padding, lengths):
 
 
 @op("places_gradient(Tensor grad, Tensor places, int[] lengths) -> Tensor",
-    names=(), node="MaxPoolBackwardBackward0")  # fmt: skip
+    names=(), node=dimension_name("MaxPool", "WithIndicesBackwardBackward0", 2))  # fmt: skip
 class places_gradient:
     """Gradients added up at flat places of the last dimensions."""
 

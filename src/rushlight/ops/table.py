@@ -57,6 +57,8 @@ What a record may hold:
 - ``into_differentiable``: (in place) True where nothing is recorded if the tensor that is written holds integers or bools;
 - ``beside``: tensor arguments that PyTorch's backward function takes without the gradient depending on them: under
   ``create_graph`` the gradients require grad where one of these does (`op_node.BesideNode`), and a call keeps them;
+- ``beside_as``: what backward through such gradients brings to those arguments: "zeros" (default), None (nothing, as if they had
+  not been used), or an error (class and sentence);
 - ``keeps``: arguments and results that PyTorch keeps for backward, too, though no rule here reads them: writes into them
   after the call are refused;
 - ``constants``: tensor arguments that may not require grad: name -> the function that PyTorch's message names, or a function
@@ -167,6 +169,7 @@ class Op(Described):
     numbers: dict[str, str] = {}
     constants: dict[str, Any] = {}
     beside: tuple[str, ...] = ()
+    beside_as: str | tuple[type, str] | None = "zeros"
     keeps: tuple[str, ...] = ()
     aside = ""
     tracked = ALL

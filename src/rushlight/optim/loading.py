@@ -11,17 +11,14 @@ from ..tensor import Tensor
 _FROM = "it has to be what state_dict() of such an object returned"
 
 
-def check_optimizer_state(state_dict: Any) -> None:
-    """Refuse what has not the form of an optimizer's state: first lines are PyTorch's, hints name the key."""
+def check_groups(state_dict: Any) -> None:
+    """Refuse what has no groups of the form that an optimizer's have: first lines are PyTorch's, hints name the key."""
     if not isinstance(state_dict, Mapping):
         kind = type(state_dict).__name__
         if isinstance(state_dict, (list, tuple)):
             raise TypeError(hinted(f"{kind} indices must be integers or slices, not str", f"got a {kind}; {_FROM}"))
         raise AttributeError(hinted(f"'{kind}' object has no attribute 'copy'", f"got a {kind}; {_FROM}"))
-    for key in ("param_groups", "state"):
-        if key not in state_dict:
-            raise missing_key(key, f"the dictionary has the keys {sorted(map(str, state_dict))}; {_FROM}")
-    groups, state = state_dict["param_groups"], state_dict["state"]
+    groups = _entry(state_dict, "param_groups")
     _check_sized(groups, "'param_groups'", "a list of dictionaries")
     for index, group in enumerate(groups):
         if not isinstance(group, Mapping):
@@ -34,6 +31,11 @@ def check_optimizer_state(state_dict: Any) -> None:
         if "params" not in group:
             raise missing_key("params", f"group {index} of 'param_groups' has no list of its parameters' numbers")
         _check_sized(group["params"], f"'params' of group {index}", "a list of numbers")
+
+
+def check_state(state_dict: Mapping) -> None:
+    """Refuse what has no state of the form that an optimizer's has."""
+    state = _entry(state_dict, "state")
     if not isinstance(state, Mapping):
         kind = type(state).__name__
         raise AttributeError(hinted(f"'{kind}' object has no attribute 'items'", "'state' has to be a dictionary"))
@@ -42,6 +44,12 @@ def check_optimizer_state(state_dict: Any) -> None:
             kind = type(value).__name__
             hint = f"entry {key!r} of 'state' has to be a dictionary of what the optimizer keeps for that parameter"
             raise TypeError(hinted(f"object of type '{kind}' has no len()", hint))
+
+
+def _entry(state_dict, key):
+    if key not in state_dict:
+        raise missing_key(key, f"the dictionary has the keys {sorted(map(str, state_dict))}; {_FROM}")
+    return state_dict[key]
 
 
 def _check_sized(value, what, wanted):

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias
 from ..autograd.hooks import RemovableHandle
 from ..base.errors import hinted
 from ..tensor import Tensor
-from .loading import check_optimizer_state, check_values
+from .loading import check_groups, check_state, check_values
 
 ParamsT: TypeAlias = "Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]"
 
@@ -310,9 +310,10 @@ class Optimizer:
             replaced = hook(self, state_dict)
             if replaced is not None:
                 state_dict = replaced
-        check_optimizer_state(state_dict)
+        check_groups(state_dict)
         saved_groups = deepcopy(state_dict["param_groups"])
         self._check_loaded(saved_groups)
+        check_state(state_dict)
         param_of, group_of = {}, {}
         for group, saved in zip(self.param_groups, saved_groups):
             for index, param in zip(saved["params"], group["params"]):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ..base.device import sparse_coo, strided
 from ..base.errors import hinted
-from ..base.grafts import graft
 from ..base.sparse_array import NOT_DENSE
-from ..ops.table import COMPOSITES, functions
+from ..ops.table import functions
+from ..tensor.layout_calls import LayoutCalls
 from .tensors import SparseOp, SparseTensor
 
-CALLS: dict = {}  # name of an operation -> the function that runs it, with the arguments of its record
-WRITES: dict = {}  # name of an in-place form -> the function that writes into its first argument
+_TABLE = LayoutCalls(SparseTensor)
+takes, writes, holds_sparse = _TABLE.takes, _TABLE.writes, _TABLE.among
 
 BACKENDS = {True: "SparseCPU", False: "SparseCsrCPU"}  # by whether the layout is COO
 LEGACY_NAMES = {
@@ -24,61 +24,11 @@ def layout_name(tensor):
     return LEGACY_NAMES[tensor.layout.name]
 
 
-def takes(*names):
-    """Let the decorated function run operations or composites of these names where a sparse tensor is among the arguments.
-
-    It gets all arguments of the record's schema; that of a composite gets what the call gave.
-    """
-
-    def register(function):
-        for name in names:
-            if name in COMPOSITES:
-                _graft(name, function)
-            else:
-                CALLS[name] = function
-        return function
-
-    return register
-
-
-def _graft(name, function):
-    """Let a composite ask for sparse tensors first, in all the functions that it has: they are made before."""
-    plain = getattr(functions, name)
-    for each in (plain, *getattr(plain, "copies", ())):
-        graft(each, lambda plain: _asking(plain, function))
-
-
-def writes(*names):
-    """Let the decorated function be the in-place form of these names where a sparse tensor is among the arguments."""
-
-    def register(function):
-        for name in names:
-            WRITES[name] = function
-        return function
-
-    return register
-
-
-def _asking(plain, function):
-    def call(args, kwargs):
-        return (function if holds_sparse(args) or holds_sparse(kwargs.values()) else plain)(*args, **kwargs)
-
-    return call
-
-
-def holds_sparse(values):
-    """Whether a sparse tensor is among the values, or in a list among them."""
-    for value in values:
-        if value.__class__ is SparseTensor or (value.__class__ in (list, tuple) and holds_sparse(value)):
-            return True
-    return False
-
-
 def sparse_call(op, values):
     """What an operation gives for arguments with a sparse tensor among them; NotImplemented where there is none."""
     if op.__class__ is SparseOp or not holds_sparse(values):
         return NotImplemented
-    function = CALLS.get(op.name)
+    function = _TABLE.calls.get(op.name)
     if function is None:
         raise not_run(op.name, values)
     return function(*values)
@@ -88,7 +38,7 @@ def sparse_write(op, name, values):
     """As `sparse_call`, of an operation that writes into its first argument."""
     if not holds_sparse(values):
         return NotImplemented
-    function = WRITES.get(name)
+    function = _TABLE.in_place.get(name)
     if function is None:
         raise not_run(name, values)
     return function(*values)
@@ -148,7 +98,4 @@ def is_dense(value):
     return hasattr(value, "_edge") and value.layout is strided
 
 
-functions.sparse_call = sparse_call
-functions.sparse_write = sparse_write
-functions.refuse_sparse_out = refuse_sparse_out
 functions.sparse_unavailable = not_run

@@ -282,7 +282,6 @@ def sparse(pattern, values):
     return wrap(SparseArray(pattern, values))
 
 
-functions.sparse_class = SparseTensor
 functions.sparse_parts = parts_of
 INERT_CLASSES.add(SparseTensor)
 SPARSE.append(True)

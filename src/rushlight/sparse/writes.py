@@ -9,13 +9,14 @@ from ..autograd.views import check_inplace
 from ..base import dtypes
 from ..base.device import sparse_coo
 from ..base.errors import hinted
+from ..base.layouts import LAYOUT_PLUGS, Layout
 from ..base.sparse_array import SparseArray
 from ..ops.copy import refuse_overlap
 from ..ops.schema import is_number
 from ..ops.table import functions
 from ..tensor.creation import type_name
 from . import elementwise
-from .calls import is_sparse, takes, writes
+from .calls import is_sparse, refuse_sparse_out, sparse_call, sparse_write, takes, writes
 from .conversion import scattered
 from .patterns import Coordinates
 from .tensors import SparseTensor, copied
@@ -102,8 +103,9 @@ def sparse_accumulated(present, grad, recording):
     return present + grad if recording else present.add_(grad)
 
 
-functions.sparse_accumulated = sparse_accumulated
-functions.sparse_copy = copied
+LAYOUT_PLUGS[SparseArray] = Layout(
+    SparseTensor, sparse_call, sparse_write, refuse_sparse_out, copied, sparse_accumulated
+)
 _method("zero", _zero)
 
 

@@ -19,9 +19,9 @@ from ..base import dtypes
 from ..base.arrays import address_of, deep_copy, element_strides, storage_bytes
 from ..base.device import CPU, META, strided
 from ..base.errors import hinted, kind_name
+from ..base.layouts import LAYOUT_PLUGS
 from ..base.lazy import LazyArray, as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
 from ..base.size import Size
-from ..base.sparse_array import SparseArray
 from ..ops.table import functions
 from .attributes import TensorBase, TensorMeta, held_by
 from .interposers import INTERPOSERS
@@ -529,11 +529,12 @@ def wrap(array):
 
 
 def _otherwise(made, array):
-    """`wrap` for what is no array in memory: ``made`` becomes a sparse tensor, where it is one."""
-    if array.__class__ is SparseArray:
-        made.__class__ = functions.sparse_class
-        return array
-    return np.asarray(array)
+    """`wrap` for what is no array in memory: ``made`` becomes a tensor of another layout, where it is one."""
+    layout = LAYOUT_PLUGS.get(array.__class__)
+    if layout is None:
+        return np.asarray(array)
+    made.__class__ = layout.tensor_class
+    return array
 
 
 def method(function=None, *, name=None):

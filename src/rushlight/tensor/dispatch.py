@@ -17,10 +17,9 @@ from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..autograd.op_node import node_class_of, record
 from ..autograd.views import MULTI_OUTPUT, View, made_now
 from ..base import dtypes
-from ..base.sparse_array import SPARSE
+from ..base.layouts import LAYOUT_PLUGS
 from ..ops import table
 from ..ops.outputs import WITHOUT_OUT
-from ..ops.table import functions
 from ..ops.tensor_math import tensor_math
 from .base import new_tensor, wrap
 from .classes import INERT_CLASSES, LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, holds_others, living
@@ -95,10 +94,11 @@ def run(op, schema, values):
         interposer = innermost()
         if interposer is not None:
             return interposer.call(op, schema, values, partial(run, op, schema), partial(_around, op, schema))
-    if SPARSE:
-        found = functions.sparse_call(op, values)
-        if found is not NotImplemented:
-            return found
+    if LAYOUT_PLUGS:
+        for layout in LAYOUT_PLUGS.values():
+            found = layout.call(op, values)
+            if found is not NotImplemented:
+                return found
     if op.in_parts and state.recording and _any_edge(schema, values):
         return op.element(tensor_math, *values)
     return finish(op, schema, values, compute(op, schema, values))

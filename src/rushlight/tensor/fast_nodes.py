@@ -38,7 +38,7 @@ def tracked_unary(op):
     keeps = first if keeps_input else None, "result" if keeps_result else None  # names of what is in ``saved``
     base = _unary_node(positional, of_result, keeps_input, keeps_result, op.gate)
     if op.beside:
-        base = _beside_node(base)
+        base = _beside_node(base, op)
     node_type = node_class(node_name(op, *options.values()), base, op=op, keeps=keeps, gate=op.gate)
     show_raw(node_type, kept)
 
@@ -123,7 +123,7 @@ def _unary_node(rule, of_result, keeps_input, keeps_result, gate):
     return UnaryNode
 
 
-def _beside_node(base):
+def _beside_node(base, op):
     """`base`, with gradients that hang on the operand that it keeps, whatever they depend on."""
 
     class UnaryBesideNode(base):
@@ -134,7 +134,7 @@ def _beside_node(base):
             if not state.grad:
                 return found
             array = self.saved[0]._array
-            return beside(found, self.next_edges, [(array.shape, array.dtype)])
+            return beside(found, self, op, self.next_edges, [(array.shape, array.dtype)])
 
     return UnaryBesideNode
 

@@ -11,8 +11,8 @@ from ..autograd.node import UNTOUCHED, VersionCounter
 from ..base import dtypes, shapes
 from ..base.arrays import is_dense
 from ..base.device import DEFAULTS
+from ..base.layouts import LAYOUT_PLUGS
 from ..base.lazy import as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
-from ..base.sparse_array import SparseArray
 from ..ops.create import negative_size
 from ..ops.moving import filled, write
 from ..ops.table import functions
@@ -150,11 +150,12 @@ def unit_gradient(output):
 def copied_gradient(variable, grad):
     """A copy of ``grad``, outside the graph and in the memory layout of ``variable``: row by row where that has gaps, or as it is
     where the shape is another one by now."""
-    if grad._array.__class__ is SparseArray:
-        return functions.sparse_copy(grad)
+    layout = LAYOUT_PLUGS.get(grad._array.__class__)
+    if layout is not None:
+        return layout.copied(grad)
     stored = stored_in(grad._array)
     like = stored_in(variable._array)
-    if like.shape != stored.shape or like.__class__ is SparseArray:
+    if like.shape != stored.shape or like.__class__ in LAYOUT_PLUGS:
         like = stored
     made = new_tensor()
     if is_meta(grad._array):

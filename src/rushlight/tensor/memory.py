@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from ..autograd.beside import UnfinishedNode
 from ..autograd.modes import state
 from ..autograd.node import edge_of, next_sequence
-from ..autograd.op_node import UnfinishedNode
 from ..autograd.views import check_inplace, rebase
 from ..base.arrays import address_of, bounds, grown, resized, storage_bytes, window_on
 from ..base.errors import hinted

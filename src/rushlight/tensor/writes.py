@@ -14,9 +14,9 @@ from ..autograd.views import View, check_inplace, rebase
 from ..base import dtypes
 from ..base.arrays import resized
 from ..base.errors import hinted, kind_name
+from ..base.layouts import LAYOUT_PLUGS
 from ..base.lazy import LAZY, as_meta, bits_of, is_meta, meta_array, no_numbers, plain, rebuilt, stored_in
 from ..base.shapes import broadcast_shapes
-from ..base.sparse_array import SPARSE
 from ..base.user_code import to_user, user_place
 from ..ops import table
 from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared, refuse_shared
@@ -56,10 +56,11 @@ def run_inplace(op, schema, values, name):
         if interposer is not None:
             again = partial(run_inplace, op, schema, name=name)
             return interposer.call(op, schema, values, again, partial(_around_write, op, schema, name), writes=True)
-    if SPARSE:
-        found = functions.sparse_write(op, name, values)
-        if found is not NotImplemented:
-            return found
+    if LAYOUT_PLUGS:
+        for layout in LAYOUT_PLUGS.values():
+            found = layout.write(op, name, values)
+            if found is not NotImplemented:
+                return found
     return _around_write(op, schema, name, values, partial(_write, op, schema, name))
 
 
@@ -181,8 +182,8 @@ def write_out(op, schema, values, out):
         if any(map(holds_meta, [*values, *targets])):
             return _write_no_results(op, schema, values, out, targets)
         values = list(map(resolved, values))
-    if SPARSE:
-        functions.refuse_sparse_out(op, values, targets)
+    for layout in LAYOUT_PLUGS.values():
+        layout.refuse_out(op, values, targets)
     casting = op.kind in ELEMENTWISE_KINDS
     if casting:
         refuse_overlap(out._array)

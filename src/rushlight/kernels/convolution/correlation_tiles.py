@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ...base.processors import near_bytes
 from ..machine.host import vector_registers
 from ..windows.staging import Staging
 
-AREA_ELEMENTS = 1 << 18  # of a staged tile: it stays in the second-level cache
+AREA_ELEMENTS = near_bytes() // 4  # of a staged tile: it stays in the second-level cache
 ENOUGH_CHUNKS = 8
 _SMALLEST_TILE = 192  # windows of a tile that is worth its start
 _LONE_REGISTERS = 32  # from so many on there is one left for the sums of a lone window

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...base.processors import near_bytes
 from ...ops.conv_checks import check_fit
 from ..compiler.kernel import compiled, pool
 from ..elementwise.layouts import common_scalar, given, is_deep, plain
@@ -34,7 +35,9 @@ from .products import WeightGradientOfWindows, WholeWeightGradient, is_whole, pa
 _ENOUGH_CHUNKS = 8
 _COMBINED_TERMS = 64  # that are added up and laid down together
 _PARTIAL_ELEMENTS = 1 << 21  # of all blocks' sums together
-_SUM_ELEMENTS = 1 << 18  # of the sums that one chunk goes through for every tile: they stay in the second-level cache
+_SUM_ELEMENTS = (
+    near_bytes() // 4
+)  # of the sums that one chunk goes through for every tile: they stay in the second-level cache
 _FEW_CHANNELS = 7
 _PIXELS_TOGETHER = 256  # so many products are added up in registers before the sums in memory grow
 _plans = Plans()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.processors import near_bytes
 from ..compiler.kernel import compiled, pool
 from ..machine.host import host, vector_registers
 from ..machine.scratch import scratch
 from .winograd_program import CHANNELS_TOGETHER, NUMBERS, PLACES, TAPS, Form, winograd_program
 
-_BLOCK_BYTES = 7 << 17  # of a block's transformed tiles and sums: they stay in the second-level cache
+_BLOCK_BYTES = near_bytes() * 7 // 8  # of a block's transformed tiles and sums: they stay in the second-level cache
 _FEWEST_TILES = 96  # of a block, however many channels there are: weights are read once for each block
 _GROUP_CHANNELS = 64  # output channels whose sums lie in the cache together
 _ENOUGH_CHUNKS = 8

@@ -138,7 +138,22 @@ def pair_code():
     """
     return f"""
 define ptr @alike(ptr %self, ptr %arguments, i64 %given) nounwind {{
-start:
+{_two_lists()}
+{_each_pair()}
+{_equal_lengths()}
+{_memory_apart()}
+}}
+@true = external global i8
+@false = external global i8
+@ndarray_type = external global i8
+declare i64 @PyLong_AsSsize_t(ptr)
+declare void @Py_IncRef(ptr)
+"""
+
+
+def _two_lists():
+    """The arguments of `pair_code` as machine values, and whether the lists are equally long."""
+    return f"""start:
   %first_list = load ptr, ptr %arguments
   %second_at = getelementptr ptr, ptr %arguments, i64 1
   %second_list = load ptr, ptr %second_at
@@ -150,8 +165,12 @@ start:
   {_field("items", "%first_list", launch.LIST_ITEMS - launch.HEADER, "ptr")}
   {_field("other_items", "%second_list", launch.LIST_ITEMS - launch.HEADER, "ptr")}
   %equally_long = icmp eq i64 %count, %other_count
-  br i1 %equally_long, label %more, label %different
-more:
+  br i1 %equally_long, label %more, label %different"""
+
+
+def _each_pair():
+    """The loop over the pairs: leaves for ``different`` if one of them is no array, or they are not alike but for their lengths."""
+    return f"""more:
   %k = phi i64 [0, %start], [%next_k, %apart]
   %left = icmp slt i64 %k, %count
   br i1 %left, label %look, label %same
@@ -178,8 +197,12 @@ compare:
   %comparable = and i1 %one_rank, %one_dtype
   %fits = and i1 %comparable, %flat
   %rank = sext i32 %x_rank to i64
-  br i1 %fits, label %axes, label %different
-axes:
+  br i1 %fits, label %axes, label %different"""
+
+
+def _equal_lengths():
+    """The loop over a pair's axes: the bytes of an array, if the other is as long along each."""
+    return """axes:
   %d = phi i64 [0, %compare], [%next_d, %following]
   %bytes = phi i64 [%size, %compare], [%next_bytes, %following]
   %another = icmp slt i64 %d, %rank
@@ -194,8 +217,12 @@ axis:
 following:
   %next_d = add i64 %d, 1
   %next_bytes = mul i64 %bytes, %x_length
-  br label %axes
-ends:
+  br label %axes"""
+
+
+def _memory_apart():
+    """Whether a pair shares no memory, and what is returned."""
+    return """ends:
   %x_end = getelementptr i8, ptr %x_data, i64 %bytes
   %y_end = getelementptr i8, ptr %y_data, i64 %bytes
   %x_before = icmp ule ptr %x_end, %y_data
@@ -209,14 +236,7 @@ same:
   ret ptr @true
 different:
   call void @Py_IncRef(ptr @false)
-  ret ptr @false
-}}
-@true = external global i8
-@false = external global i8
-@ndarray_type = external global i8
-declare i64 @PyLong_AsSsize_t(ptr)
-declare void @Py_IncRef(ptr)
-"""
+  ret ptr @false"""
 
 
 def _fields_of(name):

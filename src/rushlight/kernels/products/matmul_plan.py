@@ -10,6 +10,8 @@ from __future__ import annotations
 from math import gcd
 from typing import NamedTuple
 
+from ...base.processors import near_bytes
+
 # Number of registers -> vectors in a panel -> rows of the tiles that leave registers for a panel's row and a number of A.
 TILE_ROWS = {32: {1: 10, 2: 8, 3: 8, 4: 6, 8: 3}, 16: {1: 10, 2: 6, 3: 4}}
 PANEL_VECTORS = {32: (4, 8), 16: (2, 3)}  # vectors in a panel at most, and where one low tile has all rows
@@ -30,9 +32,9 @@ _MOST_CHUNKS = 64  # that small parts, of which batches have many, are put toget
 _LEAST_CHUNK = 1 << 17  # multiplications that are worth being handed out: 0.7 us of work
 _COLUMNS_STEP = 2048  # bytes between A's columns from which tiles are copied together
 _FEW_ROWS = 192  # below that they are not cut into blocks for threads where B is packed
-_FAR_BYTES = 3 << 19  # from the first to the last of A's columns: beyond a second-level cache
+_FAR_BYTES = near_bytes() * 3 // 2  # from the first to the last of A's columns: beyond a second-level cache
 _PACK_PANELS = 4  # more panels than that must use the packed tiles
-_BLOCK_BYTES = 3 << 18  # of A that stay in a second-level cache while panels of B pass by
+_BLOCK_BYTES = near_bytes() * 3 // 4  # of A that stay in a second-level cache while panels of B pass by
 _A_TILES = 8  # tiles of A that are packed by one chunk
 
 SIZES = (

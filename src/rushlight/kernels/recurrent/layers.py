@@ -9,7 +9,7 @@ from operator import itemgetter
 import numpy as np
 
 from ...base import settings
-from ...base.processors import shared_cache_bytes
+from ...base.processors import near_bytes, shared_cache_bytes
 from ..compiler.kernel import compiled, pool
 from ..elementwise.half_precision import by_single_precision
 from ..language.value_types import NUMPY, scalar_of
@@ -28,8 +28,8 @@ from .vectors import PANEL_VECTORS, TILE_ROWS, gates_of_sums, vector_program
 _CHUNK_WORK = 1 << 18  # multiplications of a chunk from which it is worth handing out
 _ALONE = 1 << 18  # multiplications of a step below which other threads are not called in
 _FULL = 0.75  # of the rows that the tile unit takes, how many there must be for it to win (24 of 32: by a tenth)
-_CACHE_BYTES = 1 << 20  # of packed weight that stays in a second-level cache beside what passes by
-_VECTOR_CACHE_BYTES = 3 << 18  # of weight in vectors that stays there
+_CACHE_BYTES = near_bytes()  # of packed weight that stays in a second-level cache beside what passes by
+_VECTOR_CACHE_BYTES = near_bytes() * 3 // 4  # of weight in vectors that stays there
 _INPUT_ROWS = 8  # from which reading the input's weight again at every step is cheaper than writing and reading gates
 _NEAR_BYTES = shared_cache_bytes() * 3 // 4  # of both weights, up to which they come from that cache at every step
 _FAR_UNITS = 1 << 13  # of a step, from which a cell's arrays are not in a near cache when it comes to them

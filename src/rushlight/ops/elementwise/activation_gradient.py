@@ -134,7 +134,7 @@ class hardtanh_backward:
         return m.where((self <= min_val) | (self >= max_val), 0, gradient)
 
 
-@op("hardsigmoid_backward(Tensor gradient, Tensor self) -> Tensor", kind=FUSED, names=())
+@op("hardsigmoid_backward(Tensor gradient, Tensor self) -> Tensor", kind=FUSED, names=(), node="NotImplemented")
 class hardsigmoid_backward:
     """The gradient of `hardsigmoid`."""
 

@@ -1,0 +1,57 @@
+"""Tensors that are not one array in memory: what stands in place of the array, and the plug of such a layout at the waist.
+
+What reads a tensor's array without knowing better fails, since NumPy is refused there: nothing takes such a tensor for a dense one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .errors import hinted
+
+
+class PartedArray:
+    """Elements ``values`` (an array) of a tensor whose layout says where they stand; subclasses add what that needs."""
+
+    __slots__ = ("values",)
+    strides = float("nan")  # equal to no strides, its own neither: whoever compares layouts finds another one
+    base = None
+    hint = ""
+    layout: Any
+    __array_ufunc__ = None
+
+    dtype = property(lambda self: self.values.dtype)
+    itemsize = property(lambda self: self.values.itemsize)
+
+    def __array__(self, dtype=None, copy=None):
+        raise self._refused()
+
+    def __array_function__(self, function, types, args, kwargs):
+        raise self._refused()
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self._refused()
+
+    def _refused(self):
+        message = f"this operation does not take tensors of the layout {self.layout}"
+        return NotImplementedError(hinted(message, self.hint))
+
+
+class Layout(NamedTuple):
+    """What the room of a layout does at the waist, and where gradients are accumulated."""
+
+    tensor_class: type  # of tensors that hold such an array
+    call: Callable[
+        ..., Any
+    ]  # (operation, values) -> what it gives, or NotImplemented where no such tensor is among the values
+    write: Callable[..., Any]  # (operation, name, values), the same of an operation that writes into its first argument
+    refuse_out: Callable[..., None]  # (operation, values, targets): refuse the ``out=`` form where one is among them
+    copied: Callable[..., Any]  # (gradient) -> a copy outside the graph
+    accumulated: Callable[..., Any]  # (present gradient, another one, whether that is recorded) -> their sum
+
+
+# By the class of the array; empty until a room with such a layout is loaded: all that the waist tests.
+LAYOUT_PLUGS: dict[type, Layout] = {}
