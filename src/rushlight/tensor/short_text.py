@@ -242,12 +242,10 @@ class Given:
         lines += [f"{'elif' if lines else 'if'} left and {key!r} in options:"]
         lines += [f"    {value} = options[{key!r}]", "    left -= 1", "else:", f"    {value} = {self.default}"]
         if self.argument.is_int_list:
-            repeated = ", ".join([value] * self.argument.repeat)
-            lines += [f"if {value}.__class__ is int:", f"    {value} = ({repeated},)"]
-            lines += [
-                f"elif {value} is not None:" if self.may_be_none else "else:",
-                f"    {value} = row_of_ints({value})",
-            ]
+            one = f"({', '.join([value] * self.argument.repeat)},) if {value}.__class__ is int else "
+            absent = f"None if {value} is None else "
+            choices = one * bool(self.argument.repeat) + absent * self.may_be_none
+            lines.append(f"{value} = {choices}row_of_ints({value})")
         return lines
 
     def unfit(self):
