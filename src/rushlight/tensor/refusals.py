@@ -47,6 +47,14 @@ def refuse(name, args, kwargs):
 functions.refuse = refuse
 
 
+def refuse_failed(name, given, rest, options):
+    """`refuse` for a short path, in an except clause; too little memory is told in PyTorch's words, too."""
+    error = sys.exc_info()[1]
+    if isinstance(error, MemoryError):
+        raise refusal_of(error) from None
+    refuse(name, (*given, *rest), options)
+
+
 def refuse_method(name, *args, **kwargs):
     """Raise PyTorch's error for a call of a method of Tensor with these arguments, if they do not fit."""
     found = refusal("Tensor", name, args, kwargs)

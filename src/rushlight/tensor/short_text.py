@@ -35,14 +35,18 @@ from ..kernels.routing import NEVER
 from ..ops.table import CREATE, INPLACE, VIEW
 
 _CLASSES = {"int": "int", "bool": "bool", "float": "float", "str": "str", "dtype": "dtypes.DType", "positions": "tuple"}
-_FAILS = "except MemoryError as error:", "    raise refusal_of(error) from None"
 _NAMED = "forward, op, slow"  # behind what is run: Python asks for as many variables of a closure as it was made with
 
 
 def code_of(name, given, body):
     """The code of a short path: that of a closure on ``forward``, ``op`` and ``slow`` with this body."""
     head = f"    def call({''.join(f'{name}=MISSING, ' for name in given)}{'/, ' if given else ''}*rest, **options):"
-    lines = ["try:", *(f"    {line}" for line in body), *_FAILS, _NAMED]
+    fails = [
+        "except Exception:",
+        f"    refuse_failed('{name}', as_given({', '.join(given)}), rest, options)",
+        "    raise",
+    ]
+    lines = ["try:", *(f"    {line}" for line in body), *fails, _NAMED]
     text = "\n".join(["def closure(forward, op, slow):", head, *(f"        {line}" for line in lines)])
     return _shown(f"short path of {name}", text).replace(co_name=name, co_qualname=name)
 
