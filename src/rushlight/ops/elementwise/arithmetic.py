@@ -394,7 +394,7 @@ class neg:
         return -grad
 
 
-@composite(names=("torch", "Tensor", "Tensor:__pos__"))
+@composite(names=("torch", "Tensor", "Tensor:__pos__"), looks=True)
 def positive(input):
     """The tensor itself; bool tensors are refused."""
     if is_bool(input):
