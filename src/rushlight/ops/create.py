@@ -233,7 +233,7 @@ def empty_like(
     return _like("empty_like", input, None, dtype, device, requires_grad, memory_format)
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def full_like(
     input,
     fill_value,

@@ -123,7 +123,7 @@ def _along_uneven(input, dim, coordinates, edge_order):
     return functions.cat((begin, inner, end), dim)
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def gradient(input, *, spacing=1, dim=None, edge_order=1):
     """Estimate the derivative of a sampled function along dimensions; one tensor of ``input``'s shape for each.
 

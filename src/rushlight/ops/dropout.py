@@ -56,7 +56,7 @@ def _check_probability(p):
         )
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def dropout(input, p, train):
     """Elements set to zero with probability ``p`` in training, the rest scaled by ``1 / (1 - p)`` (Hinton et al., 2012)."""
     _check_probability(p)
@@ -84,21 +84,21 @@ def _with_noise(input, p, shape, alpha):
     return input * (noise * scale) + shift
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def feature_dropout(input, p, train):
     """Whole channels set to zero with probability ``p``."""
     _check_probability(p)
     return input if not train or p == 0 or input.numel() == 0 else _with_noise(input, p, _feature_shape(input), False)
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def alpha_dropout(input, p, train):
     """Dropout to the saturation value of SELU, keeping mean and variance (Klambauer et al., 2017)."""
     _check_probability(p)
     return input if not train or p == 0 or input.numel() == 0 else _with_noise(input, p, tuple(input.shape), True)
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def feature_alpha_dropout(input, p, train):
     """`alpha_dropout` of whole channels."""
     _check_probability(p)

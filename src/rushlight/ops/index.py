@@ -495,7 +495,7 @@ class index_fill:
         return grad.masked_fill(filled.logical_not(), 0).sum()
 
 
-@composite(names=("Tensor",), looks=True)
+@composite(names=("Tensor",))
 def fill_diagonal_(input, fill_value, wrap=False):
     """Write a number on the main diagonal of a matrix, or of a tensor whose lengths are all equal.
 

@@ -11,7 +11,7 @@ from .table import FUSED, composite, functions, op, widened
 _NOT_NATIVE = ("float16", "bfloat16", *NOT_FLOATING)
 
 
-@composite(names=("nn.functional",), looks=True)
+@composite(names=("nn.functional",))
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -24,7 +24,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return reduced(loss, reduction)
 
 
-@composite(names=("nn.functional",), looks=True)
+@composite(names=("nn.functional",))
 def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
     """``max(0, -target * (input1 - input2) + margin)``."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -36,7 +36,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
-@composite(names=("nn.functional",), looks=True)
+@composite(names=("nn.functional",))
 def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
     """``1 - cos`` of pairs that belong together (target 1), ``max(0, cos - margin)`` of others (target -1)."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -240,13 +240,13 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     return functions.multilabel_margin_loss_parts(input, target, reduction)[0]
 
 
-@composite(names=("nn.functional", "torch"), looks=True)
+@composite(names=("nn.functional", "torch"))
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of ``x1 - x2 + eps`` over the last dimension."""
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
-@composite(names=("nn.functional", "torch"), looks=True)
+@composite(names=("nn.functional", "torch"))
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between vectors along ``dim``; norms are taken to be at least ``eps``."""
     kind = dtypes.promote_types(x1.dtype, x2.dtype)
@@ -259,7 +259,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     return (first * second).sum((dim,))
 
 
-@composite(names=("nn.functional",), looks=True)
+@composite(names=("nn.functional",))
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
 ):

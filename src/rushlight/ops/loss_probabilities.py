@@ -231,7 +231,7 @@ _MEAN_OF_DIVERGENCES = (
 )
 
 
-@composite(names=("nn.functional",), looks=True)
+@composite(names=("nn.functional",))
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """The Kullback-Leibler divergence ``target * (log target - input)``; ``input`` holds log-probabilities."""
     if reduction == "mean" and size_average is None and reduce is None:
@@ -249,7 +249,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return found / input.shape[0] if reduction == "batchmean" and input.ndim else found
 
 
-@composite(names=("nn.functional",), looks=True)
+@composite(names=("nn.functional",))
 def poisson_nll_loss(
     input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
 ):

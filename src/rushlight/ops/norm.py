@@ -435,7 +435,7 @@ def _check_groups(input, channels, num_groups, weight, bias):
             )
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
     """Channels in ``num_groups`` groups, each group of a sample shifted and scaled to mean 0 and variance 1.
 

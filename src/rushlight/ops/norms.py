@@ -170,7 +170,7 @@ def _check_norm_dtype(A, ord):
         )
 
 
-@composite(names=("linalg:matrix_norm",), out=True, looks=True)
+@composite(names=("linalg:matrix_norm",), out=True)
 def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of matrices in the two dimensions ``dim``: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
     if A.ndim < 2:
@@ -231,7 +231,7 @@ def renorm(input, p, dim, maxnorm):
     return input * scale
 
 
-@composite(looks=True)
+@composite
 def dist(input, other, p=2):
     """The p-norm of the difference."""
     check_number(p)
@@ -247,7 +247,7 @@ def dist(input, other, p=2):
     return difference.norm(p)
 
 
-@composite(names=("torch",), out=True, looks=True)
+@composite(names=("torch",), out=True)
 def nuclear_norm(input, dim=(-2, -1), keepdim=False):
     """The sum of the singular values of matrices: `linalg.matrix_norm` of order "nuc"."""
     return functions.linalg_matrix_norm(input, "nuc", dim, keepdim)

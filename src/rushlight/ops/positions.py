@@ -21,7 +21,7 @@ class nonzero_rows:
         return np.array(self.nonzero(), np.int64).T  # dimension by dimension in memory, as PyTorch's
 
 
-@composite(looks=True)
+@composite
 def nonzero(input, *, as_tuple=False, out=None):
     """The positions of nonzero elements: an N x ndim tensor, or a tuple with one 1-dim tensor for each dimension.
 

@@ -46,7 +46,7 @@ class randn:
             raise negative_size(size, error) from None
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def randint(*args, low=None, high=None, size=None, generator=None, dtype=None, **options):
     """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``; int64 by default.
 
@@ -156,7 +156,7 @@ def drawn(made, fill, bounds, generator):
     return made
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def rand_like(
     input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None,
     generator=None,
@@ -165,7 +165,7 @@ def rand_like(
     return _random_like(input, "uniform_", (0.0, 1.0), generator, dtype, device, requires_grad, memory_format)
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def randn_like(
     input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None,
     generator=None,
@@ -174,7 +174,7 @@ def randn_like(
     return _random_like(input, "normal_", (0.0, 1.0), generator, dtype, device, requires_grad, memory_format)
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def randint_like(
     input, *bounds, low=None, high=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False,
     memory_format=None, generator=None,
@@ -243,7 +243,7 @@ class random_between_:
         return functions.zeros_like(grad)
 
 
-@composite(names=("Tensor",), looks=True)
+@composite(names=("Tensor",))
 def random_(input, *args, generator=None, **bounds):
     """Fill with integers: ``random_()`` of the whole range, ``random_(to)`` below ``to``, or ``random_(from, to)``."""
     low, high = bounds.get("from"), bounds.get("to")

@@ -79,7 +79,7 @@ class sort_pair:
 _SORT, _TOPK = named_result("sort", "values indices"), named_result("topk", "values indices")
 
 
-@composite(out=True, looks=True)
+@composite(out=True)
 def sort(input, dim=-1, descending=False, stable=False):
     """The elements in order along ``dim``, and the positions they had.
 
@@ -282,7 +282,7 @@ def _refuse_unordered(given):
         )
 
 
-@composite(names=("torch",), out=True, looks=True)
+@composite(names=("torch",), out=True)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """For each element whether it is among ``test_elements``."""
     for given in (elements, test_elements):

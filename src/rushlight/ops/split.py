@@ -205,7 +205,7 @@ def unsafe_chunk(input, chunks, dim=0):
     return _chunked(input, chunks, dim, functions.unsafe_split, functions.unsafe_split_with_sizes)
 
 
-@composite(looks=True)
+@composite
 def tensor_split(input, indices_or_sections=None, dim=0, *, indices=None, sections=None):
     """Parts along ``dim``: so many of nearly equal length (an int), or cut at the given indices.
 

@@ -201,7 +201,7 @@ def _check_weights(fweights, aweights, count):
             raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
-@composite(looks=True)
+@composite
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariance matrix of variables (rows) observed in columns; ``fweights`` repeats, ``aweights`` weighs observations.
 

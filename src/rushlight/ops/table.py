@@ -278,9 +278,8 @@ class InplaceForm(Described):
 class Composite(Described):
     """An operation written with other operations: a Python function of Tensors."""
 
-    def __init__(self, function, names, inplace, out, explains, looks):
-        self.function, self.names, self.inplace, self.out = function, names, inplace, out
-        self.explains, self.looks = explains, looks
+    def __init__(self, function, names, inplace, out, explains):
+        self.function, self.names, self.inplace, self.out, self.explains = function, names, inplace, out, explains
         self.__wrapped__ = function
         self.name = function.__name__
 
@@ -321,7 +320,7 @@ def op(schema, *, kind=FUNCTION, dtype=PROMOTE, inplace=False, names=BOTH, node=
     return register
 
 
-def composite(function=None, *, names=BOTH, inplace=False, out=False, explains=False, looks=False):
+def composite(function=None, *, names=BOTH, inplace=False, out=False, explains=False):
     """Write a function of Tensors into the table.
 
     Args:
@@ -331,11 +330,10 @@ def composite(function=None, *, names=BOTH, inplace=False, out=False, explains=F
             and ``functions.NAME`` stay as they are. Where 100 ns count, a function has an argument ``out`` of its own.
         explains: whether wrong arguments lead to PyTorch's errors in the function itself, by ``functions.refuse`` or by those of
             the one operation that it calls. Others are public with a guard around them, which costs 60 ns a call.
-        looks: whether the arguments are looked at before the public function runs, because it would take wrong ones: some 300 ns.
     """
 
     def register(function):
-        entry = Composite(function, names, inplace, out, explains, looks)
+        entry = Composite(function, names, inplace, out, explains)
         if entry.name in TABLE or entry.name in COMPOSITES:
             raise ValueError(f"the table already has an operation {entry.name}")
         COMPOSITES[entry.name] = entry

@@ -15,7 +15,7 @@ from .base import Tensor
 from .cross_entropy import CrossEntropyNode
 from .linear import linear
 from .names import NAMESPACES, Pending, expect, expect_alias, give, inplace_names, places
-from .refusals import as_public, guarded, known_as, looking, refuse, refuse_call
+from .refusals import as_public, guarded, known_as, refuse, refuse_call
 from .short_elementwise import elementwise
 from .short_paths import short
 
@@ -132,7 +132,7 @@ def _public_composite(entry, where, name):
         return _with_out(entry, where, name)
     parsed = where in BOTH and name not in _PYTHONS_OWN
     aliases = _argument_aliases(entry.function.__code__) if parsed else {}
-    function = looking(entry.function, where, name) if entry.looks else entry.function
+    function = entry.function
     if entry.explains and (where, name) != ("torch", entry.name):
         function = known_as(function, where, name)
     if entry.explains and "axis" not in aliases:
@@ -172,8 +172,8 @@ def _argument_aliases(code):
 
 def _with_out(entry, where, public):
     """`guarded` for a composite whose functions outside of Tensor take ``out=`` and NumPy's argument names."""
-    name, code = entry.name, entry.function.__code__
-    function = looking(entry.function, where, public) if entry.looks else entry.function
+    function, name = entry.function, entry.name
+    code = function.__code__
     takes_dtype = "dtype" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     aliases = _argument_aliases(code)
 

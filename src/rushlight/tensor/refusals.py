@@ -9,12 +9,10 @@ import sys
 from importlib import import_module
 from types import FunctionType, MappingProxyType
 
-from ..base.dtypes import DType
 from ..base.limits import refusal_of
 from ..base.user_code import PACKAGE
 from ..ops.table import functions
 from .base import Tensor
-from .classes import PLAIN_CLASSES
 from .names import NAMESPACES
 
 _MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
@@ -115,32 +113,6 @@ def guarded(function, room, name, aliases=MappingProxyType({})):
             raise
 
     return as_public(call, function, room, name)
-
-
-def looking(function, room, name):
-    """``function``, which does not itself look at all that it is given: what does not fit is refused before it runs.
-
-    Calls with values of the same classes as one that fitted are not looked at again, where classes alone decide.
-    """
-    fitting = set()
-
-    def call(*args, **kwargs):
-        kinds = (*map(type, args), *kwargs, *map(type, kwargs.values()))
-        if kinds not in fitting:
-            values = [*args, *kwargs.values()]
-            if not any(hasattr(value, "__torch_function__") and type(value) not in PLAIN_CLASSES for value in values):
-                found = refusal(room, name, args[1:] if room == "Tensor" else args, kwargs, function)
-                if found is not None:
-                    raise found
-                if all(type(value) in _TOLD_BY_CLASS or getattr(value, "ndim", 0) for value in values):
-                    fitting.add(kinds)
-        return function(*args, **kwargs)
-
-    return as_public(call, function, room, name)
-
-
-# Classes whose values fit alike: of a tensor, that with dimensions does not stand for a number.
-_TOLD_BY_CLASS = frozenset((bool, int, float, complex, str, type(None), DType))
 
 
 def as_public(call, function, room, name):

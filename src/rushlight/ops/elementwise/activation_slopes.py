@@ -160,7 +160,7 @@ def _rrelu_noise(input, lower, upper, generator):
     return functions.ones_like(input.detach()).masked_scatter_(outside, slopes.to(input.dtype))
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     """``x`` for positive elements; the others times a slope, random between the bounds in training, else their mean."""
     lower, upper = _rrelu_bounds(input, lower, upper, training)
@@ -169,7 +169,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     return functions.rrelu_with_noise(input, _rrelu_noise(input, lower, upper, generator))
 
 
-@composite(names=("torch",), looks=True)
+@composite(names=("torch",))
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     """In-place form of `rrelu`."""
     lower, upper = _rrelu_bounds(input, lower, upper, training)

@@ -394,7 +394,7 @@ class neg:
         return -grad
 
 
-@composite(names=("torch", "Tensor", "Tensor:__pos__"), looks=True)
+@composite(names=("torch", "Tensor", "Tensor:__pos__"))
 def positive(input):
     """The tensor itself; bool tensors are refused."""
     if is_bool(input):

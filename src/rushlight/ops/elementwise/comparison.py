@@ -139,7 +139,7 @@ class signbit:
         )
 
 
-@composite(looks=True)
+@composite
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether ``|input - other| <= atol + rtol * |other|``; equal infinities are close, nans only with ``equal_nan``.
 
@@ -172,7 +172,7 @@ def _written(dtype):
     return {"float32": "Float", "float64": "Double"}.get(dtype.name, dtype.legacy_name)
 
 
-@composite(looks=True)
+@composite
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether all elements are close, as one Python bool: see `isclose`."""
     return functions.isclose(input, other, rtol, atol, equal_nan).all().item()

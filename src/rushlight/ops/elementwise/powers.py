@@ -271,7 +271,7 @@ def _wrong_float_power(what, own, needed):
     )
 
 
-@composite(looks=True)
+@composite
 def float_power(input, exponent, *, out=None):
     """`pow` computed in float64, or complex128 where an operand is complex."""
     dtype, operands = _float_power_operands(input, exponent)

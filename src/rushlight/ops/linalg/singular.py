@@ -136,7 +136,7 @@ def linalg_svd(A, full_matrices=True, *, driver=None):
     return functions.svd_parts(A, full_matrices)
 
 
-@composite(names=("linalg:svdvals",), out=True, looks=True)
+@composite(names=("linalg:svdvals",), out=True)
 def linalg_svdvals(A, *, driver=None):
     """The singular values of matrices (..., m, n), in descending order: (..., min(m, n))."""
     # A gradient needs the vectors: computed at once, they do not depend on what happens to A later.
@@ -256,7 +256,7 @@ def pinverse(input, rcond=1e-15):
     return linalg_pinv(input, rcond=rcond)
 
 
-@composite(names=("linalg:matrix_rank",), out=True, looks=True)
+@composite(names=("linalg:matrix_rank",), out=True)
 def linalg_matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """How many singular values of each matrix exceed ``max(atol, rtol * largest)``; ``tol`` is another name of atol."""
     if A.ndim < 2:
