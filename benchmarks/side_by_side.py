@@ -48,7 +48,7 @@ def with_backward(function, made, names, torch):
     return step
 
 
-def measure_all(module, workloads, names, spell=0.2):
+def measure_all(module, workloads, names, spell=0.2, measure=measure):
     """In the process of one side: print each workload's time, or what it raised, as a line of JSON."""
     torch = importlib.import_module(module)
     torch.manual_seed(0)
@@ -87,17 +87,18 @@ def arguments(description, names, rounds, size=None):
     return parser.parse_args()
 
 
-def survey(script, description, workloads, rounds=2, spell=0.2, size=None):
+def survey(script, description, workloads, rounds=2, spell=0.2, size=None, measure=measure):
     """The main function of a benchmark with many rows: a line for each, the slowest beside PyTorch first, and a summary.
 
-    With ``size``, that of the operands if none is given, ``workloads`` is a function of it.
+    With ``size``, that of the operands if none is given, ``workloads`` is a function of it. ``measure`` finds the time of
+    what a workload returns.
     """
     options = arguments(description, list(workloads if size is None else workloads(size)), rounds, size)
     more = ()
     if size is not None:
         workloads, more = workloads(options.size), ("--size", str(options.size))
     if options.side:
-        measure_all(options.side, workloads, options.only, spell)
+        measure_all(options.side, workloads, options.only, spell, measure)
         return
     best = take_turns(script, options.only, options.rounds, more)
     rows = []

@@ -1,10 +1,15 @@
 """Squeeze 8x8 images of one stroke through four numbers and draw what comes out again.
 
-Run it with PyTorch (`python autoencoder.py`) or with Rushlight (`rushlight run autoencoder.py`).
+    python examples/autoencoder.py --steps 1000
+
+With `import torch` in place of the import of Rushlight, PyTorch runs it and prints the same numbers.
 """
 
-import torch
-from torch import nn
+from common import Progress, draw, image_lines, options, side_by_side
+
+import rushlight as torch
+
+nn = torch.nn
 
 
 def strokes(count):
@@ -17,32 +22,36 @@ def strokes(count):
     return torch.exp(-(distance**2))
 
 
-def show(image):
-    """The image as text, one character for each pixel."""
-    for row in image.clamp(0, 1).tolist():
-        print("  " + "".join(" .:-=+*#%@"[min(int(value * 10), 9)] * 2 for value in row))
+def main(arguments=None):
+    chosen = options(__doc__, steps=1000, batch=64, hidden=64, code=4).parse_args(arguments)
+    torch.manual_seed(chosen.seed)
+    hidden, code = chosen.hidden, chosen.code
+    encoder = nn.Sequential(nn.Flatten(), nn.Linear(64, hidden), nn.ReLU(), nn.Linear(hidden, code))
+    decoder = nn.Sequential(
+        nn.Linear(code, hidden), nn.ReLU(), nn.Linear(hidden, 64), nn.Sigmoid(), nn.Unflatten(1, (8, 8))
+    )
+    model = nn.Sequential(encoder, decoder)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
+    for _ in (progress := Progress(chosen.steps)):
+        images = strokes(chosen.batch)
+        loss = nn.functional.mse_loss(model(images), images)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        progress.show(loss=loss.item())
+
+    draw(loss, model, chosen.draw)
+    images = strokes(5)
+    with torch.no_grad():
+        codes = encoder(images)
+        again = decoder(codes)
+    print("\nimages:")
+    side_by_side(*(image_lines(image) for image in images))
+    print("drawn from their codes:")
+    side_by_side(*(image_lines(image) for image in again))
+    print("the first one's code:", ", ".join(f"{number:.2f}" for number in codes[0].tolist()))
+    return loss.item()
 
 
-torch.manual_seed(0)
-encoder = nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4))
-decoder = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 64), nn.Sigmoid(), nn.Unflatten(1, (8, 8)))
-model = nn.Sequential(encoder, decoder)
-optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
-for step in range(1, 1001):
-    images = strokes(64)
-    loss = nn.functional.mse_loss(model(images), images)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    if step % 250 == 0:
-        print(f"step {step}: loss {loss.item():.5f}")
-
-image = strokes(1)
-with torch.no_grad():
-    code = encoder(image)
-    again = decoder(code)
-print("\nan image:")
-show(image[0])
-print("its four numbers:", ", ".join(f"{number:.2f}" for number in code[0].tolist()))
-print("drawn from them:")
-show(again[0])
+if __name__ == "__main__":
+    main()

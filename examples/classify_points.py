@@ -1,14 +1,18 @@
 """Train a small network to tell the arms of a spiral apart, and save what it has learnt.
 
-Run it with PyTorch (`python classify_points.py`) or with Rushlight (`rushlight run classify_points.py`).
+    python examples/classify_points.py --steps 40
+
+With `import torch` in place of the import of Rushlight, PyTorch runs it and prints the same numbers.
 """
 
-import os
-import tempfile
+import io
 
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset, random_split
+from common import Progress, draw, options
+
+import rushlight as torch
+
+nn = torch.nn
+data = torch.utils.data
 
 
 def spiral(count, arms=3):
@@ -22,30 +26,37 @@ def spiral(count, arms=3):
     return torch.cat(points), torch.cat(labels)
 
 
-def accuracy(model, data):
+@torch.no_grad()
+def accuracy(model, test):
     """The share of points that the model gives their own arm."""
-    with torch.no_grad():
-        points, labels = next(iter(DataLoader(data, batch_size=len(data))))
-        return (model(points).argmax(1) == labels).float().mean().item()
+    points, labels = next(iter(data.DataLoader(test, batch_size=len(test))))
+    return (model(points).argmax(1) == labels).float().mean().item()
 
 
-torch.manual_seed(0)
-train, test = random_split(TensorDataset(*spiral(200)), [480, 120])
-model = nn.Sequential(nn.Linear(2, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 3))
-optimizer = torch.optim.AdamW(model.parameters(), lr=0.005)
-loss_of = nn.CrossEntropyLoss()
+def main(arguments=None):
+    chosen = options(__doc__, steps=40, batch=32, hidden=64).parse_args(arguments)
+    torch.manual_seed(chosen.seed)
+    train, test = data.random_split(data.TensorDataset(*spiral(200)), [480, 120])
+    hidden = chosen.hidden
+    model = nn.Sequential(nn.Linear(2, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 3))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.005)
+    loss_of = nn.CrossEntropyLoss()
+    for _ in (progress := Progress(chosen.steps)):  # a step goes through all points
+        for points, labels in data.DataLoader(train, batch_size=chosen.batch, shuffle=True):
+            loss = loss_of(model(points), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        progress.show(loss=loss.item(), accuracy=accuracy(model, test))
 
-for epoch in range(1, 41):
-    for points, labels in DataLoader(train, batch_size=32, shuffle=True):
-        loss = loss_of(model(points), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    if epoch % 10 == 0:
-        print(f"epoch {epoch}: loss {loss.item():.4f}, test accuracy {accuracy(model, test):.1%}")
+    draw(loss, model, chosen.draw)
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    file.seek(0)
+    model.load_state_dict(torch.load(file))
+    print(f"saved, loaded again: test accuracy {accuracy(model, test):.1%}")
+    return loss.item()
 
-path = os.path.join(tempfile.gettempdir(), "spiral.pth")
-torch.save(model.state_dict(), path)
-model.load_state_dict(torch.load(path))
-print(f"saved, loaded again: test accuracy {accuracy(model, test):.1%}")
-os.remove(path)
+
+if __name__ == "__main__":
+    main()

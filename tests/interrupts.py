@@ -14,6 +14,7 @@ from rushlight.compat import modes
 from rushlight.nn.modules import hooks
 from rushlight.nn.modules.module import Module
 from rushlight.nn.utils import parametrize
+from rushlight.onnx import modes as onnx_modes
 from rushlight.random.generator import default_generator
 from rushlight.serialization import settings
 from rushlight.sparse.invariants import check_sparse_tensor_invariants
@@ -37,6 +38,7 @@ def switches():
         "print options": printing.get_printoptions(),
         "checkpoint": dict(checkpoint._settings),
         "serialization": (settings._settings.mmap_flags, settings._settings.safe_globals),
+        "exports to ONNX": onnx_modes._State.exports,
         "random": default_generator.state_bytes().tobytes(),
         "collector": gc.isenabled(),
         "sparse invariants": check_sparse_tensor_invariants.is_enabled(),

@@ -19,6 +19,7 @@ from rushlight.compat import modes
 from rushlight.func import reverse
 from rushlight.kernels.compiler import lowering
 from rushlight.nn.utils import parametrize
+from rushlight.onnx import modes as onnx_modes
 from rushlight.tensor import interposers, overrides, printing
 from rushlight.tensor.nonfinite import find_nonfinite
 from rushlight.utils import checkpoint, flop_counter, module_tracker, recompute
@@ -71,6 +72,7 @@ CONTEXTS = {
     module_tracker.ModuleTracker: module_tracker.ModuleTracker,
     recompute.random_state: lambda: recompute.random_state(torch.Generator().manual_seed(3).get_state()),
     recompute._operations: lambda: recompute._operations([]),
+    onnx_modes.exporting: onnx_modes.exporting,
     checkpoint._setting: lambda: checkpoint.set_checkpoint_early_stop(False),
 }
 ELSEWHERE = {
@@ -132,6 +134,7 @@ ELSEWHERE = {
     "cli.graph.Watch": "its process ends with the script",
     "draw.play.Recorder": "test_hooks_go_in_spite_of_interrupts: its hooks are RemovableHandles",
     "nn.parallel.join.Join": "what it leaves is set in a finally; the processes of an interrupted job all end",
+    "onnx.modes.select_model_mode_for_export": "what it leaves is set in a finally: modes of the program's own modules",
     "serialization.files.readable": "opens a file, which closes itself",
     "serialization.files.writable": "test_interrupted_files.py",
     "vision.tv_tensors.set_return_type": "switches when it is made, also without a with; leaving it is one assignment",

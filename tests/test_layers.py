@@ -12,7 +12,7 @@ from rushlight.kernels.compiler import kernel
 
 ROOT = Path(rushlight.__file__).parent
 ORDER = [
-    "base", "random", "ops", "kernels", "autograd", "tensor", "sparse", "func", "amp", "nn", "optim", "distributions", "utils", "serialization", "vision", "compile", "profiler",
+    "base", "random", "ops", "kernels", "autograd", "tensor", "sparse", "func", "amp", "nn", "optim", "distributions", "utils", "serialization", "vision", "compile", "profiler", "export", "onnx",
     "draw", "distributed", "compat", "cli",
 ]  # fmt: skip
 # Folders of `kernels`; the two files beside them come last. What lies in `language` imports nothing of ours.

@@ -208,7 +208,7 @@ def method(function: None = None, *, name: _str | None = None) -> _Callable[[_Fu
 """
 
 _ROOMS = """\
-accelerator amp autograd backends cli compat compiler cpu cuda distributed distributions draw fft func futures fx hub jit kernels library linalg masked mps mtia multiprocessing nn
+accelerator amp autograd backends cli compat compiler cpu cuda distributed distributions draw export fft func futures fx hub jit kernels library linalg masked mps mtia multiprocessing nn onnx
 optim overrides profiler quasirandom random return_types serialization signal sparse special storage testing torch_version types utils version vision xpu
 """
 _DTYPES = (
@@ -229,7 +229,7 @@ FACE = "\n".join(
         ")",
         "from rushlight.base.device import (",
         "    channels_last as channels_last, channels_last_3d as channels_last_3d, contiguous_format as contiguous_format, device as device,",
-        "    layout as layout, memory_format as memory_format, preserve_format as preserve_format, sparse_coo as sparse_coo,",
+        "    jagged as jagged, layout as layout, memory_format as memory_format, preserve_format as preserve_format, sparse_coo as sparse_coo,",
         "    sparse_csr as sparse_csr, sparse_csc as sparse_csc, sparse_bsr as sparse_bsr, sparse_bsc as sparse_bsc, strided as strided,",
         ")",
         "from rushlight.base.dtypes import finfo as finfo, iinfo as iinfo",

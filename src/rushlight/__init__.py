@@ -91,7 +91,7 @@ globals().update(_PACKED, bit=_PACKED["uint1"])
 
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(
-    ("__config__", "accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "distributions", "draw", "func", "futures", "fx", "hub", "jit", "multiprocessing", "fft", "kernels", "library", "linalg", "masked", "mps", "mtia", "nn", "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization",
+    ("__config__", "accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "distributions", "draw", "export", "func", "futures", "fx", "hub", "jit", "multiprocessing", "fft", "kernels", "library", "linalg", "masked", "mps", "mtia", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization",
      "signal", "sparse", "special", "storage", "testing", "torch_version", "types", "utils", "version", "vision", "xpu")
 )  # fmt: skip
 _LAZY_NAMES = {

@@ -35,6 +35,7 @@ from rushlight import cuda as cuda
 from rushlight import distributed as distributed
 from rushlight import distributions as distributions
 from rushlight import draw as draw
+from rushlight import export as export
 from rushlight import fft as fft
 from rushlight import func as func
 from rushlight import futures as futures
@@ -49,6 +50,7 @@ from rushlight import mps as mps
 from rushlight import mtia as mtia
 from rushlight import multiprocessing as multiprocessing
 from rushlight import nn as nn
+from rushlight import onnx as onnx
 from rushlight import optim as optim
 from rushlight import overrides as overrides
 from rushlight import profiler as profiler
@@ -75,7 +77,7 @@ from rushlight.autograd.modes import (
 )
 from rushlight.base.device import (
     channels_last as channels_last, channels_last_3d as channels_last_3d, contiguous_format as contiguous_format, device as device,
-    layout as layout, memory_format as memory_format, preserve_format as preserve_format, sparse_coo as sparse_coo,
+    jagged as jagged, layout as layout, memory_format as memory_format, preserve_format as preserve_format, sparse_coo as sparse_coo,
     sparse_csr as sparse_csr, sparse_csc as sparse_csc, sparse_bsr as sparse_bsr, sparse_bsc as sparse_bsc, strided as strided,
 )
 from rushlight.base.dtypes import finfo as finfo, iinfo as iinfo

@@ -33,7 +33,7 @@ F.softshrink(x)
 F.leaky_relu(x)
 F.prelu(x, torch.tensor([0.2]))
 F.rrelu(x)
-""".split("\n")[1:-1]
+""".strip().splitlines()
 
 
 def outcome(module, call):

@@ -12,7 +12,7 @@ from rushlight.compat import inside
 
 def absent():
     """The tables of names of all such packages."""
-    found = [rushlight.distributed._LATER]
+    found = [rushlight.distributed._LATER, rushlight.export._LATER, rushlight.onnx._LATER]
     for info in pkgutil.iter_modules(inside.__path__):
         module = importlib.import_module(f"{inside.__name__}.{info.name}")
         found += [value for value in vars(module).values() if isinstance(value, AbsentNames)]

@@ -1,6 +1,12 @@
-"""Notes to the user, told once in a process: what a call does here otherwise than its name says, though nothing is wrong."""
+"""What the user is told once in a process: notes on calls that do here otherwise than their names say, and PyTorch's warnings of
+what it will not do for ever."""
 
 from __future__ import annotations
+
+import warnings
+
+from .settings import is_warn_always_enabled
+from .user_code import to_user
 
 _told: set[str] = set()
 
@@ -15,3 +21,10 @@ def note_once(text):
         import logging  # 10 ms, for programs that are told something
 
         logging.getLogger("rushlight").warning(text)
+
+
+def warn_once(text):
+    """Warn at the user's line; after the first time only if `is_warn_always_enabled`."""
+    if text not in _told or is_warn_always_enabled():
+        _told.add(text)
+        warnings.warn(text, UserWarning, stacklevel=to_user())

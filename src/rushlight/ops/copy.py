@@ -69,7 +69,7 @@ class to_copy:
 @composite(names=("Tensor",))
 def contiguous(input, memory_format=contiguous_format):
     """The tensor itself where its elements lie row by row, else a copy that does."""
-    if input.is_contiguous(memory_format):
+    if input.is_contiguous(memory_format=memory_format):
         return input
     return functions.clone(input, memory_format=memory_format)
 

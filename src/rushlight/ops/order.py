@@ -1,8 +1,7 @@
 """Views with the dimensions in another order: permute, transpose, movedim and the properties T, mT, H, mH."""
 
-import warnings
-
 from ..base.errors import hinted
+from ..base.notes import warn_once
 from ..base.shapes import wrap_dim
 from .table import VIEW, composite, functions, op
 
@@ -126,6 +125,10 @@ def _mirrored(name, doc, order):
 def _reversed_dims(x):
     if x._array.ndim == 2:
         return x.permute(1, 0)
+    if x.ndim:
+        warn_once(_REVERSES)
+    else:
+        _warn_of_no_dims(x, "Tensor.T", _IDENTITY)
     return x.permute(tuple(range(x.ndim - 1, -1, -1)))
 
 
@@ -140,12 +143,17 @@ def _check_matrices(x, name):
 
 
 _IDENTITY, _CONJUGATE = "This function is the identity in these cases.", "Consider using x.conj()."
+_REVERSES = (
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
+    "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse "
+    "the dimensions of a tensor."
+)
 
 
 def _warn_of_no_dims(x, name, advice):
     """PyTorch's warning for a tensor that has no dimensions to transpose."""
     if not x.ndim:
-        warnings.warn(f"{name} is deprecated on 0-D tensors. {advice}", UserWarning, stacklevel=3)
+        warn_once(f"{name} is deprecated on 0-D tensors. {advice}")
 
 
 def _matrix_transposed(x):

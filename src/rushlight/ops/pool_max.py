@@ -268,7 +268,11 @@ def _pool_line(name, kernel_op, input, kernel_size, stride, padding, dilation, c
     if alone:
         _check_line(input, kernel_size, stride, padding, dilation)
     (kernel,) = numbers(kernel_size, 1, "kernel_size", name)
-    step = (kernel,) if stride is None or stride in ([], ()) else numbers(stride, 1, "stride", name)
+    step = (
+        (kernel,)
+        if stride is None or (isinstance(stride, (list, tuple)) and not stride)
+        else numbers(stride, 1, "stride", name)
+    )
     (pad,), (dilation,) = numbers(padding, 1, "padding", name), numbers(dilation, 1, "dilation", name)
     if alone and not (kernel > 0 < step[0] and 0 <= pad <= kernel // 2 and dilation > 0):
         _refuse_line(kernel, step[0], pad, dilation)

@@ -132,7 +132,11 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
             )
         )
     (kernel,) = numbers(kernel_size, 1, "kernel_size", "avg_pool1d")
-    step = (kernel,) if stride is None or stride in ([], ()) else numbers(stride, 1, "stride", "avg_pool1d")
+    step = (
+        (kernel,)
+        if stride is None or (isinstance(stride, (list, tuple)) and not stride)
+        else numbers(stride, 1, "stride", "avg_pool1d")
+    )
     padding = numbers(padding, 1, "padding", "avg_pool1d")
     plane = input.unsqueeze(-2)
     return functions.avg_pool2d(plane, (1, kernel), (1, *step), (0, *padding), ceil_mode, count_include_pad).squeeze(-2)

@@ -3,6 +3,7 @@
 import warnings
 
 from ..base.errors import hinted
+from ..base.notes import warn_once
 from ..base.scalars import type_name
 from ..base.user_code import to_user
 from .table import composite, functions, is_half
@@ -18,13 +19,6 @@ _NO_INVERSE_WINDOW = (
 _SUPPRESS = (
     "To suppress this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
 )
-_warned = set()
-
-
-def _warn_once(message):
-    if message not in _warned:
-        _warned.add(message)
-        warnings.warn(message + _SUPPRESS, UserWarning, stacklevel=to_user())
 
 
 def _call(name, input, n_fft, hop, win, window, **options):
@@ -79,7 +73,7 @@ def stft(
     hop = n_fft // 4 if hop_length is None else hop_length
     win = n_fft if win_length is None else win_length
     if window is None:
-        _warn_once(_NO_WINDOW)
+        warn_once(_NO_WINDOW + _SUPPRESS)
     if center:
         if align_to_window is not None:
             raise RuntimeError("stft align_to_window should only be set when center = false")
@@ -194,7 +188,7 @@ def istft(
     hop = n_fft // 4 if hop_length is None else hop_length
     win = n_fft if win_length is None else win_length
     if window is None:
-        _warn_once(_NO_INVERSE_WINDOW)
+        warn_once(_NO_INVERSE_WINDOW + _SUPPRESS)
     call = _call(
         "istft", input, n_fft, hop, win, window,
         center=center, normalized=normalized, onesided=onesided, length=length, return_complex=return_complex,

@@ -13,9 +13,10 @@ from ..ops.table import BOTH, COMPOSITES, INPLACE_LISTS, TABLE, InplaceForm, fun
 from . import fast, forms
 from .base import Tensor
 from .cross_entropy import CrossEntropyNode
+from .kinds import looking
 from .linear import linear
 from .names import NAMESPACES, Pending, expect, expect_alias, give, inplace_names, places
-from .refusals import as_public, guarded, known_as, refuse, refuse_call
+from .refusals import as_public, guarded, known_as, refuse, refuse_call, refused
 from .short_elementwise import elementwise
 from .short_paths import short
 
@@ -177,7 +178,11 @@ def _with_out(entry, where, public):
     takes_dtype = "dtype" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     aliases = _argument_aliases(code)
 
+    known, look = looking(function, partial(refused, function, where, public, aliases))
+
     def call(*args, **kwargs):
+        if kwargs or (*map(type, args),) not in known:
+            look(args, kwargs)
         try:
             if not kwargs:
                 return function(*args)
@@ -199,8 +204,11 @@ def _with_out(entry, where, public):
 
 def _composite_inplace(entry):
     function = entry.function
+    known, look = looking(function, partial(refused, function, "torch", entry.name + "_", {}))
 
     def call(self, *args, **kwargs):
+        if kwargs or (type(self), *map(type, args)) not in known:
+            look((self, *args), kwargs)
         try:
             check_inplace(self, entry.name + "_")
             return self.copy_(function(self, *args, **kwargs))

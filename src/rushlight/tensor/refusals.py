@@ -1,11 +1,13 @@
 """Calls that failed: where their arguments fit no form of the function, PyTorch's parser has the word, whatever went wrong here.
 
-Nothing is looked at before: a call that works pays nothing for its errors.
+Of operations nothing is looked at before: a call that works pays nothing for its errors. Functions that are made of several
+look at kinds of arguments that they have not met (`kinds`).
 """
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from importlib import import_module
 from types import FunctionType, MappingProxyType
 
@@ -13,6 +15,7 @@ from ..base.limits import refusal_of
 from ..base.user_code import PACKAGE
 from ..ops.table import functions
 from .base import Tensor
+from .kinds import looking
 from .names import NAMESPACES
 
 _MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
@@ -48,11 +51,11 @@ functions.refuse = refuse
 
 
 def refuse_failed(name, given, rest, options):
-    """`refuse` for a short path, in an except clause; too little memory is told in PyTorch's words, too."""
+    """`refuse` for a short path, in an except clause; what NumPy refuses is told in PyTorch's words, too."""
     error = sys.exc_info()[1]
-    if isinstance(error, MemoryError):
-        raise refusal_of(error) from None
     refuse(name, (*given, *rest), options)
+    if isinstance(error, (MemoryError, ValueError, OverflowError)):
+        raise refusal_of(error) from None
 
 
 def refuse_method(name, *args, **kwargs):
@@ -101,18 +104,29 @@ def guarded(function, room, name, aliases=MappingProxyType({})):
     ``aliases`` are other names of arguments, which are looked at where the function itself does not take a call.
     """
 
+    known, look = looking(function, partial(refused, function, room, name, aliases))
+
     def call(*args, **kwargs):
+        if kwargs or (*map(type, args),) not in known:
+            look(args, kwargs)
         try:
             return function(*args, **kwargs)
         except Exception:
             if not aliases.keys().isdisjoint(kwargs):
-                known = {aliases.get(key, key): value for key, value in kwargs.items()}
-                if len(known) == len(kwargs):
-                    return call(*args, **known)
+                options = {aliases.get(key, key): value for key, value in kwargs.items()}
+                if len(options) == len(kwargs):
+                    return call(*args, **options)
             refuse_call(function, room, name, args, kwargs)
             raise
 
     return as_public(call, function, room, name)
+
+
+def refused(function, room, name, aliases, args, kwargs):
+    """The error of PyTorch's parser for such a call, None where it takes it."""
+    if not aliases.keys().isdisjoint(kwargs):
+        kwargs = {aliases.get(key, key): value for key, value in kwargs.items()}
+    return refusal(room, name, args[1:] if room == "Tensor" else args, kwargs, function)
 
 
 def as_public(call, function, room, name):

@@ -6,6 +6,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.device import contiguous_format
 from ...base.errors import hinted, kind_name
+from ...base.notes import warn_once
 from ...base.scalars import c_name
 from ...base.shapes import broadcast_shapes, wrap_dim
 from ..elementwise.complex_parts import times_conjugate
@@ -13,6 +14,11 @@ from ..table import composite, conj, functions, is_half, op
 from .checks import check_floating, check_square
 
 # ---------------------------------------------------------------- vectors
+
+_DIM_OF_CROSS = (
+    "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
+    "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release."
+)
 
 
 @op("linalg_cross(Tensor self, Tensor other, int dim) -> Tensor", names=(), node="LinalgCrossBackward0")
@@ -67,8 +73,9 @@ def linalg_cross(input, other, *, dim=-1):
 
 @composite(out=True)
 def cross(input, other, dim=None):
-    """`linalg.cross` along the first dimension of length 3 unless ``dim`` is given."""
+    """`linalg.cross` along the first dimension of length 3 unless ``dim`` is given, as it should be."""
     if dim is None:
+        warn_once(_DIM_OF_CROSS)
         dim = next((d for d, length in enumerate(input.shape) if length == 3), None)
         if dim is None:
             raise RuntimeError(hinted("no dimension of size 3 in input", f"the shape is {list(input.shape)}"))

@@ -41,6 +41,7 @@ class _WithLambdas(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         """All attributes except the optimizer and the functions; of callable objects, their attributes."""
         state = super().state_dict()
+        del state["lr_lambdas"]  # PyTorch has them last
         state["lr_lambdas"] = [
             dict(vars(function)) if type(function).__name__ != "function" and hasattr(function, "__dict__") else None
             for function in self.lr_lambdas

@@ -1,0 +1,95 @@
+"""Losses, from the operations that they consist of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..builder import Builder, Value
+from .registry import translation
+
+
+def _reduced(b: Builder, value: Value, reduction: str) -> Value:
+    if reduction == "none":
+        return value
+    return b.reduce("ReduceMean" if reduction == "mean" else "ReduceSum", value, (), False)
+
+
+@translation("mse_loss_pair")
+def _mse(b: Builder, value: Value, target: Value, reduction: str, parameter: float) -> Value:
+    apart = value - target
+    return _reduced(b, apart * apart, reduction)
+
+
+@translation("smooth_l1_loss_pair")
+def _smooth_l1(b: Builder, value: Value, target: Value, reduction: str, beta: float) -> Value:
+    size = b.add("Abs", value - target)
+    if beta == 0:
+        return _reduced(b, size, reduction)
+    return _reduced(b, b.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
+
+
+@translation("huber_loss_pair")
+def _huber(b: Builder, value: Value, target: Value, reduction: str, delta: float) -> Value:
+    size = b.add("Abs", value - target)
+    return _reduced(b, b.where(size <= delta, size * size * 0.5, (size - 0.5 * delta) * delta), reduction)
+
+
+@translation("nll_loss_parts")
+def _nll(b: Builder, value: Value, target: Value, weight: Any, reduction: str, ignore_index: int) -> Any:
+    return b.add(
+        "NegativeLogLikelihoodLoss", value, target, weight, reduction=reduction, ignore_index=ignore_index
+    ), None
+
+
+@translation("cross_entropy_parts")
+def _cross_entropy(
+    b: Builder,
+    value: Value,
+    target: Value,
+    weight: Any,
+    reduction: str,
+    ignore_index: int,
+    smoothing: float,
+    keep: bool,
+) -> Any:
+    if smoothing:
+        raise b.unsupported("label_smoothing has no counterpart")
+    found = b.add("SoftmaxCrossEntropyLoss", value, target, weight, reduction=reduction, ignore_index=ignore_index)
+    return found, None, None
+
+
+@translation("binary_cross_entropy_pair")
+def _bce(b: Builder, value: Value, target: Value, weight: Any, reduction: str) -> Value:
+    logs = b.add("Max", b.add("Log", value), b.constant(-100, value.dtype))
+    others = b.add("Max", b.add("Log", 1 - value), b.constant(-100, value.dtype))
+    loss = -(target * logs + (1 - target) * others)
+    return _reduced(b, loss if weight is None else loss * weight, reduction)
+
+
+@translation("binary_cross_entropy_with_logits_pair")
+def _bce_with_logits(b: Builder, value: Value, target: Value, weight: Any, pos_weight: Any, reduction: str) -> Value:
+    below = b.add("Softplus", -value)  # -log(sigmoid(x))
+    loss = (1 - target) * value + (below if pos_weight is None else below * (1 + (pos_weight - 1) * target))
+    return _reduced(b, loss if weight is None else loss * weight, reduction)
+
+
+@translation("soft_margin_loss_pair")
+def _soft_margin(b: Builder, value: Value, target: Value, reduction: str) -> Value:
+    return _reduced(b, b.add("Softplus", -target * value), reduction)
+
+
+@translation("multi_margin_loss_parts")
+def _multi_margin(b: Builder, value: Value, target: Value, p: int, margin: float, weight: Any, reduction: str) -> Any:
+    rows, labels = (value, target) if value.rank == 2 else (b.unsqueeze(value, 0), b.reshape(target, [1]))
+    (classes,) = b.fixed(value, [value.rank - 1])
+    places = b.unsqueeze(labels, 1)
+    gap = b.add("Max", rows - b.add("GatherElements", rows, places, axis=1) + margin, b.constant(0, value.dtype))
+    others = b.constant(np.arange(classes), np.int64) != places
+    loss = b.cast(others, value.dtype) * (gap if p == 1 else gap * gap)
+    if weight is not None:
+        loss = loss * b.unsqueeze(b.add("Gather", weight, labels), 1)
+    each = b.reduce("ReduceSum", loss / classes, [1], False)
+    each = each if value.rank == 2 else b.squeeze(each, 0)
+    return _reduced(b, each, reduction), None
