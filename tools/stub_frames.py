@@ -212,7 +212,7 @@ accelerator amp autograd backends cli compat compiler cpu cuda distributed distr
 optim overrides profiler quasirandom random return_types serialization signal sparse special storage testing torch_version types utils version vision xpu
 """
 _DTYPES = (
-    "bfloat16 complex32 complex64 complex128 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float16 float32 float64 "
+    "bfloat16 complex32 complex64 complex128 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float16 float32 float64 "
     f"int8 int16 int32 int64 uint8 uint16 uint32 uint64 {' '.join(PACKED)} bit"
 )
 _TYPED = "BFloat16 Bool Byte Char Double Float Half Int Long Short"

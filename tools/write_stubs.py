@@ -29,7 +29,14 @@ NAMESPACES = {
     "special": "special",
     "linalg": "linalg",
     "fft": "fft",
-    "masked": "masked",
+    "masked/__init__": "masked",
+}
+# Of those modules, the names that are annotated where they are defined.
+IMPORTED = {
+    "linalg": {"LinAlgError": "rushlight.ops.linalg.checks"},
+    "masked": dict.fromkeys(
+        ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"), "rushlight.masked.tensors"
+    ),
 }
 SCHEMA_TYPES = {
     "Tensor": "Tensor", "Operand": "Operand", "Tensor[]": "Tensors", "int": "int", "int[]": "int | ints", "float": "float", "bool": "bool",
@@ -281,8 +288,10 @@ def stubs():
         module = rushlight
         for part in name.split("."):
             module = getattr(module, part)
-        extra = ["from rushlight.ops.linalg.checks import LinAlgError as LinAlgError"] if name == "linalg" else []
-        made[path] = functions_stub(f"``torch.{name}``", {each: getattr(module, each) for each in dir(module)}, extra)
+        imported = IMPORTED.get(name, {})
+        extra = [f"from {imported[each]} import {each} as {each}" for each in imported]
+        found = {each: getattr(module, each) for each in dir(module) if each not in imported}
+        made[path] = functions_stub(f"``torch.{name}``", found, extra)
     return made
 
 

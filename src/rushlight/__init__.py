@@ -36,6 +36,7 @@ from .base.dtypes import (
     float8_e4m3fnuz,
     float8_e5m2,
     float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,
@@ -100,7 +101,8 @@ _LAZY_NAMES = {
     "PyTorchFileReader": "compat.records", "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator", "to_dlpack": "utils.dlpack",
     **dict.fromkeys(
         ("sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor",
-         "sparse_bsc_tensor", "smm", "spmm", "dsmm", "hspmm", "sspaddmm"),
+         "sparse_bsc_tensor", "smm", "spmm", "dsmm", "hspmm", "sspaddmm", "crow_indices_copy", "col_indices_copy", "ccol_indices_copy",
+         "row_indices_copy", "values_copy", "indices_copy"),
         "sparse",
     ),
     **dict.fromkeys(("ScriptModule", "ScriptFunction", "CompilationUnit"), "jit._script"),

@@ -1,6 +1,7 @@
 """Real jobs of several processes for the tests: Rushlight's under mpiexec, PyTorch's with gloo, bounded in time, none left behind."""
 
 import json
+import math
 import os
 import signal
 import socket
@@ -75,3 +76,22 @@ def stories(folder, count, program, library):
         status, out, err = finish(job)
         assert status == 0, f"{out}\n{err}"
     return [json.loads((place / f"{rank}.json").read_text()) for rank in range(count)]
+
+
+def alike(mine, wanted, tolerance):
+    """Whether two stories tell the same, numbers to a tolerance."""
+    if isinstance(wanted, dict):
+        return (
+            isinstance(mine, dict)
+            and list(mine) == list(wanted)
+            and alike([*mine.values()], [*wanted.values()], tolerance)
+        )
+    if isinstance(wanted, list):
+        return (
+            isinstance(mine, list)
+            and len(mine) == len(wanted)
+            and all(alike(*each, tolerance) for each in zip(mine, wanted))
+        )
+    if isinstance(wanted, float):
+        return isinstance(mine, float) and math.isclose(mine, wanted, rel_tol=10 * tolerance, abs_tol=tolerance)
+    return mine == wanted

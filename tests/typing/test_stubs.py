@@ -47,7 +47,7 @@ def functions_of(path, class_name=None):
 
 PLACES = [
     ("__init__", rl, None), ("tensor/base", rl.Tensor, "Tensor"), ("nn/functional/__init__", rl.nn.functional, None),
-    ("special", rl.special, None), ("linalg", rl.linalg, None), ("fft", rl.fft, None), ("masked", rl.masked, None),
+    ("special", rl.special, None), ("linalg", rl.linalg, None), ("fft", rl.fft, None), ("masked/__init__", rl.masked, None),
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from .gradcheck import gradcheck, gradgradcheck
 from .gradients import backward, grad
 from .modes import (
     enable_grad,
+    enforce_grad_layout_policy,
     inference_mode,
     is_grad_enabled,
     is_inference_mode_enabled,
@@ -48,6 +49,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "enforce_grad_layout_policy",
     "grad",
     "grad_mode",
     "gradcheck",

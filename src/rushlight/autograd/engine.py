@@ -300,7 +300,9 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
             present = variable._grad
             if present is None:
                 array = grad._array
-                fits = array.strides == variable._array.strides and (array.base is None or _looks_alone(grad, array))
+                fits = (array.strides == variable._array.strides or not state.layout_enforced) and (
+                    array.base is None or _looks_alone(grad, array)
+                )
                 if fits and not recording and getrefcount(grad) <= (unshared or UNSHARED) and getrefcount(array) == 3:
                     if grad._edge is not None or grad._base is not None:
                         grad = grad.detach()

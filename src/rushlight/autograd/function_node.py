@@ -188,7 +188,7 @@ class BackwardCFunction(FunctionCtx, Node):
                     f"backward of {self.name()} must return a tensor or None for input {position}",
                 )
             )
-        if gradient.is_complex() and dtype.kind != "c":
+        if gradient.is_complex() and dtype.kind not in "cW":
             raise RuntimeError(
                 hinted(
                     "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  "

@@ -111,7 +111,7 @@ def implicit_gradient(output: Tensor) -> Any:
             f"the output has shape {shape}: reduce it, for example with .sum() or .mean(); or pass gradient=, a tensor of "
             "that shape; or call backward on one element"
         )
-    if output._array.dtype.kind == "c":
+    if output._array.dtype.kind in "cW":
         raise RuntimeError(
             hinted(
                 f"grad can be implicitly created only for real scalar outputs but got {output.dtype}",

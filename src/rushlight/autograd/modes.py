@@ -35,6 +35,7 @@ class _State(threading.local):
     multithreading = True
     forward_grad = True  # whether operations on dual tensors compute tangents: forward_ad
     task = None  # the engine's Task while backward runs
+    layout_enforced = True  # whether gradients of leaves are laid out as those are
     torch_function_off = 0  # blocks around in which no `__torch_function__` is asked: tensor/overrides.py
     observers = ()  # functions that are called with each node when it is made: draw.trace
     last_backward = None  # the `Freed` of the last backward call: says where that was
@@ -264,6 +265,36 @@ class set_multithreading_enabled(_Mode):
 
     def _fresh(self):
         return set_multithreading_enabled(self._multithreading)
+
+
+class enforce_grad_layout_policy(_Mode):
+    """Whether the gradient of a leaf is laid out in memory as the leaf is: a context, a function and a decorator.
+
+    With False, a gradient that nobody else holds is taken as it comes, which spares a copy; with True, the default, one with
+    other strides is copied.
+
+    >>> import rushlight as torch
+    >>> x = torch.ones(2, 3).t().requires_grad_()
+    >>> with torch.autograd.enforce_grad_layout_policy(False):
+    ...     (x * torch.ones(3, 2)).sum().backward()
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        self._enable, self._former = bool(enable), state.layout_enforced
+        state.layout_enforced = self._enable
+
+    def __enter__(self) -> None:
+        state.layout_enforced = self._enable
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        state.layout_enforced = self._former
+
+    def __call__(self, function: F) -> F:
+        state.layout_enforced = self._former  # making the decorator switched it
+        return super().__call__(function)
+
+    def _fresh(self):
+        return enforce_grad_layout_policy(self._enable)
 
 
 def is_multithreading_enabled() -> bool:

@@ -313,7 +313,7 @@ def _fit(gradient, meta):
 
 def fit_dtype(gradient, dtype):
     """``gradient`` in the NumPy dtype of the tensor it belongs to; a real tensor takes the real part."""
-    if gradient.is_complex() and dtype.kind != "c":
+    if gradient.is_complex() and dtype.kind not in "cW":
         gradient = gradient.real
     return gradient if gradient._array.dtype == dtype else functions.cast_array_dtype(gradient, dtype)
 

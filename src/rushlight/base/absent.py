@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -61,14 +62,17 @@ class AbsentNames:
         return __getattr__
 
     def make_modules(self) -> None:
-        """Put the modules that hold such names alone where an import finds them; those that are there already stay."""
+        """Put the modules that hold such names alone where an import finds them; those that have files of their own stay."""
+        folder = Path(sys.modules[self.package].__path__[0])
         for below in self.names:
             name = f"{self.package}.{below}"
-            if below and name not in sys.modules:
+            place = folder.joinpath(*below.split("."))
+            if below and name not in sys.modules and not place.is_dir() and not place.with_suffix(".py").is_file():
                 module = ModuleType(name, f"``{self.public}.{below}``: not in this version.")
                 module.__spec__ = ModuleSpec(name, None, is_package=True)
                 module.__path__, module.__package__ = [], name
                 module.__getattr__ = self.of(below)  # type: ignore[method-assign]
                 sys.modules[name] = module
                 parent, _, own = name.rpartition(".")
-                setattr(sys.modules[parent], own, module)
+                if parent in sys.modules:  # else it has a file of its own, and is imported when it is asked for
+                    setattr(sys.modules[parent], own, module)

@@ -8,6 +8,8 @@ import math
 
 import numpy as np
 
+from . import stored
+from .dtypes import STORED
 from .errors import hinted
 from .limits import LARGEST_WORD, no_memory, not_resizable, too_many_elements, too_much_memory
 from .shapes import contiguous_strides
@@ -51,7 +53,9 @@ def _all_between(owner):
 
 def narrowed(array, goal):
     """What an array is converted from on its way to the NumPy dtype ``goal``: float64 numbers become float16 by way of float32,
-    rounded twice, as PyTorch rounds them."""
+    rounded twice, as PyTorch rounds them; float8 and complex32 have conversions of their own (`base.stored`)."""
+    if STORED:
+        array = stored.narrowed(array, goal) if goal in STORED else stored.widened(array)
     if goal is not _FLOAT16 or array.dtype is not _FLOAT64:
         return array
     with np.errstate(over="ignore"):

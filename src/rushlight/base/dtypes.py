@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
 from .errors import hinted, kind_name
+from .user_code import to_user
 
 BOOL, UNSIGNED, SIGNED, FLOATING, COMPLEX = range(5)
 
@@ -19,16 +21,22 @@ _PACKED = {
         *((f"quint{form}", 1, f"QUInt{form}") for form in ("8", "4x2", "2x4")),
     ),
     SIGNED: (*((f"int{bits}", 1, f"Int{bits}") for bits in range(1, 8)), ("qint8", 1, "QInt8"), ("qint32", 4, "QInt32")),
-    FLOATING: (("float8_e8m0fnu", 1, "Float8_e8m0fnu"), ("float4_e2m1fn_x2", 1, "Float4_e2m1fn_x2")),
+    FLOATING: (("float4_e2m1fn_x2", 1, "Float4_e2m1fn_x2"),),
 }  # fmt: skip
 
 # Types that can be named and compared, but not stored; and what to use in their place.
 _NAMES_ONLY = {
-    "complex32": "complex64",
-    **dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"), "float16 or bfloat16"),
-    **{name: "float16 or bfloat16" if category == FLOATING else "int8 or uint8"
-       for category, types in _PACKED.items() for name, *_ in types},
+    name: "float16 or bfloat16" if category == FLOATING else "int8 or uint8"
+    for category, types in _PACKED.items() for name, *_ in types
 }  # fmt: skip
+
+# Types whose numbers are stored, moved and converted, but hardly computed with; their NumPy dtypes are those of ml_dtypes.
+_FLOAT8 = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu")
+_STORED = frozenset(("complex32", *_FLOAT8))
+# The NumPy dtypes of those that this process has used: empty in most programs, which is all that the paths of others ask.
+STORED: dict[np.dtype, DType] = {}
+# Not empty once there has been one of those in this process, or memory with lazy bits (`base.lazy`).
+UNUSUAL: list[bool] = []
 
 
 class DType:
@@ -64,11 +72,12 @@ class DType:
         self.is_floating_point = category == FLOATING
         self.is_complex = category == COMPLEX
         self.is_signed = category >= SIGNED and name != "float8_e8m0fnu"
-        self._numpy = None if name == "bfloat16" or name in _NAMES_ONLY else np.dtype(name)
+        late = name == "bfloat16" or name in _STORED or name in _NAMES_ONLY
+        self._numpy = None if late else np.dtype(name)
 
     @property
     def numpy(self):
-        """The NumPy dtype that stores it; bfloat16's comes from the package ml_dtypes."""
+        """The NumPy dtype that stores it; those of bfloat16, float8 and complex32 come from the package ml_dtypes."""
         if self._numpy is None:
             if self.name in _NAMES_ONLY:
                 raise NotImplementedError(
@@ -79,14 +88,22 @@ class DType:
                 )
             import ml_dtypes  # when first needed: it takes milliseconds
 
-            self._numpy = np.dtype(ml_dtypes.bfloat16)
+            self._numpy = np.dtype(getattr(ml_dtypes, self.name))
             _from_numpy[self._numpy] = self
-            FLOATS.add(self._numpy)
+            if self.name in _STORED:
+                STORED[self._numpy] = self
+                UNUSUAL.append(True)
+                _BEYOND.add(self._numpy)
+            else:
+                FLOATS.add(self._numpy)
+            if self is complex32:
+                text = "ComplexHalf support is experimental and many operators don't support it yet."
+                warnings.warn(text, stacklevel=to_user())
         return self._numpy
 
     def to_complex(self):
         """The complex type of the same precision."""
-        return self if self.is_complex else complex128 if self is float64 else complex64
+        return self if self.is_complex else {float16: complex32, float64: complex128}.get(self, complex64)
 
     def to_real(self):
         """The real type of a complex type's parts; any other type is its own."""
@@ -128,15 +145,15 @@ float8_e4m3fn = DType("float8_e4m3fn", FLOATING, 1, "Float8_e4m3fn")
 float8_e4m3fnuz = DType("float8_e4m3fnuz", FLOATING, 1, "Float8_e4m3fnuz")
 float8_e5m2 = DType("float8_e5m2", FLOATING, 1, "Float8_e5m2")
 float8_e5m2fnuz = DType("float8_e5m2fnuz", FLOATING, 1, "Float8_e5m2fnuz")
+float8_e8m0fnu = DType("float8_e8m0fnu", FLOATING, 1, "Float8_e8m0fnu")
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64,
        complex128)  # fmt: skip
 PACKED = {
     name: DType(name, category, size, shown) for category, types in _PACKED.items() for name, size, shown in types
 }
-NAMES = {
-    dtype.name: dtype for dtype in (*ALL, complex32, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz)
-} | PACKED
+FLOAT8 = (float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)
+NAMES = {dtype.name: dtype for dtype in (*ALL, complex32, *FLOAT8)} | PACKED
 
 _from_numpy = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
 # NumPy dtypes that can carry a gradient; a set of dtype objects, for the fast paths.
@@ -177,19 +194,19 @@ def interned(array):
     return array if array.dtype is known else array.view(known)
 
 
-_LAZY = set()
+_BEYOND = set()  # what can carry a gradient beside FLOATS and COMPLEXES, which fast paths know
 
 
 def register_lazy(lazy, dtype):
     """Let ``lazy``, which stands for the NumPy dtype of ``dtype`` where memory has lazy bits (`base.lazy`), be known as it."""
     _from_numpy[lazy] = dtype
     if dtype.is_floating_point or dtype.is_complex:
-        _LAZY.add(lazy)
+        _BEYOND.add(lazy)
 
 
 def is_differentiable(array_dtype):
     """Whether tensors of this NumPy dtype can require a gradient: floating point or complex."""
-    return array_dtype in FLOATS or array_dtype in COMPLEXES or array_dtype in _LAZY
+    return array_dtype in FLOATS or array_dtype in COMPLEXES or array_dtype in _BEYOND
 
 
 _default = float32
@@ -218,7 +235,7 @@ _WIDE_UNSIGNED = frozenset((uint16, uint32, uint64))
 def _promote(a, b):
     if a is b:
         return a
-    if a.name.startswith("float8") or b.name.startswith("float8"):
+    if a in FLOAT8 or b in FLOAT8:
         raise RuntimeError(
             hinted(
                 f"Promotion for Float8 Types is not supported, attempted to promote {_capital(a)} and {_capital(b)}",
@@ -372,7 +389,7 @@ class finfo:
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype!r}'"
             )
         real = dtype.to_real()
-        if real is bfloat16 or real.name in _NAMES_ONLY:
+        if real is bfloat16 or real in FLOAT8 or real.name in _NAMES_ONLY:
             import ml_dtypes
 
             info = ml_dtypes.finfo(getattr(ml_dtypes, real.name))

@@ -18,6 +18,7 @@ class PartedArray:
     strides = float("nan")  # equal to no strides, its own neither: whoever compares layouts finds another one
     base = None
     hint = ""
+    divided = False  # whether ``values`` are those that this process has of elements that are spread over processes
     layout: Any
     __array_ufunc__ = None
 
@@ -25,17 +26,18 @@ class PartedArray:
     itemsize = property(lambda self: self.values.itemsize)
 
     def __array__(self, dtype=None, copy=None):
-        raise self._refused()
+        raise self.refused()
 
     def __array_function__(self, function, types, args, kwargs):
-        raise self._refused()
+        raise self.refused()
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        raise self._refused()
+        raise self.refused()
 
-    def _refused(self):
+    def refused(self):
+        """The error where an operation reads such a tensor as an array."""
         message = f"this operation does not take tensors of the layout {self.layout}"
         return NotImplementedError(hinted(message, self.hint))
 

@@ -20,11 +20,12 @@ import functools
 import numpy as np
 
 from . import reserved
-from .dtypes import from_numpy, register_lazy
+from .dtypes import UNUSUAL, from_numpy, register_lazy
 from .errors import hinted
 
-# Not empty once there has been a LazyArray in this process: all that the short paths test that would not decline by dtype.
-LAZY = []
+# Not empty once there has been a LazyArray in this process, or an array of a dtype that is only stored (`base.stored`): all that
+# the short paths test that would not decline by dtype.
+LAZY = UNUSUAL
 
 
 class LazyDtype:

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from . import stored
+from .dtypes import FLOAT8, STORED
 from .errors import hinted
 
 # What messages call the elements of a tensor.
@@ -37,6 +39,7 @@ _C_NAMES = {
     "complex32": "c10::complex<c10::Half>",
     "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
+    **{dtype.name: f"c10::{dtype.legacy_name}" for dtype in FLOAT8},
 }
 # What messages call the type that one number is converted to: integers go by the names of <stdint.h>, except int32.
 _FIXED_WIDTH = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int64")
@@ -47,11 +50,19 @@ _LARGEST = {
     "bfloat16": 3.3895313892515355e38,
     "float32": 3.4028234663852886e38,
     "float64": 1.7976931348623157e308,
+    "float8_e4m3fn": 448.0,
+    "float8_e4m3fnuz": 240.0,
+    "float8_e5m2": 57344.0,
+    "float8_e5m2fnuz": 57344.0,
+    "float8_e8m0fnu": 2.0**127,
+    "complex32": 3.4028234663852886e38,  # of complex64: in half precision it is an infinity then
 }
+_WITHOUT_INFINITY = frozenset(dtype.name for dtype in FLOAT8) - {"float8_e5m2"}
 _HALVES = frozenset(("float16", "bfloat16"))
 _REAL = frozenset((int, float))
 _SMALL = 65504.0  # numbers between this and its negative have a place in every floating and complex dtype
 _FRACTIONAL = "fVc"  # the kinds of those: V is bfloat16
+_COMPLEX = "cW"  # W is complex32
 
 LOWEST_WORD, WORDS_END = -(1 << 63), 1 << 64  # what fits into 64 bits, with a sign or without
 SAFE = 2.0**63  # numbers between this and its negative have a place in float32 and in 64 bits
@@ -146,6 +157,8 @@ def check_fits(dtype, value):
     lowest, largest = range_of(dtype)
     if value.__class__ is complex:
         _check_complex(dtype, value)
+    elif name_of(dtype) == "float8_e8m0fnu" and value.__class__ is float and value < 2.0**-127:
+        raise no_place(dtype, "float8_e8m0fnu holds the powers of 2 from 2 ** -127 to 2 ** 127")
     elif not lowest <= value <= largest and dtype.kind != "b":
         _check_real(dtype, value, lowest, largest)
     elif dtype.kind == "u" and value < 0 and isinstance(value, float):
@@ -153,7 +166,7 @@ def check_fits(dtype, value):
 
 
 def _check_complex(dtype, value):
-    if dtype.kind == "c":
+    if dtype.kind in _COMPLEX:
         for part in (value.real, value.imag):
             check_fits(dtype, part)
     elif dtype.kind != "b":
@@ -168,7 +181,7 @@ def _check_real(dtype, value, lowest, largest):
             return  # 2.0 ** 63, which C++ compares with the rounded end of int64
         finite = not isinstance(value, float) or math.isfinite(value)
         raise no_place(dtype, holds(dtype) if finite else "integers have no infinity and no NaN")
-    if math.isfinite(value):
+    if math.isfinite(value) or (value == value and name_of(dtype) in _WITHOUT_INFINITY):
         hint = f"{dtype.name} ends at {largest:g}: float('-inf') is what masks take, or finfo(dtype).min"
         raise no_place(dtype, hint)
 
@@ -183,7 +196,7 @@ def number_in(dtype, value):
     """A Python number as a NumPy dtype takes it, again as a Python number, or refused: cut to an integer or a real part."""
     check_fits(dtype, value)
     kind = dtype.kind
-    if value.__class__ is complex and kind not in "cb":
+    if value.__class__ is complex and kind not in _COMPLEX + "b":
         value = value.real
     if kind in "iu":
         return int(value) % (1 << 8 * dtype.itemsize) if kind == "u" else int(value)
@@ -192,7 +205,7 @@ def number_in(dtype, value):
 
 def fitted(dtype: Any, value: Any) -> Any:
     """A Python number as a 0-dim array of a NumPy dtype, refused where it has no place there. The array is not to be written."""
-    if value.__class__ in _REAL and -_SMALL <= value <= _SMALL and dtype.kind in _FRACTIONAL:  # type: ignore[operator]
+    if value.__class__ in _REAL and -_SMALL <= value <= _SMALL and dtype.kind in _FRACTIONAL and dtype.itemsize > 1:  # type: ignore[operator]
         return number_array(dtype, value)
     check_fits(dtype, value)
     return _cast(dtype, value)
@@ -211,7 +224,7 @@ _DOUBLE = np.dtype(np.float64)
 
 def wrapped(dtype, value):
     """A Python number as a 0-dim array of the NumPy dtype that an operator computes in: integers lose their high bits."""
-    if value.__class__ is complex and dtype.kind != "c":
+    if value.__class__ is complex and dtype.kind not in _COMPLEX:
         raise no_place(_DOUBLE, "take the real part of the value")
     return _cast(dtype, value)
 
@@ -219,7 +232,7 @@ def wrapped(dtype, value):
 def _cast(dtype, value):
     """The conversion itself, as C++ does it: cut to the low bits, half precision made from a float32."""
     kind = dtype.kind
-    if value.__class__ is complex and kind not in "cb":
+    if value.__class__ is complex and kind not in _COMPLEX + "b":
         value = value.real
     if value.__class__ is not complex:
         lowest, largest = range_of(dtype)
@@ -236,6 +249,8 @@ def _converted(dtype, value):
     if value.__class__ is direct:
         return np.array(value, dtype)
     array = np.asarray(value)
+    if dtype in STORED:
+        return stored.narrowed(array, dtype)
     return (array.astype(np.float32) if name_of(dtype) in _HALVES else array).astype(dtype)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os as _os
+from importlib import import_module as _import_module
 
 from ..nn.parallel.buckets import GradBucket
 from ..nn.parallel.reducer import Reducer
 from . import algorithms, distributed_c10d, elastic, fsdp, nn, optim
+from .errors import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError
 from .device_mesh import DeviceMesh, init_device_mesh
 from .elastic import multiprocessing as _elastic_multiprocessing
 from .algorithms import ddp_comm_hooks as _ddp_comm_hooks
@@ -63,11 +65,15 @@ from .objects import (
     send_object_list,
 )
 from .reductions import ReduceOp, supports_complex
+from .file_stores import FileStore, TCPStore
 from .stores import HashStore, PrefixStore, Store, default_pg_timeout
 from .transport import has_mpi as _has_mpi
 from .work import Work
 
 reduce_op = ReduceOp
+_LAZY = frozenset(
+    ("_composable", "_tensor", "checkpoint", "pipelining", "tensor")
+)  # packages that are loaded when they are asked for
 
 
 def is_available():
@@ -103,27 +109,13 @@ def is_torchelastic_launched():
     return _os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
-class DistError(RuntimeError):
-    """An error of processes that work together."""
-
-
-class DistBackendError(DistError):
-    """An error of what carries their messages."""
-
-
-class DistNetworkError(DistError):
-    """An error of the network between them."""
-
-
-class DistStoreError(DistError):
-    """An error of what they share."""
-
-
-class QueueEmptyError(DistStoreError):
-    """Nothing is left in what they share."""
-
-
 _LATER.made.update(DeviceMesh=DeviceMesh, init_device_mesh=init_device_mesh)  # under several modules
 _LATER.make_modules()
 globals()["rpc"].is_available = lambda: False  # as in a build without it
-__getattr__ = _LATER.of("")
+_absent = _LATER.of("")
+
+
+def __getattr__(name):
+    if name in _LAZY:
+        return _import_module(f"{__name__}.{name}")
+    return _absent(name)

@@ -194,7 +194,7 @@ def init_process_group(
     if store is not None and init_method is not None:
         raise AssertionError(hinted("Cannot specify both init_method and store.", "leave one out"))
     name = Backend("undefined" if backend is None else backend)
-    method = init_method or "env://"
+    method = init_method or getattr(store, "meeting_place", "env://")
     if name == Backend.MPI:
         _check_backend(name)
         world = world_of_mpi()

@@ -89,7 +89,7 @@ def _from_environment(name, wanted):
 
 def join(method, rank, world_size, seconds):
     """Make this process a part of an MPI job of ``world_size`` processes that no launcher has started; before MPI starts."""
-    folder = _folder(method)
+    folder = folder_of(method)
     if rank == 0:
         _start_placeholders(folder, world_size)
     wanted, end = folder / f"rank{rank}.json", time.monotonic() + seconds
@@ -116,8 +116,8 @@ def _take(wanted, taken):
     return True
 
 
-def _folder(method):
-    """Where processes that name the same place meet."""
+def folder_of(method):
+    """Where processes that name the same place meet: a folder of the user's own."""
     if method.startswith("env"):
         method = f"tcp://{os.environ.get('MASTER_ADDR', 'localhost')}:{os.environ.get('MASTER_PORT', '29500')}"
     name = hashlib.sha256(method.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""How a tensor would lie on several processes, as values: ``Shard``, ``Replicate``, ``Partial``. Libraries make them at import."""
+"""How a tensor lies on several processes, as values: ``Shard``, ``Replicate``, ``Partial``. Libraries make them at import."""
 
 from __future__ import annotations
 
@@ -77,6 +77,20 @@ class Partial(Placement):
         return f"P({self.reduce_op})"
 
 
-BY_NAME: dict[str, type] = {each.__name__: each for each in (Placement, Shard, _StridedShard, Replicate, Partial)}
+@dataclass(frozen=True, repr=False)
+class _NormPartial(Partial):
+    """The processes' parts are norms of parts: the norm of them is that of the whole."""
+
+    norm_type: float = 2
+
+    def __repr__(self) -> str:
+        return f"_NormPartial({self.norm_type:g})"
+
+    __str__ = __repr__
+
+
+BY_NAME: dict[str, type] = {
+    each.__name__: each for each in (Placement, Shard, _StridedShard, Replicate, Partial, _NormPartial)
+}
 for _each in BY_NAME.values():
     _each.__module__ = MODULE

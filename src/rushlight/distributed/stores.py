@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from datetime import timedelta
 
 from ..base.errors import hinted
@@ -12,68 +11,109 @@ default_pg_timeout = timedelta(minutes=30)
 
 
 class Store:
-    """What all stores can do: ``set``, ``get`` (which waits for a key), ``add``, ``wait``, ``check``, ``delete_key``."""
+    """What all stores can do: ``set``, ``get`` (which waits for a key), ``add``, ``wait``, ``check``, ``delete_key``.
+
+    A subclass keeps the table elsewhere: ``_look()`` gives it, ``_change(act)`` lets ``act`` change it, alone, ``_wait_until(ready,
+    seconds)`` waits until a function says so.
+    """
 
     def __init__(self):
         self._values: dict[str, bytes] = {}
         self._changed = threading.Condition()
         self.timeout = timedelta(minutes=5)
 
+    def _look(self):
+        return self._values
+
+    def _change(self, act):
+        with self._changed:
+            found = act(self._values)
+            self._changed.notify_all()
+        return found
+
+    def _wait_until(self, ready, seconds):
+        with self._changed:
+            return self._changed.wait_for(ready, seconds)
+
     def set(self, key, value):
         """Put a text or bytes under a key."""
-        with self._changed:
-            self._values[key] = value if isinstance(value, bytes) else str(value).encode()
-            self._changed.notify_all()
+        self._change(lambda values: values.update({key: _bytes(value)}))
 
     def get(self, key):
         """The bytes under a key, once it is there."""
         self.wait([key])
-        return self._values[key]
+        return self._look()[key]
+
+    def multi_set(self, keys, values):
+        """Put several values under their keys."""
+        self._change(lambda held: held.update({key: _bytes(value) for key, value in zip(keys, values)}))
+
+    def multi_get(self, keys):
+        """The bytes under several keys, once they are there."""
+        return [self.get(key) for key in keys]
+
+    def append(self, key, value):
+        """Put a text or bytes behind those under a key."""
+        self._change(lambda values: values.update({key: values.get(key, b"") + _bytes(value)}))
 
     def add(self, key, amount):
         """Add to the number under a key, 0 at first. Returns the sum."""
-        with self._changed:
-            total = int(self._values.get(key, b"0")) + amount
-            self._values[key] = str(total).encode()
-            self._changed.notify_all()
-        return total
+
+        def act(values):
+            total = int(values.get(key, b"0")) + amount
+            values[key] = str(total).encode()
+            return total
+
+        return self._change(act)
 
     def compare_set(self, key, expected_value, desired_value):
         """Put a value under a key that holds the expected one (or nothing, where none is expected). Returns what it holds then."""
-        with self._changed:
-            if self._values.get(key, b"") == str(expected_value).encode():
-                self._values[key] = str(desired_value).encode()
-                self._changed.notify_all()
-            return self._values.get(key, str(expected_value).encode())
+
+        def act(values):
+            if values.get(key, b"") == _bytes(expected_value):
+                values[key] = _bytes(desired_value)
+            return values.get(key, _bytes(expected_value))
+
+        return self._change(act)
 
     def wait(self, keys, timeout=None):
         """Wait until all keys are there; RuntimeError after ``timeout``, the store's by default."""
         limit = self.timeout if timeout is None else timeout
-        end = time.monotonic() + limit.total_seconds()
-        with self._changed:
-            if not self._changed.wait_for(lambda: self.check(keys), max(0.0, end - time.monotonic())):
-                raise RuntimeError(
-                    hinted(
-                        "Wait timeout", f"nobody has set {[k for k in keys if k not in self._values]} within {limit}"
-                    )
-                )
+        if not self._wait_until(lambda: self.check(keys), max(0.0, limit.total_seconds())):
+            raise self._late(keys, limit)
+
+    def _late(self, keys, limit):
+        missing = [key for key in keys if key not in self._look()]
+        return RuntimeError(hinted("Wait timeout", f"nobody has set {missing} within {limit}"))
 
     def check(self, keys):
         """Whether all keys are there."""
-        return all(key in self._values for key in keys)
+        values = self._look()
+        return all(key in values for key in keys)
 
     def delete_key(self, key):
         """Take a key away. Returns whether it was there."""
-        with self._changed:
-            return self._values.pop(key, None) is not None
+        return self._change(lambda values: values.pop(key, None) is not None)
 
     def num_keys(self):
         """How many keys there are, with the one that counts the processes of a group."""
-        return len(self._values)
+        return len(self._look())
+
+    def list_keys(self):
+        """The keys."""
+        return list(self._look())
+
+    def has_extended_api(self):
+        """Whether there are ``append``, ``multi_get`` and ``multi_set``: in all stores here."""
+        return True
 
     def set_timeout(self, timeout):
         """How long ``get`` and ``wait`` wait."""
         self.timeout = timeout
+
+
+def _bytes(value):
+    return value if isinstance(value, bytes) else str(value).encode()
 
 
 class HashStore(Store):

@@ -143,6 +143,8 @@ class eye:
             raise RuntimeError(hinted(f"n must be greater or equal to 0, got {n}", "n counts the rows"))
         if m is not None and m < 0:
             raise RuntimeError(hinted(f"m must be greater or equal to 0, got {m}", "m counts the columns"))
+        if dtype is dtypes.complex32:
+            raise NotImplementedError(hinted("\"eye\" not implemented for 'ComplexHalf'", "convert it: .to(dtype)"))
         width = n if m is None else m
         found = filled((n, width), 0, default_kind(dtype))
         found.reshape(-1)[: min(n, width) * (width + 1) : width + 1] = 1

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ..base.arrays import narrowed
+from ..base.dtypes import STORED
 from ..base.lazy import LazyArray
 from ..base.limits import refusal_of
 
@@ -62,7 +63,7 @@ def copied(view, dtype=None):
 
 def filled(shape, value, dtype):
     """A new array with one value everywhere."""
-    if math.prod(shape) >= kernels.get("fill", _NONE)[0]:
+    if math.prod(shape) >= kernels.get("fill", _NONE)[0] and dtype not in STORED:
         try:  # the package's own calls come here without a guard: an optimizer that makes its state
             made = np.empty(shape, dtype)
         except MemoryError as error:

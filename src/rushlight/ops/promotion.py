@@ -10,6 +10,24 @@ def _is_tensor(value):
     return hasattr(value, "_edge")
 
 
+def common_dtype(operands):
+    """The dtype in which tensors and numbers are computed together."""
+    first = None
+    dimensioned, zero_dimensional, scalars = [], [], []
+    for value in operands:
+        if value is None:
+            continue
+        if hasattr(value, "_edge"):
+            array = value._array
+            (dimensioned if array.ndim else zero_dimensional).append(dtypes.from_numpy(array.dtype))
+        else:
+            scalars.append(dtypes.of_operand(value))
+        first = value
+    if first is None:
+        raise TypeError("an elementwise operation needs at least one operand")
+    return dtypes.result_type(dimensioned, zero_dimensional, scalars)
+
+
 @composite(names=("torch",))
 def is_tensor(obj, /):
     """Whether ``obj`` is a tensor.

@@ -58,7 +58,7 @@ def arange(*bounds, start=None, end=None, step=1, out=None, dtype=None, layout=N
 
 def _range_kind(name, dtype):
     """The NumPy dtype in which the numbers of a range of ``dtype`` are counted."""
-    if dtype is dtypes.bool_ or dtype.is_complex:
+    if dtype is dtypes.bool_ or dtype.is_complex or dtype in dtypes.FLOAT8:
         raise NotImplementedError(
             hinted(f"\"{name}_cpu\" not implemented for '{dtype.legacy_name}'", "ranges are of real numbers")
         )
@@ -169,6 +169,9 @@ def _line_kind(name, start, end, steps, dtype):
     dtype = dtype or whole
     if dtype is dtypes.bool_ and steps > 1:
         raise NotImplementedError(hinted(f"\"{name}_cpu\" not implemented for 'Bool'", "two values make no line"))
+    if dtype is dtypes.complex32 or dtype in dtypes.FLOAT8:
+        message = f"\"{name}_cpu\" not implemented for '{dtype.legacy_name}'"
+        raise NotImplementedError(hinted(message, "make it in another dtype, and convert it with .to()"))
     return dtype.numpy
 
 

@@ -58,7 +58,8 @@ def _few_added(array, dim, keepdim, dtype):
 def zero_where_zero(value, other):
     """``value``, which has been divided by ``other``, with 0 where that is 0."""
     divisors = functions.elements_of(other)
-    return value if np.count_nonzero(divisors) == divisors.size else value.masked_fill(other == 0, 0)
+    known = divisors.__class__ is np.ndarray and np.count_nonzero(divisors) == divisors.size
+    return value if known else value.masked_fill(other == 0, 0)
 
 
 def count_of(shape, dim):

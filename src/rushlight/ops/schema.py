@@ -292,6 +292,8 @@ def _ints(value, argument, schema, position):
         if isinstance(value[0], bool) or any(isinstance(v, (float, str)) or not hasattr(v, "__index__") for v in value):
             _mismatch(value, argument, schema, position, "tuple of ints")
         return tuple(v.__index__() for v in value)
+    if value is None and argument.default == ():
+        return ()
     if isinstance(value, (bool, float, str)) or not hasattr(value, "__index__") or not argument.repeat:
         _mismatch(value, argument, schema, position, "tuple of ints")
     return (value.__index__(),) * argument.repeat

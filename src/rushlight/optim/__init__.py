@@ -23,10 +23,13 @@ from . import lr_scheduler
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer",
     "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
+    "swap_in_optimizer_params_and_state",
 ]  # fmt: skip
 
 
 def __getattr__(name):
     if name == "swa_utils":  # it needs all of nn; optimizers do not
         return _importlib.import_module(".swa_utils", __name__)
+    if name == "swap_in_optimizer_params_and_state":
+        return _importlib.import_module(".swapping", __name__).swap_in_optimizer_params_and_state
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

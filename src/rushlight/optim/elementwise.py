@@ -12,6 +12,7 @@ from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor import Tensor
 from .bundle import PATIENCE, Bundle
+from .divided import gradient_part, holds_divided, part
 from .fitting import belong_together, make_scalars, missing_state, scalar_state, wrong_state
 from .optimizer import Optimizer
 from .sparse_gradients import holds_sparse, is_sparse, refusal
@@ -98,6 +99,8 @@ class ElementwiseOptimizer(Optimizer):
                 self._step_with_sparse(group)
             elif group["differentiable"]:
                 self._step_on_tensors(group)
+            elif holds_divided(group):
+                self._step_on_parts(group)
             else:
                 self._step_on_arrays(group)
         return loss
@@ -147,6 +150,26 @@ class ElementwiseOptimizer(Optimizer):
     def _bundles(self):
         """The bundle of each group, by the group's id: only looked into where the group's parameters are the bundle's."""
         return {}
+
+    def _step_on_parts(self, group):
+        """The step of a group with parameters that are divided among processes: of this one's parts, and their state."""
+        names, numbers = self.state_names(group), self.with_numbers(group)
+        present = [param for param in group["params"] if param._grad is not None]
+        scalars, states = [], []
+        for param in present:
+            state = self.state[param]
+            if not state and (self.scalar_names or names):
+                state = self._initialized(param, param._grad, group)
+            self.check_state(state, param, param._grad, group)
+            scalars += [state[name] for name in self.scalar_names]
+            states += [part(state[name]) for name in names]
+        if present:
+            functions.optimizer_step_(
+                [part(param) for param in present], [gradient_part(param) for param in present], scalars, states,
+                formula=self.formula, constants=self.constants, advance=self.advance_scalars, group=numbers,
+            )  # fmt: skip
+        for param in present:
+            functions.bump_version(param, "optimizer step")
 
     def _step_with_sparse(self, group):
         """The step of a group with sparse gradients, parameter by parameter."""

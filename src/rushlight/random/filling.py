@@ -30,7 +30,7 @@ def is_narrow_float(dtype):
 
 def is_float(dtype):
     """Whether ``dtype`` is a real floating type: float16, bfloat16, float32 or float64."""
-    return dtype.kind == "f" or name_of(dtype) == "bfloat16"
+    return (dtype.kind == "f" and dtype.itemsize > 1) or name_of(dtype) == "bfloat16"
 
 
 def holds_all(mask):
@@ -89,6 +89,8 @@ def store_truncated(out, values):
 
 def real_parts(out):
     """A complex array as a real view with a last axis of two, where PyTorch draws both parts; real arrays unchanged."""
+    if out.dtype.kind == "W":  # complex32
+        return out[..., None].view(np.float16)
     if out.dtype.kind != "c":
         return out
     real = out.real

@@ -29,7 +29,16 @@ from .cuda_only import (
 from .diagonals import spdiags
 from .invariants import check_sparse_tensor_invariants
 from .legacy import LEGACY
-from .methods import smm, sspaddmm
+from .methods import (
+    ccol_indices_copy,
+    col_indices_copy,
+    crow_indices_copy,
+    indices_copy,
+    row_indices_copy,
+    smm,
+    sspaddmm,
+    values_copy,
+)
 from .products import hspmm, sampled_addmm, sparse_addmm as addmm, sparse_mm as mm
 from .reductions import log_softmax, softmax, sparse_sum as sum
 

@@ -106,3 +106,26 @@ def _coalesced_(self, coalesced):
         raise RuntimeError(hinted(message, "places occur twice, or are not sorted: coalesce() the tensor"))
     self._array.pattern = Coordinates(pattern.shape, pattern.indices, bool(coalesced))
     return self
+
+
+def _part_copy(get):
+    name = get.__name__
+
+    def copy(input):
+        if input.layout is sparse_coo:
+            raise unavailable(f"{name}_copy", BACKENDS[True])
+        return get(input).clone()
+
+    copy.__name__ = copy.__qualname__ = f"{name}_copy"
+    copy.__doc__ = f"A copy of what `Tensor.{name}` shows, of a compressed tensor."
+    return copy
+
+
+values_copy, crow_indices_copy, col_indices_copy = map(_part_copy, (values, crow_indices, col_indices))
+ccol_indices_copy, row_indices_copy = map(_part_copy, (ccol_indices, row_indices))
+
+
+def indices_copy(input):
+    """Refused for the one layout that has indices: PyTorch copies those of COO tensors on no device."""
+    indices(input)
+    raise unavailable("indices_copy", BACKENDS[True])

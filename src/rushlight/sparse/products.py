@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.device import sparse_coo
+from ..base.device import sparse_coo, sparse_csr
 from ..base.errors import hinted
 from ..ops.table import conj, functions
 from ..tensor.base import wrap
-from .calls import is_sparse, not_run, takes
+from .calls import BACKENDS, is_sparse, not_run, takes, unavailable
 from .conversion import coalesce, compressed, to_sparse
 from .patterns import Coordinates
 from .row_products import line_products, line_sums
@@ -194,8 +194,8 @@ def sparse_mm(mat1, mat2, reduce=None):
     Args:
         mat1: sparse, (n, m); or dense, where ``mat2`` is sparse.
         mat2: dense or sparse, (m, p).
-        reduce: how products are joined where ``mat1`` is CSR and ``mat2`` dense: "sum", or "mean", by the number of entries of
-            a row; "amax" and "amin" are not in this version.
+        reduce: how the products of a row are joined where ``mat1`` is CSR and ``mat2`` dense: "sum", "mean", by the number of entries
+            of the row, "amax" or "amin", of the entries alone. Rows without entries are 0.
 
     Returns:
         (n, p): dense, or of the layout of ``mat1`` where both are sparse.
@@ -206,9 +206,16 @@ def sparse_mm(mat1, mat2, reduce=None):
     tensor([[2., 2.],
             [3., 3.]])
     """
-    if reduce not in (None, "sum", "mean"):
-        raise NotImplementedError(hinted(f"torch.sparse.mm(reduce={reduce!r}) is not in this version", "reduce='sum'"))
+    if reduce == "prod":
+        raise RuntimeError(
+            hinted("sparse_mm_reduce: reduce type of prod has not been enabled.", "multiply dense matrices")
+        )
+    if reduce not in (None, "sum", "mean", "amax", "amin"):
+        words = f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        raise RuntimeError(hinted(words, "PyTorch takes prod for none"))
     check_matrices(mat1, mat2)
+    if reduce in ("amax", "amin"):
+        return _extreme(mat1, mat2, reduce)
     if reduce == "mean":
         counts = np.maximum(np.diff(mat1._array.pattern.lines(0).starts), 1)
         return sparse_mm(mat1, mat2) / wrap(counts).unsqueeze(1).to(mat2.dtype)
@@ -219,6 +226,18 @@ def sparse_mm(mat1, mat2, reduce=None):
     if is_sparse(mat2):
         return product_of(values_of(mat2, ""), mat2._array.pattern, 1, mat1.t(), "SparseAddmmBackward0").t()
     return functions.mm(mat1, mat2)
+
+
+def _extreme(mat1, mat2, reduce):
+    """The largest or smallest product of each row of a CSR matrix with each column of a dense one."""
+    if mat1.layout is not sparse_csr:
+        raise unavailable("_sparse_mm_reduce_impl", BACKENDS[mat1.layout is sparse_coo] if is_sparse(mat1) else "CPU")
+    starts = mat1._array.pattern.lines(0).starts
+    rows = np.repeat(np.arange(mat1.shape[0]), np.diff(starts))
+    products = values_of(mat1, "").unsqueeze(1) * mat2[mat1.col_indices()]
+    places = wrap(rows).unsqueeze(1).expand(products.shape)
+    zeros = functions.zeros((mat1.shape[0], mat2.shape[1]), dtype=products.dtype)
+    return functions.scatter_reduce(zeros, 0, places, products, reduce, include_self=False)
 
 
 def sparse_addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):

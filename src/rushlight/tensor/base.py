@@ -357,7 +357,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
 
     def is_complex(self):
         """Whether the elements are complex."""
-        return self._array.dtype.kind == "c"
+        return self._array.dtype.kind in "cW"
 
     def is_signed(self):
         """Whether the dtype has negative numbers."""

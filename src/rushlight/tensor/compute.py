@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from ..base import dtypes
+from ..base.dtypes import STORED
 from ..base.lazy import LAZY
 from ..base.limits import refusal_of
 from ..kernels.routing import NEVER, elements_of, kernel_of
@@ -16,6 +17,7 @@ from .base import quiet
 from .classes import PLAIN_CLASSES
 from .elementwise import elementwise_result
 from .lazy_calls import holds_meta, is_lazy, meta_calls, resolved, view_of, written
+from .stored_calls import is_stored, on_stored
 
 ndarray = np.ndarray
 ELEMENTWISE_KINDS = frozenset((table.UNARY, table.BINARY, table.ELEMENTWISE, table.FUSED))
@@ -45,6 +47,13 @@ def compute(op, schema, values):
         if op.kind == table.INPLACE and is_lazy(values[0]):
             return written(values, again)
         values = list(map(resolved, values))
+    if STORED and any(map(is_stored, values)):
+        return on_stored(op, schema, values, partial(_computed, op, schema))
+    return _computed(op, schema, values)
+
+
+def _computed(op, schema, values):
+    """`compute` for tensors of every dtype but those that are only stored, and for what does with them as it does with others."""
     if op.kind in ELEMENTWISE_KINDS:
         try:
             return quiet().run(elementwise_result, op, schema, values)

@@ -363,8 +363,9 @@ def numpy(self, *, force=False):
                 hinted(message, "an array shows memory as it is, and here it holds the numbers turned over")
             )
     array = plain(array)
-    if array.dtype.kind == "V":
-        raise TypeError("Got unsupported ScalarType BFloat16")
+    kind = dtypes.from_numpy(array.dtype)
+    if kind is dtypes.bfloat16 or kind is dtypes.complex32 or kind in dtypes.FLOAT8:
+        raise TypeError(f"Got unsupported ScalarType {kind.legacy_name}")
     self._resizable = False
     return array[...]
 
@@ -440,7 +441,8 @@ def is_capsule(value):
 @internal
 def from_dlpack(ext_tensor, *, device=None, copy=None):
     """A tensor on the memory of a DLPack capsule, or of an object that offers ``__dlpack__`` (NumPy, PyTorch, JAX, ...)."""
-    check_device(device)
+    if device is not None and check_device(device) is META:
+        raise BufferError(hinted("Cannot pack tensors on meta", "they have no elements"))
     if is_capsule(ext_tensor):
         array = np.asarray(_Writable(np.from_dlpack(_Capsule(ext_tensor))))
     elif hasattr(ext_tensor, "__dlpack__"):

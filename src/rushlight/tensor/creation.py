@@ -195,7 +195,7 @@ def _fitted(array, dtype):
         if goal.kind in "iu":
             raise unpackable("an integer among them")
         array = array.astype(np.float64)
-    if kind == "c" and goal.kind != "c":
+    if kind == "c" and goal.kind not in "cW":
         words = (
             "'complex' object cannot be interpreted as an integer"
             if goal.kind in "iu"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+from functools import partial
 
 import numpy as np
 
-from ..base import dtypes
+from ..base import dtypes, stored
 from ..base.arrays import converted, empty_in_result_order, in_result_order
 from ..base.errors import hinted
 from ..base.scalars import number_array, number_in
@@ -18,7 +19,9 @@ from ..ops.blockwise import in_blocks
 from ..ops.elementwise.checks import is_tensor, kind_of
 from ..ops.numpy_math import numpy_math
 from ..ops.outputs import check_inplace_dtype
+from ..ops.promotion import common_dtype
 from .base import wrap
+from .stored_calls import on_stored
 
 ndarray = np.ndarray
 _FITS_ALL = 128  # ints from 0 up to it have a place in every dtype
@@ -41,6 +44,8 @@ def elementwise_result(op, schema, values, out=None):
         common = common_dtype([value for value in operands if is_tensor(value)])
     else:
         common = common_dtype(operands[masked:])
+    if common is dtypes.complex32:  # of float16 and complex numbers: those of complex32 themselves do not come here
+        return on_stored(op, schema, _in_complex32(schema, values, masked), partial(elementwise_result, op, schema))
     result = common
     if rule == table.FLOAT:
         if not (common.is_floating_point or common.is_complex):
@@ -98,6 +103,16 @@ def too_small(shape, wanted, cure):
     return RuntimeError(
         hinted(f"output with shape {list(shape)} doesn't match the broadcast shape {list(wanted)}", cure)
     )
+
+
+def _in_complex32(schema, values, masked):
+    """The values with the tensors among them in complex32, except a mask that comes first."""
+    return [
+        wrap(stored.narrowed(value._array, dtypes.complex32.numpy))
+        if argument.is_tensor and is_tensor(value) and not (masked and place == 0)
+        else value
+        for place, (argument, value) in enumerate(zip(schema.arguments, values))
+    ]
 
 
 def _patterns(op, operands, arrays):
@@ -256,24 +271,6 @@ def array_function(op):
         formula = functools.partial(op.element, numpy_math)
         found = op.array_function = formula if op.light else in_blocks(formula)
     return found
-
-
-def common_dtype(operands):
-    """The dtype in which tensors and numbers are computed together."""
-    first = None
-    dimensioned, zero_dimensional, scalars = [], [], []
-    for value in operands:
-        if value is None:
-            continue
-        if hasattr(value, "_edge"):
-            array = value._array
-            (dimensioned if array.ndim else zero_dimensional).append(dtypes.from_numpy(array.dtype))
-        else:
-            scalars.append(dtypes.of_operand(value))
-        first = value
-    if first is None:
-        raise TypeError("an elementwise operation needs at least one operand")
-    return dtypes.result_type(dimensioned, zero_dimensional, scalars)
 
 
 def as_operand(value, dtype):

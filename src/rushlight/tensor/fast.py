@@ -152,6 +152,8 @@ def fused(op):
                 if value.dtype is not dtype:
                     return slow(*values)
             elif len(arrays) < count and value is not None:
+                if hasattr(value, "_edge"):  # of a room with arrays of its own
+                    return slow(*values)
                 value = number_array(dtype, value)
             arrays.append(value)
         return wrap(quiet().run(element, *arrays) if arrays[0].size < elements else large(*arrays))

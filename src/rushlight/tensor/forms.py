@@ -14,6 +14,7 @@ from ..autograd.modes import state
 from ..autograd.node import INFERENCE, UNTOUCHED, VersionCounter
 from ..base import dtypes
 from ..base.device import CPU, check_device, strided
+from ..base.dtypes import STORED
 from ..base.errors import hinted, kind_name
 from ..base.lazy import LAZY, LazyArray, is_meta, plain
 from ..base.limits import refusal_of
@@ -38,6 +39,7 @@ from .lazy_calls import meta_calls, on_arrays
 from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, written
 from .short_paths import MISSING, as_given, short
+from .stored_calls import is_unusual, refuse_stored
 from .writes import bump, refuse_tracked_out, run_inplace, write_result
 
 array_of, size_of = attrgetter("_array"), attrgetter("size")
@@ -166,7 +168,7 @@ def joined(op):
             arrays.append(tensor._array)
             if tensor._edge is not None:
                 tracked = True
-        if LAZY and any(array.__class__ is LazyArray for array in arrays):
+        if LAZY and any(map(is_unusual, arrays)):
             return slow(*args)
         found, first = NotImplemented, arrays[0]
         total = len(arrays) * first.size
@@ -202,6 +204,8 @@ def on_lists(name, function, writes):
             for place in written:
                 count_writes(lists[place], name)
             return found
+        if STORED:
+            refuse_stored(name, lists_of_arrays)
         found = NotImplemented
         if elements is not NEVER and sum(map(size_of, lists_of_arrays[0])) >= elements:
             found = kernel_of(name)(*lists_of_arrays, **options)

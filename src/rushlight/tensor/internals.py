@@ -136,6 +136,8 @@ def differentiate_gradient(formula, inputs, grad, outer):
 @internal
 def unit_gradient(output):
     """A one in the shape and dtype of ``output``, which has one element."""
+    if getattr(output._array, "divided", False):
+        return functions.ones_like(output)
     array = stored_in(output._array)
     made = new_tensor()
     made._edge = None

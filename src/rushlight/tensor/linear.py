@@ -14,8 +14,8 @@ from .classes import PLAIN_CLASSES
 from .compute import schema_of
 from .dispatch import named
 from .interposers import INTERPOSERS
-from .lazy_calls import is_lazy
 from .short_paths import short
+from .stored_calls import is_unusual
 
 _ELEMENTS = elements_of("linear_gradients")
 
@@ -35,9 +35,9 @@ def linear(op):
             or (bias is not None and bias.__class__ not in PLAIN_CLASSES)
         ):
             return slow(input, weight, bias)
-        if LAZY and any(map(is_lazy, (input, weight, bias))):
-            return slow(input, weight, bias)
         x, w, b = input._array, weight._array, None if bias is None else bias._array
+        if LAZY and any(map(is_unusual, (x, w, b))):
+            return slow(input, weight, bias)
         found = kernel_of("linear_rows")(x, w, b) if x.size >= elements or w.size >= elements else NotImplemented
         if found is NotImplemented:
             found = quiet().run(forward, x, w, b)

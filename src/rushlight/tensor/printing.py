@@ -9,6 +9,7 @@ import numpy as np
 
 from rushlight.base.contexts import contextmanager
 from rushlight.base.errors import hinted
+from rushlight.base.stored import widened
 
 PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
@@ -229,6 +230,7 @@ def _block(cells, shape, cut, indent, per_line):
 
 def _cells(array):
     """Every element's text, in C order and padded to a common width, and the width that PyTorch reckons with."""
+    array = widened(array)
     kind = array.dtype.kind
     if kind in "biu":
         texts = [str(value) for value in array.ravel().tolist()]

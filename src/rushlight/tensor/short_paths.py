@@ -11,7 +11,7 @@ from ..autograd.leaves import require_grad
 from ..autograd.modes import PLAIN, state
 from ..base import dtypes
 from ..base.device import CPU, DEFAULTS, check_device, device, memory_format
-from ..base.lazy import LAZY, LazyArray
+from ..base.lazy import LAZY
 from ..base.scalars import LOWEST_WORD, WORDS_END
 from ..base.size import Size
 from ..kernels.routing import elements_of, kernel_of
@@ -24,6 +24,7 @@ from .fast_views import link, link_several, tracker
 from .interposers import INTERPOSERS
 from .refusals import refuse_failed
 from .short_text import FIRST, code_of, text_of
+from .stored_calls import is_unusual
 from .writes import bump, is_tracked
 
 MISSING = object()  # an argument that a call leaves out

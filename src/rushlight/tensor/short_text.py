@@ -16,7 +16,7 @@ function of an operation that is called again and again is written out of its sc
             return slow(*as_given(given0, given1), *rest, **options)
         array0 = given0._array
         array1 = value1._array
-        if LAZY and (array0.__class__ is LazyArray or array1.__class__ is LazyArray):
+        if LAZY and (is_unusual(array0) or is_unusual(array1)):
             return slow(*as_given(given0, given1), *rest, **options)
         found = quiet().run(forward, array0, array1)
         ...
@@ -187,11 +187,11 @@ def _result(op, schema, parts, leave, elements):
 
 
 def _unwrapped(op, tensors, leave):
-    """The lines that name the arrays, and leave lazy ones and those of a dtype that PyTorch's kernel lacks."""
+    """The lines that name the arrays, and leave lazy and stored ones and those of a dtype that PyTorch's kernel lacks."""
     lines = [part.unwrapped() for part in tensors]
     if tensors:
-        lazy = " or ".join([f"{part.array}.__class__ is LazyArray" for part in tensors])
-        lines += [f"if LAZY and ({lazy}):", f"    {leave}"]
+        unusual = " or ".join([f"is_unusual({part.array})" for part in tensors])
+        lines += [f"if LAZY and ({unusual}):", f"    {leave}"]
     if op.refuse and tensors:
         lines += [f"if {tensors[0].array}.dtype.char in op.refused_letters:", f"    {leave}"]
     return lines

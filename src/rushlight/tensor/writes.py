@@ -13,6 +13,7 @@ from ..autograd.op_node import node_class_of, op_node_class, plan_of, record
 from ..autograd.views import View, check_inplace, rebase
 from ..base import dtypes
 from ..base.arrays import resized
+from ..base.dtypes import STORED
 from ..base.errors import hinted, kind_name
 from ..base.layouts import LAYOUT_PLUGS
 from ..base.lazy import LAZY, as_meta, bits_of, is_meta, meta_array, no_numbers, plain, rebuilt, stored_in
@@ -29,6 +30,7 @@ from .compute import ELEMENTWISE_KINDS, compute
 from .elementwise import elementwise_result, too_small
 from .interposers import INTERPOSERS, innermost
 from .lazy_calls import holds_meta, is_lazy, meta_calls, resolved, written
+from .stored_calls import is_stored
 
 
 def bump(tensor, name, inside=2):
@@ -43,7 +45,7 @@ def bump(tensor, name, inside=2):
     counter.writer = (name, user_place(inside)) if times <= NOTED_WRITES else name
 
 
-# bump, _around_write, run_inplace, and the function that was called.
+# bump, around_write, run_inplace, and the function that was called.
 _FRAMES_OF_A_WRITE = 4
 
 
@@ -55,16 +57,16 @@ def run_inplace(op, schema, values, name):
         interposer = innermost()
         if interposer is not None:
             again = partial(run_inplace, op, schema, name=name)
-            return interposer.call(op, schema, values, again, partial(_around_write, op, schema, name), writes=True)
+            return interposer.call(op, schema, values, again, partial(around_write, op, schema, name), writes=True)
     if LAYOUT_PLUGS:
         for layout in LAYOUT_PLUGS.values():
             found = layout.write(op, name, values)
             if found is not NotImplemented:
                 return found
-    return _around_write(op, schema, name, values, partial(_write, op, schema, name))
+    return around_write(op, schema, name, values, partial(_write, op, schema, name))
 
 
-def _around_write(op, schema, name, values, write):
+def around_write(op, schema, name, values, write):
     """Refuse what autograd cannot follow, ``write(values)``, and note it."""
     self = values[0]
     follows = state.recording and _any_requires_grad(schema, values)
@@ -102,7 +104,7 @@ def _write(op, schema, name, values):
             return
         values = list(map(resolved, values))
     target = values[0]._array
-    if op.kind in ELEMENTWISE_KINDS:
+    if op.kind in ELEMENTWISE_KINDS and not (STORED and any(map(is_stored, values))):
         refuse_overlap(target)
         _refuse_shared_operands(target, schema, values)
         found = quiet().run(elementwise_result, op, schema, values, target)
@@ -185,7 +187,7 @@ def write_out(op, schema, values, out):
     for layout in LAYOUT_PLUGS.values():
         layout.refuse_out(op, values, targets)
     casting = op.kind in ELEMENTWISE_KINDS
-    if casting:
+    if casting and not (STORED and any(map(is_stored, [*values, out]))):
         refuse_overlap(out._array)
         _refuse_shared_operands(out._array, schema, values)
         found = quiet().run(elementwise_result, op, schema, values, None if is_lazy(out) else out._array)

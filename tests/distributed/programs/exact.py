@@ -3,12 +3,15 @@
 import datetime
 import os
 import sys
+import tempfile
 
 import rushlight as torch
 import rushlight.distributed as dist
-from rushlight.distributed import fsdp
+from rushlight.distributed import checkpoint, fsdp
 from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from rushlight.distributed.checkpoint import state_dict as states
 from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
+from rushlight.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from rushlight.nn.parallel import DistributedDataParallel as DDP
 
 nn = torch.nn
@@ -106,6 +109,96 @@ def fully_sharded_training_is_that_of_the_whole_batch():
         assert len(state) == len(wanted)
         for mine, its in zip(state.values(), wanted):
             close(mine, its, 1e-5)
+
+
+def divided_tensors_are_as_whole_ones():
+    mesh = dist.init_device_mesh("cpu", (size,))
+    x, w = (torch.randn(s, generator=torch.Generator().manual_seed(len(s))) for s in ((2 * size + 1, 6), (6, 4)))
+    calls = [
+        lambda a, b: (a @ b).relu().sum(), lambda a, b: (a.softmax(1) @ b).mean(0).norm(), lambda a, b: nn.functional.layer_norm(a, (6,)).amax(),
+        lambda a, b: (a + b.sum(1)).exp().log_softmax(0)[:2].sum(), lambda a, b: nn.functional.linear(a, b.T).reshape(-1).square().mean(),
+    ]  # fmt: skip
+    for call in calls:
+        plain = [each.clone().requires_grad_() for each in (x, w)]
+        call(*plain).backward()
+        for placements in (
+            (Shard(0), Replicate()),
+            (Shard(1), Shard(0)),
+            (Replicate(), Shard(1)),
+            (Shard(0), Shard(1)),
+        ):
+            divided = [
+                distribute_tensor(e, mesh, [p]).requires_grad_() for e, p in zip((x, w), placements, strict=True)
+            ]
+            found = call(*divided)
+            close(found.full_tensor(), call(x, w), 1e-5)
+            found.backward()
+            for mine, its in zip(divided, plain, strict=True):
+                assert (mine.grad is None) == (its.grad is None)
+                its.grad is None or close(mine.grad.full_tensor(), its.grad, 1e-5)
+    parts = DTensor.from_local(torch.full((size, 2), rank + 1.0), mesh, [Partial()])
+    assert parts.redistribute(placements=[Shard(0)]).to_local().tolist() == [[size * (size + 1) / 2] * 2]
+
+
+def a_module_that_is_fully_sharded_trains_as_the_whole():
+    whole = torch.randn(6 * size, 4, generator=torch.Generator().manual_seed(1))
+    for keep in (None, True, False):
+        plain, sharded = network(), network()
+        for each in (sharded[0], sharded):
+            fsdp.fully_shard(each, reshard_after_forward=keep)
+        optimizers = [torch.optim.AdamW(each.parameters(), lr=0.05) for each in (plain, sharded)]
+        for _ in range(3):
+            for module, x, optimizer in zip(
+                (plain, sharded), (whole, whole[rank * 6 : rank * 6 + 6]), optimizers, strict=True
+            ):
+                optimizer.zero_grad()
+                module(x).square().mean().backward()
+                nn.utils.clip_grad_norm_(module.parameters(), 0.05)
+                optimizer.step()
+        found = states.get_model_state_dict(sharded, options=states.StateDictOptions(full_state_dict=True))
+        for mine, its in zip(found.values(), plain.state_dict().values(), strict=True):
+            close(mine, its, 1e-5)
+
+
+def states_of_fully_sharded_training_by_names():
+    whole = torch.randn(6 * size, 4, generator=torch.Generator().manual_seed(1))
+    own, hybrid = whole[rank * 6 : rank * 6 + 6], {}
+    if size == 4:
+        mesh = dist.init_device_mesh("cpu", (2, 2))
+        hybrid = {"device_mesh": mesh, "sharding_strategy": fsdp.ShardingStrategy.HYBRID_SHARD}
+    plain, sharded = network(), FSDP(network(), auto_wrap_policy=fsdp_policy, **hybrid)
+    optimizers = [torch.optim.AdamW(each.parameters(), lr=0.05) for each in (plain, sharded)]
+
+    def step(model, optimizer, x):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+    for _ in range(2):
+        step(plain, optimizers[0], whole)
+        step(sharded, optimizers[1], own)
+    wanted = states.get_optimizer_state_dict(plain, optimizers[0])["state"]
+    found = FSDP.optim_state_dict(sharded, optimizers[1])
+    assert list(found["state"]) == list(wanted)
+    for name, each in wanted.items():
+        for key, value in each.items():
+            close(found["state"][name][key], value, 1e-5)
+    other = FSDP(network(), **hybrid)
+    second = torch.optim.AdamW(other.parameters(), lr=0.5)
+    folder = [tempfile.mkdtemp() if rank == 0 else None]
+    dist.broadcast_object_list(folder)
+    with FSDP.state_dict_type(sharded, fsdp.StateDictType.SHARDED_STATE_DICT):
+        state = {"model": sharded.state_dict(), "optimizer": FSDP.optim_state_dict(sharded, optimizers[1])}
+        assert all(isinstance(each, DTensor) for each in state["model"].values())
+    checkpoint.save(state, checkpoint_id=folder[0])
+    checkpoint.load(state, checkpoint_id=folder[0])
+    other.load_state_dict(state["model"])
+    FSDP.optim_state_dict_to_load(other, second, state["optimizer"], load_directly=True)
+    step(plain, optimizers[0], whole)
+    step(other, second, own)
+    assert FSDP.fsdp_modules(sharded, root_only=True) == [sharded]
+    for mine, its in zip(other.state_dict().values(), plain.state_dict().values(), strict=True):
+        close(mine, its, 1e-5)
 
 
 def whole_parameters_come_and_go():

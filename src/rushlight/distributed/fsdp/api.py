@@ -10,7 +10,7 @@ from ..later import LATER as _LATER
 
 
 class ShardingStrategy(Enum):
-    """What is divided: everything, gradients and optimizer state alone, nothing; HYBRID_SHARD is not in this version."""
+    """What is divided: everything; gradients and optimizer state alone; nothing; or, of both first, within groups of processes."""
 
     FULL_SHARD = auto()
     SHARD_GRAD_OP = auto()
@@ -27,7 +27,7 @@ class BackwardPrefetch(Enum):
 
 
 class StateDictType(Enum):
-    """What ``state_dict`` holds: whole parameters, or shards, which are not in this version."""
+    """What ``state_dict`` holds: whole parameters, or DTensors; LOCAL_STATE_DICT is not in this version."""
 
     FULL_STATE_DICT = auto()
     LOCAL_STATE_DICT = auto()
@@ -65,6 +65,34 @@ class FullStateDictConfig(StateDictConfig):
     """Whole parameters: in all processes, or in process 0 alone."""
 
     rank0_only: bool = False
+
+
+@dataclass
+class ShardedStateDictConfig(StateDictConfig):
+    """DTensors, each process's part of every parameter."""
+
+    _use_dtensor: bool = False
+
+
+@dataclass
+class OptimStateDictConfig:
+    """What the ways to save the state of an optimizer have in common."""
+
+    offload_to_cpu: bool = True
+
+
+@dataclass
+class FullOptimStateDictConfig(OptimStateDictConfig):
+    """Whole states: in all processes, or in process 0 alone."""
+
+    rank0_only: bool = False
+
+
+@dataclass
+class ShardedOptimStateDictConfig(OptimStateDictConfig):
+    """DTensors, each process's part of every state."""
+
+    _use_dtensor: bool = False
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from ...autograd import no_grad
@@ -13,17 +14,22 @@ from ...nn import Module
 from ...nn.parallel.agreement import broadcast_all, check_same_parameters
 from ...ops.table import functions
 from .. import collectives
+from ..device_mesh import DeviceMesh
 from ..groups import default_group
 from ..later import LATER as _LATER
 from .api import (
     BackwardPrefetch,
+    FullOptimStateDictConfig,
     FullStateDictConfig,
     MixedPrecision,
+    ShardedOptimStateDictConfig,
+    ShardedStateDictConfig,
     ShardingStrategy,
     StateDictSettings,
     StateDictType,
 )
 from .units import Unit
+from .whole import cast
 from .wrap import wrap_children
 
 _WRAPPED, _FLAT = "_fsdp_wrapped_module", "_flat_param"
@@ -42,9 +48,10 @@ class FullyShardedDataParallel(Module):
 
     Args:
         module (Module): on the CPU.
-        process_group: default: all processes.
+        process_group: default: all processes; with HYBRID_SHARD the group that divides and the one of replicas.
+        device_mesh (DeviceMesh): in place of ``process_group``; with HYBRID_SHARD of replicas, and of what divides.
         sharding_strategy (ShardingStrategy): FULL_SHARD; SHARD_GRAD_OP keeps what was gathered until backward; NO_SHARD is
-            DistributedDataParallel's work. Default: FULL_SHARD
+            DistributedDataParallel's work; HYBRID_SHARD divides within groups. Default: FULL_SHARD
         auto_wrap_policy: which submodules become units of their own: see `fsdp.wrap`. Default: those that are wrapped by hand
         mixed_precision (MixedPrecision): the dtypes in which parameters compute and gradients are reduced.
         ignored_modules: submodules whose parameters stay whole.
@@ -89,18 +96,17 @@ class FullyShardedDataParallel(Module):
         super().__init__()
         strategy = ShardingStrategy.FULL_SHARD if sharding_strategy is None else sharding_strategy
         for what, given in (
-            ("use_orig_params", use_orig_params), ("param_init_fn", param_init_fn), ("device_mesh", device_mesh),
-            ("ignored_states", ignored_states), ("HYBRID_SHARD", strategy.name.lstrip("_").startswith("HYBRID")),
+            ("use_orig_params", use_orig_params), ("param_init_fn", param_init_fn), ("ignored_states", ignored_states),
         ):  # fmt: skip
             if given:
                 raise _refused(what)
-        self.process_group = default_group() if process_group is None else process_group
+        self.process_group, self._replicas = _groups_of(process_group, device_mesh, strategy)
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
         self.sharding_strategy = strategy
         ignored = {each for top in ignored_modules or () for each in top.modules()}
         if auto_wrap_policy is not None:
             wrapper = functools.partial(
-                FullyShardedDataParallel, process_group=process_group, sharding_strategy=strategy,
+                FullyShardedDataParallel, process_group=process_group, device_mesh=device_mesh, sharding_strategy=strategy,
                 mixed_precision=mixed_precision, ignored_modules=ignored_modules, sync_module_states=sync_module_states,
             )  # fmt: skip
             wrap_children(module, auto_wrap_policy, wrapper, ignored)
@@ -113,8 +119,10 @@ class FullyShardedDataParallel(Module):
         setattr(self, _WRAPPED, module)
         self._unit = None
         if own:
-            keeps = strategy is not ShardingStrategy.FULL_SHARD
-            self._unit = Unit(module, own, self.process_group, keeps, mixed_precision or MixedPrecision())
+            keeps = strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
+            self._unit = Unit(
+                module, own, self.process_group, keeps, mixed_precision or MixedPrecision(), self._replicas
+            )
             setattr(self, _FLAT, self._unit.part)
 
     @property
@@ -136,7 +144,7 @@ class FullyShardedDataParallel(Module):
             return self.module(*args, **kwargs)
         dtype = self._unit.precision.param_dtype
         if dtype is not None:
-            args, kwargs = _cast(args, dtype), _cast(kwargs, dtype)
+            args, kwargs = cast(args, dtype), cast(kwargs, dtype)
         whole, context = self._unit.gathered()
         self._unit.show(whole)
         try:
@@ -185,10 +193,15 @@ class FullyShardedDataParallel(Module):
         optim_state_dict_config: Any = None,
     ) -> StateDictSettings:
         """Choose what ``state_dict`` of the units in a module holds; returns the settings before."""
-        if state_dict_type is not StateDictType.FULL_STATE_DICT:
+        if state_dict_type is StateDictType.LOCAL_STATE_DICT:
             raise _refused(state_dict_type.name)
         before = FullyShardedDataParallel.get_state_dict_type(module)
-        made = StateDictSettings(state_dict_type, state_dict_config or FullStateDictConfig(), optim_state_dict_config)
+        sharded = state_dict_type is StateDictType.SHARDED_STATE_DICT
+        made = StateDictSettings(
+            state_dict_type,
+            state_dict_config or (ShardedStateDictConfig() if sharded else FullStateDictConfig()),
+            optim_state_dict_config or (ShardedOptimStateDictConfig() if sharded else FullOptimStateDictConfig()),
+        )
         for each in module.modules():
             if isinstance(each, FullyShardedDataParallel):
                 each._settings = made
@@ -216,26 +229,73 @@ class FullyShardedDataParallel(Module):
             )
             yield
         finally:
-            FullyShardedDataParallel.set_state_dict_type(module, before.state_dict_type, before.state_dict_config)
+            FullyShardedDataParallel.set_state_dict_type(
+                module, before.state_dict_type, before.state_dict_config, before.optim_state_dict_config
+            )
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """Whole parameters under the names that they have without wrapping; all processes call this."""
+        """Parameters under the names that they have without wrapping, whole ones or DTensors; all processes call this."""
         if any(unit.summoned for unit in _units(self)):  # within that of a unit around this one
             return super().state_dict(*args, **kwargs)
         before = set(kwargs.get("destination") or ())
         with self.summon_full_params(self, writeback=False):
             found = super().state_dict(*args, **kwargs)
+            parameters = {
+                _plain(name) for name, _ in self.named_parameters(prefix=kwargs.get("prefix", "").rstrip("."))
+            }
             for name in [each for each in found if each not in before]:
                 value = found.pop(name)
                 elsewhere = self.rank and getattr(self._settings.state_dict_config, "rank0_only", False)
                 if not name.endswith(_FLAT) and not elsewhere:
-                    found[_plain(name)] = value.clone()
+                    found[_plain(name)] = self._as_saved(value, _plain(name) in parameters)
         return found
+
+    def _as_saved(self, value: Any, is_parameter: bool) -> Any:
+        """A whole parameter or buffer, as `state_dict` gives it."""
+        if is_parameter and self._settings.state_dict_type is StateDictType.SHARDED_STATE_DICT:
+            return _states().divided(value, DeviceMesh.from_group(self.process_group, "cpu"))
+        return value.clone()
+
+    @staticmethod
+    def optim_state_dict(model: Module, optim: Any, optim_state_dict: Any = None, group: Any = None) -> dict[str, Any]:
+        """The state of an optimizer of ``model.parameters()`` by plain names of parameters: whole tensors in all processes or, with
+        ``FullOptimStateDictConfig(rank0_only=True)``, in process 0; DTensors where `state_dict` has them. All processes call this."""
+        settings = FullyShardedDataParallel.get_state_dict_type(model)
+        first = getattr(settings.optim_state_dict_config, "rank0_only", False)
+        keep = not first or default_group().rank() == 0
+        sharded = settings.state_dict_type is StateDictType.SHARDED_STATE_DICT
+        return _states().optimizer_state(model, optim, _units(model), sharded, keep)
+
+    @staticmethod
+    def optim_state_dict_to_load(
+        model: Module, optim: Any, optim_state_dict: dict[str, Any], is_named_optimizer: bool = False, load_directly: bool = False,
+        group: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """What ``optim.load_state_dict`` takes, of a state of `optim_state_dict`; with ``load_directly`` it is loaded, too."""
+        made = _states().optimizer_state_to_load(model, optim, _units(model), optim_state_dict)
+        if load_directly:
+            optim.load_state_dict(made)
+        return made
+
+    @staticmethod
+    def fsdp_modules(module: Module, root_only: bool = False) -> list[Any]:
+        """The modules of this class in a module, or the outermost of them."""
+        found = [each for each in module.modules() if isinstance(each, FullyShardedDataParallel)]
+        inner = {id(below) for each in found for below in each.modules() if below is not each}
+        return [each for each in found if id(each) not in inner] if root_only else found
+
+    def apply(self, fn: Any) -> Any:
+        """``Module.apply`` to modules that have their whole parameters."""
+        with self.summon_full_params(self):
+            return super().apply(fn)
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
         """Take the own part of whole parameters; all processes call this, each with the whole state."""
         if assign:
             raise _refused("assign=True")
+        state_dict = {
+            name: each.full_tensor() if hasattr(each, "full_tensor") else each for name, each in state_dict.items()
+        }
         with self.summon_full_params(self):
             return _load(self, state_dict, strict)
 
@@ -257,6 +317,27 @@ class FullyShardedDataParallel(Module):
         return total
 
 
+def _states() -> Any:
+    """The module of states, which needs `tensor`, at whose sight operations ask for more."""
+    return import_module(f"{__package__}.states")
+
+
+def _groups_of(given: Any, mesh: Any, strategy: ShardingStrategy) -> tuple[Any, Any]:
+    """(the group that divides parameters, the one of replicas or None)."""
+    hybrid = strategy.name.lstrip("_").startswith("HYBRID")
+    if mesh is not None:
+        if (mesh.ndim == 2) != hybrid:
+            message = f"Expected device_mesh to have ndim={2 if hybrid else 1} but got {mesh.ndim}"
+            raise ValueError(hinted(message, "HYBRID_SHARD has replicas, and what divides; the others one dimension"))
+        return (mesh.get_group(1), mesh.get_group(0)) if hybrid else (mesh.get_group(0), None)
+    if hybrid:
+        if not isinstance(given, tuple) or len(given) != 2:
+            message = "Manual wrapping with ShardingStrategy.HYBRID_SHARD requires explicit specification of process group or device_mesh."
+            raise ValueError(hinted(message, "process_group=(group that divides, group of replicas)"))
+        return given
+    return (default_group() if given is None else given), None
+
+
 def _units(module: Module) -> list[Unit]:
     found = [each._unit for each in module.modules() if isinstance(each, FullyShardedDataParallel)]
     return [unit for unit in found if unit is not None]
@@ -275,15 +356,6 @@ def _load(root: Module, state_dict: Any, strict: bool) -> Any:
     return Module.load_state_dict(
         root, {**flat, **{named.get(name, name): value for name, value in state_dict.items()}}, strict
     )
-
-
-def _cast(values: Any, dtype: Any) -> Any:
-    """Floating-point tensors among arguments in another dtype."""
-    if isinstance(values, dict):
-        return {name: _cast(value, dtype) for name, value in values.items()}
-    if isinstance(values, (tuple, list)):
-        return type(values)(_cast(value, dtype) for value in values)
-    return values.to(dtype) if hasattr(values, "is_floating_point") and values.is_floating_point() else values
 
 
 __getattr__ = _LATER.of("fsdp")

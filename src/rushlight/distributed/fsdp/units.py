@@ -16,6 +16,7 @@ from ...base.errors import hinted
 from ...nn import Module, Parameter
 from ...ops.table import functions
 from .. import collectives
+from .whole import Packing, Saved
 
 
 class _Place(NamedTuple):
@@ -33,28 +34,26 @@ class _Gathered(Function):
     @staticmethod
     def forward(ctx, unit, part):
         ctx.unit = unit
-        return unit.gather(part)
+        return unit.gather(part, unit.precision.param_dtype)
 
     @staticmethod
     def backward(ctx, grad):
         return None, ctx.unit.reduce(grad)
 
 
-class _Saved(NamedTuple):
-    """What is kept of a tensor that is a view of the whole."""
-
-    offset: int
-    shape: Any
-    strides: Any
-
-
 class Unit:
     """The parameters of the modules in ``root`` that no other unit has."""
 
     def __init__(
-        self, root: Module, parameters: list[Parameter], group: Any, keeps_whole: bool, precision: Any
+        self,
+        root: Module,
+        parameters: list[Parameter],
+        group: Any,
+        keeps_whole: bool,
+        precision: Any,
+        replicas: Any = None,
     ) -> None:
-        self.group, self.keeps_whole, self.precision = group, keeps_whole, precision
+        self.group, self.keeps_whole, self.precision, self.replicas = group, keeps_whole, precision, replicas
         self._again: Any = None
         self.summoned = False
         for what, values in (
@@ -74,9 +73,7 @@ class Unit:
             start += each.numel()
         self.count = start
         self.size = -(-start // group.size())
-        with no_grad():
-            whole = functions.cat([each.detach().reshape(-1) for each in parameters])
-            self.part = Parameter(self._own(whole), requires_grad=parameters[0].requires_grad)
+        self.part = Parameter(self.flattened(parameters), requires_grad=parameters[0].requires_grad)
         for place in self.places:
             for module, name in place.holders:
                 del module._parameters[name]
@@ -90,9 +87,13 @@ class Unit:
         start = self.group.rank() * self.size
         return self._padded(whole)[start : start + self.size].clone()
 
-    def gather(self, part: Any) -> Any:
-        """The whole, from the parts of all processes."""
-        dtype = self.precision.param_dtype
+    def flattened(self, tensors: list[Any]) -> Any:
+        """This process's part of whole parameters, or of what has their shapes."""
+        with no_grad():
+            return self._own(functions.cat([each.detach().reshape(-1) for each in tensors]))
+
+    def gather(self, part: Any, dtype: Any) -> Any:
+        """The whole, from the parts of all processes, in a dtype where one is given."""
         own = part.detach() if dtype is None else part.detach().to(dtype)
         whole = own.new_empty(self.size * self.group.size())
         collectives.all_gather_into_tensor(whole, own, self.group)
@@ -105,6 +106,8 @@ class Unit:
         whole = self._padded(grad if dtype is None else grad.to(dtype)).contiguous()
         part = whole.new_empty(self.size)
         collectives.reduce_scatter_tensor(part, whole, collectives.ReduceOp.AVG, self.group)
+        if self.replicas is not None:
+            collectives.all_reduce(part, collectives.ReduceOp.AVG, self.replicas)
         return part.to(self.part.dtype)
 
     def show(self, whole: Any) -> None:
@@ -124,18 +127,18 @@ class Unit:
         """The whole, and the context in which it is used."""
         self._again = None
         whole = _Gathered.apply(self, self.part)
-        return whole, nullcontext() if self.keeps_whole else saved_tensors_hooks(_Packing(self, whole), self._unpacked)
+        return whole, nullcontext() if self.keeps_whole else saved_tensors_hooks(Packing(whole), self._unpacked)
 
     def _unpacked(self, kept: Any) -> Any:
-        if not isinstance(kept, _Saved):
+        if not isinstance(kept, Saved):
             return kept
         if self._again is None:
-            self._again = self.gather(self.part)
+            self._again = self.gather(self.part, self.precision.param_dtype)
         return self._again.as_strided(kept.shape, kept.strides, kept.offset)
 
     def summon(self) -> Any:
         """Let the modules have their whole parameters, as parameters; returns them in one."""
-        whole = self.gather(self.part).to(self.part.dtype)
+        whole = self.gather(self.part, None)
         self.summoned = True
         for place in self.places:
             made = Parameter(
@@ -154,16 +157,3 @@ class Unit:
         if keep:
             with no_grad():
                 self.part.copy_(self._own(whole))
-
-
-class _Packing:
-    """Keeps of a view of the whole where it lies, and other tensors as they are; does not keep the whole."""
-
-    def __init__(self, unit: Unit, whole: Any) -> None:
-        self._begin, self._width = whole.data_ptr(), whole.element_size()
-        self._end, self._dtype = self._begin + unit.count * self._width, whole.dtype
-
-    def __call__(self, tensor: Any) -> Any:
-        if tensor.dtype is self._dtype and self._begin <= tensor.data_ptr() < self._end:
-            return _Saved((tensor.data_ptr() - self._begin) // self._width, tensor.shape, tensor.stride())
-        return tensor

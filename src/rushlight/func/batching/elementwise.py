@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...base.shapes import broadcast_shapes
 from ...ops import table
-from ...tensor.elementwise import common_dtype
+from ...ops.promotion import common_dtype
 from .call import Call, aligned
 from .writing import check_fits
 

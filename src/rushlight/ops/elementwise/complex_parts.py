@@ -3,13 +3,18 @@
 import numpy as np
 
 from ...base import dtypes
-from ...base.arrays import in_result_order
+from ...base.arrays import in_result_order, narrowed
 from ...base.errors import hinted
 from ...base.lazy import LazyArray
 from ...base.shapes import broadcast_shapes
 from ..order import PROPERTIES
 from ..table import FLOAT, FUSED, UNARY, VIEW, composite, functions, op
 from .checks import is_tensor
+
+
+def _parts(array):
+    """The parts of complex32 numbers (NumPy's letter for their kind is W) as pairs in the same memory."""
+    return array[..., None].view(np.float16)
 
 
 @op("real_part(Tensor self) -> Tensor", kind=VIEW, names=(), node="SelectBackward0")
@@ -20,7 +25,7 @@ class real_part:
         return False, neg
 
     def forward(self):
-        return self.real
+        return _parts(self)[..., 0] if self.dtype.kind == "W" else self.real
 
     def d_self(grad):
         return functions.complex(grad, functions.zeros_like(grad))
@@ -34,7 +39,7 @@ class imaginary_part:
         return False, conj != neg
 
     def forward(self):
-        return self.imag
+        return _parts(self)[..., 1] if self.dtype.kind == "W" else self.imag
 
     def d_self(grad):
         return functions.complex(functions.zeros_like(grad), grad)
@@ -88,6 +93,8 @@ class view_as_real:
         return False, neg
 
     def forward(self):
+        if self.dtype.kind == "W":
+            return _parts(self)
         if self.dtype.kind != "c":
             raise RuntimeError(
                 hinted("view_as_real is only supported for complex tensors", f"this tensor holds {self.dtype} elements")
@@ -111,10 +118,6 @@ class view_as_complex:
                     f"scalar type: {kind.legacy_name}",
                     "convert it with .float() or .double()",
                 )
-            )
-        if kind is dtypes.float16:
-            raise RuntimeError(
-                "complex numbers of half precision (torch.complex32) are not available; convert with .float()"
             )
         if self.ndim == 0:
             raise RuntimeError("Input tensor must have one or more dimensions")
@@ -282,12 +285,12 @@ def _check_parts(first, second):
         names = [kind.legacy_name for kind in kinds]
         message = f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
         raise RuntimeError(hinted(message, "convert one of them with .to(other.dtype)"))
-    if any(kind not in (dtypes.float32, dtypes.float64) for kind in kinds):
+    if any(kind not in (dtypes.float16, dtypes.float32, dtypes.float64) for kind in kinds):
         raise RuntimeError(
             hinted(
                 "Expected both inputs to be Half, Float or Double tensors but got "
                 f"{kinds[0].legacy_name} and {kinds[1].legacy_name}",
-                "convert both with .float() or .double(); complex numbers of half precision are not available",
+                "convert both with .float() or .double()",
             )
         )
 
@@ -297,9 +300,11 @@ class complex_of_parts:
     """Complex numbers with the given real and imaginary parts."""
 
     def forward(self, imag):
-        found = np.empty(broadcast_shapes(self.shape, imag.shape), dtypes.from_numpy(self.dtype).to_complex().numpy)
+        kind = dtypes.from_numpy(self.dtype).to_complex()
+        halved = kind is dtypes.complex32
+        found = np.empty(broadcast_shapes(self.shape, imag.shape), np.complex64 if halved else kind.numpy)
         found.real, found.imag = self, imag
-        return in_result_order(found, (self, imag))
+        return in_result_order(narrowed(found, kind.numpy) if halved else found, (self, imag))
 
     def d_self(grad, self):  # PyTorch saves each part for its own gradient
         return grad.real
@@ -310,7 +315,7 @@ class complex_of_parts:
 
 @composite(names=("torch",))
 def complex(real, imag, *, out=None):
-    """Complex numbers with the given real and imaginary parts, which have one dtype, float32 or float64.
+    """Complex numbers with the given real and imaginary parts, which have one dtype: float16, float32 or float64.
 
     >>> import rushlight as torch
     >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
@@ -342,5 +347,7 @@ class polar_of_parts:
 def polar(abs, angle, *, out=None):
     """Complex numbers with the given absolute values and angles, which have one dtype, float32 or float64."""
     _check_parts(abs, angle)
+    if is_tensor(abs) and abs.dtype is dtypes.float16:
+        raise NotImplementedError(hinted("\"polar_cpu\" not implemented for 'Half'", "convert both with .float()"))
     options = {} if out is None else {"out": out}
     return functions.polar_of_parts(abs, angle, **options)

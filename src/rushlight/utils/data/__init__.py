@@ -1,5 +1,7 @@
 """torch.utils.data: datasets, samplers, collation and the DataLoader."""
 
+from importlib import import_module as _import_module
+
 from . import _utils, batch_read, collate, dataloader, dataset, distributed, sampler
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader, _DatasetKind
@@ -24,6 +26,17 @@ from .sampler import (
 )
 from .worker_info import get_worker_info
 
+_PIPES = ("IterDataPipe", "MapDataPipe", "functional_datapipe")
+
+
+def __getattr__(name):
+    if name == "datapipes":
+        return _import_module(".datapipes", __name__)
+    if name in _PIPES:
+        return getattr(_import_module(".datapipes", __name__), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
 __all__ = [
     "BatchSampler",
     "ChainDataset",
@@ -31,7 +44,9 @@ __all__ = [
     "DataLoader",
     "Dataset",
     "DistributedSampler",
+    "IterDataPipe",
     "IterableDataset",
+    "MapDataPipe",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
@@ -43,6 +58,7 @@ __all__ = [
     "_DatasetKind",
     "default_collate",
     "default_convert",
+    "functional_datapipe",
     "get_worker_info",
     "random_split",
 ]

@@ -23,6 +23,10 @@ _Device: _TypeAlias = _device | _str | _int | None
 _T = _TypeVar("_T", bound=Tensor)
 _F = _TypeVar("_F", bound=_Callable[..., _Any])
 
+from rushlight.masked.tensors import MaskedTensor as MaskedTensor
+from rushlight.masked.tensors import as_masked_tensor as as_masked_tensor
+from rushlight.masked.tensors import is_masked_tensor as is_masked_tensor
+from rushlight.masked.tensors import masked_tensor as masked_tensor
 
 def amax(input: Tensor, dim: _int | _ints | None = None, *, keepdim: _bool = False, dtype: _dtype | None = None, mask: Tensor | None = None) -> Tensor: ...
 def amin(input: Tensor, dim: _int | _ints | None = None, *, keepdim: _bool = False, dtype: _dtype | None = None, mask: Tensor | None = None) -> Tensor: ...

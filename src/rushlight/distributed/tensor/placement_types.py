@@ -1,0 +1,5 @@
+"""``torch.distributed.tensor.placement_types``: how a tensor lies on several processes."""
+
+from ..placements import Partial, Placement, Replicate, Shard
+
+__all__ = ["Partial", "Placement", "Replicate", "Shard"]
