@@ -178,7 +178,7 @@ def _shifted(exact):
     return lambda n, x: exact(n, 2 * x - 1)
 
 
-# The polynomials by their names, with mpmath's numbers.
+# The polynomials by their names, with mpmath's numbers for a degree and a place.
 _POLYNOMIALS = {
     "hermite_polynomial_h": lambda n, x: mpmath.hermite(n, x),
     "hermite_polynomial_he": lambda n, x: mpmath.hermite(n, x / mpmath.sqrt(2)) / mpmath.mpf(2) ** (mpmath.mpf(n) / 2),
@@ -189,12 +189,19 @@ _POLYNOMIALS = {
 }
 
 
+def _exact_value(name, first, second):
+    if name == "zeta":
+        return mpmath.zeta(first, second)
+    return _POLYNOMIALS[name](int(second), first)
+
+
 def _recurrence(case):
-    """Polynomials of degrees at which they come near the largest number: the intermediates of PyTorch's recurrence pass it, so
-    that infinities and NaN come out; ours has the number that 30 digits give, or the infinity that it becomes."""
-    exact = _POLYNOMIALS.get(case.name.removeprefix("special."))
+    """Polynomials of degrees, and sums of powers (zeta), at which they come near the largest number: the intermediates of
+    PyTorch's recurrence pass it, so that NaN and infinities, maybe of the other sign, come out; ours has the number that 30
+    digits give, or the infinity that it becomes."""
+    name = case.name.removeprefix("special.")
     results = [each for each in (case.ours, case.theirs) if hasattr(each, "detach")]
-    if exact is None or len(results) != 2 or _is_outward(case):
+    if name not in (*_POLYNOMIALS, "zeta") or len(results) != 2 or _is_outward(case):
         return False
     ours, theirs = map(array_of, results)
     places, degrees = (operand.detach().to(torch.float64) for operand in torch.broadcast_tensors(*case.operands[:2]))
@@ -203,7 +210,7 @@ def _recurrence(case):
         if np.isclose(mine, other, 1e-3, 1e-3, equal_nan=True):
             continue
         with mpmath.workdps(30):
-            wanted = float(exact(int(n), mpmath.mpf(x)))
+            wanted = float(_exact_value(name, mpmath.mpf(x), mpmath.mpf(n)))
         expected = math.copysign(math.inf, wanted) if abs(wanted) > largest else wanted
         if np.isfinite(other) or not np.isclose(mine, expected, 1e-3):
             return False
@@ -430,7 +437,29 @@ def _distance_in_single(case):
     return bool((np.abs(ours - theirs) <= 1e-6 * max(1.0, reach)).all())
 
 
+_WRITING = ("write", "foreach", "out", "custom")  # the steps of programs that compute into a tensor
+
+
+def _write_into_windows(case):
+    """Writes into a tensor of which several elements are one place in memory, as the windows of `unfold` are: PyTorch's pages leave
+    open what comes out, and it is what the order of its loop gives. Here each result is computed from what was there before."""
+    if case.name != "graph program" or not case.told.startswith(_WRITING) or " at [" not in case.told:
+        return False
+    return any(map(_overlaps_itself, case.operands))
+
+
+def _overlaps_itself(tensor):
+    reach = 0  # from the first to the last element of the dimensions so far, from the nearest neighbours on
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += (size - 1) * stride
+    return False
+
+
 EXPLAINED = (
+    _write_into_windows,
     _nan_times_zero,
     _view_of_tracked_integers,
     _deviation_overflow,

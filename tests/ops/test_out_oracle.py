@@ -14,6 +14,9 @@ v = T.arange(4, dtype=T.float32) + 1
 s = x[:3, :3] @ x[:3, :3].mT + T.eye(3)
 i = T.arange(12).reshape(3, 4)
 p = T.tensor([2, 0])
+w = T.ones(1)
+m = T.tensor([True, False, True])
+c = T.tensor([3 + 4j, 1j])
 e = T.empty(0)
 d = T.empty(0, dtype=T.float64)
 l = T.empty(0, dtype=T.int64)
@@ -43,6 +46,26 @@ T.add(x, 1, out=T.zeros(1).expand(3, 4))|T.arange(4, out=T.zeros(1).expand(4))|T
 T.add(x[0], 1, out=x[0])|T.cumsum(x[0], 0, out=x.view(-1)[1:5])|T.exp(x.requires_grad_(), out=e)
 T.nuclear_norm(s)|T.frobenius_norm(x, (0, 1), out=e)
 T.fft.fft(v, out=T.empty(0, dtype=T.complex64))|T.sum(x, axis=0)|T.max(x, axis=0)|T.max(x, axis=0, keepdims=True)|T.std(x, axis=0)
+""".replace("\n", "|")
+    .strip("|")
+    .split("|")
+)
+# An operand is the tensor that is written, or holds its memory: elementwise operations refuse to make it larger, others to read it.
+OPERANDS = (
+    """
+T.add(w, x, out=w)|T.mul(x, w, out=w)|T.mul(x, w, out=x)|T.eq(w, x, out=w)|T.pow(w, x, out=w)
+T.where(x > 2, w, x, out=w)|T.clamp(w, min=x, out=w)|T.lerp(w, x, x, out=w)|T.addcmul(w, x, x, out=w)|T.bitwise_and(w, x, out=w)
+T.maximum(c, c, out=c)|T.atan2(l[:1], i, out=l[:1])|w.add_(x)|w.bitwise_and_(x)|T.exp(w, out=w)|T.add(w, 1, out=w)
+T.gather(x, 0, i % 3, out=x)|T.gather(l.resize_(2), 0, l.zero_(), out=l)|T.index_select(x, 0, p, out=x)|T.take(x, i, out=x)
+T.take(i.clone(), i, out=i)|T.masked_select(v, v > 0, out=v)|T.masked_select(m, m, out=m)|T.take_along_dim(x, i % 3, 0, out=x)
+T.cat((x, x[:0]), out=x)|T.cat((x[:2], x[2:]), out=x)|T.stack((x,), out=x)|T.hstack((x, x), out=x)|T.vstack((x, x), out=x)
+T.dstack((x, x), out=x)|T.column_stack((x, x), out=x)|T.scatter(x, 0, i % 3, x, out=x)|T.scatter(x, 0, i % 3, x.clone(), out=x)
+T.scatter(x, 0, i % 3, 1.0, out=x)|T.scatter_add(x, 0, i % 3, x, out=x)|T.index_add(x, 0, p, x[:2], out=x)
+T.index_copy(x, 0, T.arange(3), x, out=x)|T.scatter_reduce(x, 0, i % 3, x, "sum", out=x)|T.median(x, 0, out=(x, i))
+T.nanmedian(x, 0, out=(x, i))|T.kthvalue(x, 1, 0, out=(x, i))|T.mode(x, 0, out=(x, l))
+T.sort(x, 0, out=(x, l))|T.nonzero(i, out=i)|T.cross(v[:3], v[:3], out=v[:3])|T.linalg.cross(s, s, out=s)
+T.abs(c, out=e)|T.abs(c, out=d)|T.abs(c, out=c)|T.abs(c, out=n)|T.abs(c, out=c.to(T.complex128))|T.abs(x, out=c)|c.abs_()|T.abs_(c)
+T.isnan(x, out=b)|T.isinf(x, out=None)|T.isfinite(x, out=b)|T.isreal(x, out=b)|T.isposinf(x, out=b)
 """.replace("\n", "|")
     .strip("|")
     .split("|")
@@ -78,7 +101,7 @@ def alike(found, expected):
     return found == expected
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", CALLS + OPERANDS)
 def test_same_as_pytorch(call):
     found, expected = answer(rl, call), answer(torch, call)
     assert alike(found, expected), (found, expected)

@@ -1,6 +1,7 @@
 """torch.tensor and its relatives against PyTorch, line by line."""
 
 import array
+import decimal
 
 import numpy as np
 import pytest
@@ -222,8 +223,32 @@ class Arr:
         return np.array([1, 2])
 
 
+class Whole:
+    def __index__(self):
+        return 3
+
+
+class Real:
+    def __float__(self):
+        return 3.5
+
+
 def names(m):
-    return {"T": m.tensor, "a": np.arange(6.0).reshape(2, 3), "Seq": Seq, "Arr": Arr, "array": array}
+    return {"T": m.tensor, "a": np.arange(6.0).reshape(2, 3), "array": array, "decimal": decimal} | {
+        kind.__name__: kind for kind in (Seq, Arr, Whole, Real)
+    }
+
+
+ITEMS = ("None", "'a'", "b'a'", "object()", "{}", "{1}", "iter([1])", "len", "type", "torch.float32", "decimal.Decimal('1.5')", "Whole()",
+         "Real()", "np.float32(1.5)", "np.float64(1.5)", "np.bool_(True)", "np.int64(2)", "2.5", "1j", "True", "T(1)")  # fmt: skip
+DTYPES = ("bool", "uint8", "int32", "int64", "float16", "float32", "complex64")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("item", ITEMS)
+def test_an_item_of_any_kind_in_a_given_dtype(item, dtype):
+    for data in (item, f"[1, {item}]", f"[[1], [{item}]]"):
+        check(torch, rl, f"T({data}, dtype=torch.{dtype})", names)
 
 
 @pytest.mark.parametrize("code", CASES)

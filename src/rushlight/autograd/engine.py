@@ -193,7 +193,7 @@ def _run(order, leaves, pending, way, captures, freed):
             if grads is None:
                 continue
         elif grad is None:
-            grads = node.apply(None) if node.runs_without_gradient else (None,) * len(node.next_edges)
+            grads = node.apply(None) if node.runs_without_gradient else _nothing_from(node)
         else:
             grads = node.apply(grad)
             grad = None  # what the node made of it may look into its memory, and be a leaf's own
@@ -222,6 +222,12 @@ def _run(order, leaves, pending, way, captures, freed):
                     _add_pending(pending, target, edge[1], gradient)
                 else:
                     pending[target] = gradient
+
+
+def _nothing_from(node):
+    """What a node that no gradient reached passes on; what it kept is looked at all the same."""
+    node.look_at_saved()
+    return (None,) * len(node.next_edges)
 
 
 def _only_after(leaf):
@@ -269,7 +275,7 @@ def _run_special(node, grad, way, captures, recording):
             after_node(node, (), grads)
         return None
     if all(grad is None for grad in grads) and not node.runs_without_gradient:
-        found = (None,) * len(node.next_edges)
+        found = _nothing_from(node)
     elif state.anomaly or state.run_node is not None:
         found = anomaly.watched_apply(node, grads)
     else:

@@ -262,18 +262,22 @@ def _check_returned_inputs(ctx, outputs, args):
 
 def _attach_all(ctx, outputs, args, recording):
     """The outputs of a call, each with its place in the graph."""
-    attached = []
+    attached, differentiable = [], 0
     for number, out in enumerate(outputs):
         if not hasattr(out, "_edge"):
             attached.append(out)
             continue
-        differentiable = (
+        carries = (
             recording
             and (out.is_floating_point() or out.is_complex())
             and not _among(out, ctx.non_differentiable or ())
         )
-        attach = _attach if differentiable else _detached
+        differentiable += carries
+        attach = _attach if carries else _detached
         attached.append(attach(ctx, number, out, _among(out, args), args))
+    for out in attached:
+        if getattr(out, "_edge", None).__class__ is View and not _among(out, ctx.dirty_tensors or ()):
+            out._edge.made = MULTI_OUTPUT if differentiable > 1 else CUSTOM_FUNCTION
     return attached
 
 
@@ -302,10 +306,10 @@ def _attach(ctx, number, out, is_input, args):
         rebase(out, (ctx, number))
         return out
     if is_input:
-        out = functions.alias(_outside(out))
+        with no_grad():
+            out = functions.alias(out)
     if out._edge.__class__ is View:
-        made = CUSTOM_FUNCTION if ctx.outputs == 1 else MULTI_OUTPUT
-        out._edge = View(out._base, (ctx, number), out._version_counter.value, made)
+        out._edge = View(out._base, (ctx, number), out._version_counter.value)
     else:
         out._edge = (ctx, number)
     return out

@@ -80,6 +80,9 @@ class Node:
     def apply(self, *grads):
         raise NotImplementedError(f"{self.name()} has no apply")
 
+    def look_at_saved(self):
+        """Raise if what the node keeps was freed, or written since; this one keeps nothing."""
+
     def result_edge(self, number):
         """Where the gradient of output ``number`` flows: here, or, written through a view, to the write into its base."""
         through = self.__dict__.get("written_through")

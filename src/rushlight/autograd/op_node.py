@@ -214,6 +214,10 @@ class OpNode(Node):
             if shown and (given is not NUMBER or plan.shows_numbers)
         ]
 
+    def look_at_saved(self):
+        if not self.plan.sees_all:
+            self.apply(None)
+
     def apply(self, *grads):
         plan = self.plan
         values = [*(self.saved if plan.keeps_tensors else self.constants)]

@@ -90,7 +90,7 @@ class empty:
         return made
 
 
-@op("full(int[] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
+@op("full(int[0] size, Scalar fill_value, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
 class full:
     """A tensor with one value everywhere; its dtype follows the value unless given."""
 
@@ -102,7 +102,7 @@ class full:
             raise negative_size(size, error) from None
 
 
-@op("empty_strided(int[] size, int[] stride, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
+@op("empty_strided(int[0] size, int[0] stride, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=("torch",))
 class empty_strided:
     """An uninitialised tensor of the given sizes and strides (in elements)."""
 

@@ -403,7 +403,7 @@ def flipud(input):
     return input.flip(0)
 
 
-@op("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor")
+@op("rot90(Tensor self, int k=1, int[0] dims=[0, 1]) -> Tensor")
 class rot90:
     """The plane of two dimensions turned by ``k`` right angles, as a copy.
 

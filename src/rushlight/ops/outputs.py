@@ -72,8 +72,20 @@ _CASTING = frozenset(
 _JOINING = frozenset(("cat", "stack", "hstack", "vstack", "dstack", "column_stack"))
 # With ``out=`` and no dtype, these compute in the dtype of the tensor that they write to.
 DTYPE_FROM_OUT = frozenset(("sum", "nansum", "prod", "mean", "nanmean", "cumsum", "cumprod"))
-# Not elementwise, and still refusing an ``out=`` tensor that shares memory with an operand.
-UNSHARED = frozenset(("cat", "stack", "cumsum", "cumprod", "gather", "index_select", "sort", "where"))
+# Not elementwise, and still refusing an ``out=`` tensor that shares a part of its memory with an operand.
+UNSHARED = frozenset(("cumsum", "cumprod", "gather", "sort", "where"))
+# The operands that may not even be the ``out=`` tensor itself.
+APART = {
+    **dict.fromkeys(("cat", "stack", "hstack", "vstack", "dstack", "column_stack"), ("tensors",)),
+    **dict.fromkeys(("kthvalue", "median", "nanmedian", "nonzero", "nonzero_static", "take_along_dim"), ("self", "input")),
+    **dict.fromkeys(("scatter", "scatter_add", "scatter_reduce"), ("index", "src")),
+    **dict.fromkeys(("index_add", "index_copy", "index_reduce"), ("index", "source")),
+    **dict.fromkeys(("index_select", "take"), ("self", "index")),
+    **dict.fromkeys(("cross", "linalg_cross"), ("input", "other")),
+    "gather": ("self",), "masked_select": ("self", "mask"),
+}  # fmt: skip
+# Operations whose functions take no ``out=``.
+WITHOUT_OUT = frozenset(("isnan", "isinf", "isfinite", "isreal"))
 # These leave an ``out=`` tensor that has as many elements in its own shape.
 KEEP_SHAPE = frozenset(("arange", "range", "linspace", "logspace"))
 
@@ -135,14 +147,19 @@ def check_inplace_dtype(name, others, source, goal):
         )
 
 
-def check_out_dtype(name, source, goal, casting):
+def check_out_dtype(name, source, goal, casting, operand=None):
     """Refuse an ``out=`` tensor of dtype ``goal`` that operation ``name`` cannot write its result of ``source`` to.
 
-    ``casting`` says that the operation is elementwise: it writes into any dtype that the result can be cast to.
+    ``casting`` says that the operation is elementwise: it writes into any dtype that the result can be cast to. ``operand`` is
+    the dtype of its first operand.
     """
     if goal is dtypes.uint8 and name in ("all", "any"):
         return
     words = _WORDS.get(name)
+    if name == "abs" and operand is not None and operand.is_complex:  # the lengths are cast, or stay complex
+        if goal is operand:
+            return
+        words, source = (words, operand) if goal.is_complex else (None, source)
     if words is None and (casting or name in _CASTING):
         if dtypes.can_cast(source, goal):
             return

@@ -11,7 +11,7 @@ from .moving import filled, write
 from .table import composite, functions, op, widened
 
 
-@op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", names=("torch",))
+@op("constant_pad_nd(Tensor self, int[0] pad, Scalar value=0) -> Tensor", names=("torch",))
 class constant_pad_nd:
     """``value`` put around the tensor; negative padding cuts. ``pad`` counts from the last dimension: (before, after, ...)."""
 

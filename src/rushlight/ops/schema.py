@@ -61,7 +61,7 @@ class Argument:
         self.varargs = kind.endswith("*")
         self.type = kind.rstrip("*")
         count = self.type[self.type.find("[") + 1 : -1]
-        self.repeat = int(count) if count.isdigit() else 1  # `int[2] kernel` takes 3 for (3, 3)
+        self.repeat = int(count) if count.isdigit() else 1  # `int[2] kernel` takes 3 for (3, 3), `int[0]` rows alone
         self.name = match["name"]
         self.default = _REQUIRED if match["default"] is None else _read_default(match["default"])
         self.is_tensor = self.type in ("Tensor", "Operand")
@@ -76,7 +76,7 @@ class Argument:
 
     @property
     def is_int_list(self):
-        """Whether it is a list of ints, for which one may stand."""
+        """Whether it is a list of ints, for which one may stand where it is repeated at all."""
         return self.type.startswith("int[")
 
     def quick_classes(self):
@@ -294,7 +294,7 @@ def _ints(value, argument, schema, position):
         return tuple(v.__index__() for v in value)
     if value is None and argument.default == ():
         return ()
-    if isinstance(value, (bool, float, str)) or not hasattr(value, "__index__"):
+    if isinstance(value, (bool, float, str)) or not hasattr(value, "__index__") or not argument.repeat:
         _mismatch(value, argument, schema, position, "tuple of ints")
     return (value.__index__(),) * argument.repeat
 

@@ -50,7 +50,7 @@ def _check_geometry(size, stride, storage_offset):
 
 
 @op(
-    "as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+    "as_strided(Tensor self, int[0] size, int[0] stride, int? storage_offset=None) -> Tensor",
     kind=VIEW,
     names=("torch", "Tensor"),
 )
@@ -126,7 +126,7 @@ class as_strided_gradient:
 
 
 @op(
-    "as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+    "as_strided_scatter(Tensor self, Tensor src, int[0] size, int[0] stride, int? storage_offset=None) -> Tensor",
     node="AsStridedScatterBackward0",
 )
 class as_strided_scatter:

@@ -31,6 +31,7 @@ What a record may hold:
   argument in schema order; it may also name ``needs``, a tuple of bools in the same order;
 - ``gate``: True where a gradient passes unchanged where the result is above 0, and becomes 0 elsewhere (`relu`);
 - ``check(...)``: (elementwise kinds) gets all bound arguments, tensors as Tensors, and raises for what PyTorch refuses;
+- ``check_written(...)``: as ``check``, for what the in-place form alone refuses;
 - ``kernel``: the name in PyTorch's ``"..." not implemented for`` messages where it is not the operation's with _cpu, or
   a function of the call's arrays that gives it;
 - ``numbers``: (elementwise kinds) a dict of the arguments whose Python numbers are refused where the dtype computed in has no
@@ -163,7 +164,9 @@ class Op(Described):
     """One operation: its schema, how NumPy computes it, its derivatives and its names."""
 
     # What a record holds only where it is something else; the docstring above tells what each is.
-    forward = numpy = element = check = inplace_node = rounds_inside = with_number = samples = backwards = None
+    forward = numpy = element = check = check_written = inplace_node = rounds_inside = with_number = samples = (
+        backwards
+    ) = None
     whole = whole_gradient = gradients = by_columns = by_rows = patterns = None
     wide_numbers = number_first_by_rows = light = joins = gate = untracked = into_differentiable = frees_values = False
     numbers: dict[str, str] = {}

@@ -114,8 +114,7 @@ def _dtype_of_leaf(value):
     if _is_sequence(value):
         inner = [_dtype_of_leaf(item) for item in value]
         return _promoted(inner) if inner else dtypes.get_default_dtype()
-    kind = "torch.dtype" if isinstance(value, dtypes.DType) else type(value).__name__
-    raise RuntimeError(hinted(f"Could not infer dtype of {kind}", "tensors hold numbers"))
+    raise RuntimeError(hinted(f"Could not infer dtype of {kind_name(value)}", "tensors hold numbers"))
 
 
 def _promoted(found):
@@ -152,16 +151,22 @@ def _number(value, dtype):
                 )
             )
         return value.item()
-    if isinstance(value, np.generic):
-        return value.item()
-    if not isinstance(value, _PYTHON_KINDS):
-        kind = type(value).__name__
-        raise TypeError(
-            f"must be real number, not {kind}"
-            if dtype.is_floating_point
-            else f"'{kind}' object cannot be interpreted as an integer"
-        )
-    return value
+    if isinstance(value, _PYTHON_KINDS):
+        return value
+    kind, wanted = type(value), kind_name(value)
+    if dtype is dtypes.uint64 and not isinstance(value, np.integer):
+        raise TypeError(hinted("an integer is required", f"write int(...) around what is a {wanted}"))
+    if isinstance(value, np.complexfloating) and dtype.is_complex:
+        return complex(value)
+    if dtype.is_floating_point or dtype.is_complex:
+        if hasattr(kind, "__float__") or hasattr(kind, "__index__"):
+            return float(value)
+        raise TypeError(hinted(f"must be real number, not {wanted}", "tensors hold numbers"))
+    if dtype is dtypes.bool_ and isinstance(value, np.bool_):
+        return bool(value)
+    if hasattr(kind, "__index__"):
+        return value.__index__()
+    raise TypeError(hinted(f"'{wanted}' object cannot be interpreted as an integer", "write int(...) around it"))
 
 
 def _refuse_unsigned(array, kind):
@@ -224,7 +229,6 @@ def array_from(data, dtype):
         raise TypeError(hinted(f"new(): invalid data type '{type(data).__name__}'", "tensors hold numbers"))
     if not _is_sequence(data):
         wanted = dtype or _dtype_of_leaf(data)
-        _dtype_of_leaf(data)
         return _fitted(np.array(_number(data, wanted)), wanted)
     shape, leaves = None, data
     if data.__class__ not in SEQUENCES or not data or not _PLAIN.issuperset(map(type, data)):
@@ -233,10 +237,9 @@ def array_from(data, dtype):
             return np.empty(shape, (dtype or dtypes.get_default_dtype()).numpy)
         leaves = _leaves(data, len(shape), [])
     kinds = set(map(type, leaves))
-    wanted = _inferred(leaves, kinds)
+    wanted = dtype or _inferred(leaves, kinds)
     if shape is not None:
         _check_lengths(data, shape)
-    wanted = dtype or wanted
     if not kinds <= _PLAIN:
         leaves = [_number(item, wanted) for item in leaves]
     found = _fitted(np.array(leaves), wanted)

@@ -19,6 +19,7 @@ from ..autograd.views import MULTI_OUTPUT, View, made_now
 from ..base import dtypes
 from ..base.layouts import LAYOUT_PLUGS
 from ..ops import table
+from ..ops.outputs import WITHOUT_OUT
 from ..ops.tensor_math import tensor_math
 from .base import new_tensor, wrap
 from .classes import INERT_CLASSES, LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, holds_others, living
@@ -45,7 +46,7 @@ def general(op):
                 break
         options = kwargs.copy() if kwargs else kwargs
         try:
-            out = options.pop("out", None) if options else None
+            out = options.pop("out", None) if options and op.name not in WITHOUT_OUT else None
             values = schema.bind(args, options)
             if out is not None:
                 return write_out(op, schema, values, out)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base import dtypes, stored
 from ..base.arrays import converted, empty_in_result_order, in_result_order
+from ..base.errors import hinted
 from ..base.scalars import number_array, number_in
 from ..base.shapes import broadcast_shapes
 from ..kernels.elementwise import HALVES, elementwise_elements
@@ -35,6 +36,8 @@ def elementwise_result(op, schema, values, out=None):
     if op.check is not None:
         op.check(*values)
     operands, rest = _parts(schema, values)
+    if out is not None:
+        _refuse_growth(out, [value._array for value in operands if hasattr(value, "_edge")])
     rule = op.rule_for(**rest)
     masked = rule == table.MASKED
     if op.aside and kind_of(values[0]) in op.aside:
@@ -84,6 +87,22 @@ def elementwise_result(op, schema, values, out=None):
     if op.kind == table.UNARY or result is None:
         return found if result is None or found.dtype == result.numpy else _settle(op, found, result)
     return found if found.dtype == result.numpy else found.astype(result.numpy)
+
+
+def _refuse_growth(out, arrays):
+    """Refuse to write into one of the operands what has a larger shape than it."""
+    if all(array.shape == out.shape for array in arrays) or not any(array is out for array in arrays):
+        return
+    common = broadcast_shapes(*[array.shape for array in arrays])
+    if common != out.shape:
+        raise too_small(out.shape, common, "the tensor that is written is an operand: write into another one")
+
+
+def too_small(shape, wanted, cure):
+    """PyTorch's error where a result of shape ``wanted`` is to be written into a tensor of another shape."""
+    return RuntimeError(
+        hinted(f"output with shape {list(shape)} doesn't match the broadcast shape {list(wanted)}", cure)
+    )
 
 
 def _in_complex32(schema, values, masked):

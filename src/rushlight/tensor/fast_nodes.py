@@ -64,11 +64,30 @@ def tracked_unary(op):
     return tracked
 
 
+class _KeepingNode(Node):
+    """A node whose ``saved`` are tensors, or None in their place, and behind them the versions that they had."""
+
+    __slots__ = ()
+    keeps_any = True
+    result_place = None  # of the call's own result among them
+
+    def look_at_saved(self):
+        found = [*self.saved] if self.keeps_any else ()
+        count = len(found) // 2
+        for place, (tensor, version) in enumerate(zip(found[:count], found[count:])):
+            if tensor is not None and tensor._version_counter.value != version:
+                result = place == self.result_place
+                raise modified_in_place(
+                    tensor, version, produced_by((self, 0)) if result else describe_producer(tensor), self
+                )
+
+
 def _unary_node(rule, of_result, keeps_input, keeps_result, gate):
     """The class of nodes that apply ``rule`` to gradient, operand and result, or ``of_result`` to gradient and result."""
 
-    class UnaryNode(Node):
+    class UnaryNode(_KeepingNode):
         __slots__ = ()
+        keeps_any, result_place = keeps_input or keeps_result, 1
 
         def apply(self, grad):
             value, kept, version, kept_version = self.saved if keeps_input or keeps_result else (None, None, 0, 0)
@@ -242,8 +261,9 @@ def _positional(rule, names, first, second, options):
 def _pair_node(rule_first, rule_second, first_reads, second_reads):
     """The class of nodes that apply two rules; ``*_reads`` says whether the operand's rule takes an operand."""
 
-    class PairNode(Node):
+    class PairNode(_KeepingNode):
         __slots__ = ("shapes",)
+        keeps_any = first_reads or second_reads
 
         def apply(self, grad):
             edge, other_edge = self.next_edges
@@ -278,8 +298,9 @@ def _pair_node(rule_first, rule_second, first_reads, second_reads):
 
 
 def _number_node(rule, keeps_input, frees_number):
-    class NumberNode(Node):
+    class NumberNode(_KeepingNode):
         __slots__ = ("number",)
+        keeps_any = keeps_input or frees_number
 
         @property
         def next_functions(self):

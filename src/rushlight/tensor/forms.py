@@ -54,7 +54,10 @@ def inplace_form(op):
     def call(*args, **kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
         try:
-            return run_inplace(op, schema, schema.bind(args, kwargs.copy()), name)
+            values = schema.bind(args, kwargs.copy())
+            if op.check_written is not None:
+                op.check_written(*values)
+            return run_inplace(op, schema, values, name)
         except Exception:
             refuse(name, args, kwargs)
             raise

@@ -141,7 +141,7 @@ def __setitem__(self, key, value):
         else:
             filler = wrap(relaxed(kind, value))
             if indices is None:
-                view.fill_(filler)
+                _copy_into(view, filler)
             else:
                 _put(view, indices, filler, False, checked)
     else:

@@ -99,7 +99,9 @@ def variable(tensor, connected):
 def written_into(out, name, function, *args, **kwargs):
     """The ``out=`` form of a call of ``function``: its result, written into given tensors, which are returned."""
     writes.refuse_tracked_out(name, out, (*args, *kwargs.values()))
-    return write_outputs(function(*args, **kwargs), out, name)
+    found, named = function(*args, **kwargs), dict(zip(function.__code__.co_varnames, args))
+    writes.refuse_operands(name, out if isinstance(out, (tuple, list)) else (out,), {**named, **kwargs})
+    return write_outputs(found, out, name)
 
 
 @internal

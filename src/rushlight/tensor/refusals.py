@@ -15,6 +15,7 @@ from ..base.limits import refusal_of
 from ..base.user_code import PACKAGE
 from ..ops.table import functions
 from .base import Tensor
+from .classes import PLAIN_CLASSES
 from .kinds import looking
 from .names import NAMESPACES
 
@@ -48,6 +49,18 @@ def refuse(name, args, kwargs):
 
 
 functions.refuse = refuse
+
+
+def refuse_failed(name, given, rest, options):
+    """`refuse` for a short path, in an except clause; what NumPy refuses is told in PyTorch's words, too."""
+    error, args = sys.exc_info()[1], (*given, *rest)
+    own = all(
+        type(each) in PLAIN_CLASSES or not hasattr(each, "__torch_function__") for each in (*args, *options.values())
+    )
+    if own:  # other classes had their say on the general path
+        refuse(name, args, options)
+    if isinstance(error, (MemoryError, ValueError, OverflowError)):
+        raise refusal_of(error) from None
 
 
 def refuse_method(name, *args, **kwargs):

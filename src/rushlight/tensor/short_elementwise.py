@@ -26,7 +26,6 @@ import numpy as np
 from ..autograd.modes import state
 from ..base import dtypes
 from ..base.arrays import in_result_order
-from ..base.limits import refusal_of
 from ..base.scalars import NUMBER_ARRAYS, SAFE, number_array
 from ..kernels.elementwise import elementwise_elements
 from ..kernels.routing import route_elementwise, run_elementwise
@@ -38,6 +37,7 @@ from .compute import default_rule, ndarray, schema_of
 from .dispatch import general, record_result
 from .elementwise import array_function, broadcast_size
 from .interposers import INTERPOSERS
+from .refusals import refuse_failed
 from .short_paths import MISSING, Path, as_given
 from .short_text import Given, code_of, general_way
 from .writes import bump, is_tracked
@@ -104,8 +104,6 @@ def text_of(op, schema, writes):
     for place, part in enumerate(operands):
         known = part.value == leading
         body += [f"{part.array} = first"] if known else _array(part, place < masks, writes, leave)
-    if op.check is not None:
-        body.append(f"op.check({', '.join(part.value for part in parts)})")
     finish = _write if writes else _result
     return given, body + finish(op, parts, operands, leave)
 
@@ -166,12 +164,17 @@ def _array(part, is_mask, writes, leave):
     ]
 
 
+def _check(op, parts):
+    return [] if op.check is None else [f"op.check({', '.join(part.value for part in parts)})"]
+
+
 def _result(op, parts, operands, leave):
     """The lines that compute, by NumPy or by a kernel, and make a Tensor of the result and, if it is tracked, a node."""
     arrays, values = (", ".join([getattr(part, form) for part in parts]) for form in ("array", "value"))
     elements = elementwise_elements(op)
     measured, decides = ", ".join(part.array for part in operands), operands[0].array
     return [
+        *_check(op, parts),
         "try:",
         f"    if size < {elements} or (first.size < {elements} and joint_size({measured}) < {elements}):",
         f"        found = quiet().run(forward, {arrays})",
@@ -209,6 +212,7 @@ def _write(op, parts, operands, leave):
     return [
         f"if state.recording and ({tracked}):",
         f"    {leave}",
+        *_check(op, parts),
         f"if {shared}:",
         f"    refuse_sharing({arrays})",
         f"if size < {elementwise_elements(op)}:",

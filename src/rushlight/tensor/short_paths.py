@@ -12,7 +12,6 @@ from ..autograd.modes import PLAIN, state
 from ..base import dtypes
 from ..base.device import CPU, DEFAULTS, check_device, device, memory_format
 from ..base.lazy import LAZY
-from ..base.limits import refusal_of
 from ..base.scalars import LOWEST_WORD, WORDS_END
 from ..base.size import Size
 from ..kernels.routing import elements_of, kernel_of
@@ -23,6 +22,7 @@ from .compute import ndarray, schema_of
 from .dispatch import finish, general, link_result, named, record_result, record_results
 from .fast_views import link, link_several, tracker
 from .interposers import INTERPOSERS
+from .refusals import refuse_failed
 from .short_text import FIRST, code_of, text_of
 from .stored_calls import is_unusual
 from .writes import bump, is_tracked
@@ -49,7 +49,7 @@ class Path:
         self.function = named(FunctionType(FIRST, names, name, None, cells), op, name)
         self.function.path = self
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         self.calls += 1
         if self.calls >= GENERAL_CALLS:
             self.write()

@@ -35,14 +35,18 @@ from ..kernels.routing import NEVER
 from ..ops.table import CREATE, INPLACE, VIEW
 
 _CLASSES = {"int": "int", "bool": "bool", "float": "float", "str": "str", "dtype": "dtypes.DType", "positions": "tuple"}
-_FAILS = "except (MemoryError, ValueError) as error:", "    raise refusal_of(error) from None"
 _NAMED = "forward, op, slow"  # behind what is run: Python asks for as many variables of a closure as it was made with
 
 
 def code_of(name, given, body):
     """The code of a short path: that of a closure on ``forward``, ``op`` and ``slow`` with this body."""
     head = f"    def call({''.join(f'{name}=MISSING, ' for name in given)}{'/, ' if given else ''}*rest, **options):"
-    lines = ["try:", *(f"    {line}" for line in body), *_FAILS, _NAMED]
+    fails = [
+        "except Exception:",
+        f"    refuse_failed('{name}', as_given({', '.join(given)}), rest, options)",
+        "    raise",
+    ]
+    lines = ["try:", *(f"    {line}" for line in body), *fails, _NAMED]
     text = "\n".join(["def closure(forward, op, slow):", head, *(f"        {line}" for line in lines)])
     return _shown(f"short path of {name}", text).replace(co_name=name, co_qualname=name)
 
@@ -242,12 +246,10 @@ class Given:
         lines += [f"{'elif' if lines else 'if'} left and {key!r} in options:"]
         lines += [f"    {value} = options[{key!r}]", "    left -= 1", "else:", f"    {value} = {self.default}"]
         if self.argument.is_int_list:
-            repeated = ", ".join([value] * self.argument.repeat)
-            lines += [f"if {value}.__class__ is int:", f"    {value} = ({repeated},)"]
-            lines += [
-                f"elif {value} is not None:" if self.may_be_none else "else:",
-                f"    {value} = row_of_ints({value})",
-            ]
+            one = f"({', '.join([value] * self.argument.repeat)},) if {value}.__class__ is int else "
+            absent = f"None if {value} is None else "
+            choices = one * bool(self.argument.repeat) + absent * self.may_be_none
+            lines.append(f"{value} = {choices}row_of_ints({value})")
         return lines
 
     def unfit(self):

@@ -20,14 +20,14 @@ from ..base.lazy import LAZY, as_meta, bits_of, is_meta, meta_array, no_numbers,
 from ..base.shapes import broadcast_shapes
 from ..base.user_code import to_user, user_place
 from ..ops import table
-from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared
+from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared, refuse_shared
 from ..ops.moving import write
-from ..ops.outputs import DTYPE_FROM_OUT, UNSHARED, check_out_dtype
+from ..ops.outputs import APART, DTYPE_FROM_OUT, UNSHARED, check_out_dtype
 from ..ops.table import functions
 from .base import quiet, wrap
 from .classes import LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, living
 from .compute import ELEMENTWISE_KINDS, compute
-from .elementwise import elementwise_result
+from .elementwise import elementwise_result, too_small
 from .interposers import INTERPOSERS, innermost
 from .lazy_calls import holds_meta, is_lazy, meta_calls, resolved, written
 from .stored_calls import is_stored
@@ -156,11 +156,8 @@ def write_array(target, found, name):
     refuse_overlap(target)
     if found.shape != target.shape:
         if broadcast_shapes(found.shape, target.shape) != target.shape or found.size != target.size:
-            raise RuntimeError(
-                hinted(
-                    f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(found.shape)}",
-                    f"{name}() cannot make its tensor larger; use the out-of-place form",
-                )
+            raise too_small(
+                target.shape, found.shape, f"{name}() cannot make its tensor larger; use the out-of-place form"
             )
         found = found.reshape(target.shape) if not is_meta(found) else target
     if found.dtype is not target.dtype:
@@ -199,10 +196,12 @@ def write_out(op, schema, values, out):
             return out
     else:
         found = compute(op, schema, values)
+    operand = getattr(values[0], "dtype", None)
+    refuse_operands(schema.name, targets, dict(zip(schema.index, values)))
     for target, array in zip(targets, found if found.__class__ is tuple else (found,)):
         if schema.name in UNSHARED:
             _refuse_shared_operands(target._array, schema, values)
-        write_result(target, array, schema.name, casting)
+        write_result(target, array, schema.name, casting, operand)
     return out
 
 
@@ -223,6 +222,15 @@ def _refuse_shared_operands(target, schema, values):
         for each in value if value.__class__ is list else (value,):
             if hasattr(each, "_edge") and target.size:
                 refuse_partly_shared(target, each._array)
+
+
+def refuse_operands(name, targets, values):
+    """Refuse ``out=`` tensors that share memory with an operand of those that stand `APART` in an operation; values by names."""
+    for operand in APART.get(name, ()):
+        for each in _tensors_among((values.get(operand),)):
+            for target in targets:
+                if target._array.size:
+                    refuse_shared(target._array, each._array)
 
 
 def refuse_tracked_out(name, out, values):
@@ -271,11 +279,11 @@ def is_resizable(tensor):
     return tensor._resizable and (tensor._base is None or tensor._base._resizable)
 
 
-def write_result(target, array, name, casting):
-    """Write one result into an ``out=`` tensor; ``casting``: of any dtype that it can be cast to."""
+def write_result(target, array, name, casting, operand=None):
+    """Write one result into an ``out=`` tensor; ``casting`` and ``operand`` as `check_out_dtype` takes them."""
     source, goal = dtypes.from_numpy(array.dtype), target.dtype
     if source is not goal:
-        check_out_dtype(name, source, goal, casting)
+        check_out_dtype(name, source, goal, casting, operand)
     if target._array.shape != array.shape:
         _resize(target, array.shape)
     refuse_overlap(target._array)

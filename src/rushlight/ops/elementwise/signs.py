@@ -25,6 +25,7 @@ class abs:
     """The absolute value of each element; of a complex one its distance from zero, a real number."""
 
     numpy = np.abs
+    check_written = refuse_complex("In-place abs is not supported for complex tensors.")
 
     def d_self(grad, self):
         return functions.abs_backward(grad, self)
