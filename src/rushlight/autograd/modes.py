@@ -229,7 +229,8 @@ class enforce_grad_layout_policy(_Mode):
         state.layout_enforced = self._former  # making the decorator switched it
         return super().__call__(function)
 
-    def _fresh(self):
+    def clone(self) -> enforce_grad_layout_policy:
+        """Another context of the same kind, which acts at once."""
         return enforce_grad_layout_policy(self._enable)
 
 
