@@ -28,7 +28,7 @@ def check(counts, differing, limits):
 
 def test_functions_and_methods():
     few = {kind: KINDS[kind] for kind in FEW}
-    check(*measure(torch, kinds=few), {SAME: 27_000, TYPE: 690, OTHER: 120, WE_ACCEPT: 120, IT_ACCEPTS: 21})
+    check(*measure(torch, kinds=few), {SAME: 27_100, TYPE: 660, OTHER: 95, WE_ACCEPT: 80, IT_ACCEPTS: 15})
 
 
 def test_layers():
@@ -38,7 +38,7 @@ def test_layers():
 
 @pytest.mark.slow
 def test_functions_and_methods_with_every_kind():
-    limits = {SAME: 131_500, TYPE: 2870, OTHER: 1195, WE_ACCEPT: 1040, IT_ACCEPTS: 440}
+    limits = {SAME: 132_600, TYPE: 2700, OTHER: 1095, WE_ACCEPT: 130, IT_ACCEPTS: 435}
     check(*measure(torch), limits)
 
 
@@ -77,7 +77,10 @@ def test_hints_name_the_argument_and_the_cure():
     "x.add([1])", "torch.add(x, [1])", "x.clip('a')", "torch.special.expit(1)", "torch.linalg.matmul(x, 1)", "x.sigmoid_(1)",
     "torch.zeros('a')", "torch.zeros(2, 'a')", "torch.cat([x, 1])", "torch.exp()", "torch.mv(x, x[0], x[0], 1)",
     "torch.mv(x, vec=1)", "x.view(1.5)", "torch.nn.functional.cross_entropy(1, x)", "torch.nn.functional.mse_loss(x, x.tolist())",
-    "torch.nn.functional.dropout([1], 0.5)", "x.split('a')", "torch.matmul(x, None)", "x @ None", "torch.ones(2, device=2.5)",
+    "x.to(torch.float64, copy=1)", "x.to('cpu', True, non_blocking=True)", "x.numpy(force=1)", "x.cpu(memory_format=1)",
+    "torch.xlogy(1, 2)", "torch.xlogy(input=1, other=x)", "torch.remainder(input=1.5, other=x)", "torch.pow(2, exponent=3)",
+    "torch.special.zeta(1.5, 2)", "torch.bitwise_and(1, other=2)", "x.squeeze(True)", "torch.split_with_sizes(x, 2)",
+    "torch.mm(x, x, out=[])", "torch.nn.functional.dropout([1], 0.5)", "x.split('a')", "torch.matmul(x, None)", "x @ None", "torch.ones(2, device=2.5)",
     "torch.nn.functional.conv2d(x, x, None, 'a')", "x.float(1)", "x.scatter_(0, x, {})", "torch.permute(x, [0, 'a'])",
 ])  # fmt: skip
 def test_first_lines(code):

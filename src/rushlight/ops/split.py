@@ -110,7 +110,7 @@ def _cut_evenly(array, split_size, dim):
     return tuple([array[(*head, slice(start, start + split_size))] for start in starts])
 
 
-@op("split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]", kind=VIEW)
+@op("split_with_sizes(Tensor self, int[0] split_sizes, int dim=0) -> Tensor[]", kind=VIEW)
 class split_with_sizes:
     """Parts of the given lengths along ``dim``, as a tuple of views."""
 
@@ -132,7 +132,7 @@ class split_even:
         return _joined(grads, shape, lambda: _even_lengths(shape, split_size, dim), dim)
 
 
-@op("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]")
+@op("unsafe_split_with_sizes(Tensor self, int[0] split_sizes, int dim=0) -> Tensor[]")
 class unsafe_split_with_sizes:
     """`split_with_sizes` whose parts share memory with the tensor, but are no views for autograd: it counts writes of each."""
 

@@ -309,6 +309,8 @@ class squeeze:
             if 1 not in self.shape:
                 return self[...]
             dims = range(self.ndim)
+        elif dim.__class__ is bool:
+            raise TypeError("squeeze(): argument 'dim' must be int, not bool")
         else:
             dims = wrap_dims(dim if isinstance(dim, (tuple, list)) else (dim,), self.ndim)
         gone = {d for d in dims if self.ndim and self.shape[d] == 1}

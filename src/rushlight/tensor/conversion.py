@@ -42,7 +42,11 @@ def to(self, *args, **kwargs):
     if len(args) == 1 and not kwargs and args[0].__class__ is dtypes.DType:
         dtype, copy, memory_format = args[0], False, None
     else:
-        where, dtype, copy, memory_format = _read_to(args, dict(kwargs))
+        try:
+            where, dtype, copy, memory_format = _read_to(list(args), kwargs.copy())
+        except TypeError:
+            refuse_method("to", *args, **kwargs)
+            raise
         if where is not None and (where is META or is_meta(self._array)):
             self = moved(self, where)
     if dtype is None or dtype is self.dtype:
@@ -56,45 +60,39 @@ def to(self, *args, **kwargs):
     return functions.to_copy(self, dtype, memory_format=memory_format)
 
 
-def _combination(args, kwargs):
-    given = ", ".join([_kind(a) for a in args] + [f"{key}={_kind(value)}, " for key, value in kwargs.items()])
-    return TypeError(
-        hinted(
-            f"to() received an invalid combination of arguments - got ({given}), but expected one of:",
-            "to(dtype), to(device), to(device, dtype) or to(other tensor), then non_blocking, copy, memory_format",
-        )
-    )
-
-
-def _kind(value):
-    if isinstance(value, dtypes.DType):
-        return "torch.dtype"
-    return "torch.memory_format" if isinstance(value, MemoryFormat) else type(value).__name__
-
-
-def _read_to(args, kwargs):
-    """The device and dtype (None: unchanged), copy flag and memory format that a call of `to` means."""
-    rest, given = list(args), dict(kwargs)
-    device = dtype = None
+def _read_to(rest, options):
+    """The device and dtype (None: unchanged), copy flag and memory format that a call of `to` means, out of copies of what it was given."""
+    device = dtype = memory_format = None
+    if not rest and isinstance(options.get("tensor"), Tensor):
+        rest.append(options.pop("tensor"))
     if rest and isinstance(rest[0], Tensor):
         device, dtype = rest[0].device, rest.pop(0).dtype
     elif rest and isinstance(rest[0], (dtypes.DType, type)):
-        dtype = as_dtype(rest.pop(0), "to")
+        dtype = rest.pop(0)
     elif rest and (rest[0] is None or isinstance(rest[0], (str, Device)) or rest[0].__class__ is int):
         device = rest.pop(0)
         if rest and not isinstance(rest[0], bool):
-            dtype = as_dtype(rest.pop(0), "to")
-    device = kwargs.pop("device", device)
-    dtype = as_dtype(kwargs.pop("dtype", dtype), "to")
-    flags = [kwargs.pop("non_blocking", False), kwargs.pop("copy", False)]
-    for place, value in enumerate(rest):
-        if place > 1 or not isinstance(value, bool):
-            raise _combination(args, given)
-        flags[place] = value
-    memory_format = kwargs.pop("memory_format", None)
-    if kwargs:
-        raise _combination(args, given)
-    return None if device is None else check_device(device), dtype, flags[1], memory_format
+            dtype = rest.pop(0)
+    if options:
+        device, dtype = options.pop("device", device), options.pop("dtype", dtype)
+        memory_format = options.pop("memory_format", None)
+        if "non_blocking" in options and not rest:
+            rest.append(options.pop("non_blocking"))
+        if "copy" in options and len(rest) < 2:
+            rest = [*(rest or (False,)), options.pop("copy")]
+    dtype = as_dtype(dtype, "to")
+    unread = options or (rest and (len(rest) > 2 or not _BOOL.issuperset(map(type, rest))))
+    if unread or not (memory_format is None or isinstance(memory_format, MemoryFormat)):
+        raise TypeError(
+            hinted(
+                "to() received an invalid combination of arguments",
+                "to(dtype), to(device), to(device, dtype) or to(other tensor), then non_blocking, copy, memory_format",
+            )
+        )
+    return None if device is None else check_device(device), dtype, len(rest) > 1 and rest[1], memory_format
+
+
+_BOOL = frozenset((bool,))
 
 
 def _cast(name, dtype):
@@ -144,8 +142,12 @@ def type_as(self, other):
 
 
 @method
-def cpu(self, memory_format=preserve_format):
-    """The tensor on the CPU: itself, unless it is a meta tensor, which has no elements to copy."""
+def cpu(self, *, memory_format=preserve_format):
+    """The tensor on the CPU: itself, unless it is a meta tensor, which has no elements to copy, or of another memory format."""
+    if memory_format is not preserve_format:
+        if memory_format is not None and not isinstance(memory_format, MemoryFormat):
+            refuse_method("cpu", memory_format=memory_format)
+        return to(self, CPU, memory_format=memory_format)
     return moved(self, CPU) if is_meta(self._array) else self
 
 
@@ -346,6 +348,8 @@ def numpy(self, *, force=False):
                 "an array cannot be tracked: detach() says that the gradient ends here",
             )
         )
+    if force is not False and force is not True:
+        refuse_method("numpy", force=force)
     array = self._array
     if is_meta(array):
         if force:

@@ -184,7 +184,7 @@ def binary(op, operator=False):
             if second in options and not rest:
                 if len(options) == 1 and input is not MISSING:
                     return by_name(op, operate, (input,), (second,), options)
-                if len(options) == 2 and "input" in options:
+                if len(options) == 2 and hasattr(options.get("input"), "_edge"):  # PyTorch's numbers have another name
                     return by_name(op, operate, (), ("input", second), options)
             return slow(*as_given(input, other), *rest, **options)
         return operate(input, other)

@@ -175,7 +175,7 @@ def write_array(target, found, name):
 def write_out(op, schema, values, out):
     """The ``out=`` form: results go into given tensors, resized where they do not fit."""
     targets = (out,) if hasattr(out, "_edge") else tuple(out)
-    if not all(hasattr(target, "_edge") for target in targets):
+    if not targets or not all(hasattr(target, "_edge") for target in targets):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {kind_name(out)}")
     refuse_tracked_out(op.name, out, values)
     if schema.name in DTYPE_FROM_OUT and values[-1] is None:

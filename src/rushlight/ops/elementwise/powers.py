@@ -149,14 +149,6 @@ def _check_exponent(self, exponent):
 
 def _check_power(self, exponent):
     if not is_tensor(exponent):
-        if not is_tensor(self):
-            raise TypeError(
-                hinted(
-                    f"pow() received an invalid combination of arguments - got ({type(self).__name__}, "
-                    f"{type(exponent).__name__}), but expected one of:",
-                    "one operand must be a Tensor",
-                )
-            )
         if exponent.__class__ is int and exponent < 0 and not (self.dtype.is_floating_point or self.is_complex()):
             raise RuntimeError(
                 hinted(
