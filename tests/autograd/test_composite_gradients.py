@@ -84,7 +84,10 @@ def test_every_composite_is_listed():
     assert not set(DIFFERENTIABLE) & WITHOUT_GRADIENT
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:`nn.functional.upsample:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:`nn.functional.upsample:UserWarning"),
+    pytest.mark.filterwarnings(r"ignore:torch\..* is deprecated:UserWarning"),
+]
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)

@@ -269,6 +269,7 @@ def test_refused_matrices(name):
         lambda m: m.linalg.qr(m.ones(4, 2, requires_grad=True), "r").R.sum().backward(),
     ],
 )
+@pytest.mark.filterwarnings("ignore:torch.cholesky is deprecated", "ignore:Using torch.cross without")
 def test_refusals(call):
     assert first_line(lambda: call(rl)) == first_line(lambda: call(torch))
 

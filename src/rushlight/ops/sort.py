@@ -8,6 +8,7 @@ from ..base import dtypes
 from ..base.arrays import in_result_order
 from ..base.errors import hinted
 from ..base.lazy import is_meta, plain
+from ..base.notes import warn_once
 from ..base.scalars import check_number, wrapped
 from ..base.shapes import wrap_dim, wrap_own_dim
 from .extrema import at_positions
@@ -368,6 +369,18 @@ def _check_ordered(dtype):
         )
 
 
+def _tell_copies(value, among, sorter=None):
+    """Warn of what PyTorch copies before it searches, once of each kind of argument."""
+    if not hasattr(value, "_edge") or value.numel():
+        for tensor, role in ((value, "input value"), (among, "boundary"), (sorter, "sorter")):
+            if hasattr(tensor, "_edge") and not tensor.is_contiguous():
+                warn_once(
+                    f"torch.searchsorted(): {role} tensor is non-contiguous, this will lower the performance due to extra data "
+                    f"copy when converting non-contiguous tensor to contiguous, please use contiguous {role} tensor if possible. "
+                    "This message will only appear once per program."
+                )
+
+
 def _check_sorter(sorter, sequence):
     """Refuse what does not say in which order the elements of ``sequence`` are sorted."""
     if sorter.shape != sequence.shape:
@@ -407,7 +420,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         )
     if sorter is not None:
         _check_sorter(sorter, sorted_sequence)
-    input, sorted_sequence = _searched(input, sorted_sequence)
+    given = input, sorted_sequence
+    input, sorted_sequence = _searched(*given)
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     if input.ndim == 0 and sorted_sequence.ndim != 1:
@@ -421,6 +435,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
             f"and input value tensor must match, but we got boundaries tensor {list(sorted_sequence.shape)} and input value "
             f"tensor {list(input.shape)}"
         )
+    _tell_copies(*given, sorter)
     return functions.search_positions(sorted_sequence, input, out_int32=out_int32, right=right or side == "right")
 
 
@@ -429,5 +444,6 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     """The number of the interval between ``boundaries`` (sorted, 1-dim) that each value falls into."""
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    _tell_copies(input, boundaries)
     input, boundaries = _searched(input, boundaries)
     return functions.search_positions(boundaries, input, out_int32=out_int32, right=right)

@@ -8,6 +8,7 @@ from ..base import dtypes
 from ..base.device import check_device
 from ..base.errors import hinted
 from ..base.lazy import plain
+from ..base.notes import warn_once
 from ..base.size import Size
 from ..base.uninitialised import FILLING, fill_new
 from ..ops.table import functions
@@ -142,6 +143,10 @@ TYPED = {
 @internal
 def set_default_tensor_type(t):
     """Set the default dtype to that of a legacy tensor type, such as ``torch.DoubleTensor`` or its name."""
+    warn_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives."
+    )
     kind = TYPED.get(t.removeprefix("torch.")) if isinstance(t, str) else t
     if kind not in TYPED.values():
         raise TypeError(

@@ -17,6 +17,7 @@ from .checks import (
     herm,
     with_names,
 )
+from .deprecated import tell_successor
 
 
 def _column_by_column(matrix):
@@ -129,6 +130,7 @@ class cholesky_factor:
 @composite(names=("torch", "Tensor"), out=True)
 def cholesky(input, upper=False):
     """The older name of `linalg.cholesky`; reads the lower triangle, or with ``upper`` the upper one."""
+    tell_successor("cholesky")
     if input.numel() == 0:
         return functions.empty_like(input)
     check_square(input, "cholesky")

@@ -19,6 +19,7 @@ from .checks import (
     herm,
     with_names,
 )
+from .deprecated import tell_successor
 from .solve import _check_fit
 
 
@@ -125,6 +126,7 @@ def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False):
 @composite(names=("torch", "Tensor"))
 def lu(input, pivot=True, get_infos=False):
     """Deprecated in PyTorch: `linalg.lu_factor_ex` as a tuple (LU, pivots), with the codes too if ``get_infos``."""
+    tell_successor("lu")
     LU, pivots, info = _factored(input, pivot, "linalg.lu_factor")
     return (LU, pivots, info) if get_infos else (LU, pivots)
 
@@ -295,4 +297,5 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
 @composite(names=("torch", "Tensor"), out=True)
 def lu_solve(input, LU_data, LU_pivots):
     """Deprecated in PyTorch: `linalg.lu_solve` with the right-hand side first."""
+    tell_successor("lu_solve")
     return linalg_lu_solve(LU_data, LU_pivots, input)

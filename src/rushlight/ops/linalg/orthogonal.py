@@ -5,6 +5,7 @@ import numpy as np
 from ...base.errors import hinted
 from ..table import composite, conj, functions, op
 from .checks import check_floating, check_kernel, check_matrix, with_names
+from .deprecated import tell_successor
 
 _MODES = ("reduced", "complete", "r")
 
@@ -93,6 +94,7 @@ def linalg_qr(A, mode="reduced"):
 @with_names("qr", "Q R", ("torch", "Tensor"))
 def qr(input, some=True):
     """The older form of `linalg.qr`: reduced, or complete where ``some`` is False."""
+    tell_successor("qr")
     return functions.qr_parts(input, "reduced" if some else "complete")
 
 

@@ -12,6 +12,7 @@ from ...base.shapes import broadcast_shapes, wrap_dim
 from ..elementwise.complex_parts import times_conjugate
 from ..table import composite, conj, functions, is_half, op
 from .checks import check_floating, check_square
+from .deprecated import tell_successor
 
 # ---------------------------------------------------------------- vectors
 
@@ -209,6 +210,7 @@ def _in_best_order(matrices):
 @composite(names=("torch",), out=True)
 def chain_matmul(*matrices):
     """Deprecated in PyTorch: `linalg.multi_dot` of the matrices given one by one."""
+    tell_successor("chain_matmul")
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = matrices[0]
     for matrix in matrices:

@@ -23,6 +23,7 @@ from .checks import (
     solve_arrays,
     with_names,
 )
+from .deprecated import tell_successor
 
 
 def _check_fit(a_shape, b_shape, left, name):
@@ -217,6 +218,7 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False)
             )
     check_right_sides(input, A, "triangular_solve")
     broadcast_shapes(tuple(input.shape[:-2]), tuple(A.shape[:-2]))
+    tell_successor("triangular_solve")
     return functions.triangular_solve_parts(input, A, upper, transpose, unitriangular)
 
 
