@@ -123,8 +123,13 @@ def _overloaded(name, result, elementwise, doc):
             functions.refuse(name, given, {} if other is None else {"other": other})
             raise
 
+    def into(out, input, dim=None, keepdim=False, *, other=None):
+        """Of two tensors the ``out=`` form is that of the elementwise operation."""
+        other = dim if other is None else other
+        return getattr(functions, elementwise)(input, other, out=out) if hasattr(other, "_edge") else None
+
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc
+    call.__doc__, call.into = doc, into
     return composite(call, out=True, explains=True)
 
 

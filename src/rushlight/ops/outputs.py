@@ -81,11 +81,19 @@ APART = {
     **dict.fromkeys(("scatter", "scatter_add", "scatter_reduce"), ("index", "src")),
     **dict.fromkeys(("index_add", "index_copy", "index_reduce"), ("index", "source")),
     **dict.fromkeys(("index_select", "take"), ("self", "index")),
-    **dict.fromkeys(("cross", "linalg_cross"), ("input", "other")),
+    **dict.fromkeys(("cross", "linalg_cross", "kron"), ("input", "other")),
+    "outer": ("input", "vec2"), "addr": ("vec1", "vec2"),
     "gather": ("self",), "masked_select": ("self", "mask"),
 }  # fmt: skip
+# The operands that PyTorch has read whole before it writes, so that they may be the ``out=`` tensor whatever becomes of its shape.
+READ_FIRST = {"ldexp": "other"}
 # Operations whose functions take no ``out=``.
-WITHOUT_OUT = frozenset(("isnan", "isinf", "isfinite", "isreal"))
+WITHOUT_OUT = frozenset(
+    ("isnan", "isinf", "isfinite", "isreal", "roll", "flip", "rot90", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "clone",
+     "fill", "poisson", "binomial", "_standard_gamma", "_sample_dirichlet", "index_fill", "embedding", "bincount", "masked_fill",
+     "masked_scatter", "constant_pad_nd", "as_strided_scatter", "select_scatter", "diagonal_scatter", "count_nonzero", "put",
+     "diag_embed", "trace", "unsafe_split_with_sizes", "unsafe_split", "relu", "celu", "rsub")
+)  # fmt: skip
 # These leave an ``out=`` tensor that has as many elements in its own shape.
 KEEP_SHAPE = frozenset(("arange", "range", "linspace", "logspace"))
 

@@ -97,7 +97,13 @@ def variable(tensor, connected):
 
 @internal
 def written_into(out, name, function, *args, **kwargs):
-    """The ``out=`` form of a call of ``function``: its result, written into given tensors, which are returned."""
+    """The ``out=`` form of a call of ``function``: its result, written into given tensors, which are returned.
+
+    ``function.into(out, ...)`` is asked first where there is one; it returns None for calls that it does not know.
+    """
+    into = getattr(function, "into", None)
+    if into is not None and into(out, *args, **kwargs) is not None:
+        return out
     writes.refuse_tracked_out(name, out, (*args, *kwargs.values()))
     found, named = function(*args, **kwargs), dict(zip(function.__code__.co_varnames, args))
     writes.refuse_operands(name, out if isinstance(out, (tuple, list)) else (out,), {**named, **kwargs})

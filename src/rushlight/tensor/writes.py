@@ -22,7 +22,7 @@ from ..base.user_code import to_user, user_place
 from ..ops import table
 from ..ops.copy import dense_copy, refuse_overlap, refuse_partly_shared, refuse_shared
 from ..ops.moving import write
-from ..ops.outputs import APART, DTYPE_FROM_OUT, UNSHARED, check_out_dtype
+from ..ops.outputs import APART, DTYPE_FROM_OUT, READ_FIRST, UNSHARED, check_out_dtype
 from ..ops.table import functions
 from .base import quiet, wrap
 from .classes import LEVEL_CLASSES, PLAIN_CLASSES, SEQUENCES, living
@@ -178,6 +178,9 @@ def write_out(op, schema, values, out):
     if not targets or not all(hasattr(target, "_edge") for target in targets):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {kind_name(out)}")
     refuse_tracked_out(op.name, out, values)
+    if schema.name in READ_FIRST:
+        place = schema.index[READ_FIRST[schema.name]]
+        values[place] = values[place].clone() if values[place] is out else values[place]
     if schema.name in DTYPE_FROM_OUT and values[-1] is None:
         values[-1] = out.dtype
     if LAZY and any(map(is_lazy, [*values, *targets])):
