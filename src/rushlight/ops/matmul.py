@@ -6,6 +6,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.lazy import stored_in
 from ..base.scalars import c_name
 from ..base.shapes import broadcast_shapes, wrap_own_dim
 from .blockwise import FEW
@@ -437,8 +438,9 @@ class transposed_mm:
 
 def _flattens(input, bias):
     """Whether PyTorch takes all samples of an input that is no matrix for rows: else it adds the bias in an operation of its own."""
-    is_row = bias._array.ndim and math.prod(bias._array.shape[:-1]) == 1
-    return is_row and bias.is_contiguous() and input.is_contiguous()
+    row, samples = stored_in(bias._array), stored_in(input._array)
+    is_row = row.ndim == 1 or (row.ndim and math.prod(row.shape[:-1]) == 1)
+    return is_row and row.flags.c_contiguous and samples.flags.c_contiguous
 
 
 @composite(names=("nn.functional",))
@@ -469,9 +471,10 @@ def linear(input, weight, bias=None):
         found = functions.matmul(input, weight.t())
         return found if bias is None else found.add_(bias)
     shape = input._array.shape
-    found = functions.linear_rows(input.reshape(math.prod(shape[:-1]), shape[-1]), weight, bias)
-    size = (*shape[:-1], weight._array.shape[0])
-    return functions.unsafe_view(found, size) if bias is None else functions.view_shape(found, size)
+    rows, size = (math.prod(shape[:-1]), shape[-1]), (*shape[:-1], weight._array.shape[0])
+    if bias is None:
+        return functions.unsafe_view(functions.linear_rows(input.reshape(rows), weight), size)
+    return functions.view_shape(functions.linear_rows(functions.view_shape(input, rows), weight, bias), size)
 
 
 @composite(names=("nn.functional", "torch"))
