@@ -35,7 +35,8 @@ FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
 
 def general(op):
     """The function of any operation: binds arguments by its schema, then runs it."""
-    number_first = "(Operand " in op.schema  # most such operations of PyTorch want a tensor among their operands
+    # Most such operations of PyTorch want a tensor among their operands, and call a number in its place by another name.
+    number_first = "(Operand " in op.schema
 
     def call(*args, **kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
@@ -49,7 +50,11 @@ def general(op):
         try:
             out = options.pop("out", None) if options and op.name not in WITHOUT_OUT else None
             values = schema.bind(args, options)
-            if number_first and not hasattr(values[0], "_edge") and (kwargs or not hasattr(values[1], "_edge")):
+            if (
+                number_first
+                and not hasattr(values[0], "_edge")
+                and ("input" in kwargs or not hasattr(values[1], "_edge"))
+            ):
                 refuse(op.name, args, kwargs)
             if out is not None:
                 return write_out(op, schema, values, out)
