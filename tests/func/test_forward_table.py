@@ -33,7 +33,7 @@ WITHOUT_FORWARD = frozenset(
 IN_PARTS = frozenset(("cross_entropy_parts",))
 BOOLEAN = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 NAMES = [name for name in records.CHECKED if name not in WITHOUT_FORWARD | BOOLEAN | IN_PARTS]
-pytestmark = pytest.mark.filterwarnings("ignore:`nn.functional.upsample")
+pytestmark = pytest.mark.filterwarnings("ignore:`nn.functional.upsample", r"ignore:torch\..* is deprecated")
 
 
 def prepared(name, module, complex=False):
