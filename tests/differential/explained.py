@@ -27,22 +27,6 @@ def _refused_by_pytorch(case, *words):
     return "taken here, PyTorch raises" in case.told and any(each in case.told for each in words)
 
 
-def _complex_half(case):
-    """complex32 is not there: what PyTorch gives in it is complex64 here, and what it has no kernel for works."""
-    words = ("ComplexHalf", "complex32", "but got Half and Half")
-    if any(each in case.told for each in words):
-        return True
-    kinds = {name_of(each.dtype) for each in case.operands if isinstance(each, torch.Tensor)}
-    real_part = case.told.endswith("dtype torch.float32, not torch.float16")
-    return real_part and "float16" in kinds and any(kind.startswith("complex") for kind in kinds)
-
-
-def _rounded_to_complex_half(case):
-    """A float16 tensor beside a 0-dim complex one: PyTorch rounds that to complex32 first, here it stays complex64."""
-    pair = [each for each in case.operands[:2] if isinstance(each, torch.Tensor)]
-    return len(pair) == 2 and torch.result_type(*pair) == torch.complex32 and not _is_outward(case)
-
-
 def _gradient_of_real_part(case):
     """A real tensor that was written into a complex one: PyTorch's gradient is complex, and its own check stops it."""
     return _refused_by_pytorch(case, "isFloatingType(grad.scalar_type())")
@@ -474,8 +458,6 @@ EXPLAINED = (
     _of_the_processor,
     _rounded_logarithm,
     _distance_in_single,
-    _complex_half,
-    _rounded_to_complex_half,
     _gradient_of_real_part,
     _no_index,
     _view_inside,
