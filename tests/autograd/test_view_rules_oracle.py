@@ -339,7 +339,51 @@ def other_memory(torch, note):
     note("a leaf in other memory", lambda: torch.autograd.grad(out.sum(), x))
 
 
-STORIES = [recorded_views, unrecorded_views, histories_that_moved_on, shapes_in_place, other_memory]
+def views_of_other_memory(torch, note):
+    """Views that were given memory of their own, maybe more than their base has, before the base was written."""
+    views = {
+        "expand": lambda b: b.expand(2, 2, 3),
+        "row": lambda b: b[1],
+        "transposed": lambda b: b.t(),
+        "unrecorded": lambda b: unrecorded(torch, lambda: b[:1]),
+        "parts": lambda b: b.unbind()[0],
+        "all": lambda b: b[:],
+    }
+    memories = {
+        "twice": lambda v: v * 2,
+        "contiguous": lambda v: v.clone(memory_format=torch.contiguous_format),
+        "gaps": lambda v: torch.arange(4.0 * v.numel()).reshape(-1, 2)[1:].as_strided(v.shape, v.stride()),
+        "longer": lambda v: torch.arange(40.0)[3:],
+        "empty": lambda v: v[..., :0],
+    }
+    writes = {
+        "under no_grad": lambda b, v: unrecorded(torch, lambda: b.mul_(2)),
+        "tracked": lambda b, v: b.mul_(b.detach()),
+        "a detached view": lambda b, v: b.detach()[0].mul_(2),
+    }
+    for view_name, view in views.items():
+        for memory_name, memory in memories.items():
+            for write_name, write in writes.items():
+                x = leaf(torch, 1, 2, 3, 4, 5, 6)
+                b = x.reshape(2, 3).clone()
+                v = view(b)
+                v.data = memory(v.detach())
+                label = f"{view_name} in {memory_name}, {write_name}"
+                note(label, lambda b=b, v=v, write=write: write(b, v) is None)
+                note("histories", lambda b=b, v=v: (history(b), history(v)))
+                factor = torch.arange(1.0, 1 + v.numel()).reshape(v.shape)
+                note("gradient", lambda v=v, x=x, f=factor: torch.autograd.grad((v * f).sum(), x, retain_graph=True))
+                note("of the base", lambda b=b, x=x: torch.autograd.grad((b * b).sum(), x))
+
+
+STORIES = [
+    recorded_views,
+    unrecorded_views,
+    histories_that_moved_on,
+    shapes_in_place,
+    other_memory,
+    views_of_other_memory,
+]
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)

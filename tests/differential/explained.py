@@ -448,6 +448,17 @@ def _write_into_windows(case):
     return any(map(_overlaps_itself, case.operands))
 
 
+def _replayed_view(case):
+    """A view as real numbers or with a lazy bit, whose base took another shape (`transpose_`) since: PyTorch makes the view again from
+    the base as it is now, and so brings its gradient to other elements than it shows, or to a shape that does not fit."""
+    found = re.search(r"\[(\d+)\] \[3\] 'AsStridedBackward0', not '(ViewAsReal|Conj|NegView)Backward0'$", case.told)
+    if case.name != "graph program" or found is None:
+        return False
+    view = case.operands[int(found[1])]
+    again = view._view_func(view._base)
+    return (again.shape, again.stride()) != (view.shape, view.stride())
+
+
 def _overlaps_itself(tensor):
     reach = 0  # from the first to the last element of the dimensions so far, from the nearest neighbours on
     for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
@@ -460,6 +471,7 @@ def _overlaps_itself(tensor):
 
 EXPLAINED = (
     _write_into_windows,
+    _replayed_view,
     _nan_times_zero,
     _view_of_tracked_integers,
     _deviation_overflow,
