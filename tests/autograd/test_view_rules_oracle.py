@@ -376,7 +376,56 @@ def views_of_other_memory(torch, note):
                 note("of the base", lambda b=b, x=x: torch.autograd.grad((b * b).sum(), x))
 
 
+def written_views_run_once(torch, note):
+    """What a write through a view recorded is there for one backward, unless it is told to keep the graph."""
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, v):
+            ctx.mark_dirty(v)
+            return v.mul_(2)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    writes = {
+        "item": lambda b, x: b.__setitem__(0, x),
+        "all": lambda b, x: b.__setitem__(..., x),
+        "item of another dtype": lambda b, x: b.__setitem__(0, x.double()),
+        "positions": lambda b, x: b.__setitem__([0, 1], x),
+        "copy_": lambda b, x: b[0].copy_(x),
+        "fill_": lambda b, x: b[0].fill_(x[0]),
+        "add_": lambda b, x: b[0].add_(x),
+        "mul_": lambda b, x: b[0].mul_(x),
+        "mul_ by a number": lambda b, x: b.add_(x)[0].mul_(2),
+        "zero_": lambda b, x: b.add_(x)[0].zero_(),
+        "neg_": lambda b, x: b.add_(x)[0].neg_(),
+        "exp_": lambda b, x: b.add_(x)[0].exp_(),
+        "two": lambda b, x: (b[0].add_(x), b[1].zero_()),
+        "custom": lambda b, x: Twice.apply(b.add_(x)[0]),
+        "all of it": lambda b, x: b.add_(x),
+    }
+    ways = {
+        "backward": lambda b, x: b.sum().backward(),
+        "kept": lambda b, x: b.sum().backward(retain_graph=True),
+        "grad": lambda b, x: torch.autograd.grad(b.sum(), x),
+        "of a part": lambda b, x: b[1].sum().backward(),
+        "of the written part": lambda b, x: b[0].sum().backward(),
+        "created": lambda b, x: torch.autograd.grad(b.sum(), x, create_graph=True)[0].detach(),
+    }
+    for write_name, write in writes.items():
+        for first in ways:
+            for second in ("backward", "of the written part"):
+                x = leaf(torch, 2)
+                b = torch.ones(2, 1)
+                write(b, x)
+                note(f"{write_name}, {first}", lambda b=b, x=x, way=ways[first]: way(b, x))
+                note(f"then {second}", lambda b=b, x=x, way=ways[second]: (way(b, x), x.grad))
+
+
 STORIES = [
+    written_views_run_once,
     recorded_views,
     unrecorded_views,
     histories_that_moved_on,

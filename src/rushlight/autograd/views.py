@@ -12,7 +12,7 @@ from . import modes
 from .hints import call_of
 from .hooks import move_retained
 from .names import described
-from .node import LEAF, Node, Nowhere, SavedResult, edge_of, next_sequence, node_class, produced_by
+from .node import LEAF, Freed, Node, Nowhere, SavedResult, edge_of, next_sequence, node_class, produced_by
 
 # How a view came to be, where that forbids writing into it.
 NO_GRAD, INFERENCE, MULTI_OUTPUT, CUSTOM_FUNCTION = "no_grad", "inference", "multi_output", "custom_function"
@@ -314,6 +314,9 @@ class _CopySlices(Node):
         self.inner.saved = value
 
     def apply(self, grad):
+        kept = self.inner.saved
+        if kept.__class__ is Freed:
+            iter(kept)  # raises: such a node runs once, also where its operation keeps nothing
         full = functions.in_layout(grad, self.base_strides)
         part = self.look.at(full)
         found = self.inner.apply(part.clone())
