@@ -9,6 +9,7 @@ from typing import NamedTuple
 import mpmath
 import numpy as np
 import torch
+from explained_views import replayed_view, write_into_windows, write_of_its_own_window
 from libraries import array_of, name_of
 
 
@@ -437,41 +438,10 @@ def _distance_in_single(case):
     return bool((np.abs(ours - theirs) <= 1e-6 * max(1.0, reach)).all())
 
 
-_WRITING = ("write", "foreach", "out", "custom")  # the steps of programs that compute into a tensor
-
-
-def _write_into_windows(case):
-    """Writes into a tensor of which several elements are one place in memory, as the windows of `unfold` are: PyTorch's pages leave
-    open what comes out, and it is what the order of its loop gives. Here each result is computed from what was there before."""
-    if case.name != "graph program" or not case.told.startswith(_WRITING) or " at [" not in case.told:
-        return False
-    return any(map(_overlaps_itself, case.operands))
-
-
-def _replayed_view(case):
-    """A view as real numbers or with a lazy bit, whose base took another shape (`transpose_`) since: PyTorch makes the view again from
-    the base as it is now, and so brings its gradient to other elements than it shows, or to a shape that does not fit."""
-    found = re.search(r"\[(\d+)\] \[3\] 'AsStridedBackward0', not '(ViewAsReal|Conj|NegView)Backward0'$", case.told)
-    if case.name != "graph program" or found is None:
-        return False
-    view = case.operands[int(found[1])]
-    again = view._view_func(view._base)
-    return (again.shape, again.stride()) != (view.shape, view.stride())
-
-
-def _overlaps_itself(tensor):
-    reach = 0  # from the first to the last element of the dimensions so far, from the nearest neighbours on
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
-        if size > 1:
-            if stride <= reach:
-                return True
-            reach += (size - 1) * stride
-    return False
-
-
 EXPLAINED = (
-    _write_into_windows,
-    _replayed_view,
+    write_into_windows,
+    write_of_its_own_window,
+    replayed_view,
     _nan_times_zero,
     _view_of_tracked_integers,
     _deviation_overflow,
