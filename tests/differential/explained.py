@@ -9,7 +9,7 @@ from typing import NamedTuple
 import mpmath
 import numpy as np
 import torch
-from explained_views import replayed_view, write_into_windows, write_of_its_own_window
+from explained_views import replayed_view, retained_before_a_view, write_into_windows, write_of_its_own_window
 from libraries import array_of, name_of
 
 
@@ -442,6 +442,7 @@ EXPLAINED = (
     write_into_windows,
     write_of_its_own_window,
     replayed_view,
+    retained_before_a_view,
     _nan_times_zero,
     _view_of_tracked_integers,
     _deviation_overflow,

@@ -62,3 +62,15 @@ def replayed_view(case):
     view = case.operands[int(found[1])]
     again = view._view_func(view._base)
     return (again.shape, again.stride()) != (view.shape, view.stride())
+
+
+_IN_PLACE_VIEWS = re.compile(r"((Unsqueeze|Transpose|T|AsStrided)Backward1|SqueezeBackward[3-5])$")
+
+
+def retained_before_a_view(case):
+    """A tensor that retains its gradient and takes another shape in place (`squeeze_`): PyTorch leaves what keeps the gradient at the
+    former node, but says that the tensor retains it, and breaks off with an internal error at the next write into it."""
+    found = re.search(r"\[(\d+)\] \[5\] False, not True$", case.told)
+    if case.name != "graph program" or found is None:
+        return False
+    return _IN_PLACE_VIEWS.search(case.operands[int(found[1])].grad_fn.name()) is not None
