@@ -254,7 +254,7 @@ def _new(p, t, r, a, b):
 def _storage(p, t, r, a, b):
     c = a.clone() if r.random() < 0.5 else a.detach().clone()
     smaller = b if b.numel() <= c.numel() else c  # more elements would be uninitialised
-    return r.choice((lambda: c.set_(b), lambda: c.resize_(1), lambda: c.resize_as_(smaller), lambda: c.set_(b.detach().clone()),
+    return r.choice((lambda: c.set_(b), lambda: c.resize_(min(1, c.numel())), lambda: c.resize_as_(smaller), lambda: c.set_(b.detach().clone()),
                      lambda: c.resize_(c.shape)))()  # fmt: skip
 
 
