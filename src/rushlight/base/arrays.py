@@ -51,6 +51,11 @@ def _all_between(owner):
     return np.lib.stride_tricks.as_strided(first, (length,), (owner.itemsize,))
 
 
+def as_owner(array):
+    """``array`` with its memory as if that began with its first element and ended with its last, whatever it is a window on."""
+    return np.lib.stride_tricks.as_strided(array)  # its base is no array, so that `owner_of` ends here
+
+
 def narrowed(array, goal):
     """What an array is converted from on its way to the NumPy dtype ``goal``: float64 numbers become float16 by way of float32,
     rounded twice, as PyTorch rounds them; float8 and complex32 have conversions of their own (`base.stored`)."""
