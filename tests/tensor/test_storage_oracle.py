@@ -1,6 +1,7 @@
 """Storages against PyTorch: what ``untyped_storage()``, ``storage()`` and the storage classes give."""
 
 import copy
+import io
 import pickle
 import warnings
 
@@ -116,6 +117,10 @@ def test_storage_of_an_array_is_the_part_that_it_shows(name, window):
             made.untyped_storage().nbytes(),
             made.data_ptr() == shown.ctypes.data,
         )
+        file = io.BytesIO()
+        t.save(made, file)
+        saved = t.load(io.BytesIO(file.getvalue()))
+        place += saved.stride(), saved.storage_offset(), saved.untyped_storage().nbytes()
         return place, made.add_(1).tolist(), shown.tolist(), array.tolist()
 
     assert told(rl) == told(torch)
