@@ -120,3 +120,13 @@ def test_other_files_are_refused():
         RuntimeError, match=r"no program that torch.export.save of Rushlight wrote\nhint: it has no program"
     ):
         load(file)
+
+
+def test_files_that_would_unfold_are_refused(program):
+    made = io.BytesIO()
+    with zipfile.ZipFile(written(program)) as archive, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in archive.namelist():
+            target.writestr(name, archive.read(name))
+    made.seek(0)
+    with pytest.raises(RuntimeError, match="its entries are compressed"):
+        load(made)

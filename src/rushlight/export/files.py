@@ -97,6 +97,10 @@ def load(
     with readable(f) as file, zipfile.ZipFile(file) as archive:
         if not {_PROGRAM, _TENSORS} <= {*archive.namelist()}:
             raise _foreign("it has no program.json")
+        if any(
+            entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()
+        ):  # small ones could unfold without end
+            raise _foreign("its entries are compressed")
         data = json.loads(archive.read(_PROGRAM))
         tensors = load_tensors(io.BytesIO(archive.read(_TENSORS)))
         for name in extra_files or ():
