@@ -9,6 +9,7 @@ from typing import NamedTuple
 import mpmath
 import numpy as np
 import torch
+from explained_views import replayed_view, retained_before_a_view, write_into_windows, write_of_its_own_window
 from libraries import array_of, name_of
 
 
@@ -421,29 +422,11 @@ def _distance_in_single(case):
     return bool((np.abs(ours - theirs) <= 1e-6 * max(1.0, reach)).all())
 
 
-_WRITING = ("write", "foreach", "out", "custom")  # the steps of programs that compute into a tensor
-
-
-def _write_into_windows(case):
-    """Writes into a tensor of which several elements are one place in memory, as the windows of `unfold` are: PyTorch's pages leave
-    open what comes out, and it is what the order of its loop gives. Here each result is computed from what was there before."""
-    if case.name != "graph program" or not case.told.startswith(_WRITING) or " at [" not in case.told:
-        return False
-    return any(map(_overlaps_itself, case.operands))
-
-
-def _overlaps_itself(tensor):
-    reach = 0  # from the first to the last element of the dimensions so far, from the nearest neighbours on
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
-        if size > 1:
-            if stride <= reach:
-                return True
-            reach += (size - 1) * stride
-    return False
-
-
 EXPLAINED = (
-    _write_into_windows,
+    write_into_windows,
+    write_of_its_own_window,
+    replayed_view,
+    retained_before_a_view,
     _nan_times_zero,
     _view_of_tracked_integers,
     _deviation_overflow,
