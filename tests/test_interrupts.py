@@ -92,6 +92,8 @@ ELSEWHERE = {
     "base.collecting.uncollected": "holds while the package is imported",
     "base.contexts._Context": "what all of generators are",
     "autograd.modes._Mode": "the base of others",
+    "base.decorating.Decorating": "the base of others",
+    "utils._contextlib._NoParamDecoratorContextManager": "the base of others",
     "optim.swapping.swap_in_optimizer_params_and_state": "switches nothing: the optimizer that it was given has its own again",
     "cuda.amp.autocast": "switches nothing without CUDA",
     "base.device.device": "switches nothing: there is one device",

@@ -35,6 +35,11 @@ def written(ctx, x, y):
     return x.mul_(2)
 
 
+def written_and_marked(ctx, x, y):
+    ctx.mark_non_differentiable(x)
+    return written(ctx, x, y)
+
+
 def written_and_input(ctx, x, y):
     ctx.mark_dirty(x)
     return x.mul_(2), y
@@ -103,5 +108,54 @@ def test_outputs_look_as_in_pytorch(forward, given, mode):
             return seen(library, FORWARDS[forward], GIVEN[given], mode)
         except RuntimeError as error:
             return str(error).split("\n")[0]
+
+    assert outcome(rl) == outcome(torch)
+
+
+def with_retained(leaf):
+    product = leaf * 3
+    product.retain_grad()
+    return product
+
+
+WITH_GRADIENT = {
+    "a product": lambda leaf: leaf * 3,
+    "a product that retains": with_retained,
+    "a view": lambda leaf: (leaf * 3)[:2],
+    "a constant": lambda leaf: leaf.detach(),
+}
+WRITING = {"alone": written, "beside an input": written_and_input, "marked": written_and_marked}
+
+
+@pytest.mark.parametrize("mode", ["enable_grad", "no_grad"])
+@pytest.mark.parametrize("given", WITH_GRADIENT)
+@pytest.mark.parametrize("forward", WRITING)
+@pytest.mark.parametrize("tracked", [True, False])
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+def test_gradient_of_what_is_written_is_dropped(forward, given, mode, tracked):
+    def outcome(library):
+        class Function(library.autograd.Function):
+            @staticmethod
+            def backward(ctx, *grads):
+                return grads[0] * 2, None
+
+        Function.forward = staticmethod(WRITING[forward])
+        leaf, other = library.ones(3, requires_grad=True), library.ones(3, requires_grad=tracked)
+        x = WITH_GRADIENT[given](leaf)
+        heard, view = [], x[:1]
+        if x.requires_grad:
+            x.register_hook(lambda grad: heard.append(grad.tolist()))
+            (x * 5).sum().backward(inputs=[x])
+        else:
+            x.grad = library.full((3,), 5.0)
+        found = [x.grad is None]
+        try:
+            with getattr(library, mode)():
+                Function.apply(x, other)
+            found += [x.grad is None, x.requires_grad and x.retains_grad, view.grad_fn and view.grad_fn.name()]
+            x.sum().backward()
+        except RuntimeError as error:
+            found.append(str(error).split("\n")[0])
+        return found, [None if each is None else each.tolist() for each in (x.grad, leaf.grad, other.grad)], heard
 
     assert outcome(rl) == outcome(torch)

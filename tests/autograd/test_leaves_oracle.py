@@ -41,5 +41,29 @@ def gradient_dtypes(torch, note):
     note("set after use", lambda: (y.sum().backward(), x.grad))
 
 
-def test_same_story():
-    assert_same_story(gradient_dtypes, torch)
+def data_of_other_dtypes(torch, note):
+    """What was computed before ends at the former leaf, which still adds to ``grad``; what is computed after it at a new one."""
+    changes = {
+        "the same": lambda x: setattr(x, "data", x.data * 2),
+        "float64": lambda x: setattr(x, "data", x.data.double()),
+        "there and back": lambda x: [setattr(x, "data", x.data.to(dtype)) for dtype in (torch.float64, torch.float32)],
+        "complex": lambda x: setattr(x, "data", x.data.to(torch.complex64)),
+        "half": lambda x: setattr(x, "data", x.data.half()),
+    }
+    for name, change in changes.items():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        heard = []
+        x.register_hook(lambda grad, heard=heard: heard.append(grad.dtype))
+        parts, before = x.unbind(), (x * 2).sum()
+        note(name, lambda change=change, x=x: change(x))
+        after = (x.abs() * 3).sum()
+        for end in (before, after, parts[0]):
+            note("unused or not", lambda e=end, x=x: torch.autograd.grad(e, x, allow_unused=True, retain_graph=True))
+            note("with zeros", lambda e=end, x=x: torch.autograd.grad(e, x, materialize_grads=True, retain_graph=True))
+        note("nodes", lambda a=after, b=before: a.grad_fn.next_functions == b.grad_fn.next_functions)
+        note("backward", lambda b=before, x=x, heard=heard: (b.backward(), x.grad, heard))
+
+
+@pytest.mark.parametrize("story", [gradient_dtypes, data_of_other_dtypes], ids=lambda story: story.__name__)
+def test_same_story(story):
+    assert_same_story(story, torch)

@@ -339,7 +339,100 @@ def other_memory(torch, note):
     note("a leaf in other memory", lambda: torch.autograd.grad(out.sum(), x))
 
 
-STORIES = [recorded_views, unrecorded_views, histories_that_moved_on, shapes_in_place, other_memory]
+def views_of_other_memory(torch, note):
+    """Views that were given memory of their own, maybe more than their base has, before the base was written."""
+    views = {
+        "expand": lambda b: b.expand(2, 2, 3),
+        "row": lambda b: b[1],
+        "transposed": lambda b: b.t(),
+        "unrecorded": lambda b: unrecorded(torch, lambda: b[:1]),
+        "parts": lambda b: b.unbind()[0],
+        "all": lambda b: b[:],
+    }
+    memories = {
+        "twice": lambda v: v * 2,
+        "contiguous": lambda v: v.clone(memory_format=torch.contiguous_format),
+        "gaps": lambda v: torch.arange(4.0 * v.numel()).reshape(-1, 2)[1:].as_strided(v.shape, v.stride()),
+        "longer": lambda v: torch.arange(40.0)[3:],
+        "empty": lambda v: v[..., :0],
+    }
+    writes = {
+        "under no_grad": lambda b, v: unrecorded(torch, lambda: b.mul_(2)),
+        "tracked": lambda b, v: b.mul_(b.detach()),
+        "a detached view": lambda b, v: b.detach()[0].mul_(2),
+    }
+    for view_name, view in views.items():
+        for memory_name, memory in memories.items():
+            for write_name, write in writes.items():
+                x = leaf(torch, 1, 2, 3, 4, 5, 6)
+                b = x.reshape(2, 3).clone()
+                v = view(b)
+                v.data = memory(v.detach())
+                label = f"{view_name} in {memory_name}, {write_name}"
+                note(label, lambda b=b, v=v, write=write: write(b, v) is None)
+                note("histories", lambda b=b, v=v: (history(b), history(v)))
+                factor = torch.arange(1.0, 1 + v.numel()).reshape(v.shape)
+                note("gradient", lambda v=v, x=x, f=factor: torch.autograd.grad((v * f).sum(), x, retain_graph=True))
+                note("of the base", lambda b=b, x=x: torch.autograd.grad((b * b).sum(), x))
+
+
+def written_views_run_once(torch, note):
+    """What a write through a view recorded is there for one backward, unless it is told to keep the graph."""
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, v):
+            ctx.mark_dirty(v)
+            return v.mul_(2)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    writes = {
+        "item": lambda b, x: b.__setitem__(0, x),
+        "all": lambda b, x: b.__setitem__(..., x),
+        "item of another dtype": lambda b, x: b.__setitem__(0, x.double()),
+        "positions": lambda b, x: b.__setitem__([0, 1], x),
+        "copy_": lambda b, x: b[0].copy_(x),
+        "fill_": lambda b, x: b[0].fill_(x[0]),
+        "add_": lambda b, x: b[0].add_(x),
+        "mul_": lambda b, x: b[0].mul_(x),
+        "mul_ by a number": lambda b, x: b.add_(x)[0].mul_(2),
+        "zero_": lambda b, x: b.add_(x)[0].zero_(),
+        "neg_": lambda b, x: b.add_(x)[0].neg_(),
+        "exp_": lambda b, x: b.add_(x)[0].exp_(),
+        "two": lambda b, x: (b[0].add_(x), b[1].zero_()),
+        "custom": lambda b, x: Twice.apply(b.add_(x)[0]),
+        "all of it": lambda b, x: b.add_(x),
+    }
+    ways = {
+        "backward": lambda b, x: b.sum().backward(),
+        "kept": lambda b, x: b.sum().backward(retain_graph=True),
+        "grad": lambda b, x: torch.autograd.grad(b.sum(), x),
+        "of a part": lambda b, x: b[1].sum().backward(),
+        "of the written part": lambda b, x: b[0].sum().backward(),
+        "created": lambda b, x: torch.autograd.grad(b.sum(), x, create_graph=True)[0].detach(),
+    }
+    for write_name, write in writes.items():
+        for first in ways:
+            for second in ("backward", "of the written part"):
+                x = leaf(torch, 2)
+                b = torch.ones(2, 1)
+                write(b, x)
+                note(f"{write_name}, {first}", lambda b=b, x=x, way=ways[first]: way(b, x))
+                note(f"then {second}", lambda b=b, x=x, way=ways[second]: (way(b, x), x.grad))
+
+
+STORIES = [
+    written_views_run_once,
+    recorded_views,
+    unrecorded_views,
+    histories_that_moved_on,
+    shapes_in_place,
+    other_memory,
+    views_of_other_memory,
+]
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)

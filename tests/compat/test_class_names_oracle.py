@@ -31,6 +31,9 @@ file = io.BytesIO()
 torch.save(model, file)
 file.seek(0)
 assert [*map(type, torch.load(file, weights_only=False))] == [*map(type, model)]
+import torch.fx
+traced = torch.fx.symbolic_trace(model)
+assert pickle.loads(pickle.dumps(traced)).code == traced.code
 assert inspect.getsource(torch.nn.Linear).startswith("class Linear")
 linear = torch.nn.Linear
 uninstall()

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import mpmath
 import numpy as np
 import torch
+from explained_views import replayed_view, retained_before_a_view, write_into_windows, write_of_its_own_window
 from libraries import array_of, name_of
 
 
@@ -25,22 +26,6 @@ class Case(NamedTuple):
 
 def _refused_by_pytorch(case, *words):
     return "taken here, PyTorch raises" in case.told and any(each in case.told for each in words)
-
-
-def _complex_half(case):
-    """complex32 is not there: what PyTorch gives in it is complex64 here, and what it has no kernel for works."""
-    words = ("ComplexHalf", "complex32", "but got Half and Half")
-    if any(each in case.told for each in words):
-        return True
-    kinds = {name_of(each.dtype) for each in case.operands if isinstance(each, torch.Tensor)}
-    real_part = case.told.endswith("dtype torch.float32, not torch.float16")
-    return real_part and "float16" in kinds and any(kind.startswith("complex") for kind in kinds)
-
-
-def _rounded_to_complex_half(case):
-    """A float16 tensor beside a 0-dim complex one: PyTorch rounds that to complex32 first, here it stays complex64."""
-    pair = [each for each in case.operands[:2] if isinstance(each, torch.Tensor)]
-    return len(pair) == 2 and torch.result_type(*pair) == torch.complex32 and not _is_outward(case)
 
 
 def _gradient_of_real_part(case):
@@ -437,29 +422,11 @@ def _distance_in_single(case):
     return bool((np.abs(ours - theirs) <= 1e-6 * max(1.0, reach)).all())
 
 
-_WRITING = ("write", "foreach", "out", "custom")  # the steps of programs that compute into a tensor
-
-
-def _write_into_windows(case):
-    """Writes into a tensor of which several elements are one place in memory, as the windows of `unfold` are: PyTorch's pages leave
-    open what comes out, and it is what the order of its loop gives. Here each result is computed from what was there before."""
-    if case.name != "graph program" or not case.told.startswith(_WRITING) or " at [" not in case.told:
-        return False
-    return any(map(_overlaps_itself, case.operands))
-
-
-def _overlaps_itself(tensor):
-    reach = 0  # from the first to the last element of the dimensions so far, from the nearest neighbours on
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
-        if size > 1:
-            if stride <= reach:
-                return True
-            reach += (size - 1) * stride
-    return False
-
-
 EXPLAINED = (
-    _write_into_windows,
+    write_into_windows,
+    write_of_its_own_window,
+    replayed_view,
+    retained_before_a_view,
     _nan_times_zero,
     _view_of_tracked_integers,
     _deviation_overflow,
@@ -474,8 +441,6 @@ EXPLAINED = (
     _of_the_processor,
     _rounded_logarithm,
     _distance_in_single,
-    _complex_half,
-    _rounded_to_complex_half,
     _gradient_of_real_part,
     _no_index,
     _view_inside,

@@ -14,6 +14,7 @@ import rushlight as rl
 # Relative to the largest number of a result: sums are added up in another order.
 TOLERANCE = {
     "float16": 8e-3,
+    "complex32": 8e-3,
     "bfloat16": 6e-2,
     "float32": 1e-4,
     "complex64": 1e-4,
@@ -88,10 +89,12 @@ def is_fault(outcome):
 
 
 def array_of(tensor):
-    """The elements of either library's tensor, half precision in float32."""
+    """The elements of either library's tensor, half precision in float32 and complex64."""
     tensor = tensor.detach()
     if name_of(tensor.dtype) in ("bfloat16", "float16"):
         tensor = tensor.float()
+    elif name_of(tensor.dtype) == "complex32":
+        tensor = tensor.cfloat()
     return np.asarray(tensor.resolve_conj().resolve_neg().numpy())
 
 

@@ -105,6 +105,15 @@ def operations(torch, note):
         note("argmax", lambda: dual.argmax())
         note("view", lambda: (dual.chunk(2), dual.unsqueeze(0).t(), dual[1:], dual[torch.tensor([0, 0])]))
         note("complex", lambda: torch.view_as_complex(fw.make_dual(torch.ones(1, 2), torch.ones(1, 2) * 2)))
+        places = {"even": torch.arange(6.0)[2:4], "odd": torch.arange(6.0)[1:3]}
+        for here in places:
+            for there in places:
+                dual = fw.make_dual(places[here], places[there])
+                note(f"{here}, {there}", lambda dual=dual: fw.unpack_dual(dual).tangent.storage_offset())
+                note("pair", lambda dual=dual: fw.unpack_dual(torch.view_as_complex(dual)))
+                note("two", lambda dual=dual: fw.unpack_dual(dual.as_strided((2,), (2,), 1)))
+                given = (places[here],), (places[there],)
+                note("transform", lambda given=given: torch.func.jvp(torch.view_as_complex, *given))
         note("out", lambda: torch.add(dual, dual, out=torch.empty(2)))
         note("out dual", lambda: torch.add(x, x, out=fw.make_dual(x.clone(), t)))
         note("resize", lambda: dual.clone().resize_(3))

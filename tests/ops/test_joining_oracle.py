@@ -25,6 +25,8 @@ CASES = [
     "torch.block_diag(x, torch.zeros(1, 1, 1))", "torch.cartesian_prod(v, v)", "torch.cartesian_prod(v)",
     "torch.cartesian_prod(x)", "torch.combinations(v)", "torch.combinations(v, 3, True)", "torch.combinations(v, 0)",
     "torch.combinations(v, -1)", "torch.combinations(x)", "torch.meshgrid(v, v, indexing='xy')",
+    "torch.meshgrid([v, v[:2]], indexing='xy')", "torch.meshgrid((v,), indexing='ij')", "torch.meshgrid([v, 3], indexing='ij')",
+    "torch.meshgrid([v], [v], indexing='ij')", "torch.atleast_1d([s, v])", "torch.atleast_2d((s, v))", "torch.atleast_3d([v, 3])",
     "torch.meshgrid(v, v[:2], indexing='xy')", "torch.meshgrid(v, v[:2], s, indexing='ij')", "torch.atleast_3d(s, v, x)",
     "torch.select_copy(x, 0, 1)", "torch.slice_copy(x, 1, 0, 2)", "torch.squeeze_copy(x[:1])", "torch.t_copy(x)",
     "torch.permute_copy(x, (1, 0))", "torch.view_copy(x, (6,))", "torch.expand_copy(v, (2, 3))", "torch.unbind_copy(x)",

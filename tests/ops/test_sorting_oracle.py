@@ -81,7 +81,7 @@ SEARCHES = [
     "torch.searchsorted(s, 0.3)", "torch.searchsorted(s.expand(2, 6), v.reshape(2, 5), out_int32=True)",
     "torch.bucketize(v, s)", "torch.bucketize(v, s, right=True)", "torch.searchsorted(s[:0], v)",
     "torch.searchsorted(s.expand(2, 6)[:, :0], v.reshape(2, 5))", "torch.histc(v, 5)", "torch.histc(v, 4, -1, 1)",
-    "torch.histogram(v, 5)", "torch.histogram(v, s)", "torch.histogram(v, 4, range=(-1., 1.), density=True)",
+    "torch.histogram(v)", "v.histogram(density=True)", "torch.histogram(v, 5)", "torch.histogram(v, s)", "torch.histogram(v, 4, range=(-1., 1.), density=True)",
     "torch.histogram(v, 3, weight=v.abs())", "torch.histogramdd(v.reshape(5, 2), [3, 2])",
     "torch.histogramdd(v.reshape(5, 2), 2, weight=v[:5].abs(), density=True)",
     "torch.histogramdd(v.reshape(5, 2), [s, s[1:]])",

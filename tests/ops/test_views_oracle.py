@@ -1,5 +1,6 @@
 """Views against PyTorch, line by line: shapes, strides, values, sharing, errors."""
 
+import numpy as np
 import pytest
 
 import rushlight as rl
@@ -138,12 +139,33 @@ CASES = [
     'x.expand()',
     's.expand()',
     's.permute()',
+    'torch.view_as_complex(p[1:3])',
+    'torch.view_as_complex(p[2:4])',
+    'torch.view_as_complex(p[1:5:2])',
+    'torch.view_as_complex(p[1:5].unbind()[0])',
+    'torch.view_as_complex(p.split_with_sizes([1, 2, 5])[1])',
+    'torch.view_as_complex(p.double()[1:3])',
+    'torch.view_as_complex(p._neg_view()[1:3])',
+    'torch.view_as_complex_copy(p[1:3])',
+    'torch.view_as_complex(p.as_strided((2, 2), (3, 1), 1))',
+    'torch.view_as_complex(p.as_strided((1, 2), (3, 1)))',
+    'torch.view_as_complex(p.as_strided((0, 2), (3, 1)))',
+    'torch.view_as_complex(p.as_strided((0, 2), (2, 1), 1))',
+    'torch.view_as_complex(torch.view_as_real(p.to(torch.complex64)).view(-1)[1:3])',
+    'torch.view_as_complex(torch.from_numpy(n[1:3]))',
+    'torch.view_as_complex(torch.from_numpy(n)[1:3])',
+    'torch.from_numpy(n[1:3]).view(torch.complex128)',
+    'torch.view_as_complex(torch.empty(4, device="meta")[1:3])',
+    'torch.vmap(torch.view_as_complex)(p[1:7].view(3, 2))',
+    'torch.autograd.grad(torch.view_as_real(c), c, p[1:3].view(1, 2))',
+    'torch.autograd.grad(torch.view_as_real(c), c, p[2:4].view(1, 2))',
 ]
 # fmt: on
 
 
 def names(m):
-    return {"x": m.zeros(2, 3), "s": m.tensor(1.0)}
+    c = m.ones(1, dtype=m.complex64, requires_grad=True)
+    return {"x": m.zeros(2, 3), "s": m.tensor(1.0), "p": m.arange(8.0), "c": c, "n": np.arange(4.0)}
 
 
 @pytest.mark.parametrize("code", CASES)

@@ -9,7 +9,10 @@ from rushlight import optim
 from rushlight.optim import lr_scheduler
 
 OPTIMIZERS = [
-    name for name in optim.__all__ if name not in ("Optimizer", "lr_scheduler", "swa_utils", "SparseAdam", "LBFGS")
+    name
+    for name in optim.__all__
+    if name
+    not in ("Optimizer", "lr_scheduler", "swa_utils", "SparseAdam", "LBFGS", "swap_in_optimizer_params_and_state")
 ]
 
 

@@ -239,6 +239,18 @@ def test_whole_modules_both_ways():
             assert all(np.array_equal(state[name].numpy(), expected[name].numpy()) for name in expected)
 
 
+@pytest.mark.parametrize("name", ["relu", "gelu", "softplus", "silu", "cross_entropy"])
+def test_trusted_functions_of_the_library(name):
+    """An activation that is an attribute, by the name that its library's files have for it."""
+    theirs, ours = getattr(torch.nn.functional, name), getattr(rl.nn.functional, name)
+    with serialization.safe_globals([ours]):
+        assert load(torch_saved([theirs])) == load(saved([ours])) == [ours]
+    other = rl.nn.functional.elu
+    for file in (torch_saved([theirs]), saved([ours])):
+        with serialization.safe_globals([other]), pytest.raises(pickle.UnpicklingError, match=name):
+            load(file)
+
+
 def test_meta_tensors_both_ways():
     weight = torch.nn.Parameter(torch.ones(2, 3, device="meta").T)
     (ours,) = load(torch_saved([weight]))

@@ -1,9 +1,11 @@
 """Storages against PyTorch: what ``untyped_storage()``, ``storage()`` and the storage classes give."""
 
 import copy
+import io
 import pickle
 import warnings
 
+import numpy as np
 import pytest
 
 import rushlight as rl
@@ -87,3 +89,38 @@ def test_typed_storages_are_deprecated(monkeypatch):
     monkeypatch.setattr(storage_module, "_warned", False)
     with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
         rl.ones(1).storage()
+
+
+WINDOWS = {
+    "all": lambda a: a,
+    "part": lambda a: a[1:3],
+    "reshaped": lambda a: a.reshape(3, 4),
+    "row": lambda a: a.reshape(3, 4)[1],
+    "columns": lambda a: a.reshape(3, 4)[:, 1:3],
+    "transposed": lambda a: a.reshape(3, 4).T,
+    "with gaps": lambda a: a[1::2],
+    "imaginary parts": lambda a: a.view(np.complex128).imag,
+    "halves": lambda a: a.astype(np.float16)[1:],
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("name", ["from_numpy", "as_tensor", "asarray"])
+def test_storage_of_an_array_is_the_part_that_it_shows(name, window):
+    def told(t):
+        array = np.arange(12.0)
+        shown = WINDOWS[window](array)
+        made = getattr(t, name)(shown)
+        place = (
+            made.stride(),
+            made.storage_offset(),
+            made.untyped_storage().nbytes(),
+            made.data_ptr() == shown.ctypes.data,
+        )
+        file = io.BytesIO()
+        t.save(made, file)
+        saved = t.load(io.BytesIO(file.getvalue()))
+        place += saved.stride(), saved.storage_offset(), saved.untyped_storage().nbytes()
+        return place, made.add_(1).tolist(), shown.tolist(), array.tolist()
+
+    assert told(rl) == told(torch)

@@ -351,7 +351,7 @@ def test_collate_and_convert(name):
 
 def test_public_names():
     missing = set(torch_data.__all__) - set(data.__all__)
-    assert missing == {  # the deprecated data pipes
-        "DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe", "argument_validation", "functional_datapipe",
+    assert missing == {  # of the deprecated data pipes
+        "DFIterDataPipe", "DataChunk", "argument_validation",
         "guaranteed_datapipes_determinism", "non_deterministic", "runtime_validation", "runtime_validation_disabled",
     }  # fmt: skip

@@ -39,10 +39,11 @@ class _Beside(Node):
 
 
 class Unfinished(Node):
-    """The node of what has no derivative: ``error`` is what backward raises when it comes here."""
+    """The node of what has no derivative: ``error`` is what backward raises when it comes here, with a gradient or none."""
 
     __slots__ = ("error",)
     saved = None
+    runs_without_gradient = True
 
     def apply(self, *grads):
         kind, sentence = self.error

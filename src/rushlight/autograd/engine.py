@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import sys
 import threading
+from collections import Counter
 from operator import attrgetter
 
 import numpy as np
@@ -20,7 +21,7 @@ from . import anomaly
 from .hooks import after_node, at_tensors, before_node, run_post_accumulate_hooks, run_tensor_hooks
 from .modes import state
 from .names import described
-from .node import LEAF, AccumulateGrad, Freed, Nowhere
+from .node import FIRST, LEAF, AccumulateGrad, Freed, Nowhere
 
 getrefcount = sys.getrefcount
 accumulating = threading.RLock()  # held while a leaf's gradient grows: another thread may be at the same leaf
@@ -68,6 +69,9 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
         return _on_new_stack(roots, gradients, keep_graph, create_graph, wanted, accumulate, freed)
     order, nodes, leaves = _reach(roots)
     order.sort(key=_sequence)
+    errors = bool(order) and order[0].sequence == FIRST
+    if errors:
+        order = _errors_when_due(order)
     way, captures = None, None
     if wanted is not None:
         way = _Way({edge[0] for edge in wanted}, order, nodes, leaves)
@@ -76,6 +80,8 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
             captures = {}
             for edge in wanted:
                 captures.setdefault(edge[0], {})[edge[1]] = None
+    if errors:
+        _hold_back(leaves, order, roots, way)
     task = object_new(Task)
     task.nodes, task.leaves, task.notes, task.whole, task.frees = nodes, leaves, {}, way is None, freed is not None
     task.depth = 0 if outer is None else outer.depth + 1
@@ -141,6 +147,34 @@ def _reach(roots):
                     nodes.add(target)
                     order.append(target)
     return order, nodes, leaves
+
+
+def _errors_when_due(order):
+    """``order`` with the nodes that only raise an error, sorted to its front, behind the last node that leads to each."""
+    waiting = Counter(edge[0] for node in order for edge in node.next_edges if edge is not None)
+    rest = [node for node in reversed(order) if node.sequence != FIRST or not waiting[node]]
+    found = []
+    while rest:
+        node = rest.pop()
+        found.append(node)
+        for edge in node.next_edges:
+            if edge is not None and edge[0].sequence == FIRST and edge[0].__class__ is not AccumulateGrad:
+                waiting[edge[0]] -= 1
+                if not waiting[edge[0]]:
+                    rest.append(edge[0])
+    return found
+
+
+def _hold_back(leaves, order, roots, way):
+    """Let the leaves that come after an error, among what its turn makes ready, wait for a gradient that does not come."""
+    for place, node in enumerate(order):
+        if node.sequence == FIRST and (way is None or node in way.needed):
+            targets = [edge and edge[0] for edge in (order[place - 1].next_edges if place else roots)]
+            after = len(targets) - targets[::-1].index(node)
+            for target in targets[after:]:
+                if target in leaves:
+                    leaves[target] += 1
+            return
 
 
 class _Way:

@@ -303,6 +303,7 @@ def _attach(ctx, number, out, is_input, args):
     """An output that gradients flow through."""
     if _among(out, ctx.dirty_tensors or ()):
         _check_dirty(ctx, out, is_input, args)
+        out._grad = None  # it was that of what has been written over
         rebase(out, (ctx, number))
         return out
     if is_input:

@@ -15,6 +15,7 @@ from .hooks import register_hook, register_prehook
 
 # The sequence number of a node: later nodes have smaller ones, since the engine runs the latest first.
 next_sequence = itertools.count(0, -1).__next__
+FIRST = 1 - (1 << 64)  # of what runs before operations do, once all has arrived that it waits for
 
 
 class VersionCounter:
@@ -140,7 +141,7 @@ class AccumulateGrad(Node):
     saved = None
     special = True
     next_edges = ()
-    sequence = 1 - (1 << 64)  # before every operation
+    sequence = FIRST
 
 
 AccumulateGrad.__module__ = "builtins"
@@ -195,8 +196,16 @@ def edge_of(tensor):
     return edge.resolve(tensor)
 
 
+_ALWAYS_FIRST = property(lambda node: FIRST, lambda node, number: None)
+
+
 def node_class(name, base, **members):
-    """A Node class whose printed name is PyTorch's, such as ``<class 'AddBackward0'>``."""
+    """A Node class whose printed name is PyTorch's, such as ``<class 'AddBackward0'>``.
+
+    Nodes of the name ``NotImplemented``, which only raise an error, run as soon as they are reached, whenever they were made.
+    """
+    if name == "NotImplemented":
+        members |= {"sequence": _ALWAYS_FIRST, "runs_without_gradient": True}
     return type(name, (base,), {"__slots__": (), "__module__": "builtins", **members})
 
 

@@ -9,7 +9,7 @@ from ..base.errors import hinted
 from ..ops.schema import TENSOR_CLASSES
 from ..ops.table import functions
 from . import anomaly, modes
-from .beside import UnfinishedNode, beside
+from .beside import Unfinished, UnfinishedNode, beside
 from .node import (
     UNTOUCHED,
     Node,
@@ -226,7 +226,7 @@ class OpNode(Node):
         elif (*map(version_of, plan.pick_inputs(values)),) != self.versions:
             self.refuse_versions(values)
         grad = grads[0]
-        if grad is None and not plan.sees_all:
+        if grad is None and not (plan.sees_all or self.runs_without_gradient):
             return (None,) * len(self.next_edges)
         if plan.single is not None:
             place, rule = plan.single
@@ -436,10 +436,15 @@ def _without_derivatives(op, edges, values, results):
     """The node of an operation without derivatives; None where its results cannot carry any."""
     if op.untracked or not any(dtypes.is_differentiable(r._array.dtype) for r in results):
         return None
-    node = UnfinishedNode()
-    node.next_edges, node.sequence = tuple(edges), next_sequence()
     error = op.no_derivative
-    node.error = error if error.__class__ is tuple else error(*values)
+    if error.__class__ is not tuple:
+        error = error(*values)
+    if error[0] is RuntimeError:
+        node = UnfinishedNode()
+    else:  # PyTorch knows the operation, and that it has no derivative
+        name = op.node_name
+        node = op_node_class(name if name.__class__ is str else name(*values), Unfinished)()
+    node.next_edges, node.sequence, node.error = tuple(edges), next_sequence(), error
     return node
 
 

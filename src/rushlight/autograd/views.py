@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import weakref
 
-from ..base.arrays import address_of, element_strides, owner_of, storage_bytes
+from ..base.arrays import address_of, aligned_bytes, bounds, element_strides, owner_of, storage_bytes, window_on
 from ..base.errors import hinted
-from ..base.lazy import bits_of, stored_in
+from ..base.lazy import bits_of, rebuilt, stored_in
 from ..ops.table import functions
 from . import modes
 from .hints import call_of
 from .hooks import move_retained
 from .names import described
-from .node import LEAF, Node, Nowhere, SavedResult, edge_of, next_sequence, node_class, produced_by
+from .node import LEAF, Freed, Node, Nowhere, SavedResult, edge_of, next_sequence, node_class, produced_by
 
 # How a view came to be, where that forbids writing into it.
 NO_GRAD, INFERENCE, MULTI_OUTPUT, CUSTOM_FUNCTION = "no_grad", "inference", "multi_output", "custom_function"
@@ -75,16 +75,20 @@ def known_edge(tensor):
 
 
 class Look:
-    """How a view looks into its base: where its elements lie, of what kind they are, and which lazy bits tell the two apart."""
+    """How a view looks into its base: where its elements lie, of what kind they are, and which lazy bits tell the two apart.
 
-    __slots__ = ("bits", "is_complex", "of_pairs", "offset", "shape", "strides", "whole_bits")
+    ``end`` is how many bytes from the base's first element on they reach, where that may be beyond the base's memory, else 0.
+    """
+
+    __slots__ = ("bits", "end", "is_complex", "of_pairs", "offset", "shape", "strides", "whole_bits")
 
     def __init__(self, tensor, base):
         array, whole = stored_in(tensor._array), stored_in(base._array)
         if owner_of(array) is owner_of(whole):
-            distance = address_of(array) - address_of(whole)
-        else:  # one of them was given other memory, by set_() or resize_()
+            distance, self.end = address_of(array) - address_of(whole), 0
+        else:  # one of them was given other memory, by set_(), resize_() or its data
             distance = storage_bytes(array)[1] - storage_bytes(whole)[1]
+            self.end = bounds(array.shape, array.strides, array.itemsize, distance)[1] if array.size else 0
         self.shape, self.strides, self.offset = array.shape, element_strides(array), distance // array.itemsize
         self.is_complex, self.bits, self.whole_bits = (
             array.dtype.kind == "c",
@@ -138,6 +142,8 @@ def _with_bits(tensor, conj, neg):
 def edge_through(base, base_edge, look):
     """The edge of a view of ``base``, made by this `Look`, whose gradient goes on along ``base_edge``."""
     alias = base._alias()
+    if look.end:
+        _let_reach(alias, look.end)
     alias._edge = base_edge
     state = modes.state
     before = state.grad, state.recording
@@ -148,6 +154,17 @@ def edge_through(base, base_edge, look):
     finally:
         state.grad, state.recording = before
     return view._edge.edge
+
+
+def _let_reach(alias, end):
+    """Give ``alias``, of which only the form counts, memory as far as a view goes that was given memory of its own."""
+    array = stored_in(alias._array)
+    raw, start = storage_bytes(array)
+    if start + end > raw.size:
+        memory = aligned_bytes(start + end)
+        alias._array = rebuilt(
+            window_on(memory, array.shape, array.dtype, start, array.strides), *bits_of(alias._array)
+        )
 
 
 def check_inplace(tensor, name, operands=()):
@@ -297,6 +314,9 @@ class _CopySlices(Node):
         self.inner.saved = value
 
     def apply(self, grad):
+        kept = self.inner.saved
+        if kept.__class__ is Freed:
+            iter(kept)  # raises: such a node runs once, also where its operation keeps nothing
         full = functions.in_layout(grad, self.base_strides)
         part = self.look.at(full)
         found = self.inner.apply(part.clone())

@@ -51,6 +51,21 @@ def _all_between(owner):
     return np.lib.stride_tricks.as_strided(first, (length,), (owner.itemsize,))
 
 
+def as_owner(array):
+    """``array`` with its memory as if that began with its first element and ended with its last, whatever it is a window on."""
+    memory = np.asarray(_Memory(_all_between(array)))
+    return _new_array(ndarray, array.shape, array.dtype, memory, 0, array.strides)
+
+
+class _Memory:
+    """Offers the memory of an array to NumPy, which sees no array behind it: `owner_of` ends there."""
+
+    __slots__ = ("__array_interface__", "array")
+
+    def __init__(self, array):
+        self.__array_interface__, self.array = array.__array_interface__, array
+
+
 def narrowed(array, goal):
     """What an array is converted from on its way to the NumPy dtype ``goal``: float64 numbers become float16 by way of float32,
     rounded twice, as PyTorch rounds them; float8 and complex32 have conversions of their own (`base.stored`)."""

@@ -95,27 +95,29 @@ def _graft_all():
 
 def _asking(function):
     def around(plain):
-        def call(args, kwargs):
-            active = _modes.active
-            if not active:
-                return plain(*args, **kwargs)
-            mode = active[-1]
-            try:
-                _modes.active = active[:-1]
-                types = tuple(map(type, overloaded_arguments(args, kwargs, (Tensor,))))
-                found = mode.__torch_function__(function, types, args, kwargs)
-            finally:
-                _modes.active = active
-            if found is not NotImplemented:
-                return found
-            raise TypeError(
-                hinted(
-                    f"no implementation found for 'torch.{function.__name__}' on types that implement __torch_function__: "
-                    f"{list(types)} nor was it found on the currently active mode {mode}",
-                    "its __torch_function__ has returned NotImplemented",
-                )
-            )
-
-        return call
+        return lambda args, kwargs: call_in_modes(function, plain, args, kwargs)
 
     return around
+
+
+def call_in_modes(function, plain, args, kwargs):
+    """What the innermost mode of this thread makes of a call of ``function``; ``plain(*args, **kwargs)`` where there is none."""
+    active = _modes.active
+    if not active:
+        return plain(*args, **kwargs)
+    mode = active[-1]
+    try:
+        _modes.active = active[:-1]
+        types = tuple(map(type, overloaded_arguments(args, kwargs, (Tensor,))))
+        found = mode.__torch_function__(function, types, args, kwargs)
+    finally:
+        _modes.active = active
+    if found is not NotImplemented:
+        return found
+    raise TypeError(
+        hinted(
+            f"no implementation found for 'torch.{function.__name__}' on types that implement __torch_function__: "
+            f"{list(types)} nor was it found on the currently active mode {mode}",
+            "its __torch_function__ has returned NotImplemented",
+        )
+    )

@@ -58,7 +58,7 @@ def _check_schema(operation, args, kwargs):
     args, kwargs = _copied(tuple(args)), _copied(kwargs)
     before = _copied((args, kwargs))
     with no_grad():
-        result = operation(*args, **kwargs)
+        result = operation.compute(*args, **kwargs)
     changes = operation.mutated_names() if isinstance(operation, CustomOpDef) else None
     if changes is None:
         return
@@ -84,7 +84,7 @@ def _check_registration(operation, args, kwargs):
 
 def _check_fake(operation, args, kwargs):
     with no_grad():
-        real = operation(*_copied(tuple(args)), **_copied(kwargs))
+        real = operation.compute(*_copied(tuple(args)), **_copied(kwargs))
         if operation.fake is None:
             raise RuntimeError(
                 hinted(
@@ -106,7 +106,7 @@ def _check_fake(operation, args, kwargs):
 
 def _check_gradients(operation, args, kwargs):
     with no_grad():
-        plain = _tensors(operation(*_copied(tuple(args)), **_copied(kwargs)))
+        plain = _tensors(operation.compute(*_copied(tuple(args)), **_copied(kwargs)))
     asked = _tensors((args, kwargs))
     again = tree_map(
         lambda value: (
@@ -114,7 +114,7 @@ def _check_gradients(operation, args, kwargs):
         ),
         (tuple(args), kwargs),
     )
-    found = _tensors(operation(*again[0], **again[1]))
+    found = _tensors(operation.compute(*again[0], **again[1]))
     for one, other in zip(plain, found, strict=True):
         if not one.allclose(other.detach(), equal_nan=True):
             raise RuntimeError(hinted("The result differs where gradients are asked for", "compare the two kernels"))

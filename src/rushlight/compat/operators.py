@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
+import operator
 import re
 
 from ..amp.autocast_mode import autocast
@@ -16,7 +18,7 @@ from ..base.trees import tree_map
 from ..tensor import Tensor
 from .schemas import infer_schema
 
-REGISTERED = {}  # (namespace, name) -> what torch.ops calls
+REGISTERED = {}  # (namespace, name) -> the operation
 _KINDS = ("IMPL", "DEF", "FRAGMENT")
 
 
@@ -31,8 +33,15 @@ def _parts(qualname):
     return namespace, name.partition(".")[0]
 
 
+def operation_at(path):
+    """What ``torch.ops`` has at a dotted path: ``aten.add``, ``aten.add.Tensor``."""
+    return operator.attrgetter(path)(importlib.import_module(".inside.ops", __package__))
+
+
 class _Operation:
     """A name with kernels and, perhaps, a derivative."""
+
+    packet = None  # what torch.ops has under the name, once it was asked for
 
     def __init__(self, qualname, schema=""):
         self.namespace, self.name = _parts(qualname)
@@ -55,7 +64,8 @@ class _Operation:
             )
         )
 
-    def __call__(self, *args, **kwargs):
+    def compute(self, *args, **kwargs):
+        """What ``torch.ops`` calls where nothing else sees the call."""
         if self._autocast and "cpu" in self._autocast and as_now()["enabled"]:
             with autocast("cpu", enabled=False):
                 return self._run(*_cast(args, self._autocast["cpu"]), **_cast(kwargs, self._autocast["cpu"]))
@@ -141,6 +151,14 @@ class CustomOpDef(_Operation):
         self._init_fn = self.__wrapped__ = fn
         self.register_kernel(device_types, fn)
         self.__doc__ = fn.__doc__
+
+    @functools.cached_property
+    def _opoverload(self):
+        """Its overload in ``torch.ops``."""
+        return operation_at(f"{self.namespace}.{self.name}.default")
+
+    def __call__(self, *args, **kwargs):
+        return self._opoverload(*args, **kwargs)
 
     def register_kernel(self, device_types, fn=None, /):
         """Let ``fn`` compute on devices (None: on all)."""

@@ -204,6 +204,17 @@ def refuse_nesting(levels):
         )
 
 
+def in_memory_like(tangent, tensor):
+    """``tangent``, or a copy at the same place of as large a memory as that of ``tensor``: views may reach beyond the tensor."""
+    if type(tensor) is not Tensor or type(tangent) is not Tensor:
+        return tangent
+    size, start = tensor.untyped_storage().nbytes() // tensor.element_size(), tensor.storage_offset()
+    same_size = size == tangent.untyped_storage().nbytes() // tangent.element_size()
+    if tangent.storage_offset() == start and (same_size or size <= tensor.numel()):
+        return tangent
+    return tangent.new_zeros(size).as_strided(tensor.shape, tensor.stride(), start).copy_(tangent)
+
+
 def check_dual(tensor, tangent):
     """PyTorch's errors for a tensor and a tangent that do not make a dual tensor."""
     for name, given in (("primal", tensor), ("tangent", tangent)):

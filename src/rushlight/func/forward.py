@@ -11,7 +11,7 @@ from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor.base import Tensor
 from .arguments import check_outputs, chosen, replaced, split_auxiliary, unwrap_tree, wrap_tree
-from .dual import DualLevel, check_dual, dual_levels, refuse_nesting
+from .dual import DualLevel, check_dual, dual_levels, in_memory_like, refuse_nesting
 
 _CALL = "jvp(f, primals, tangents)"
 
@@ -110,7 +110,7 @@ def _paired(primals, tangents):
 def _dual(level, primal, tangent):
     check_dual(primal, tangent)
     made = level.wrap(primal)
-    level.set_tangent(made, tangent)
+    level.set_tangent(made, in_memory_like(tangent, primal))
     return made
 
 

@@ -13,7 +13,7 @@ from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor.base import Tensor
 from ..tensor.interposers import INTERPOSERS
-from .dual import DualLevel, check_dual, dual_levels, refuse_nesting
+from .dual import DualLevel, check_dual, dual_levels, in_memory_like, refuse_nesting
 
 
 class ForwardLevel(DualLevel):
@@ -139,19 +139,8 @@ def make_dual(tensor, tangent, level):
         dual = here.wrap(functions.view_as(here.unwrap(tensor), here.unwrap(tensor)))
     dual._tangent_base = dual
     if here.enabled():
-        here.set_tangent(dual, _in_memory_like(tangent, tensor))
+        here.set_tangent(dual, in_memory_like(tangent, tensor))
     return dual
-
-
-def _in_memory_like(tangent, tensor):
-    """``tangent``, or a copy that is part of as large a memory as ``tensor``: views may reach beyond the tensor."""
-    if type(tensor) is not Tensor or type(tangent) is not Tensor:
-        return tangent
-    size = tensor.untyped_storage().nbytes() // tensor.element_size()
-    if size == tangent.untyped_storage().nbytes() // tangent.element_size() or size <= tensor.numel():
-        return tangent
-    memory = tangent.new_zeros(size)
-    return memory.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset()).copy_(tangent)
 
 
 @internal

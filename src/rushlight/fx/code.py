@@ -35,8 +35,9 @@ GLOBALS = {
 
 
 def standard_globals():
-    """`GLOBALS`, with the package itself under the name ``torch``."""
-    return {**GLOBALS, "torch": sys.modules[__package__.partition(".")[0]]}
+    """`GLOBALS`, with the package itself under the name ``torch``: as it stands there, if it does, where ``torch.ops`` is found."""
+    ours, standing = sys.modules[__package__.partition(".")[0]], sys.modules.get("torch")
+    return {**GLOBALS, "torch": standing if getattr(standing, "Tensor", None) is ours.Tensor else ours}
 
 
 class Place(NamedTuple):

@@ -9,6 +9,7 @@ from importlib import import_module
 
 from ..base.errors import hinted
 from . import code
+from .code import CodeGen, Place, PythonCode, TreeCodeGen, placed  # noqa: F401  # PyTorch has the classes here, pickles look for them
 from .node import OPS, Node, map_arg, module_of
 
 _NOT_A_NAME = re.compile("[^0-9a-zA-Z_]+")
@@ -113,7 +114,7 @@ class Graph:
         self._graph_namespace = _Namespace()
         self.owning_module = owning_module
         self._tracer_cls, self._tracer_extras = tracer_cls, tracer_extras
-        self._codegen = code.CodeGen()
+        self._codegen = CodeGen()
 
     @property
     def nodes(self):
@@ -259,7 +260,7 @@ class Graph:
         return made
 
     def __reduce__(self):
-        places = {node: code.Place(number) for number, node in enumerate(self.nodes)}
+        places = {node: Place(number) for number, node in enumerate(self.nodes)}
         steps = [
             (n.op, n.name, n.target, map_arg(n.args, places.get), map_arg(n.kwargs, places.get), n.type)
             for n in self.nodes
@@ -364,7 +365,7 @@ def _graph_of(steps, codegen):
     """The graph of these steps, as `Graph.__reduce__` takes it apart."""
     made, nodes = Graph(), []
     for op, name, target, args, kwargs, kind in steps:
-        args, kwargs = (code.placed(given, nodes) for given in (args, kwargs))
+        args, kwargs = (placed(given, nodes) for given in (args, kwargs))
         nodes.append(made.create_node(op, target, args, dict(kwargs), name, kind))
     made._codegen = codegen
     return made

@@ -257,7 +257,8 @@ _script_if_tracing = script_if_tracing
 
 def _get_trace_graph(*args, **kwargs):
     """Refused: there is no TorchScript."""
-    raise refused("_get_trace_graph", "torch.fx.symbolic_trace(module).graph shows the operations")
+    way_out = "torch.fx.symbolic_trace(module).graph shows the operations, torch.utils.flop_counter.FlopCounterMode counts them"
+    raise refused("_get_trace_graph", way_out)
 
 
 class ONNXTracedModule(Module):

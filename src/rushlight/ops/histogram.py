@@ -231,7 +231,7 @@ _HISTOGRAM, _HISTOGRAMDD = (named_result(name, "hist bin_edges") for name in ("h
 
 
 @composite(out=True)
-def histogram(input, bins, *, range=None, weight=None, density=False):
+def histogram(input, bins=100, *, range=None, weight=None, density=False):
     """``(counts, edges)`` of a histogram with ``bins`` equal intervals, or with the given edges.
 
     >>> import rushlight as torch

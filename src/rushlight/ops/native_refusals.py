@@ -87,7 +87,10 @@ def _handed_on(name, inside, given):
     for part in inside.split(", "):
         key, _, source = part.rpartition("=")
         source, fills, _ = source.partition("?")  # where lengths of the input replace each None
-        value = given[source] if source in given else {"None": None, "False": False}.get(source, 1)
+        name_of_all = source.removeprefix("*")  # where one list may stand for all
+        value = given[name_of_all] if name_of_all in given else {"None": None, "False": False}.get(source, 1)
+        if name_of_all != source and len(value) == 1 and isinstance(value[0], (tuple, list)):
+            value = value[0]
         if fills and isinstance(value, (tuple, list)):
             value = [1 if item is None else item for item in value]
         if key:

@@ -14,7 +14,7 @@ from ..base.shapes import wrap_dim, wrap_own_dim
 from .extrema import at_positions
 from .gather import flat_positions
 from .results import named_result
-from .table import composite, functions, op, widened
+from .table import camel_case, composite, functions, op, widened
 
 
 def sorted_positions(array, axis, descending):
@@ -152,19 +152,27 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 # ---------------------------------------------------------------- unique elements
 
 
+def _unique_name(self, dim, consecutive, *options):
+    """PyTorch's operation."""
+    if consecutive:
+        return "unique_consecutive"
+    return "_unique2" if dim is None else "unique_dim"
+
+
+def _unique_node(*values):
+    return camel_case(_unique_name(*values)) + "Backward0"
+
+
 @op(
     "unique(Tensor self, int? dim, bool consecutive, bool inverse, bool counts) -> Tensor[]",
     names=(),
-    node="UniqueDimBackward0",
+    node=_unique_node,
 )
 class unique_parts:
     """The different elements (or slices along ``dim``); if asked which of them each element is, and how often each occurs."""
 
-    def no_derivative(self, dim, consecutive, *options):
-        name = "_unique2" if dim is None else "unique_dim"
-        if consecutive:
-            name = "unique_consecutive"
-        return NotImplementedError, f"the derivative for '{name}' is not implemented."
+    def no_derivative(*values):
+        return NotImplementedError, f"the derivative for '{_unique_name(*values)}' is not implemented."
 
     def forward(self, dim, consecutive, inverse, counts):
         if self.dtype.kind == "c":

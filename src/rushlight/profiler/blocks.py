@@ -22,6 +22,18 @@ from .traces import write_trace
 _DEVICES = ("cuda", "xpu", "mtia", "hpu")
 
 
+def check_name(name: Any, operation: str) -> None:
+    """Refuse a block's name that is no str, for an operation of PyTorch's."""
+    if not isinstance(name, str):
+        raise RuntimeError(
+            hinted(
+                f"profiler::{operation}() Expected a value of type 'str' for argument 'name' but instead found type "
+                f"'{kind_name(name)}'.",
+                "record_function takes the block's name",
+            )
+        )
+
+
 class record_function(contextlib.ContextDecorator):
     """A name for a block in profiles, and as a decorator for a function; outside of profiles nothing happens.
 
@@ -43,14 +55,7 @@ class record_function(contextlib.ContextDecorator):
         self.record: list | None = None  # the events of the blocks that were entered, for each the profilers' records
 
     def __enter__(self):
-        if not isinstance(self.name, str):
-            raise RuntimeError(
-                hinted(
-                    "profiler::_record_function_enter_new() Expected a value of type 'str' for argument 'name' but instead "
-                    f"found type '{kind_name(self.name)}'.",
-                    "record_function takes the block's name",
-                )
-            )
+        check_name(self.name, "_record_function_enter_new")
         begun = [
             recorder.begin(self.name, "user_annotation", RecordScope.USER_SCOPE.value) for recorder in of_this_thread()
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import sys
+from types import FunctionType
 
 from . import constructors, foreign, program, trusted
 from .messages import malformed, printable, refused, unsupported_global
@@ -56,14 +57,20 @@ class PickledObjects:
             if found is not None:
                 return found
         found = listed
-        if found is None and not self.weights_only:
+        if found is None:
             found = program.lookup(module, name)
+            if self.weights_only and not self._is_listed_function(found):
+                found = None
         if found is None:
             raise unsupported_global(_printed(full), self._hint(full, module, name), self.weights_only)
         token = trusted.token_for(full, found, listed is not None)
         if isinstance(found, type) and not isinstance(found, enum.EnumMeta):
             self._made_types.add(found)
         return token
+
+    def _is_listed_function(self, found):
+        """Whether a function of ours is trusted that files of PyTorch's name differently (``torch._C._nn.gelu``)."""
+        return isinstance(found, FunctionType) and any(found is listed for listed in self._trusted.values())
 
     def _serves_listed(self, full):
         """NumPy's dtype and rebuilding functions come along once any NumPy name or one of its parts is trusted."""

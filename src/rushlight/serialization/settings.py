@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 from ..base.errors import hinted
-from .program import file_name
+from ..base.public_names import public_module
 
 
 class LoadEndianness(enum.Enum):
@@ -104,7 +104,7 @@ def global_name(entry):
                 "pass the class, not an object",
             )
         )
-    return ".".join(file_name(entry)) if isinstance(entry, type) else f"{module}.{name}"
+    return f"{public_module(module)}.{name}"
 
 
 def add_safe_globals(safe_globals):

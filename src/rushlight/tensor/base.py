@@ -246,6 +246,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     @data.setter
     def data(self, value):
         leaves.check_data(self, value)
+        if value.dtype is not self.dtype:
+            self._accumulator = None  # a leaf of another kind collects gradients anew
         self._array = value._array
 
     def _alias(self):

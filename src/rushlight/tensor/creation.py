@@ -8,7 +8,7 @@ import numpy as np
 
 from ..autograd.leaves import require_grad
 from ..base import dtypes
-from ..base.arrays import narrowed
+from ..base.arrays import as_owner, narrowed
 from ..base.device import CPU, META, check_device
 from ..base.errors import hinted, kind_name
 from ..base.lazy import is_meta, meta_array, no_numbers, plain
@@ -343,7 +343,9 @@ def from_numpy(ndarray):
             "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
             "the rest of this program."
         )
-    return on_foreign_memory(ndarray[...] if ndarray.__class__ is np.ndarray else ndarray.view(np.ndarray))
+    array = ndarray[...] if ndarray.__class__ is np.ndarray else ndarray.view(np.ndarray)
+    is_window = ndarray.base.__class__ is np.ndarray and array.size
+    return on_foreign_memory(as_owner(array) if is_window else array)
 
 
 def on_foreign_memory(array):

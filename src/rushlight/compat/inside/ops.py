@@ -5,10 +5,15 @@ from __future__ import annotations
 import os as _os
 import sys as _sys
 import types as _types
+from importlib import import_module as _import_module
 
 from ...base.errors import hinted as _hinted
+from ...tensor.classes import PLAIN_CLASSES as _PLAIN_CLASSES
+from ...tensor.overrides import torch_function as _torch_function
 from ..aten import operation as _aten_operation
+from ..modes import call_in_modes as _call_in_modes
 from ..operators import REGISTERED as _REGISTERED
+from ..operators import operation_at as _operation_at
 
 
 class OpOverload:
@@ -31,7 +36,10 @@ class OpOverload:
         return f"{self._packet._qualified_op_name}{suffix}"
 
     def __call__(self, *args, **kwargs):
-        return self._packet(*args, **kwargs)
+        return _called(self, self._packet._op, args, kwargs)
+
+    def __reduce__(self):
+        return _operation_at, (str(self),)
 
     def __repr__(self):
         return f"<OpOverload(op='{self._packet}', overload='{self._overloadname}')>"
@@ -57,13 +65,26 @@ class OpOverloadPacket:
         return self._found[overload]
 
     def __call__(self, *args, **kwargs):
-        return self._op(*args, **kwargs)
+        return _called(self, self._op, args, kwargs)
+
+    def __reduce__(self):
+        return _operation_at, (str(self),)
 
     def __repr__(self):
         return f"<OpOverloadPacket(op='{self}')>"
 
     def __str__(self):
         return f"{self.namespace}.{self.__name__}"
+
+
+def _called(operation, run, args, kwargs):
+    """Call an operation, unless a mode, or the ``__torch_function__`` of an argument, does it: they see the operation itself."""
+
+    def call(*args, **kwargs):
+        found = _torch_function(operation, args, kwargs, _PLAIN_CLASSES)
+        return run(*args, **kwargs) if found is NotImplemented else found
+
+    return _call_in_modes(operation, call, args, kwargs)
 
 
 class _OpNamespace(_types.ModuleType):
@@ -75,6 +96,10 @@ class _OpNamespace(_types.ModuleType):
         self.__file__ = "torch.ops"
 
     def __getattr__(self, name):
+        registered = _REGISTERED.get((self.name, name))
+        if registered is not None:  # of the program, which may define it anew: not kept here
+            registered.packet = registered.packet or OpOverloadPacket(self.name, name, registered.compute)
+            return registered.packet
         function = _operation(self.name, name)
         if function is None:
             raise AttributeError(
@@ -84,15 +109,14 @@ class _OpNamespace(_types.ModuleType):
                 )
             )
         packet = OpOverloadPacket(self.name, name, function)
-        if self.name == "aten":
-            setattr(self, name, packet)
+        setattr(self, name, packet)
         return packet
 
 
 def _operation(namespace, name):
-    """The function of an operation; None where there is none."""
-    if (namespace, name) in _REGISTERED:
-        return _REGISTERED[namespace, name]
+    """The function of an operation that is PyTorch's own; None where there is none."""
+    if namespace == "profiler":
+        return _import_module("rushlight.profiler.operations").OPERATIONS.get(name)
     if namespace != "aten" or name.startswith("__"):
         return None
     return _aten_operation(name)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...base import dtypes
-from ...base.arrays import in_result_order, narrowed
+from ...base.arrays import address_of, in_result_order, narrowed, owner_of
 from ...base.errors import hinted
 from ...base.lazy import LazyArray
 from ...base.shapes import broadcast_shapes
@@ -131,8 +131,15 @@ class view_as_complex:
         size = self.itemsize
         if self.strides[-1] != size:
             raise RuntimeError("Tensor must have a last dimension with stride 1")
-        if any(s % (2 * size) for s in self.strides[:-1]):
+        if any(s % (2 * size) for n, s in zip(self.shape[:-1], self.strides) if n != 1):
             raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+        if (address_of(self) - address_of(owner_of(self))) % (2 * size):
+            raise RuntimeError(
+                hinted(
+                    "Tensor must have a storage_offset divisible by 2",
+                    "it begins within a pair of its memory's numbers; a clone() begins at 0",
+                )
+            )
         return self.view(kind.to_complex().numpy)[..., 0]
 
     def d_self(grad):
