@@ -6,6 +6,7 @@ import atexit
 import fcntl
 import json
 import os
+import shutil
 import socket
 import time
 from contextlib import contextmanager
@@ -154,6 +155,4 @@ def _alive(path: Path) -> bool:
 def _remove(folder, process):
     """Take a store away when its master ends; a process that was forked from it does nothing."""
     if os.getpid() == process:
-        for each in folder.iterdir():
-            each.unlink(missing_ok=True)
-        folder.rmdir()
+        shutil.rmtree(folder, ignore_errors=True)  # another store of the same place may have done so
