@@ -150,11 +150,21 @@ class as_strided_scatter:
         return copied
 
     def d_self(grad, layout, size, stride, storage_offset):
-        offset = _offset_in_gradient(layout, storage_offset)
-        return grad.contiguous().as_strided_scatter(grad.new_zeros(size), size, stride, offset)
+        around, offset, before = _around_window(grad, layout, storage_offset)
+        found = around.as_strided_scatter(grad.new_zeros(size), size, stride, offset)
+        return found[before:].reshape(grad.shape) if before else found
 
     def d_src(grad, layout, size, stride, storage_offset):
-        return grad.contiguous().as_strided(size, stride, _offset_in_gradient(layout, storage_offset)).clone()
+        around, offset, _ = _around_window(grad, layout, storage_offset)
+        return around.as_strided(size, stride, offset).clone()
+
+
+def _around_window(grad, layout, storage_offset):
+    """(the gradient row by row, where the window starts in it, 0); (its elements behind zeros, 0, how many) if that is before it."""
+    offset, grad = _offset_in_gradient(layout, storage_offset), grad.contiguous()
+    if offset >= 0:
+        return grad, offset, 0
+    return functions.cat([grad.new_zeros(-offset), grad.flatten()]), 0, -offset
 
 
 def _offset_in_gradient(layout, storage_offset):
