@@ -46,9 +46,8 @@ class Layout(NamedTuple):
     """What the room of a layout does at the waist, and where gradients are accumulated."""
 
     tensor_class: type  # of tensors that hold such an array
-    call: Callable[
-        ..., Any
-    ]  # (operation, values) -> what it gives, or NotImplemented where no such tensor is among the values
+    # (operation, values) -> what it gives, or NotImplemented where no such tensor is among the values
+    call: Callable[..., Any]
     write: Callable[..., Any]  # (operation, name, values), the same of an operation that writes into its first argument
     refuse_out: Callable[..., None]  # (operation, values, targets): refuse the ``out=`` form where one is among them
     copied: Callable[..., Any]  # (gradient) -> a copy outside the graph
