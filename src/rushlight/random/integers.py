@@ -39,11 +39,13 @@ def random_(out, low=None, high=None, generator=None):
     dtype = out.dtype
     if low is None and high is None:
         return store(out, _unbounded(out.size, dtype, generator), bounded=True)
-    if dtype.kind == "c":
+    if dtype.kind in "cW":
         check = "random_from_to_impl" if high is None else "check_random_bounds"
         raise RuntimeError(
             hinted(f"{check} handles only integral, floating-point and boolean types", "draw a real tensor first")
         )
+    if dtype.itemsize == 1 and dtype.kind not in "bui":
+        raise unsupported("random_from_to_range_calc" if high is None else "random_update_from_to", dtype)
     low = 0 if low is None else int(low)
     if high is None:
         base, span = low, _span_above(low, dtype)
