@@ -69,3 +69,25 @@ def test_what_is_for_gpus():
                 kind((2, 2), None, None, None, None, None)
             with pytest.raises(NotImplementedError, match="_sparse_semi_structured_tile"):
                 kind.prune_dense_static_sort(module.ones(32, 32))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "bool", "float32"])
+def test_differences_wrap_and_bools_have_none(dtype):
+    outcomes = []
+    for module in (torch, rushlight):
+        a = module.ones(3, dtype=getattr(module, dtype)).to_sparse()
+        b = module.tensor([0, 2, 1]).to(getattr(module, dtype)).to_sparse()
+        found = []
+        for difference in (
+            lambda: a - b,
+            lambda: a.sub(b, alpha=2),
+            lambda: a.to_dense() - b,
+            lambda: a.clone().sub_(b),
+        ):
+            try:
+                result = difference()
+                found.append((result.to_dense() if result.is_sparse else result).tolist())
+            except RuntimeError as error:
+                found.append(str(error).split("\n")[0])
+        outcomes.append(found)
+    assert outcomes[0] == outcomes[1]

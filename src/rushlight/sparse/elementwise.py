@@ -8,6 +8,7 @@ from ..base import dtypes
 from ..base.device import sparse_coo
 from ..base.errors import hinted
 from ..base.sparse_array import SparseArray
+from ..ops.elementwise.checks import check_subtraction
 from ..ops.schema import is_number
 from ..ops.table import TABLE, conj, functions
 from ..tensor.base import wrap
@@ -156,6 +157,7 @@ def _add(self, other, alpha=1):
 
 @takes("sub")
 def _sub(self, other, alpha=1):
+    check_subtraction(self, other)
     return _sum(self, other, -alpha, "SubBackward0")
 
 
@@ -220,7 +222,7 @@ class _dense_plus:
                 )
             )
         kind = dtypes.promote_types(dtypes.from_numpy(self.dtype), dtypes.from_numpy(other.dtype)).numpy
-        values = other.values if alpha == 1 else other.values * other.dtype.type(alpha)
+        values = other.values if alpha == 1 else other.values * np.array(alpha).astype(other.dtype)
         return scattered(values, other.pattern, np.array(self, kind, order="C"))
 
     def d_self(grad):
