@@ -69,7 +69,12 @@ class to_copy:
 @composite(names=("Tensor",))
 def contiguous(input, memory_format=contiguous_format):
     """The tensor itself where its elements lie row by row, else a copy that does."""
-    if input.is_contiguous(memory_format=memory_format):
+    array = input._array
+    if array.__class__ is np.ndarray and memory_format is contiguous_format:  # nearly all calls: no method is asked
+        in_order = array.flags.c_contiguous
+    else:
+        in_order = input.is_contiguous(memory_format=memory_format)
+    if in_order:
         return input
     return functions.clone(input, memory_format=memory_format)
 
