@@ -181,8 +181,9 @@ def _with_out(entry, where, public):
     known, look = looking(function, partial(refused, function, where, public, aliases))
 
     def call(*args, **kwargs):
-        if kwargs or (*map(type, args),) not in known:
-            look(args, kwargs)
+        kinds = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
+        if kinds not in known:
+            look(args, kwargs, kinds)
         try:
             if not kwargs:
                 return function(*args)
@@ -207,8 +208,9 @@ def _composite_inplace(entry):
     known, look = looking(function, partial(refused, function, "torch", entry.name + "_", {}))
 
     def call(self, *args, **kwargs):
-        if kwargs or (type(self), *map(type, args)) not in known:
-            look((self, *args), kwargs)
+        kinds = (type(self), *map(type, args), *kwargs, *map(type, kwargs.values()))
+        if kinds not in known:
+            look((self, *args), kwargs, kinds)
         try:
             check_inplace(self, entry.name + "_")
             return self.copy_(function(self, *args, **kwargs))

@@ -16,23 +16,21 @@ _ALSO = {float: (int,)}  # classes that go with a default's
 
 
 def looking(function, refusal):
-    """``known``, the kinds of arguments that calls of ``function`` had, and ``look(args, kwargs)`` for calls of others.
+    """``known``, the kinds of arguments that calls of ``function`` had, and ``look(args, kwargs, kinds)`` for calls of others.
 
-    ``kinds`` of a call without names are the classes of its arguments. ``look`` raises what ``refusal(args, kwargs)`` gives, if
-    they do not fit.
+    ``kinds`` of a call are the classes of its arguments, and the names of those that have one. ``look`` raises what
+    ``refusal(args, kwargs)`` gives, if they do not fit.
     """
     known = set()
     usual = _usual(function)
 
-    def look(args, kwargs):
-        kinds = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
+    def look(args, kwargs, kinds):
         numbers = False
         for value in (*args, *kwargs.values()) if kwargs else args:
             if value.__class__ in _SEQUENCES:  # what they hold counts, too
                 kinds += ((*map(type, value),),)
-            elif (
-                value.__class__ in PLAIN_CLASSES and not value._array.ndim
-            ):  # perhaps in place of a number: its dtype counts
+            elif value.__class__ in PLAIN_CLASSES and not value._array.ndim:
+                # perhaps in place of a number: its dtype counts
                 kinds += (value._array.dtype,)
                 numbers = True
         if kinds in known:

@@ -112,8 +112,9 @@ def guarded(function, room, name, aliases=MappingProxyType({})):
     known, look = looking(function, partial(refused, function, room, name, aliases))
 
     def call(*args, **kwargs):
-        if kwargs or (*map(type, args),) not in known:
-            look(args, kwargs)
+        kinds = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
+        if kinds not in known:
+            look(args, kwargs, kinds)
         try:
             return function(*args, **kwargs)
         except Exception:
