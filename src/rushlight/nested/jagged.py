@@ -12,12 +12,9 @@ How nested tensors fit in, and why so:
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 
 from ..autograd.modes import state
-from ..autograd.node import LEAF
 from ..base.arrays import element_strides
 from ..base.device import contiguous_format, preserve_format
 from ..base.device import jagged as jagged_layout
@@ -28,6 +25,7 @@ from ..tensor.base import Tensor, wrap
 from ..tensor.classes import INERT_CLASSES
 from ..tensor.dispatch import link_view
 from ..tensor.interposers import INTERPOSERS
+from ..tensor.layout_calls import deep_copied
 from ..tensor.overrides import disabled_torch_function
 from .padding import record
 from .structures import Jagged
@@ -183,16 +181,7 @@ class NestedTensor(Tensor):
         return object.__format__(self, spec)
 
     def __deepcopy__(self, memo):
-        if id(self) in memo:
-            return memo[id(self)]
-        if not self.is_leaf:
-            return super().__deepcopy__(memo)  # it refuses
-        made = memo[id(self)] = copied(self)
-        if self.requires_grad:
-            made._edge = LEAF
-        if self._grad is not None:
-            made._grad = copy.deepcopy(self._grad, memo)
-        return made
+        return deep_copied(self, memo)
 
     def __reduce_ex__(self, protocol):
         return jagged_of, (*parts_of(self), self.requires_grad)

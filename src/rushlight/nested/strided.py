@@ -7,7 +7,6 @@ numbers out, one after the other, `put_buffer` puts such numbers under a structu
 
 from __future__ import annotations
 
-import copy
 import warnings
 from math import prod
 
@@ -15,7 +14,6 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..autograd.modes import state
-from ..autograd.node import LEAF
 from ..autograd.views import MULTI_OUTPUT
 from ..base.device import contiguous_format, strided
 from ..base.errors import hinted
@@ -25,6 +23,7 @@ from ..ops.table import functions
 from ..tensor.base import Tensor, wrap
 from ..tensor.classes import INERT_CLASSES
 from ..tensor.dispatch import link_view
+from ..tensor.layout_calls import deep_copied
 from ..tensor.overrides import disabled_torch_function
 from .jagged import DENSE
 from .padding import record
@@ -236,16 +235,7 @@ class StridedNestedTensor(Tensor):
         return object.__format__(self, spec)
 
     def __deepcopy__(self, memo):
-        if id(self) in memo:
-            return memo[id(self)]
-        if not self.is_leaf:
-            return super().__deepcopy__(memo)  # it refuses
-        made = memo[id(self)] = copied(self)
-        if self.requires_grad:
-            made._edge = LEAF
-        if self._grad is not None:
-            made._grad = copy.deepcopy(self._grad, memo)
-        return made
+        return deep_copied(self, memo)
 
     def __reduce_ex__(self, protocol):
         elements = self._array.elements

@@ -26,7 +26,6 @@ from math import prod
 
 import numpy as np
 
-from ..autograd.node import LEAF
 from ..base.device import sparse_coo, sparse_csr
 from ..base.errors import hinted
 from ..base.size import Size
@@ -36,6 +35,7 @@ from ..ops.table import FUNCTION, Op, functions
 from ..tensor.base import Tensor, wrap
 from ..tensor.classes import INERT_CLASSES
 from ..tensor.dispatch import run
+from ..tensor.layout_calls import deep_copied
 from ..tensor.overrides import disabled_torch_function
 from .patterns import Coordinates
 from .row_sums import add_rows
@@ -239,13 +239,7 @@ class SparseTensor(Tensor):
     def __deepcopy__(self, memo):
         if id(self) in memo:
             return memo[id(self)]
-        if not self.is_leaf:
-            return super().__deepcopy__(memo)  # it refuses
-        made = memo[id(self)] = copied(self)
-        if self.requires_grad:
-            made._edge = LEAF
-        if self._grad is not None:
-            made._grad = copy.deepcopy(self._grad, memo)
+        made = deep_copied(self, memo)
         extra = {name: value for name, value in self.__dict__.items() if name[0] != "_" or name == "_is_param"}
         made.__dict__.update(copy.deepcopy(extra, memo))
         return made

@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+import copy
+
+from ..autograd.node import LEAF
 from ..base.grafts import graft
+from ..base.layouts import LAYOUT_PLUGS
 from ..ops.table import COMPOSITES, functions
+from .base import Tensor
+
+
+def deep_copied(tensor, memo):
+    """A deep copy of a leaf of another layout, with its gradient; what is no leaf is refused as it is in dense form."""
+    if id(tensor) in memo:
+        return memo[id(tensor)]
+    if not tensor.is_leaf:
+        return Tensor.__deepcopy__(tensor, memo)  # it refuses
+    made = memo[id(tensor)] = LAYOUT_PLUGS[tensor._array.__class__].copied(tensor)
+    if tensor.requires_grad:
+        made._edge = LEAF
+    if tensor._grad is not None:
+        made._grad = copy.deepcopy(tensor._grad, memo)
+    return made
 
 
 class LayoutCalls:
