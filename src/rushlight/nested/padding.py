@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from ..ops.schema import Schema
-from ..ops.table import FUNCTION, Op, functions
-from ..tensor.dispatch import run
+from ..ops.table import Op
+from ..tensor.layout_calls import recorded
 
 
 class NestedOp(Op):
     """A record whose forward takes the arrays of nested tensors, too: the plugs of nested tensors let it pass."""
 
 
-def record(schema, node=None):
-    """Make a class an operation of this room, which is not in the table; gives its function, of arguments by place."""
-
-    def register(body):
-        entry = NestedOp(schema, body, FUNCTION, None, False, (), node, ())
-        entry.parsed = parsed = Schema(schema)
-        entry.name = parsed.name
-        setattr(functions, parsed.name, lambda *values: run(entry, parsed, list(values)))
-        return getattr(functions, parsed.name)
-
-    return register
+record = partial(recorded, NestedOp)
 
 
 @record(

@@ -22,6 +22,7 @@ How sparse tensors fit in, and why so:
 from __future__ import annotations
 
 import copy
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -30,12 +31,10 @@ from ..base.device import sparse_coo, sparse_csr
 from ..base.errors import hinted
 from ..base.size import Size
 from ..base.sparse_array import NOT_DENSE, SPARSE, SparseArray
-from ..ops.schema import Schema
-from ..ops.table import FUNCTION, Op, functions
+from ..ops.table import Op, functions
 from ..tensor.base import Tensor, wrap
 from ..tensor.classes import INERT_CLASSES
-from ..tensor.dispatch import run
-from ..tensor.layout_calls import deep_copied
+from ..tensor.layout_calls import deep_copied, recorded
 from ..tensor.overrides import disabled_torch_function
 from .patterns import Coordinates
 from .row_sums import add_rows
@@ -288,17 +287,7 @@ class SparseOp(Op):
     """A record whose forward takes the arrays of sparse tensors, too: the plug for sparse tensors lets it pass."""
 
 
-def record(schema, node=None):
-    """Make a class an operation of this room, which is not in the table; gives its function, of arguments by place."""
-
-    def register(body):
-        entry = SparseOp(schema, body, FUNCTION, None, False, (), node, ())
-        entry.parsed = parsed = Schema(schema)
-        entry.name = parsed.name
-        setattr(functions, parsed.name, lambda *values: run(entry, parsed, list(values)))
-        return getattr(functions, parsed.name)
-
-    return register
+record = partial(recorded, SparseOp)
 
 
 @record("sparse_values(Tensor self, any name) -> Tensor", node=lambda self, name: name)
