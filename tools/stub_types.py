@@ -162,7 +162,7 @@ _RETURNS = {
         autocast_enabled
     """,
     "int": """
-        _nnz dim ndimension nelement numel element_size data_ptr storage_offset get_device sparse_dim dense_dim get_num_threads
+        _nnz dim ndimension nelement numel element_size data_ptr const_data_ptr storage_offset get_device sparse_dim dense_dim get_num_threads
         get_num_interop_threads get_deterministic_debug_mode initial_seed seed autocast_increment_nesting
         autocast_decrement_nesting
     """,
