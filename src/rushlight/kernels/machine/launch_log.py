@@ -31,7 +31,7 @@ def symbols():
 def log_code():
     """LLVM IR of ``note_launch``, the address of a new entry or NULL where the log is full, and ``end_launch`` of an entry."""
     return f"""
-@launch_log = external global ptr
+@launch_log = external dso_local global ptr
 declare i32 @clock_gettime(i32, ptr)
 declare i64 @pthread_self()
 define internal void @read_clock(ptr %to) nounwind {{
