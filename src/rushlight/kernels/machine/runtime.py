@@ -26,7 +26,8 @@ _OPEN = 1 << 16
 
 # Not the pause instruction: where it is repeated, a hypervisor takes the core away for 20 us.
 _X86_WAIT = ("declare i64 @llvm.readcyclecounter()", "%t = call i64 @llvm.readcyclecounter()")
-_ARM_WAIT = ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)")
+# ARM's hint to wait is over at once on most of its cores; to fetch the coming instructions anew takes about as long.
+_ARM_WAIT = ("declare void @llvm.aarch64.isb(i32)", "call void @llvm.aarch64.isb(i32 15)")
 _WAITS = {"x86_64": _X86_WAIT, "amd64": _X86_WAIT, "aarch64": _ARM_WAIT, "arm64": _ARM_WAIT}
 
 
