@@ -88,7 +88,7 @@ def test_a_name_that_nobody_has(code):
 
 def test_other_files_are_left_to_the_linker(code):
     assert not can_place(b"\xcf\xfa\xed\xfe" + code[4:])  # macOS
-    assert not can_place(code[:18] + struct.pack("<H", 183) + code[20:])  # ARM
+    assert not can_place(code[:18] + struct.pack("<H", 183) + code[20:])  # ARM, with relocations of x86-64
     (start,) = struct.unpack_from("<Q", code, 40)
     size, count = struct.unpack_from("<HH", code, 58)
     for number in range(count):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import platform
 import sys
 
 from ...base.contexts import contextmanager
 from .cache import disk
 from .object_file import Image, can_place
+from .system import can_publish
 
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18  # x86-64 Linux's numbers
 _LEVEL = 1  # of code generation: 0 is unusable, 2 and 3 take longer and gain nothing for explicit vectors
@@ -119,7 +121,7 @@ class Host:
 
         ``imports`` gives the addresses of the functions and data that it names.
         """
-        if sys.platform == "linux" and can_place(machine_code):
+        if can_publish() and can_place(machine_code):
             image = Image(machine_code, imports)
             return {name: image.symbols[name] for name in exports if name in image.symbols}, image
         library = self._llvm.JITLibraryBuilder().add_object_img(machine_code)
@@ -155,8 +157,9 @@ def _machine_key(version):
     except OSError:
         return None
     first = text.partition("\n\n")[0].splitlines()
-    return f"CPU, its tiles and dots, level {_LEVEL} llvmlite {version} {sys.platform} " + " ".join(
-        line for line in first if line.startswith(_CPU_LINES)
+    return (
+        f"CPU, its tiles and dots, level {_LEVEL} llvmlite {version} {sys.platform} {platform.machine()} "
+        + " ".join(line for line in first if line.startswith(_CPU_LINES))
     )
 
 
