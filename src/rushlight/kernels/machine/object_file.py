@@ -19,6 +19,9 @@ _RELOCATABLE = 1
 _X86_64, _ARM_64 = 62, 183
 _SYMBOLS, _ADDENDS, _NO_BITS = 2, 4, 8  # types of sections
 _SYMBOL = struct.Struct("<IBBHQQ")  # name, ..., section, value, size
+_GLOBAL = 1  # in a symbol: other files may use it
+_RELOCATION = struct.Struct("<QQq")  # place, type and symbol, addend
+_BUNDLE = b"rushlight object files\n"
 _WRITABLE, _ALLOCATED = 1, 2  # their flags
 # Types of relocations: whole addresses, the parts of them that moves take (by how far the part is shifted), calls and jumps.
 _ADDRESSES = {_X86_64: 1, _ARM_64: 257}
@@ -31,80 +34,57 @@ _UNWINDING = ".eh_frame"  # nothing is thrown through this code
 
 
 class Image:
-    """An object file in memory: ``symbols`` are the addresses of what it defines, valid as long as the Image lives."""
+    """Object files in memory: ``symbols`` are the addresses of what they define, valid as long as the Image lives.
+
+    ``content`` is that of an object file, or a bundle of several that call each other's functions.
+    """
 
     def __init__(self, content, imports):
-        self._content = content
-        self._sections = _sections(content)
-        self._starts = {}  # number of a section -> its address
+        self._objects = [_ObjectFile(each) for each in unbundled(content)]
         self._veneers = {}  # address of a function elsewhere -> of the veneer by which calls reach it
         self._memory = self._place()
-        self.symbols, addresses = self._resolve(imports)
-        self._relocate(addresses)
+        self.symbols = {name: address for each in self._objects for name, address in each.definitions()}
+        for each in self._objects:
+            self._relocate(each, each.addresses({**imports, **self.symbols}))
         self._memory.seal(self._fixed)
 
     def _place(self):
         """Give each section its place: first what is only read or run, then, on pages of its own, what is written."""
         ends = 0
-        offsets = {}
+        sections = [(file, *each) for file in self._objects for each in enumerate(file.sections)]
+        placed = []
         for writable in (False, True):
-            for number, section in enumerate(self._sections):
+            for file, number, section in sections:
                 if section.needed and section.writable == writable:
                     ends = -(-ends // section.alignment) * section.alignment
-                    offsets[number] = ends
+                    placed.append((file, number, section, ends))
                     ends += section.size
             if not writable:
                 self._next_veneer = -(-ends // _VENEER_BYTES) * _VENEER_BYTES
-                if _machine(self._content) == _ARM_64:
-                    ends = self._next_veneer + self._symbols().size // _SYMBOL.size * _VENEER_BYTES
+                if self._objects[0].machine == _ARM_64:
+                    ends = self._next_veneer + sum(len(file.symbols) for file in self._objects) * _VENEER_BYTES
             ends = -(-ends // mmap.PAGESIZE) * mmap.PAGESIZE
             if not writable:
                 self._fixed = ends
         memory = system().memory(ends)
-        for number, offset in offsets.items():
-            section = self._sections[number]
-            self._starts[number] = memory.address + offset
+        for file, number, section, offset in placed:
+            file.starts[number] = memory.address + offset
             if section.type != _NO_BITS:
-                content = self._content[section.offset : section.offset + section.size]
-                memory.content[offset : offset + section.size] = content
+                memory.content[offset : offset + section.size] = file.part(section)
         return memory
 
-    def _symbols(self):
-        return next(section for section in self._sections if section.type == _SYMBOLS)
-
-    def _resolve(self, imports):
-        """The addresses of named definitions, and of all symbols by number."""
-        table = self._symbols()
-        names = self._sections[table.link]
-        defined, addresses = {}, []
-        entries = self._content[table.offset : table.offset + table.size]
-        for name, _, _, section, value, _ in _SYMBOL.iter_unpack(entries):
-            text = _text(self._content, names.offset + name)
-            if section in self._starts:
-                address = self._starts[section] + value
-                if text:
-                    defined[text] = address
-            elif section == 0 and text:
-                address = imports[text] if text in imports else address_of(text)
-            else:
-                address = None
-            addresses.append(address)
-        return defined, addresses
-
-    def _relocate(self, addresses):
-        whole = _ADDRESSES[_machine(self._content)]
-        for section in self._sections:
-            if section.type == _ADDENDS and section.info in self._starts:
-                start = self._starts[section.info] - self._memory.address
-                entries = self._content[section.offset : section.offset + section.size]
-                for offset, info, addend in struct.iter_unpack("<QQq", entries):
-                    place, kind, target = start + offset, info & 0xFFFFFFFF, addresses[info >> 32] + addend
-                    if kind == whole:
-                        struct.pack_into("<Q", self._memory.content, place, target)
-                    elif kind in _PARTS:
-                        self._complete(place, (target >> _PARTS[kind] & 0xFFFF) << 5)
-                    else:
-                        self._complete(place, self._steps_to(target, place) & 0x3FFFFFF)
+    def _relocate(self, file, addresses):
+        whole = _ADDRESSES[file.machine]
+        for section, start in file.relocated():
+            start -= self._memory.address
+            for offset, info, addend in _RELOCATION.iter_unpack(file.part(section)):
+                place, kind, target = start + offset, info & 0xFFFFFFFF, addresses[info >> 32] + addend
+                if kind == whole:
+                    struct.pack_into("<Q", self._memory.content, place, target)
+                elif kind in _PARTS:
+                    self._complete(place, (target >> _PARTS[kind] & 0xFFFF) << 5)
+                else:
+                    self._complete(place, self._steps_to(target, place) & 0x3FFFFFF)
 
     def _complete(self, place, operand):
         """Put an operand into an instruction of ARM that has none yet."""
@@ -121,6 +101,68 @@ class Image:
                 self._memory.content[inside : inside + _VENEER_BYTES] = _VENEER + struct.pack("<Q", target)
                 self._next_veneer += _VENEER_BYTES
         return (inside - place) >> 2
+
+
+def bundle(contents):
+    """Several object files as one, for an `Image`; a single one is its own bundle."""
+    if len(contents) == 1:
+        return contents[0]
+    return b"".join([_BUNDLE, struct.pack(f"<{1 + len(contents)}Q", len(contents), *map(len, contents)), *contents])
+
+
+def unbundled(content):
+    """The contents of the object files in a bundle."""
+    if content[: len(_BUNDLE)] != _BUNDLE:
+        return [content]
+    (count,) = struct.unpack_from("<Q", content, len(_BUNDLE))
+    lengths = struct.unpack_from(f"<{count}Q", content, len(_BUNDLE) + 8)
+    found, start = [], len(_BUNDLE) + 8 * (1 + count)
+    for length in lengths:
+        found.append(content[start : start + length])
+        start += length
+    return found
+
+
+class _ObjectFile:
+    """What stands in an object file, and where its sections are in memory once they were placed: ``starts``, by numbers."""
+
+    def __init__(self, content):
+        self._content, self.sections, self.starts = content, _sections(content), {}
+        self.machine = _machine(content)
+        table = next(section for section in self.sections if section.type == _SYMBOLS)
+        names = self.sections[table.link].offset
+        self.symbols = [
+            (_text(content, names + name), info >> 4 == _GLOBAL, section, value)
+            for name, info, _, section, value, _ in _SYMBOL.iter_unpack(self.part(table))
+        ]
+
+    def part(self, section):
+        """The bytes of a section."""
+        return self._content[section.offset : section.offset + section.size]
+
+    def definitions(self):
+        """The names that other files may use, and their addresses."""
+        for name, is_global, section, value in self.symbols:
+            if is_global and section in self.starts:
+                yield name, self.starts[section] + value
+
+    def addresses(self, known):
+        """The addresses of all symbols by their numbers; ``known`` are those of names from elsewhere."""
+        found = []
+        for name, _, section, value in self.symbols:
+            if section in self.starts:
+                found.append(self.starts[section] + value)
+            elif section == 0 and name:
+                found.append(known[name] if name in known else address_of(name))
+            else:
+                found.append(None)
+        return found
+
+    def relocated(self):
+        """Each section of relocations, and where the section is that they change."""
+        for section in self.sections:
+            if section.type == _ADDENDS and section.info in self.starts:
+                yield section, self.starts[section.info]
 
 
 class _Section:
@@ -159,7 +201,12 @@ def _machine(content):
 
 
 def can_place(content):
-    """Whether an object file is one that an `Image` can be made of: of these kinds of machine, with no other relocations."""
+    """Whether all object files in a bundle are ones that an `Image` can be made of: of these kinds of machine, with no other
+    relocations."""
+    return all(map(_can_place, unbundled(content)))
+
+
+def _can_place(content):
     if content[: len(_IDENTITY)] != _IDENTITY or struct.unpack_from("<H", content, 16) != (_RELOCATABLE,):
         return False
     known = _KNOWN.get(_machine(content))
@@ -169,6 +216,6 @@ def can_place(content):
     for section in sections:
         if section.type == _ADDENDS and sections[section.info].needed:
             entries = content[section.offset : section.offset + section.size]
-            if any(info & 0xFFFFFFFF not in known for _, info, _ in struct.iter_unpack("<QQq", entries)):
+            if any(info & 0xFFFFFFFF not in known for _, info, _ in _RELOCATION.iter_unpack(entries)):
                 return False
     return True
