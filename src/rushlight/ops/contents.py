@@ -1280,6 +1280,9 @@ COMPOSITES = {
 }
 
 INPLACE_LISTS = {
+    "rushlight.ops.copy": {
+        "copy_all_": (),
+    },
     "rushlight.ops.optimize": {
         "add_scaled_": (),
         "bundle_step_": (),
