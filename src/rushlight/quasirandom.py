@@ -18,7 +18,7 @@ class SobolEngine:
     """Draws points of the unit cube that fill it more evenly than random ones: a Sobol' sequence.
 
     Args:
-        dimension: of the points, 1 to 21201.
+        dimension: of the points, 1 to 21201; from 5716 on SciPy has to be installed.
         scramble: whether the points are moved at random, such that they stay even; False by default.
         seed: of the scrambling; the default generator's numbers by default.
 

@@ -1,5 +1,7 @@
 """Sobol' points are PyTorch's, to the bit: drawn, scrambled, skipped, begun anew."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -45,9 +47,21 @@ def test_points(dimension, scramble, seed, dtype):
 
 
 def test_all_direction_numbers():
+    pytest.importorskip("scipy")
     ours, theirs = (library.quasirandom.SobolEngine(21201).sobolstate.numpy() for library in LIBRARIES)
     assert np.array_equal(ours, theirs)
     assert np.array_equal(rushlight.quasirandom.SobolEngine(20000).sobolstate.numpy(), theirs[:20000])
+
+
+def test_dimensions_without_scipy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    ours, theirs = (library.quasirandom.SobolEngine(5715).sobolstate.numpy() for library in LIBRARIES)
+    assert np.array_equal(ours, theirs)
+    with pytest.raises(
+        ImportError,
+        match="of 5716 dimensions are SciPy's, which is not installed\nhint: pip install scipy; those of 5715",
+    ):
+        rushlight.quasirandom.SobolEngine(5716)
 
 
 def test_many_points():

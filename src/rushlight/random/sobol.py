@@ -2,21 +2,26 @@
 
 The direction numbers are those of S. Joe and F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional projections" (2008),
 for 21,201 dimensions, https://web.maths.unsw.edu.au/~fkuo/sobol/ (new-joe-kuo-6.21201). Each dimension but the first has a primitive
-polynomial, all of a degree in ascending order, and as many first numbers as its degree. The file beside this one has these numbers,
-degree after degree: number k is odd and has k bits, of which the last is left out, and each bit is stored for all dimensions of the degree.
+polynomial, all of a degree in ascending order, and as many first numbers as its degree. The file beside this one has these numbers for
+degrees up to 16, degree after degree: number k is odd and has k bits, of which the last is left out, and each bit is stored for all
+dimensions of the degree. Those of the dimensions beyond take 300 kB, which are SciPy's.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.resources
 import os
 
 import numpy as np
 
+from ..base.errors import hinted
 from .primitive_polynomials import primitive_polynomials
 
 BITS = 30
 MOST_DIMENSIONS = 21201
 _COUNTS = (1, 1, 2, 2, 6, 6, 18, 16, 48, 60, 176, 144, 630, 756, 1800, 2048, 7710, 7776)  # dimensions by degree
+_STORED = 16  # degrees
 _FILE = os.path.join(os.path.dirname(__file__), "sobol_numbers.bin")
 _PLACES = np.arange(BITS)
 
@@ -29,21 +34,47 @@ def direction_numbers(dimensions):
     for degree, count in enumerate(_COUNTS, 1):
         if row >= dimensions:
             break
-        last = first + count * (degree * (degree - 1) // 2)
-        bits = np.unpackbits(packed[first // 8 : -(-last // 8)])[first % 8 :][: last - first].reshape(-1, count)
         wanted = slice(min(count, dimensions - row))
-        found[row : row + count] = _numbers(bits[:, wanted], primitive_polynomials(degree)[wanted]).T
-        first, row = last, row + count
+        if degree <= _STORED:
+            last = first + count * (degree * (degree - 1) // 2)
+            bits = np.unpackbits(packed[first // 8 : -(-last // 8)])[first % 8 :][: last - first].reshape(-1, count)
+            starts, first = _from_bits(bits[:, wanted], degree), last
+        else:
+            starts = _numbers_of_scipy(dimensions)[row : row + count, :degree][wanted].T
+        found[row : row + count] = _numbers(starts, primitive_polynomials(degree)[wanted]).T
+        row += count
     return found << (BITS - 1 - _PLACES)
 
 
-def _numbers(bits, polynomials):
-    """The numbers (30, dimensions) of dimensions of one degree, without their scale: the first from bits, then by recurrence."""
-    degree = int(polynomials[0]).bit_length() - 1
-    numbers, stored = np.ones((BITS, len(polynomials)), np.int64), iter(bits)
+def _from_bits(bits, degree):
+    """The first numbers (degree, dimensions) of dimensions of one degree."""
+    numbers, stored = np.ones((degree, bits.shape[1]), np.int64), iter(bits)
     for place in range(degree):
         for bit in range(place, 0, -1):
             numbers[place] |= next(stored).astype(np.int64) << bit
+    return numbers
+
+
+def _numbers_of_scipy(dimensions):
+    """The first numbers (dimensions, 18) of all dimensions, from SciPy's copy of the same table."""
+    try:
+        importlib.import_module("scipy")
+    except ImportError as error:
+        raise ImportError(
+            hinted(
+                f"SobolEngine: the direction numbers of {dimensions} dimensions are SciPy's, which is not installed",
+                f"pip install scipy; those of {1 + sum(_COUNTS[:_STORED])} dimensions come with Rushlight",
+            )
+        ) from error
+    with importlib.resources.as_file(importlib.resources.files("scipy.stats") / "_sobol_direction_numbers.npz") as path:
+        return np.load(path, allow_pickle=False)["vinit"].astype(np.int64)
+
+
+def _numbers(starts, polynomials):
+    """The numbers (30, dimensions) of dimensions of one degree, without their scale: the first are given, then by recurrence."""
+    degree = len(starts)
+    numbers = np.ones((BITS, len(polynomials)), np.int64)
+    numbers[:degree] = starts
     coefficients = polynomials >> np.arange(degree + 1)[:, None] & 1
     for place in range(degree, BITS):
         numbers[place] = numbers[place - degree]
