@@ -13,7 +13,20 @@ import rushlight
 torch = pytest.importorskip("torch")
 
 SEEN: list = []
-ATTRIBUTES = ["shape", "dtype", "device", "requires_grad", "grad", "grad_fn", "is_leaf", "ndim", "T", "real", "data", "layout"]
+ATTRIBUTES = [
+    "shape",
+    "dtype",
+    "device",
+    "requires_grad",
+    "grad",
+    "grad_fn",
+    "is_leaf",
+    "ndim",
+    "T",
+    "real",
+    "data",
+    "layout",
+]
 
 
 @functools.cache

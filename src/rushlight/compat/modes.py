@@ -18,7 +18,7 @@ from ..tensor.overrides import overloaded_arguments
 from ..tensor.short_paths import settle
 
 _UNSEEN = UNSEEN | {"__dir__", "__reduce__", "__reduce_ex__", "__getstate__", "is_grad_enabled", "set_grad_enabled", "get_default_dtype",
-                    "is_warn_always_enabled", "typename", "is_tensor", "is_storage"}  # fmt: skip
+                    "is_warn_always_enabled"}  # fmt: skip
 _lock = threading.Lock()
 _grafted = set()
 

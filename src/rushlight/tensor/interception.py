@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import FunctionType
 
 from ..base.grafts import graft
-from ..ops.table import COMPOSITES, TABLE
+from ..ops.table import COMPOSITES, CREATE, TABLE
 from .base import Tensor
 from .binding import OPERATORS
 from .classes import PLAIN_CLASSES
@@ -23,7 +23,8 @@ ASKING: list = []  # what all functions ask by now: ``asking(function)`` is the 
 # What PyTorch does not report, and what the handling itself needs.
 UNSEEN = {
     "__class__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__dict__", "__hash__", "__init__", "__init_subclass__",
-    "__iter__", "__new__", "__setstate__", "__subclasshook__", "__torch_dispatch__", "__torch_function__", "as_subclass",
+    "__iter__", "__new__", "__setstate__", "__subclasshook__", "__torch_dispatch__", "__torch_function__", "as_subclass", "is_storage",
+    "is_tensor", "typename",
 }  # fmt: skip
 
 
@@ -39,7 +40,7 @@ def intercept_for(kind):
     """Let objects of a class that has ``__torch_function__`` see whole calls of every public function. Returns the class."""
     if _asking not in ASKING:
         ASKING.append(_asking)
-        for function in _composites():
+        for function in _functions():
             graft(function, _asking(function))
     return kind
 
@@ -83,14 +84,14 @@ def _asking_property(attribute):
     )
 
 
-def _composites():
-    """The public functions of what is written with other operations, each once."""
+def _functions():
+    """The public functions whose path does not ask: of what is written with other operations and of creations; each once."""
     make_all()
     found = dict.fromkeys(OTHERS)
-    for entry in COMPOSITES.values():
+    for entry in (*COMPOSITES.values(), *[op for op in TABLE.values() if op.kind == CREATE]):
         for where, name in _all_places(entry):
             found.setdefault(vars(Tensor)[name] if where == "Tensor" else NAMESPACES[where][name])
-    return [function for function in found if isinstance(function, FunctionType)]
+    return [function for function in found if isinstance(function, FunctionType) and function.__name__ not in UNSEEN]
 
 
 def _all_places(entry):
