@@ -6,6 +6,7 @@ look at kinds of arguments that they have not met (`kinds`).
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 from importlib import import_module
@@ -21,7 +22,8 @@ from .names import NAMESPACES
 
 _MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
 _OPERATOR = "operator "  # before the name in the code of operators
-_ROOM, _PACKAGE = PACKAGE + "tensor", __package__.partition(".")[0]
+_WITHIN = (PACKAGE + "tensor", PACKAGE + "<", PACKAGE + os.path.join("compat", "modes."))
+_PACKAGE = __package__.partition(".")[0]
 
 
 def refusal(*call):
@@ -87,10 +89,11 @@ def _place(room, name):
 
 
 def _codes(frame):
-    """The codes of the functions through which a call came to ``frame``: those of this room, from the inside, and the next."""
+    """The codes of the functions through which a call came to ``frame``: those of this room and of modes, from the inside, and the
+    next."""
     while frame is not None:
         yield frame.f_code
-        within = frame.f_code.co_filename.startswith((_ROOM, PACKAGE + "<"))
+        within = frame.f_code.co_filename.startswith(_WITHIN)
         frame = frame.f_back if within else None
 
 
