@@ -96,7 +96,8 @@ def _functions():
 
 def _all_places(entry):
     """Where an entry's function, and that of its in-place form, are public, and under which names."""
-    return [*places(entry.name, entry.names), *places(entry.name + "_", inplace_names(entry))]
+    inplace = inplace_names(entry.names) if entry.inplace else ()
+    return [*places(entry.name, entry.names), *places(entry.name + "_", inplace)]
 
 
 def _asking(function):
