@@ -16,6 +16,7 @@ from .binding import OPERATORS
 from .classes import PLAIN_CLASSES
 from .names import NAMESPACES, inplace_names, make_all, places
 from .overrides import torch_function
+from .short_paths import settle
 
 # Public functions that are in no table.
 OTHERS: list = [vars(Tensor)[name] for name in ("backward", "detach", "__getitem__", "__setitem__")]
@@ -41,6 +42,7 @@ def intercept_for(kind):
     if _asking not in ASKING:
         ASKING.append(_asking)
         for function in _functions():
+            settle(function)
             graft(function, _asking(function))
     return kind
 
