@@ -14,22 +14,23 @@ from .arrays import bounds
 from .limits import too_much_memory
 
 REGION: list = []  # the one block of it, once it is needed
-_SIZES = range(46, 29, -2)  # its length as a power of two: the largest that the system gives
+# Its length, the largest that the system gives: of the 2**47 bytes that a program can address, those below its own code.
+_SIZES = (5 << 44, *[1 << power for power in range(46, 29, -2)])
 
 
 def _region():
     if not REGION:
         import mmap
 
-        for power in _SIZES:
+        for size in _SIZES:
             try:
                 if hasattr(mmap, "MAP_PRIVATE"):
                     flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_ANONYMOUS", 0) | getattr(mmap, "MAP_NORESERVE", 0)
-                    mapped = mmap.mmap(-1, 1 << power, flags=flags, prot=mmap.PROT_READ)
+                    mapped = mmap.mmap(-1, size, flags=flags, prot=mmap.PROT_READ)
                 else:
-                    mapped = mmap.mmap(-1, 1 << min(power, 30), access=mmap.ACCESS_READ)
+                    mapped = mmap.mmap(-1, min(size, 1 << 30), access=mmap.ACCESS_READ)
             except (OSError, ValueError, OverflowError):
-                if power == _SIZES[-1]:
+                if size == _SIZES[-1]:
                     raise
                 continue
             REGION.append(np.frombuffer(mapped, np.uint8))

@@ -12,17 +12,13 @@ from types import FunctionType
 from ..base.errors import hinted
 from ..base.grafts import graft
 from ..tensor import NAMESPACES, Tensor
-from ..tensor.interception import ASKING, OTHERS
+from ..tensor.interception import ASKING, OTHERS, UNSEEN
 from ..tensor.names import make_all
 from ..tensor.overrides import overloaded_arguments
 from ..tensor.short_paths import settle
 
-# What PyTorch does not report, and what the handling itself needs.
-_UNSEEN = {
-    "__init__", "__new__", "__class__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__init_subclass__", "__hash__",
-    "__torch_function__", "__torch_dispatch__", "__subclasshook__", "__dir__", "__reduce__", "__reduce_ex__", "__getstate__",
-    "is_grad_enabled", "set_grad_enabled", "get_default_dtype", "typename", "is_tensor", "is_storage", "as_subclass",
-}  # fmt: skip
+_UNSEEN = UNSEEN | {"__dir__", "__reduce__", "__reduce_ex__", "__getstate__", "is_grad_enabled", "set_grad_enabled", "get_default_dtype",
+                    "is_warn_always_enabled"}  # fmt: skip
 _lock = threading.Lock()
 _grafted = set()
 
@@ -90,7 +86,23 @@ def _graft_all():
                     settle(function)
                     graft(function, _asking(function))
                     _grafted.add(function)
+        _graft_attributes()
         ASKING.append(_asking)  # what is loaded later asks, too
+
+
+def _graft_attributes():
+    """Let the attributes of tensors ask, too: of their functions, handlers get PyTorch's names, such as ``Tensor.shape.__get__``."""
+    for name, attribute in vars(Tensor).items():
+        if isinstance(attribute, property) and name not in _UNSEEN and not name.startswith("_"):
+            calls = {
+                attribute.fget: attribute.__get__,
+                attribute.fset: attribute.__set__,
+                attribute.fdel: attribute.__delete__,
+            }
+            for function, called in calls.items():
+                if function is not None and function not in _grafted:
+                    graft(function, _asking(called))
+                    _grafted.add(function)
 
 
 def _asking(function):

@@ -34,7 +34,7 @@ def map_arg(a, fn):
 
 
 def module_of(function):
-    """The name of the module where a program finds a function: ours stand under the name ``torch``."""
+    """The name of the module where a program finds a function: ours stand under the names ``torch`` and ``torchvision``."""
     module = getattr(function, "__module__", None) or "builtins"
     head, dot, rest = module.partition(".")
     if head != _PACKAGE:
@@ -43,7 +43,7 @@ def module_of(function):
     for public in (_PACKAGE, f"{_PACKAGE}.nn"):
         if getattr(sys.modules[public], name, None) is function:
             return public.replace(_PACKAGE, "torch", 1)
-    return "torch" + dot + rest
+    return ("torch" + dot + rest).replace("torch.vision", "torchvision", 1)
 
 
 def qualified_name(function):

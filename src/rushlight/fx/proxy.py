@@ -81,8 +81,8 @@ class TracerBase:
         if isinstance(a, Proxy):
             return a.node
         if isinstance(a, tuple):
-            items = [self.create_arg(item) for item in a]
-            return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
+            items = tuple([self.create_arg(item) for item in a])
+            return self.create_node("call_function", type(a), items, {}) if hasattr(a, "_fields") else items
         if isinstance(a, list):
             return [self.create_arg(item) for item in a]
         if isinstance(a, dict):

@@ -36,7 +36,7 @@ def is_tensor(obj, /):
     >>> torch.is_tensor(torch.ones(2)), torch.is_tensor([1.0])
     (True, False)
     """
-    return _is_tensor(obj)
+    return hasattr(obj.__class__, "_edge")  # an object may claim to have any attribute
 
 
 @composite(names=("torch",))

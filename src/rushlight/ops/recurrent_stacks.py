@@ -234,7 +234,9 @@ def _run_stack(kind, input, batch_sizes, states, groups, num_layers, dropout, tr
         input = functions.cat(outputs, -1) if bidirectional else outputs[0]
         if dropout != 0 and train and level < num_layers - 1:
             input = functions.dropout(input, dropout, True)
-    return input, finals[0] if count == 1 else [functions.cat(parts) for parts in zip(*finals)]
+    if count == 1:
+        return input, finals[0]
+    return input, [functions.stack([part.squeeze(0) for part in parts]) for parts in zip(*finals)]
 
 
 _PADDED = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -416,3 +417,11 @@ def _cast(value, param, group, key=None):
     if isinstance(value, (list, tuple)):
         return type(value)(_cast(entry, param, group) for entry in value)
     return value
+
+
+def __getattr__(name):
+    """What optimizers written elsewhere import from here besides: loaded when one does."""
+    found = vars(importlib.import_module(".helpers", __package__))
+    if name in found and not name.startswith("__"):
+        return found[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

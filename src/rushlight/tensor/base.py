@@ -545,7 +545,8 @@ def method(function=None, *, name=None):
     def attach(function):
         own = name or function.__name__
         setattr(Tensor, own, function)
-        function.__module__, function.__qualname__ = "rushlight", f"Tensor.{own}"  # where users and pickle find it
+        function.__module__, function.__name__ = "rushlight", own  # where users and pickle find it
+        function.__qualname__ = f"Tensor.{own}"
         return function
 
     return attach if function is None else attach(function)

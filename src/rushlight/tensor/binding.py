@@ -15,7 +15,7 @@ from . import fast, forms
 from .base import Tensor
 from .kinds import looking
 from .names import NAMESPACES, Pending, expect, expect_alias, give, inplace_names, places
-from .refusals import as_public, guarded, known_as, refuse, refuse_call, refused
+from .refusals import as_public, guarded, handed_as, known_as, refuse, refuse_call, refused
 from .short_elementwise import elementwise
 from .short_paths import short
 
@@ -78,7 +78,7 @@ def bind_all():
             expect("functions", name, Pending(_bind_lists, name, module))
     for name, attribute in PROPERTIES.items():
         setattr(Tensor, name, attribute)
-    for dunder in (*_BINARY_OPERATORS, *_REFLECTED_OPERATORS, *_INPLACE_OPERATORS, *_OTHER_OPERATORS):
+    for dunder in OPERATORS:
         expect("Tensor", dunder, Pending(_bind_operator, dunder))
 
 
@@ -233,9 +233,20 @@ def _reflected_quotient(number, tensor):
     return tensor.reciprocal() * number
 
 
+# What ``__torch_function__`` gets for an operator: a method of Tensor, which is mostly that of the operation.
+_HANDED = {
+    **_BINARY_OPERATORS,
+    **{dunder: f"{name}_" for dunder, name in _INPLACE_OPERATORS.items()},
+    "__matmul__": "matmul", "__rtruediv__": "__rdiv__",
+}  # fmt: skip
+for _dunder in ("__eq__", "__rsub__", "__floordiv__", "__and__", "__or__", "__xor__", "__lshift__", "__rshift__",
+                "__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__"):  # fmt: skip
+    _HANDED[_dunder] = _dunder
+
+
 def _bind_operator(pending):
     dunder = pending.entry
-    give("Tensor", dunder, pending, _operator(dunder))
+    give("Tensor", dunder, pending, handed_as(_operator(dunder), _HANDED.get(dunder, dunder)))
 
 
 def _operator(dunder):
@@ -246,7 +257,7 @@ def _operator(dunder):
             fast.binary(TABLE[name], operator=True) if name in TABLE else fast.operator_form(COMPOSITES[name].function)
         )
     if dunder in _REFLECTED_OPERATORS:
-        return fast.reflected(getattr(functions, _REFLECTED_OPERATORS[dunder]))
+        return fast.reflected(getattr(functions, _REFLECTED_OPERATORS[dunder]), dunder)
     if dunder in _INPLACE_OPERATORS:
         return fast.operator_form(getattr(functions, _INPLACE_OPERATORS[dunder] + "_"))
     return _OTHER_OPERATORS[dunder]()
@@ -254,8 +265,9 @@ def _operator(dunder):
 
 # The operators that stand for no operation of their own name, or take other operands.
 _OTHER_OPERATORS = {
-    "__rtruediv__": lambda: fast.reflected(_reflected_quotient, fast.is_number_or_array),
+    "__rtruediv__": lambda: fast.reflected(_reflected_quotient, "__rdiv__", fast.is_number_or_array),
     "__rdiv__": lambda: Tensor.__rtruediv__,
     "__matmul__": lambda: fast.product_operator(functions.matmul),
     "__rmatmul__": lambda: fast.product_operator(functions.matmul, backwards=True),
 }
+OPERATORS = (*_BINARY_OPERATORS, *_REFLECTED_OPERATORS, *_INPLACE_OPERATORS, *_OTHER_OPERATORS)

@@ -151,25 +151,29 @@ def cpu(self, *, memory_format=preserve_format):
     return moved(self, CPU) if is_meta(self._array) else self
 
 
+def _moved_to(kind, tensor, device):
+    if isinstance(device, (str, Device)) and Device(device).type != kind:
+        raise RuntimeError(hinted(f"Invalid device, must be {kind} device", f"it is {device}: x.to(device) takes any"))
+    check_device(kind if device is None else device)
+    return tensor
+
+
 @method
 def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
     """Refused: this version has no CUDA backend."""
-    check_device("cuda" if device is None else device)
-    return self
+    return _moved_to("cuda", self, device)
 
 
 @method
 def xpu(self, device=None, non_blocking=False, memory_format=preserve_format):
     """Refused: this version has no backend for Intel's GPUs."""
-    check_device("xpu" if device is None else device)
-    return self
+    return _moved_to("xpu", self, device)
 
 
 @method
 def mtia(self, device=None, non_blocking=False, memory_format=preserve_format):
     """Refused: this version has no backend for Meta's accelerator."""
-    check_device("mtia" if device is None else device)
-    return self
+    return _moved_to("mtia", self, device)
 
 
 # ---------------------------------------------------------------- Python values

@@ -40,12 +40,9 @@ def general(op):
 
     def call(*args, **kwargs):
         schema = op.__dict__.get("parsed") or schema_of(op)
-        for value in (*args, *kwargs.values()) if kwargs else args:
-            if value.__class__ not in INERT_CLASSES or (value.__class__ in SEQUENCES and holds_others(value)):
-                overridden = torch_function(called_function(op.name), args, kwargs, PLAIN_CLASSES)
-                if overridden is not NotImplemented:
-                    return overridden
-                break
+        overridden = asked(op.name, args, kwargs)
+        if overridden is not NotImplemented:
+            return overridden
         options = kwargs.copy() if kwargs else kwargs
         try:
             out = options.pop("out", None) if options and op.name not in WITHOUT_OUT else None
@@ -64,6 +61,14 @@ def general(op):
             raise
 
     return named(call, op)
+
+
+def asked(name, args, kwargs):
+    """What the ``__torch_function__`` of an argument makes of a call of an operation; NotImplemented where none does."""
+    for value in (*args, *kwargs.values()):
+        if value.__class__ not in INERT_CLASSES or (value.__class__ in SEQUENCES and holds_others(value)):
+            return torch_function(called_function(name), args, kwargs, PLAIN_CLASSES)
+    return NotImplemented
 
 
 def link_result(op, values, found, tracked):

@@ -25,13 +25,14 @@ from ..ops import table
 from ..ops.schema import is_number
 from ..ops.table import functions
 from . import fast_halves
-from .base import new_tensor, quiet, quietly, wrap
+from .base import Tensor, new_tensor, quiet, quietly, wrap
 from .classes import PLAIN_CLASSES
 from .compute import default_rule, schema_of
 from .dispatch import general, named
 from .elementwise import array_function, broadcast_size, laid_out, no_number
 from .fast_nodes import binary_recorders, node_name, tracked_unary
 from .interposers import INTERPOSERS
+from .overrides import torch_function
 from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, RULES, elementwise, ready_dtypes, route
 from .short_paths import MISSING, as_given, short
@@ -374,10 +375,17 @@ def operator_form(function):
     return call
 
 
-def reflected(function, operands=is_number):
-    """``function`` as a reflected operator: ``2 - x`` calls it with (2, x). ``operands`` tells which values it takes."""
+def reflected(function, name, operands=is_number):
+    """``function`` as the reflected operator ``name``: ``2 % x`` calls it with (2, x). ``operands`` tells which values it takes.
+
+    What overrides operations gets the operator, since it is called with (x, 2).
+    """
 
     def call(input, other):
+        if input.__class__ not in PLAIN_CLASSES:
+            found = torch_function(getattr(Tensor, name), (input, other), {}, PLAIN_CLASSES)
+            if found is not NotImplemented:
+                return found
         return function(other, input) if hasattr(other, "_edge") or operands(other) else NotImplemented
 
     call.__doc__ = function.__doc__

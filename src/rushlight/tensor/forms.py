@@ -31,7 +31,7 @@ from ..ops.table import InplaceForm, functions
 from .base import quiet, wrap
 from .classes import PLAIN_CLASSES, SEQUENCES
 from .compute import default_rule, schema_of
-from .dispatch import general, named, record_result
+from .dispatch import asked, general, named, record_result
 from .elementwise import spreads
 from .fast import CALM, WITH_NUMBERS
 from .interposers import INTERPOSERS, innermost
@@ -52,6 +52,9 @@ def inplace_form(op):
     name = op.name + "_"
 
     def call(*args, **kwargs):
+        overridden = asked(name, args, kwargs)
+        if overridden is not NotImplemented:
+            return overridden
         schema = op.__dict__.get("parsed") or schema_of(op)
         try:
             values = schema.bind(args, kwargs.copy())
@@ -138,6 +141,9 @@ def inplace_only(op):
     """Operations that exist only in place (``fill_``, ``uniform_``, ...): forward writes into its first array."""
 
     def call(*args, **kwargs):
+        overridden = asked(op.name, args, kwargs)
+        if overridden is not NotImplemented:
+            return overridden
         schema = op.__dict__.get("parsed") or schema_of(op)
         try:
             return run_inplace(op, schema, schema.bind(args, kwargs.copy()), op.name)

@@ -18,6 +18,7 @@ from .short_paths import short
 from .stored_calls import is_unusual
 
 _ELEMENTS = elements_of("linear_gradients")
+_BIAS = 2  # its place among the operands
 
 
 def linear(op):
@@ -64,6 +65,9 @@ class LinearNode(OpNode):
     """
 
     __slots__ = ()
+
+    def shown_places(self):
+        return sorted(super().shown_places(), key=_BIAS.__ne__)  # which PyTorch's `addmm` takes first
 
     def apply(self, *grads):
         plan, versions, grad = self.plan, self.versions, grads[0]

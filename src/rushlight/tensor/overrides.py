@@ -131,7 +131,9 @@ def _see_whole_calls(cls, **options):
     if own not in (None, disabled_torch_function) and not cls.__module__.startswith(
         __package__.partition(".")[0] + "."
     ):
-        importlib.import_module(".interception", __package__).intercept_for(cls)
+        interception = importlib.import_module(".interception", __package__)
+        interception.intercept_for(cls)
+        interception.intercept_attributes_of(cls)
 
 
 Tensor.__init_subclass__ = classmethod(_see_whole_calls)  # type: ignore[assignment]

@@ -6,6 +6,7 @@ look at kinds of arguments that they have not met (`kinds`).
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 from importlib import import_module
@@ -20,7 +21,9 @@ from .kinds import looking
 from .names import NAMESPACES
 
 _MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
-_ROOM, _PACKAGE = PACKAGE + "tensor", __package__.partition(".")[0]
+_OPERATOR = "operator "  # before the name in the code of operators
+_WITHIN = (PACKAGE + "tensor", PACKAGE + "<", PACKAGE + os.path.join("compat", "modes."))
+_PACKAGE = __package__.partition(".")[0]
 
 
 def refusal(*call):
@@ -31,12 +34,19 @@ def refusal(*call):
 def known_as(function, room, name):
     """A function like ``function``, an operation's, that errors call by its place: ``Tensor`` and ``clip``, say."""
     code = function.__code__.replace(co_qualname=f"{room}{_MARK}{name}")
-    made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    own = function.__name__ if name.startswith("__") else name
+    made = FunctionType(code, function.__globals__, own, function.__defaults__, function.__closure__)
     made.__kwdefaults__, made.__doc__ = function.__kwdefaults__, function.__doc__
     made.__dict__.update(function.__dict__)
     _at_home(made, room, name)
     function.__dict__.setdefault("copies", []).append(made)
     return made
+
+
+def handed_as(function, name):
+    """An operator's function, of whose calls ``__torch_function__`` gets the method ``name`` of Tensor. Returns it."""
+    function.__code__, function.__name__ = function.__code__.replace(co_qualname=_OPERATOR + name), name
+    return function
 
 
 def refuse(name, args, kwargs):
@@ -72,15 +82,19 @@ def refuse_method(name, *args, **kwargs):
 
 def _place(room, name):
     """Under which name an operation was called: told by the code of the function that the caller outside of this room called."""
-    frame = sys._getframe(2)
-    while frame is not None:
-        code = frame.f_code
+    for code in _codes(sys._getframe(2)):
         if _MARK in code.co_qualname:
             return code.co_qualname.split(_MARK)
-        if not code.co_filename.startswith(_ROOM) and not code.co_filename.startswith(PACKAGE + "<"):
-            break
-        frame = frame.f_back
     return room, name
+
+
+def _codes(frame):
+    """The codes of the functions through which a call came to ``frame``: those of this room and of modes, from the inside, and the
+    next."""
+    while frame is not None:
+        yield frame.f_code
+        within = frame.f_code.co_filename.startswith(_WITHIN)
+        frame = frame.f_back if within else None
 
 
 def place_of_call(name):
@@ -97,8 +111,15 @@ functions.place_of_call = place_of_call
 
 
 def called_function(name):
-    """The public function by which the operation ``name`` was called: what ``__torch_function__`` gets."""
-    room, public = _place("torch", name)
+    """The public function by which the caller's caller, the operation ``name``, was called: what ``__torch_function__`` gets."""
+    room, public = "torch", name
+    for code in _codes(sys._getframe(2)):
+        if code.co_qualname.startswith(_OPERATOR):
+            return getattr(Tensor, code.co_qualname.removeprefix(_OPERATOR))
+        if _MARK in code.co_qualname:
+            room, public = code.co_qualname.split(_MARK)
+            public = name if public.startswith("__") else public
+            break
     found = vars(Tensor).get(public) if room == "Tensor" else NAMESPACES.get(room, {}).get(public)
     return getattr(functions, name) if found is None else found
 

@@ -5,7 +5,7 @@ import importlib
 from ..base.errors import hinted
 
 _MODULES = (
-    "_contextlib", "_python_dispatch", "_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "hooks",
+    "_contextlib", "_foreach_utils", "_python_dispatch", "_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "hooks",
     "tensorboard", "weak",
 )  # fmt: skip
 

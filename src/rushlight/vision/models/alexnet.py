@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import nn
+from ... import flatten, nn
 from .registry import define
 from .weights import attribute_of
 
@@ -42,7 +42,7 @@ class AlexNet(nn.Module):
         )
 
     def forward(self, x):
-        return self.classifier(self.avgpool(self.features(x)).flatten(1))
+        return self.classifier(flatten(self.avgpool(self.features(x)), 1))
 
 
 alexnet = define("alexnet", AlexNet, "Krizhevsky, 2014", __name__)

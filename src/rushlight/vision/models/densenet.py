@@ -6,7 +6,7 @@ import re
 
 from rushlight.ops.table import functions
 
-from ... import nn
+from ... import flatten, nn
 from ...utils.checkpoint import checkpoint
 from .registry import define
 from .weights import attribute_of
@@ -39,7 +39,7 @@ class _DenseLayer(nn.Module):
         self.memory_efficient = memory_efficient
 
     def bottleneck(self, *inputs):
-        return self.conv1(self.relu1(self.norm1(functions.cat(inputs, 1))))
+        return self.conv1(self.relu1(self.norm1(functions.cat([*inputs], 1))))
 
     def forward(self, input):
         features = input if isinstance(input, (list, tuple)) else [input]
@@ -121,7 +121,7 @@ class DenseNet(nn.Module):
     def forward(self, x):
         out = nn.functional.relu(self.features(x), inplace=True)
         out = nn.functional.adaptive_avg_pool2d(out, (1, 1))
-        return self.classifier(out.flatten(1))
+        return self.classifier(flatten(out, 1))
 
 
 def renamed(state):

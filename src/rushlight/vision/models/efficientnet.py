@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ... import nn
+from ... import flatten, nn
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ..ops.stochastic_depth import StochasticDepth
 from ._utils import _make_divisible
@@ -209,7 +209,7 @@ class EfficientNet(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def forward(self, x):
-        return self.classifier(self.avgpool(self.features(x)).flatten(1))
+        return self.classifier(flatten(self.avgpool(self.features(x)), 1))
 
 
 def first_version(name):

@@ -7,7 +7,7 @@ from collections import namedtuple
 
 from rushlight.ops.table import functions
 
-from ... import nn
+from ... import flatten, nn
 from ._utils import _ovewrite_named_param
 from .registry import define
 from .weights import attribute_of
@@ -77,7 +77,7 @@ class InceptionAux(nn.Module):
 
     def forward(self, x):
         x = self.conv(nn.functional.adaptive_avg_pool2d(x, (4, 4)))
-        x = nn.functional.relu(self.fc1(x.flatten(1)), inplace=True)
+        x = nn.functional.relu(self.fc1(flatten(x, 1)), inplace=True)
         return self.fc2(self.dropout(x))
 
 
@@ -165,7 +165,7 @@ class GoogLeNet(nn.Module):
         second = self.aux2(x) if self.training and self.aux2 is not None else None
         x = self.maxpool4(self.inception4e(x))
         x = self.inception5b(self.inception5a(x))
-        x = self.fc(self.dropout(self.avgpool(x).flatten(1)))
+        x = self.fc(self.dropout(flatten(self.avgpool(x), 1)))
         return GoogLeNetOutputs(x, second, first) if helped else x
 
 

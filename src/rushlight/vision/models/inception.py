@@ -6,7 +6,7 @@ from collections import namedtuple
 
 from rushlight.ops.table import functions
 
-from ... import nn
+from ... import flatten, nn
 from .googlenet import BasicConv2d, as_trained, as_trained_in_tensorflow, warn_of_initialization
 from .registry import define
 from .weights import attribute_of
@@ -161,7 +161,7 @@ class InceptionAux(nn.Module):
 
     def forward(self, x):
         x = self.conv1(self.conv0(nn.functional.avg_pool2d(x, kernel_size=5, stride=3)))
-        return self.fc(nn.functional.adaptive_avg_pool2d(x, (1, 1)).flatten(1))
+        return self.fc(flatten(nn.functional.adaptive_avg_pool2d(x, (1, 1)), 1))
 
 
 class Inception3(nn.Module):
@@ -229,7 +229,7 @@ class Inception3(nn.Module):
         x = self.Mixed_6e(self.Mixed_6d(self.Mixed_6c(self.Mixed_6b(self.Mixed_6a(x)))))
         auxiliary = self.AuxLogits(x) if self.training and self.AuxLogits is not None else None
         x = self.Mixed_7c(self.Mixed_7b(self.Mixed_7a(x)))
-        x = self.fc(self.dropout(self.avgpool(x)).flatten(1))
+        x = self.fc(flatten(self.dropout(self.avgpool(x)), 1))
         return InceptionOutputs(x, auxiliary) if helped else x
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import nn
+from ... import flatten, nn
 from ..ops.misc import Conv2dNormActivation
 from ._utils import _make_divisible
 from .registry import define
@@ -80,7 +80,7 @@ class MobileNetV2(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def forward(self, x):
-        return self.classifier(nn.functional.adaptive_avg_pool2d(self.features(x), (1, 1)).flatten(1))
+        return self.classifier(flatten(nn.functional.adaptive_avg_pool2d(self.features(x), (1, 1)), 1))
 
 
 mobilenet_v2 = define("mobilenet_v2", MobileNetV2, "Sandler and others, 2018", __name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from ... import nn
+from ... import flatten, nn
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ._utils import _make_divisible
 from .registry import define
@@ -153,7 +153,7 @@ class MobileNetV3(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def forward(self, x):
-        return self.classifier(self.avgpool(self.features(x)).flatten(1))
+        return self.classifier(flatten(self.avgpool(self.features(x)), 1))
 
 
 def constructor(name):

@@ -6,7 +6,7 @@ import math
 
 from rushlight.ops.table import functions
 
-from ... import nn
+from ... import flatten, nn
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ._utils import _make_divisible
 from .registry import define
@@ -188,7 +188,7 @@ class RegNet(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def forward(self, x):
-        return self.fc(self.avgpool(self.trunk_output(self.stem(x))).flatten(start_dim=1))
+        return self.fc(flatten(self.avgpool(self.trunk_output(self.stem(x))), start_dim=1))
 
 
 def constructor(name):

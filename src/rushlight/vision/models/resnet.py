@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import nn
+from ... import flatten, nn
 from ._utils import _ovewrite_named_param
 from .registry import define
 from .weights import attribute_of
@@ -140,7 +140,7 @@ class ResNet(nn.Module):
     def forward(self, x):
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
-        return self.fc(self.avgpool(x).flatten(1))
+        return self.fc(flatten(self.avgpool(x), 1))
 
 
 # name: (block, blocks a stage, fixed arguments)

@@ -6,7 +6,7 @@ from functools import partial
 
 from rushlight.ops.table import functions
 
-from ... import nn
+from ... import flatten, nn
 from .registry import define
 from .weights import attribute_of
 
@@ -69,7 +69,7 @@ class SqueezeNet(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def forward(self, x):
-        return self.classifier(self.features(x)).flatten(1)
+        return flatten(self.classifier(self.features(x)), 1)
 
 
 squeezenet1_0 = define("squeezenet1_0", partial(SqueezeNet, "1_0"), "Iandola and others, 2016", __name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import nn
+from ... import flatten, nn
 from .registry import define
 from .weights import attribute_of
 
@@ -43,7 +43,7 @@ class VGG(nn.Module):
                     nn.init.zeros_(module.bias)
 
     def forward(self, x):
-        return self.classifier(self.avgpool(self.features(x)).flatten(1))
+        return self.classifier(flatten(self.avgpool(self.features(x)), 1))
 
 
 def make_layers(cfg, batch_norm=False):
