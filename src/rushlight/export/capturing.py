@@ -9,7 +9,7 @@ from ..base.errors import hinted
 from ..compiler.errors import UserError
 from ..nn import Module
 from ..utils import _pytree as pytree
-from .dynamic_shapes import bound_arguments, varying_sizes
+from .dynamic_shapes import bound_arguments, leaf_name, varying_sizes
 from .exported_program import CallSpec, ExportedProgram, ValueRanges
 from .running import Runner
 from .tracing import Tracer
@@ -72,7 +72,7 @@ def export(
     if hasattr(dynamic_shapes, "dynamic_shapes"):
         dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     runner = Runner(mod, bound, varying_sizes(named, dynamic_shapes))
-    tracer = Tracer(runner, _leaf_names(named))
+    tracer = Tracer(runner, [leaf_name(path) for path, _ in pytree.tree_leaves_with_path(named)])
     ranges = {symbol.name: ValueRanges(symbol.low, symbol.high) for symbol in tracer.symbols}
     hidden = {name: tensor for name, (_, tensor, saved) in runner.state.items() if saved is False}
     return ExportedProgram(
@@ -93,17 +93,3 @@ def _saved(module: Module) -> dict[str, Any]:
     state = module.state_dict(keep_vars=True)
     parameters = dict(module.named_parameters(remove_duplicate=False))
     return parameters | {name: value for name, value in state.items() if name not in parameters}
-
-
-def _leaf_names(named: dict[str, Any]) -> list[str]:
-    """The names of the leaves of the arguments: ``x``, ``states_0``, ``batch_mask``."""
-    found = []
-    for name, value in named.items():
-        paths = [path for path, _ in pytree.tree_leaves_with_path(value)]
-        found += ["_".join([name, *(str(_key(part)) for part in path)]) for path in paths]
-    return found
-
-
-def _key(part: Any) -> Any:
-    """The index or the key in a step of a path."""
-    return getattr(part, "idx", getattr(part, "key", getattr(part, "name", part)))

@@ -165,6 +165,11 @@ def named_arguments(module: Any, args: Any, kwargs: Any) -> dict[str, Any]:
     return dict(bound_arguments(module, args, kwargs).arguments)
 
 
+def leaf_name(path: Any) -> str:
+    """The name of a leaf of the named arguments, from its path: ``x``, ``states_0``, ``batch_mask``."""
+    return "_".join(str(getattr(part, "idx", getattr(part, "key", getattr(part, "name", part)))) for part in path)
+
+
 def varying_sizes(named: dict[str, Any], dynamic_shapes: Any) -> list[dict[int, Varying]]:
     """For each leaf of the arguments its dimensions that vary; symbols are shared where sizes are the same."""
     reader = _Reader()

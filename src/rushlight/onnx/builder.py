@@ -15,6 +15,7 @@ from .errors import UnsupportedOperatorError
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
 LARGEST = (1 << 63) - 1
+_FORMAT = 10  # the version of ONNX's files that PyTorch writes
 
 
 @functools.cache
@@ -309,7 +310,6 @@ def tensor_info(name: str, dtype: Any, sizes: Any) -> Any:
 def make_model(graph: Any, opset: int, producer: tuple[str, str]) -> Any:
     """The model of a graph."""
     imports = [onnx_package().helper.make_opsetid("", opset)]
-    version = onnx_package().helper.find_min_ir_version_for(imports)
     return onnx_package().helper.make_model(
-        graph, opset_imports=imports, ir_version=version, producer_name=producer[0], producer_version=producer[1]
+        graph, opset_imports=imports, ir_version=_FORMAT, producer_name=producer[0], producer_version=producer[1]
     )

@@ -223,7 +223,12 @@ class Translator:
     def _write_outputs(self, node: Any) -> None:
         names: dict[str, str] = {}
         for output in node.args[0]:
+            if output is None:
+                continue
             value = found = self._read(output) if hasattr(output, "op") else output
+            if hasattr(output, "op") and "val" not in output.meta:  # a size
+                value = found = self.builder.scalar(value)
+                value.sizes = ()
             if not isinstance(found, Value):
                 raise OnnxExporterError(f"the model returns {found!r}, which is no tensor: ONNX has tensors alone")
             name = self.builder.free_name(output.name if hasattr(output, "op") else "output")
@@ -269,7 +274,7 @@ def _replaced(b: Builder, source: Value, value: Value, dim: int, start: Any, end
     return b.add("Concat", b.slice(source, dim, 0, start), value, b.slice(source, dim, end, LARGEST), axis=dim)
 
 
-def graph_of(translator: Translator, keep_initializers_as_inputs: bool, export_params: bool) -> Any:
+def graph_of(translator: Translator) -> Any:
     """The ONNX graph: nodes that outputs need, tensors that these need."""
     b = translator.builder
     needed, nodes = {value.name for value in translator.outputs}, []
@@ -277,12 +282,10 @@ def graph_of(translator: Translator, keep_initializers_as_inputs: bool, export_p
         if needed.intersection(node.output):
             needed.update(node.input)
             nodes.append(node)
-    parameters = {name: tensor for name, tensor in translator.parameters.items() if name in needed}
-    arrays = {name: np.asarray(tensor.detach().contiguous()._array) for name, tensor in parameters.items()}
+    stored = {
+        name: np.asarray(t.detach().contiguous()._array) for name, t in translator.parameters.items()
+    } | b.initializers
+    initializers = [onnx_package().numpy_helper.from_array(a, name) for name, a in stored.items() if name in needed]
     inputs = [tensor_info(name, dtype, sizes) for name, dtype, sizes in translator.inputs]
-    if keep_initializers_as_inputs or not export_params:
-        inputs += [tensor_info(name, array.dtype, array.shape) for name, array in arrays.items()]
-    stored = (arrays if export_params else {}) | {name: a for name, a in b.initializers.items() if name in needed}
-    initializers = [onnx_package().numpy_helper.from_array(array, name) for name, array in stored.items()]
     outputs = [tensor_info(value.name, value.dtype, value.sizes) for value in translator.outputs]
     return onnx_package().helper.make_graph(nodes[::-1], "main_graph", inputs, outputs, initializers)
