@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import hinted
 from ..base.lazy import stored_in
-from ..compiler.errors import UserError
+from ..compiler.errors import UserError, UserErrorType
 from ..fx import Graph
 from ..ops.table import functions
 from ..random import Generator
@@ -43,6 +43,11 @@ _OVERWRITING = (
     "uniform_",
     "normal_",
     "bernoulli_",
+    "cauchy_",
+    "exponential_",
+    "geometric_",
+    "log_normal_",
+    "random_between_",
 )
 
 _PREFIXES = {"parameter": ("p_", InputKind.PARAMETER), "buffer": ("b_", InputKind.BUFFER)}
@@ -100,7 +105,8 @@ class Tracer:
                 hinted(
                     "Could not guard on data-dependent expression: the module refuses other values of the inputs",
                     f"with the example's numbers in the opposite order it raises {type(error).__name__}: {first}",
-                )
+                ),
+                UserErrorType.DYNAMIC_CONTROL_FLOW,
             ) from error
         for other in others:
             self._compare(example, other)
@@ -128,7 +134,8 @@ class Tracer:
                 f"Could not guard on data-dependent expression: {what} depends on the values of the inputs",
                 "a program is the same for all inputs: .item(), .tolist(), `if tensor:` and indexing with a mask read values "
                 "in Python; use torch.where, masked_fill or index_select",
-            )
+            ),
+            UserErrorType.DYNAMIC_CONTROL_FLOW,
         )
 
     def _resized(self, row: tuple[int, ...]) -> Recording:
@@ -147,7 +154,8 @@ class Tracer:
             hinted(
                 f'Constraints violated ({names})! For more information, run with TORCH_LOGS="+dynamic".',
                 f"{hint}; sizes that cannot change freely are left out of dynamic_shapes, or follow from others (2*dim)",
-            )
+            ),
+            UserErrorType.CONSTRAINT_VIOLATION,
         )
 
     # ------------------------------------------------------------ inputs
@@ -434,7 +442,7 @@ def _user_of(number: int, recording: Recording) -> Call:
         call
         for call in recording.calls
         if any(
-            leaf == Ref(number)
+            isinstance(leaf, Ref) and leaf.number == number
             for leaf in pytree.tree_leaves(call.arguments, is_leaf=lambda each: isinstance(each, Ref))
         )
     )

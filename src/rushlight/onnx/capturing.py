@@ -37,16 +37,16 @@ def capture(model: Any, args: Any, kwargs: Any, shapes: Any, mode: TrainingMode,
         raise OnnxExporterError(hinted(f"cannot export {type(model).__name__}", "give a module or an exported program"))
     line = f"[torch.onnx] Obtain model graph for `{type(model).__name__}([...]` with `torch.export.export(..., strict=False)`..."
     say(line)
-    try:
-        with select_model_mode_for_export(model, mode), exporting():
+    with select_model_mode_for_export(model, mode), exporting():
+        try:
             found = export_program(model, args, kwargs, dynamic_shapes=shapes)
-    except Exception as error:
-        raise OnnxExporterError(
-            hinted(
-                "Failed to export the model with torch.export. This is step 1/3 of exporting the model to ONNX.",
-                f"torch.export.export says {type(error).__name__}: {error}",
-            )
-        ) from error
+        except Exception as error:
+            raise OnnxExporterError(
+                hinted(
+                    "Failed to export the model with torch.export. This is step 1/3 of exporting the model to ONNX.",
+                    f"torch.export.export says {type(error).__name__}: {error}",
+                )
+            ) from error
     say(f"{line} ✅")
     return found
 

@@ -211,6 +211,8 @@ class Translator:
         if name == "slice_dim" and args[3] == 1:
             start, end = 0 if args[1] is None else args[1], LARGEST if args[2] is None else args[2]
             return _replaced(b, source, value, args[0] % source.rank, start, end)
+        if name == "slice_dim":
+            return _replaced_at(b, source, value, args[0] % source.rank, *args[1:])
         raise b.unsupported(
             f"it writes into a part of a tensor that {name} gave: write into a copy, or use torch.where"
         )
@@ -272,6 +274,17 @@ def _order(name: str, args: list[Any], rank: int) -> list[int]:
 def _replaced(b: Builder, source: Value, value: Value, dim: int, start: Any, end: Any) -> Value:
     """``source`` with a part of a dimension exchanged, from ``start`` to ``end``."""
     return b.add("Concat", b.slice(source, dim, 0, start), value, b.slice(source, dim, end, LARGEST), axis=dim)
+
+
+def _replaced_at(b: Builder, source: Value, value: Value, dim: int, start: Any, end: Any, step: int) -> Value:
+    """``source`` with every ``step``-th place of a part of a dimension exchanged."""
+    count = b.scalar(b.dim(source, dim))
+    places = b.add("Range", b.constant(0, INT64), count, b.constant(1, INT64))
+    places = b.slice(places, 0, 0 if start is None else start, LARGEST if end is None else end, step)
+    order = [dim, *(each for each in range(source.rank) if each != dim)]
+    moved, written = b.transpose(source, order), b.transpose(value, order)
+    found = b.add("ScatterND", moved, b.unsqueeze(places, 1), written)
+    return b.transpose(found, [order.index(each) for each in range(source.rank)])
 
 
 def graph_of(translator: Translator) -> Any:
